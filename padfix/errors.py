@@ -1,0 +1,78 @@
+"""Every error that a user can meet: a sentence that says what is wrong, a hint what to do, and an exit code.
+
+Exit codes: 0 yes, 1 no (findings, not equal), 2 could not tell (usage, unreadable or unsupported input, the proof could
+not run). Only :class:`NotEquivalent` means "no"; every other error means "could not tell".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from padfix.results import ConvertReport
+
+EXIT_YES = 0
+EXIT_NO = 1
+EXIT_COULD_NOT_TELL = 2
+
+
+class PadfixError(Exception):
+    """Base of all errors that padfix raises on purpose.
+
+    Attributes:
+        message: One sentence: what is wrong.
+        hint: What the user can do about it; empty when there is nothing to add.
+        exit_code: The process exit code that the command line ends with.
+    """
+
+    exit_code: int = EXIT_COULD_NOT_TELL
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class UsageError(PadfixError):
+    """The options contradict each other or name something that the model does not have."""
+
+
+class SourceError(PadfixError):
+    """The input is missing, empty, truncated, or not a model."""
+
+
+class UnsupportedError(PadfixError):
+    """The input is a model, but of a kind or with a part that padfix can't convert exactly."""
+
+
+class MissingDependencyError(PadfixError):
+    """An optional package is not installed; the hint is the one command that installs it."""
+
+
+class ProofUnavailableError(PadfixError):
+    """The proof could not run: a witness can't execute the original, or executes it against the specification."""
+
+    def __init__(self, message: str, hint: str = "", report: ConvertReport | None = None) -> None:
+        super().__init__(message, hint)
+        self.report = report
+
+
+class OutputError(PadfixError):
+    """The output can't be written (permission, disk, or it is the input itself)."""
+
+
+class NotEquivalent(PadfixError):  # noqa: N818 - a name of the public contract
+    """The proof ran and the numbers differ; nothing was written.
+
+    Attributes:
+        report: The conversion's report, whose ``verdict`` names the outputs and the probe.
+    """
+
+    exit_code = EXIT_NO
+
+    def __init__(self, message: str, hint: str = "", report: ConvertReport | None = None) -> None:
+        super().__init__(message, hint)
+        self.report = report

@@ -1,0 +1,253 @@
+"""The results that the public API returns and that the reports print: plain frozen data, each with ``to_dict``.
+
+The keys of ``to_dict`` are a contract; ``SCHEMA`` is raised when one changes its meaning.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from dataclasses import dataclass, field
+from typing import Any
+
+SCHEMA = 1
+
+
+class Severity(enum.StrEnum):
+    """How bad a finding is: an error computes other numbers or does not load somewhere; a warning may; info is style."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """0 for info, 1 for warning, 2 for error."""
+        return {"info": 0, "warning": 1, "error": 2}[self.value]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One place in a model where one rule has something to say.
+
+    Attributes:
+        rule: The rule's code, ``"PF101"``.
+        name: The rule's name, ``"implicit-same-padding"``.
+        severity: How bad it is.
+        graph: Path of scopes, ``"main"``, ``"main/If_3.then_branch"`` or ``"function:domain:name"``.
+        node: The node's name; when it has none, ``"#<index>"`` with its index in the scope.
+        op_type: The node's operator type.
+        message: One sentence: what is implicit, legacy or unsafe here, with the numbers.
+        fixable: Whether ``convert`` is expected to rewrite it.
+        hint: What the user can do.
+    """
+
+    rule: str
+    name: str
+    severity: Severity
+    graph: str
+    node: str
+    op_type: str
+    message: str
+    fixable: bool = True
+    hint: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as JSON-ready values."""
+        return {**dataclasses.asdict(self), "severity": self.severity.value}
+
+
+@dataclass(frozen=True)
+class LocalProof:
+    """The proof of one rewrite on its own pair of tiny models.
+
+    Attributes:
+        cases: Number of (shape, data) cases that both models were run on.
+        max_abs_diff: Largest absolute difference over all cases and witnesses.
+        witnesses: Names of the executors that agreed, for example ``("spec", "onnxruntime")``.
+    """
+
+    cases: int
+    max_abs_diff: float
+    witnesses: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the proof as JSON-ready values."""
+        return {"cases": self.cases, "max_abs_diff": self.max_abs_diff, "witnesses": list(self.witnesses)}
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A finding that was rewritten, with its local proof (None only with ``--no-verify``)."""
+
+    finding: Finding
+    proof: LocalProof | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding's keys and ``proof``."""
+        return {**self.finding.to_dict(), "proof": self.proof.to_dict() if self.proof else None}
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A finding that can't be rewritten exactly, with the reason."""
+
+    finding: Finding
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding's keys and ``reason``."""
+        return {**self.finding.to_dict(), "reason": self.reason}
+
+
+@dataclass(frozen=True)
+class OutputDifference:
+    """How far one output of the candidate is from the reference, for one probe.
+
+    ``tolerance`` is the absolute difference allowed; it scales with the output's range. ``detail`` says in words what
+    the numbers can't (different shapes, not-a-number in one of the two).
+    """
+
+    name: str
+    max_abs_diff: float
+    max_rel_diff: float
+    tolerance: float
+    equivalent: bool
+    detail: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the difference as JSON-ready values."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class ProofRun:
+    """One probe through the reference and one executor of the candidate."""
+
+    probe: str
+    candidate: str
+    shapes: dict[str, tuple[int, ...]]
+    outputs: tuple[OutputDifference, ...]
+
+    @property
+    def equivalent(self) -> bool:
+        """Whether every output is within its tolerance."""
+        return all(output.equivalent for output in self.outputs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the run as JSON-ready values."""
+        return {
+            "probe": self.probe,
+            "candidate": self.candidate,
+            "shapes": {name: list(shape) for name, shape in self.shapes.items()},
+            "outputs": [output.to_dict() for output in self.outputs],
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The whole proof: whether two models agree, who judged, and every run.
+
+    Attributes:
+        equivalent: True when every output of every run is within its tolerance (and at least one run took place).
+        reference: The witness that ran the original: ``"onnxruntime"``, ``"spec"`` or ``"tensorflow"``.
+        runs: One entry for each probe and executor of the candidate.
+        notes: Sentences worth saying (a witness that could not run, a runtime that contradicts the specification).
+    """
+
+    equivalent: bool
+    reference: str
+    runs: tuple[ProofRun, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[OutputDifference, ...]:
+        """The worst difference of each output over all runs."""
+        worst: dict[str, OutputDifference] = {}
+        for run in self.runs:
+            for output in run.outputs:
+                seen = worst.get(output.name)
+                if seen is None or (output.equivalent, -output.max_abs_diff) < (seen.equivalent, -seen.max_abs_diff):
+                    worst[output.name] = output
+        return tuple(worst.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as JSON-ready values."""
+        return {
+            "equivalent": self.equivalent,
+            "reference": self.reference,
+            "runs": [run.to_dict() for run in self.runs],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What ``padfix check`` says of one model."""
+
+    source: str
+    target: str
+    findings: list[Finding] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON-ready values, ``schema`` first."""
+        return {
+            "schema": SCHEMA,
+            "source": self.source,
+            "target": self.target,
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True)
+class ConvertReport:
+    """What ``padfix convert`` did: rewrites with their proofs, refusals with their reasons, and the verdict."""
+
+    source: str
+    output: str
+    source_kind: str
+    opset: int
+    target: str = "onnx"
+    rewrites: list[Rewritten] = field(default_factory=list)
+    refusals: list[Refused] = field(default_factory=list)
+    verdict: Verdict | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON-ready values, ``schema`` first."""
+        return {
+            "schema": SCHEMA,
+            "source": self.source,
+            "output": self.output,
+            "source_kind": self.source_kind,
+            "opset": self.opset,
+            "target": self.target,
+            "verified": self.verdict is not None,
+            "rewrites": [rewrite.to_dict() for rewrite in self.rewrites],
+            "refusals": [refusal.to_dict() for refusal in self.refusals],
+            "verdict": self.verdict.to_dict() if self.verdict else None,
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class OpRecord:
+    """One windowed or resampling operator of a model, as ``padfix inspect`` lists it.
+
+    Every tuple has one entry for each spatial axis, None where the operator has no such thing or it is not known.
+    ``pads`` are the resolved ones in ONNX order (all begins, then all ends).
+    """
+
+    name: str
+    op: str
+    graph: str
+    kernel: tuple[int | None, ...] | None
+    strides: tuple[int, ...] | None
+    dilations: tuple[int, ...] | None
+    padding: str
+    pads: tuple[int | None, ...] | None
+    layout: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as JSON-ready values."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in dataclasses.asdict(self).items()}
