@@ -14,7 +14,7 @@ SCHEMA = 1
 
 
 class Severity(enum.StrEnum):
-    """How bad a finding is: an error computes other numbers or does not load somewhere; a warning may; info is style."""
+    """How bad a finding is: an error breaks somewhere, a warning may, info is style."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -250,4 +250,6 @@ class OpRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON-ready values."""
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in dataclasses.asdict(self).items()}
+        return {
+            key: list(value) if isinstance(value, tuple) else value for key, value in dataclasses.asdict(self).items()
+        }

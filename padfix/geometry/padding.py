@@ -1,6 +1,6 @@
 """Padding of convolutions and pools, one axis at a time.
 
-Notation: ``size`` is the input length on the axis, ``kernel`` the number of taps, ``effective_kernel(kernel, dilation)``
+Notation: ``size`` is the input length on the axis, ``kernel`` the number of taps, ``effective_kernel``
 the length the taps span. All lengths are in elements.
 
 Sources: the ONNX operator specification (Conv, MaxPool, AveragePool, LpPool) and TensorFlow's
@@ -46,7 +46,9 @@ def same_padding(size: int, kernel: int, stride: int = 1, dilation: int = 1, *, 
     return split_same_padding(same_total_padding(size, kernel, stride, dilation), upper=upper)
 
 
-def residue_independent_padding(kernel: int, stride: int, dilation: int = 1, *, upper: bool = True) -> tuple[int, int] | None:
+def residue_independent_padding(
+    kernel: int, stride: int, dilation: int = 1, *, upper: bool = True
+) -> tuple[int, int] | None:
     """Return the (begin, end) SAME pads when they are the same for every size, else None.
 
     True for stride 1 (total is ``effective_kernel - 1``) and for any axis whose totals agree over all residues.

@@ -27,7 +27,9 @@ def natural_output_size(
     return (size - 1) * stride + effective_kernel(kernel, dilation) + output_padding - begin - end
 
 
-def same_axis(kernel: int, stride: int = 1, dilation: int = 1, output_padding: int = 0, *, upper: bool = True) -> TransposedAxis:
+def same_axis(
+    kernel: int, stride: int = 1, dilation: int = 1, output_padding: int = 0, *, upper: bool = True
+) -> TransposedAxis:
     """Return the explicit form of auto_pad SAME without output_shape: the output is always ``size * stride``.
 
     ``total = effective_kernel + output_padding - stride``. Below 0 (kernel shorter than the stride) nothing is
@@ -41,7 +43,14 @@ def same_axis(kernel: int, stride: int = 1, dilation: int = 1, output_padding: i
 
 
 def output_shape_axis(
-    size: int, output_size: int, kernel: int, stride: int = 1, dilation: int = 1, output_padding: int = 0, *, upper: bool
+    size: int,
+    output_size: int,
+    kernel: int,
+    stride: int = 1,
+    dilation: int = 1,
+    output_padding: int = 0,
+    *,
+    upper: bool,
 ) -> TransposedAxis:
     """Return the explicit form of ``output_shape`` on an axis of input ``size``.
 

@@ -1,0 +1,1 @@
+"""Scopes, types, constants and splicing: everything that knows how an ONNX graph hangs together."""

@@ -1,0 +1,267 @@
+"""Scopes: the main graph, the bodies of If, Loop and Scan, and model-local functions, seen alike.
+
+A scope answers three questions about a name that is visible in it: its type, its constant value, and who uses it.
+Bodies see the names of the scopes around them; functions see only their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    SparseTensorProto,
+    TensorProto,
+    numpy_helper,
+)
+
+from padfix.graph import attributes
+
+DEFAULT_DOMAIN = ""
+
+Dimension = int | str | None
+"""A known length, a symbolic one by name, or unknown."""
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """Element type (``TensorProto.DataType``) and shape of a value; ``shape`` is None when the rank is unknown."""
+
+    elem_type: int
+    shape: tuple[Dimension, ...] | None
+
+    @property
+    def rank(self) -> int | None:
+        """Number of axes, or None when unknown."""
+        return None if self.shape is None else len(self.shape)
+
+
+def normal_domain(domain: str) -> str:
+    """Return ``""`` for both spellings of the default domain."""
+    return DEFAULT_DOMAIN if domain == "ai.onnx" else domain
+
+
+@dataclass(eq=False)
+class Scope:
+    """One list of nodes with the names that are visible to it.
+
+    Attributes:
+        path: ``"main"``, ``"main/<node>.<attribute>"`` for a body, ``"function:<domain>:<name>"`` for a function.
+        container: The ``GraphProto`` or ``FunctionProto`` that holds the nodes; edits go here.
+        parent: The scope around a body; None for the main graph and for functions.
+        opsets: Imported opset version for each normalised domain.
+        types: Inferred types of names defined in this scope; filled by :mod:`padfix.graph.shapes`.
+        ir_version: The model's; below 4 an initializer that is also an input is a constant.
+    """
+
+    path: str
+    container: GraphProto | FunctionProto
+    parent: Scope | None
+    opsets: Mapping[str, int]
+    ir_version: int
+    types: dict[str, ValueType] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> Any:
+        """The nodes, in order; a live protobuf container."""
+        return self.container.node
+
+    @property
+    def is_function(self) -> bool:
+        """Whether the scope is (inside) a function body, where tensors can't be initializers."""
+        return isinstance(self.container, FunctionProto)
+
+    @property
+    def opset(self) -> int:
+        """Version of the default domain; 1 when nothing imports it."""
+        return self.opsets.get(DEFAULT_DOMAIN, 1)
+
+    @cached_property
+    def _initializers(self) -> dict[str, TensorProto]:
+        return {} if isinstance(self.container, FunctionProto) else {t.name: t for t in self.container.initializer}
+
+    @cached_property
+    def _sparse_initializers(self) -> dict[str, SparseTensorProto]:
+        if isinstance(self.container, FunctionProto):
+            return {}
+        return {t.values.name: t for t in self.container.sparse_initializer}
+
+    @cached_property
+    def inputs(self) -> frozenset[str]:
+        """Names of the scope's formal inputs."""
+        if isinstance(self.container, FunctionProto):
+            return frozenset(self.container.input)
+        return frozenset(value.name for value in self.container.input)
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the scope's formal outputs."""
+        if isinstance(self.container, FunctionProto):
+            return tuple(self.container.output)
+        return tuple(value.name for value in self.container.output)
+
+    @cached_property
+    def _producers(self) -> dict[str, NodeProto]:
+        return {name: node for node in self.nodes for name in node.output if name}
+
+    @cached_property
+    def _consumers(self) -> dict[str, list[NodeProto]]:
+        found: dict[str, list[NodeProto]] = {}
+        for node in self.nodes:
+            for name in {*node.input, *outer_names_of(node)}:
+                if name:
+                    found.setdefault(name, []).append(node)
+        return found
+
+    def refresh(self) -> None:
+        """Forget what was derived from the nodes; call after an edit."""
+        for name in ("_initializers", "_sparse_initializers", "inputs", "outputs", "_producers", "_consumers"):
+            self.__dict__.pop(name, None)
+
+    def defines(self, name: str) -> bool:
+        """Whether ``name`` is an input, an initializer or a node's output of this very scope."""
+        return (
+            name in self.inputs
+            or name in self._initializers
+            or name in self._sparse_initializers
+            or name in self._producers
+        )
+
+    def owner(self, name: str) -> Scope | None:
+        """Return the innermost scope that defines ``name``, or None."""
+        if self.defines(name):
+            return self
+        return None if self.parent is None else self.parent.owner(name)
+
+    def producer(self, name: str) -> NodeProto | None:
+        """Return the node that computes ``name``, in this scope or one around it."""
+        owner = self.owner(name)
+        return None if owner is None else owner._producers.get(name)
+
+    def consumers(self, name: str) -> list[NodeProto]:
+        """Return the nodes of this scope that read ``name``, those whose bodies read it included."""
+        return self._consumers.get(name, [])
+
+    def is_output(self, name: str) -> bool:
+        """Whether ``name`` is a formal output of this scope."""
+        return name in self.outputs
+
+    def type_of(self, name: str) -> ValueType | None:
+        """Return the type of ``name``, or None when nothing is known."""
+        owner = self.owner(name)
+        if owner is None:
+            return None
+        known = owner.types.get(name)
+        if known is not None:
+            return known
+        tensor = owner._initializers.get(name)
+        if tensor is not None:
+            return ValueType(tensor.data_type, tuple(tensor.dims))
+        sparse = owner._sparse_initializers.get(name)
+        if sparse is not None:
+            return ValueType(sparse.values.data_type, tuple(sparse.dims))
+        producer = owner._producers.get(name)
+        if producer is not None and producer.op_type == "Constant" and not producer.domain:
+            value = attributes.find(producer, "value")
+            if value is not None and value.type == AttributeProto.TENSOR:
+                return ValueType(value.t.data_type, tuple(value.t.dims))
+        return None
+
+    def constant(self, name: str) -> np.ndarray | None:
+        """Return the value of ``name`` when it can never be another: a small initializer or a Constant node.
+
+        None for everything else: overridable inputs, computed values, and payloads that stay in the file.
+        """
+        owner = self.owner(name)
+        if owner is None:
+            return None
+        tensor = owner._initializers.get(name)
+        if tensor is not None:
+            overridable = name in owner.inputs and owner.ir_version >= 4
+            return None if overridable else _array(tensor)
+        producer = owner._producers.get(name)
+        if producer is None or producer.op_type != "Constant" or normal_domain(producer.domain):
+            return None
+        attribute = producer.attribute[0] if producer.attribute else None
+        if attribute is None or attribute.ref_attr_name:
+            return None
+        match attribute.name:
+            case "value":
+                return _array(attribute.t)
+            case "value_float":
+                return np.array(attribute.f, np.float32)
+            case "value_floats":
+                return np.array(list(attribute.floats), np.float32)
+            case "value_int":
+                return np.array(attribute.i, np.int64)
+            case "value_ints":
+                return np.array(list(attribute.ints), np.int64)
+        return None
+
+
+def _array(tensor: TensorProto) -> np.ndarray | None:
+    if tensor.data_location == TensorProto.EXTERNAL or tensor.data_type == TensorProto.STRING:
+        return None
+    try:
+        return numpy_helper.to_array(tensor)
+    except (ValueError, TypeError, RuntimeError):
+        return None
+
+
+def bodies_of(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
+    """Yield (attribute name, graph) of every body that ``node`` holds."""
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.GRAPH:
+            yield attribute.name, attribute.g
+        elif attribute.type == AttributeProto.GRAPHS:
+            for index, graph in enumerate(attribute.graphs):
+                yield f"{attribute.name}[{index}]", graph
+
+
+def outer_names_of(node: NodeProto) -> set[str]:
+    """Return the names that the bodies of ``node`` read from around them."""
+    names: set[str] = set()
+    for _, graph in bodies_of(node):
+        own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+        own |= {tensor.values.name for tensor in graph.sparse_initializer}
+        used: set[str] = {value.name for value in graph.output}
+        for inner in graph.node:
+            used.update(inner.input)
+            used |= outer_names_of(inner)
+            own.update(inner.output)
+        names |= used - own
+    return names - {""}
+
+
+def label(node: NodeProto, index: int) -> str:
+    """Return the node's name, or ``#<index>`` when it has none."""
+    return node.name or f"#{index}"
+
+
+def _imports(container: ModelProto | FunctionProto) -> dict[str, int]:
+    return {normal_domain(entry.domain): entry.version for entry in container.opset_import}
+
+
+def iterate_scopes(model: ModelProto) -> Iterator[Scope]:
+    """Yield every scope of the model: the main graph, its bodies depth first, then functions and their bodies."""
+    opsets = _imports(model)
+    yield from _nested(Scope("main", model.graph, None, opsets, model.ir_version))
+    for function in model.functions:
+        path = f"function:{function.domain}:{function.name}" + (f":{function.overload}" if function.overload else "")
+        yield from _nested(Scope(path, function, None, {**opsets, **_imports(function)}, model.ir_version))
+
+
+def _nested(scope: Scope) -> Iterator[Scope]:
+    yield scope
+    for index, node in enumerate(scope.nodes):
+        for name, graph in bodies_of(node):
+            path = f"{scope.path}/{label(node, index)}.{name}"
+            yield from _nested(Scope(path, graph, scope, scope.opsets, scope.ir_version))

@@ -1,0 +1,154 @@
+"""What a rule is: it matches a node, says why that is a problem, and rewrites it or declines with a reason."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from onnx import NodeProto, TensorProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope, ValueType, label, normal_domain
+from padfix.results import Finding, Severity
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment import Fragment, FragmentBuilder
+
+
+@dataclass(frozen=True)
+class Site:
+    """One node where it stands: the node, its index, and the scope that knows types and constants."""
+
+    scope: Scope
+    index: int
+    node: NodeProto
+
+    @property
+    def domain(self) -> str:
+        """The node's domain, normalised."""
+        return normal_domain(self.node.domain)
+
+    @property
+    def opset(self) -> int:
+        """The imported version of the node's domain."""
+        return self.scope.opsets.get(self.domain, 1)
+
+    @property
+    def label(self) -> str:
+        """The node's name for people."""
+        return label(self.node, self.index)
+
+    def input_name(self, position: int) -> str:
+        """Return the name of the input at ``position``; ``""`` when omitted."""
+        return self.node.input[position] if position < len(self.node.input) else ""
+
+    def input_type(self, position: int) -> ValueType | None:
+        """Return the type of an input, or None when omitted or unknown."""
+        name = self.input_name(position)
+        return self.scope.type_of(name) if name else None
+
+    def constant(self, position: int) -> np.ndarray | None:
+        """Return the constant value of an input, or None."""
+        name = self.input_name(position)
+        return self.scope.constant(name) if name else None
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a string attribute."""
+        return attributes.text(self.node, name, default)
+
+    def builder(self, opset: int | None = None) -> FragmentBuilder:
+        """Return a builder for the nodes that take this node's place (imported late: linting never needs it)."""
+        from padfix.graph.fragment import FragmentBuilder
+
+        return FragmentBuilder(opset or self.scope.opset)
+
+
+@dataclass(frozen=True)
+class TrialInput:
+    """One input of the tiny models of a local proof.
+
+    Attributes:
+        shape: The shape to run with.
+        elem_type: ``TensorProto.DataType``.
+        value: The exact value, for inputs that are not data (scales, output shapes); None for data to be generated.
+        constant: Whether ``value`` stands as an initializer in both models, as it does in the host.
+    """
+
+    shape: tuple[int, ...]
+    elem_type: int = TensorProto.FLOAT
+    value: np.ndarray | None = None
+    constant: bool = False
+
+
+Trial = Mapping[str, TrialInput]
+"""A shape case of a local proof: every boundary input of the node by name."""
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """An exact replacement of one node.
+
+    Attributes:
+        after: What takes the node's place.
+        trials: The shape cases to prove it on; each names every non-empty input of the node.
+        exact: Whether the results must be equal to the last bit (pools by maximum, nearest); else a few units in the
+            last place of the output's range are allowed, for sums that run in another order.
+    """
+
+    after: Fragment
+    trials: tuple[Trial, ...]
+    exact: bool = False
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a matched node can't be rewritten exactly; ``reason`` says what the user can do."""
+
+    reason: str
+
+
+class Rule(ABC):
+    """A rule. The class docstring is its documentation page.
+
+    Class attributes:
+        code: ``"PF101"``; fixed for ever.
+        name: The bad pattern in kebab case.
+        severity: How bad a finding is unless the rule says otherwise for a site.
+        operators: (normalised domain, op_type) pairs that :meth:`match` is asked about.
+        fixable: Whether :meth:`rewrite` exists.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity] = Severity.WARNING
+    operators: ClassVar[frozenset[tuple[str, str]]]
+    fixable: ClassVar[bool] = True
+
+    @abstractmethod
+    def match(self, site: Site) -> Finding | None:
+        """Return a finding when the node is an instance of the bad pattern. Never needs weights."""
+
+    def minimum_opset(self, site: Site) -> int:
+        """Return the lowest default-domain opset that the rewrite of this site can be written in."""
+        return 1
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal:
+        """Return an exact replacement, or the reason why there is none. Called only for sites that match."""
+        return Refusal("This rule only reports.")
+
+    def finding(self, site: Site, message: str, hint: str = "", *, fixable: bool | None = None) -> Finding:
+        """Return a finding of this rule at ``site``."""
+        return Finding(
+            self.code,
+            self.name,
+            self.severity,
+            site.scope.path,
+            site.label,
+            site.node.op_type,
+            message,
+            self.fixable if fixable is None else fixable,
+            hint,
+        )
