@@ -1,5 +1,73 @@
-"""padfix: explicit pads and resizes, proven equal, then written."""
+"""padfix: explicit pads and resizes, proven equal, then written.
+
+The public API is loaded on first use, so that ``import padfix`` costs nothing.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from padfix.api import check, convert, inspect, verify
+    from padfix.errors import (
+        MissingDependencyError,
+        NotEquivalent,
+        OutputError,
+        PadfixError,
+        ProofUnavailableError,
+        SourceError,
+        UnsupportedError,
+        UsageError,
+    )
+    from padfix.results import CheckReport, ConvertReport, Finding, OpRecord, Severity, Verdict
+
 __version__ = "0.1.0"
+
+_HOMES = {
+    "padfix.api": ("check", "convert", "inspect", "verify"),
+    "padfix.errors": (
+        "MissingDependencyError",
+        "NotEquivalent",
+        "OutputError",
+        "PadfixError",
+        "ProofUnavailableError",
+        "SourceError",
+        "UnsupportedError",
+        "UsageError",
+    ),
+    "padfix.results": ("CheckReport", "ConvertReport", "Finding", "OpRecord", "Severity", "Verdict"),
+}
+
+__all__ = [  # noqa: RUF022 - functions first, then errors, then results
+    "check",
+    "convert",
+    "inspect",
+    "verify",
+    "MissingDependencyError",
+    "NotEquivalent",
+    "OutputError",
+    "PadfixError",
+    "ProofUnavailableError",
+    "SourceError",
+    "UnsupportedError",
+    "UsageError",
+    "CheckReport",
+    "ConvertReport",
+    "Finding",
+    "OpRecord",
+    "Severity",
+    "Verdict",
+]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module 'padfix' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

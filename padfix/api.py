@@ -1,0 +1,374 @@
+"""The public functions: check, convert, verify and inspect. The command line is a thin layer over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from padfix.errors import NotEquivalent, PadfixError, ProofUnavailableError, UnsupportedError, UsageError
+from padfix.results import CheckReport, ConvertReport, Finding, OpRecord, Verdict
+
+if TYPE_CHECKING:
+    from padfix.engine import Rewriting
+    from padfix.model import Model
+    from padfix.proof.executors import Executor
+    from padfix.sources import Source
+
+PathArgument = str | PathLike[str]
+Progress = Callable[[str], None]
+Shapes = Mapping[str, Sequence[int]]
+
+REFERENCES = ("auto", "onnxruntime", "spec", "tensorflow")
+TARGETS = ("onnx", "portable")
+
+
+def check(
+    source: PathArgument,
+    *,
+    target: str = "onnx",
+    select: Sequence[str] | None = None,
+    ignore: Sequence[str] | None = None,
+) -> CheckReport:
+    """Say what is implicit, legacy or unsafe in an ONNX file; needs neither TensorFlow nor the weights.
+
+    Args:
+        source: An ONNX file.
+        target: The runtime to judge by.
+        select: Rule codes, families (``"PF1"``) or names to keep; None keeps all.
+        ignore: Rule codes, families or names to leave out.
+
+    Raises:
+        SourceError: The file can't be read as ONNX.
+        UsageError: ``select``, ``ignore`` or ``target`` names something that does not exist.
+    """
+    from padfix.engine import match_sites
+    from padfix.graph.shapes import infer
+    from padfix.sources.onnx_file import open_onnx
+
+    _known_target(target)
+    wanted = _rule_filter(select, ignore)
+    model = open_onnx(Path(source))
+    findings = [finding for _, _, finding in match_sites(infer(model)) if wanted(finding)]
+    return CheckReport(str(source), target, findings)
+
+
+def convert(
+    source: PathArgument,
+    output: PathArgument,
+    *,
+    opset: int | None = None,
+    target: str = "onnx",
+    pads: str = "attribute",
+    shapes: Shapes | None = None,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    signature: str | None = None,
+    tag: str | Sequence[str] | None = None,
+    reference: str = "auto",
+    probes: Sequence[PathArgument] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    seed: int = 0,
+    verify: bool = True,
+    external_data: bool = False,
+    progress: Progress | None = None,
+) -> ConvertReport:
+    """Make every pad and resize of a model explicit, prove that nothing changed, and only then write it.
+
+    Args:
+        source: SavedModel folder, frozen graph, Keras file or ONNX file.
+        output: The ONNX file to write; appears whole or not at all.
+        opset: Lowest default-domain opset of the result.
+        target: The runtime to write for.
+        pads: ``"attribute"`` writes pads into the operators.
+        shapes: Input shapes to fix, by input name.
+        inputs: Names of the inputs of a frozen graph, when those found are not the right ones.
+        outputs: Names of the outputs of a frozen graph.
+        signature: Signature of a SavedModel.
+        tag: Tag set of a SavedModel.
+        reference: Who runs the original: ``"onnxruntime"``, ``"spec"``, ``"tensorflow"``, or ``"auto"`` for
+            TensorFlow when the source is TensorFlow's and ONNX Runtime when it is ONNX.
+        probes: ``.npz`` files with inputs to prove on, beside the generated ones.
+        rtol: Allowed difference as a fraction of the output's range; None for the documented defaults.
+        atol: Allowed absolute difference, added to it.
+        seed: Seed of the generated inputs.
+        verify: False writes without the whole proof, and the report says so.
+        external_data: Write the weights beside the model even when it is small.
+        progress: Called with a short sentence at each stage.
+
+    Raises:
+        NotEquivalent: The proof failed; nothing was written.
+        ProofUnavailableError: The proof could not run.
+        PadfixError: Any other trouble; see :mod:`padfix.errors`.
+    """
+    from padfix.engine import rewrite_model
+    from padfix.sink import stage
+    from padfix.sources import SourceOptions, open_source
+
+    _known_target(target)
+    _known_reference(reference)
+    if pads != "attribute":
+        raise UnsupportedError(
+            f"Writing pads as {pads!r} is not there yet.",
+            "Use --pads attribute, which every explicit form starts from.",
+        )
+    tell = progress or (lambda stage_name: None)
+    tell("Reading the model")
+    pinned = {name: tuple(shape) for name, shape in (shapes or {}).items()}
+    tags = (tag,) if isinstance(tag, str) else tuple(tag or ())
+    options = SourceOptions(
+        inputs=tuple(inputs or ()),
+        outputs=tuple(outputs or ()),
+        signature=signature,
+        tag=",".join(tags) or None,
+        shapes=pinned,
+        opset=opset,
+    )
+    opened = open_source(Path(source), options)
+    witness = _witness_name(reference, opened)
+    original = opened.model.copy()
+    rewriting = rewrite_model(
+        opened.model,
+        opset=opset,
+        shapes=pinned if opened.kind == "onnx" else None,
+        prove=verify,
+        progress=tell,
+    )
+    report = _report(source, output, opened, rewriting, target)
+    with stage(opened.model, Path(output), external_data=external_data, source=Path(source)) as staged:
+        if not verify:
+            report.notes.append("Written without proof (--no-verify).")
+            staged.commit(None, verified=False)
+            return report
+        if opened.kind == "onnx" and not rewriting.changed and not pinned:
+            verdict = Verdict(True, witness, (), ("Nothing was rewritten; the graph is the source's own.",))
+        else:
+            _refuse_contradictions(rewriting, witness, report)
+            tell("Proving the whole model")
+            verdict = _prove_whole(
+                original, opened, staged.path, witness, probes, pinned, rtol=rtol, atol=atol, seed=seed, progress=tell
+            )
+        report = _with_verdict(report, verdict)
+        if not verdict.equivalent:
+            raise NotEquivalent(_difference_sentence(verdict), "Nothing was written.", report)
+        tell("Writing")
+        staged.commit(verdict, verified=True)
+    return report
+
+
+def verify(
+    a: PathArgument,
+    b: PathArgument,
+    *,
+    reference: str = "auto",
+    probes: Sequence[PathArgument] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    seed: int = 0,
+    shapes: Shapes | None = None,
+    progress: Progress | None = None,
+) -> Verdict:
+    """Prove that two models agree: ``a`` is the reference, ``b`` the candidate; any two supported kinds.
+
+    The arguments are those of :func:`convert`. The verdict says no with ``equivalent`` False; it does not raise.
+
+    Raises:
+        ProofUnavailableError: A model could not be run.
+        PadfixError: A file could not be read.
+    """
+    from padfix.proof.whole import verify as prove_whole
+    from padfix.sources import SourceOptions, open_source
+
+    _known_reference(reference)
+    tell = progress or (lambda stage_name: None)
+    pinned = {name: tuple(shape) for name, shape in (shapes or {}).items()}
+    options = SourceOptions(shapes=pinned)
+    tell("Reading the models")
+    first, second = open_source(Path(a), options), open_source(Path(b), options)
+    witness = _witness_name(reference, first)
+    judge = _executor_of(first, first.model, Path(a), witness)
+    candidates = _candidates_of(second, Path(b))
+    return prove_whole(
+        judge,
+        candidates,
+        probes=_load_probes(probes, candidates[0]),
+        shapes=pinned or None,
+        rtol=rtol,
+        atol=atol,
+        seed=seed,
+        progress=tell,
+    )
+
+
+def inspect(source: PathArgument) -> list[OpRecord]:
+    """List every windowed and resampling operator of a TensorFlow or ONNX file.
+
+    Raises:
+        PadfixError: The file could not be read.
+    """
+    from padfix.inspection import inspect_path
+
+    return inspect_path(Path(source))
+
+
+def _known_target(target: str) -> None:
+    if target not in TARGETS:
+        raise UsageError(f"There is no target {target!r}.", f"Targets: {', '.join(TARGETS)}.")
+
+
+def _known_reference(reference: str) -> None:
+    if reference not in REFERENCES:
+        raise UsageError(f"There is no reference {reference!r}.", f"References: {', '.join(REFERENCES)}.")
+
+
+def _rule_filter(select: Sequence[str] | None, ignore: Sequence[str] | None) -> Callable[[Finding], bool]:
+    from padfix.rules.registry import RULES
+
+    for word in (*(select or ()), *(ignore or ())):
+        if not word or not any(rule.code.startswith(word) or rule.name == word for rule in RULES):
+            known = ", ".join(rule.code for rule in RULES)
+            raise UsageError(f"No rule is called {word!r}.", f"Rules: {known}; a family is a prefix such as PF1.")
+
+    def named(finding: Finding, words: Sequence[str]) -> bool:
+        return any(finding.rule.startswith(word) or finding.name == word for word in words)
+
+    def wanted(finding: Finding) -> bool:
+        return (select is None or named(finding, select)) and not named(finding, ignore or ())
+
+    return wanted
+
+
+def _witness_name(reference: str, opened: Source) -> str:
+    if reference == "auto":
+        return "onnxruntime" if opened.executor is None else "tensorflow"
+    if reference == "tensorflow" and opened.executor is None:
+        raise UsageError(
+            "TensorFlow can only be the reference of a TensorFlow or Keras source.",
+            "Use --reference onnxruntime or --reference spec for an ONNX file.",
+        )
+    return reference
+
+
+def _report(
+    source: PathArgument, output: PathArgument, opened: Source, rewriting: Rewriting, target: str
+) -> ConvertReport:
+    from padfix.graph.scopes import normal_domain
+
+    versions = [entry.version for entry in opened.model.proto.opset_import if not normal_domain(entry.domain)]
+    return ConvertReport(
+        source=str(source),
+        output=str(output),
+        source_kind=opened.kind,
+        opset=versions[0] if versions else 1,
+        target=target,
+        rewrites=rewriting.rewrites,
+        refusals=rewriting.refusals,
+        notes=[*opened.notes, *rewriting.contradictions],
+    )
+
+
+def _with_verdict(report: ConvertReport, verdict: Verdict) -> ConvertReport:
+    import dataclasses
+
+    return dataclasses.replace(report, verdict=verdict)
+
+
+def _refuse_contradictions(rewriting: Rewriting, witness: str, report: ConvertReport) -> None:
+    """ONNX Runtime can't judge a model that it runs against the specification."""
+    if witness != "onnxruntime" or not rewriting.contradictions:
+        return
+    listed = " ".join(rewriting.contradictions)
+    raise ProofUnavailableError(
+        f"ONNX Runtime can't be the judge of this model. {listed}",
+        "Use --reference spec to hold the result against the ONNX specification instead. Nothing was written.",
+        report,
+    )
+
+
+def _prove_whole(
+    original: Model,
+    opened: Source,
+    candidate: Path,
+    witness: str,
+    probes: Sequence[PathArgument] | None,
+    shapes: dict[str, tuple[int, ...]],
+    *,
+    rtol: float | None,
+    atol: float | None,
+    seed: int,
+    progress: Progress,
+) -> Verdict:
+    from padfix.proof.whole import verify as prove_whole
+
+    candidates = _runtime_pair(candidate)
+    judge = _executor_of(opened, original, original.path, witness)
+    return prove_whole(
+        judge,
+        candidates,
+        probes=_load_probes(probes, candidates[0]),
+        shapes=shapes or None,
+        rtol=rtol,
+        atol=atol,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def _runtime_pair(path: Path) -> list[Executor]:
+    from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor
+
+    try:
+        return [OnnxRuntimeExecutor(path, optimised=False), OnnxRuntimeExecutor(path, optimised=True)]
+    except ExecutionFailed as failure:
+        raise ProofUnavailableError(
+            f"ONNX Runtime can't load the result: {failure}",
+            "Nothing was written. If the model needs custom operators, --no-verify writes it unproven.",
+        ) from failure
+
+
+def _candidates_of(opened: Source, path: Path) -> list[Executor]:
+    if opened.executor is not None:
+        return [opened.executor()]
+    return _runtime_pair(path)
+
+
+def _executor_of(opened: Source, original: Model, path: Path | None, witness: str) -> Executor:
+    from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor, SpecExecutor
+
+    if witness == "tensorflow":
+        assert opened.executor is not None
+        return opened.executor()
+    model: Path | bytes = path if opened.kind == "onnx" and path is not None else original.proto.SerializeToString()
+    try:
+        return SpecExecutor(model) if witness == "spec" else OnnxRuntimeExecutor(model, optimised=False)
+    except ExecutionFailed as failure:
+        other = "onnxruntime" if witness == "spec" else "spec"
+        raise ProofUnavailableError(
+            f"The reference ({witness}) can't load the original: {failure}",
+            f"Use --reference {other}, or --no-verify to write without proof.",
+        ) from failure
+
+
+def _load_probes(paths: Sequence[PathArgument] | None, executor: Executor) -> list[object] | None:
+    if not paths:
+        return None
+    from padfix.proof.probes import load_npz
+
+    return [load_npz(Path(path), executor.inputs) for path in paths]
+
+
+def _difference_sentence(verdict: Verdict) -> str:
+    for run in verdict.runs:
+        bad = [output for output in run.outputs if not output.equivalent]
+        if bad:
+            parts = ", ".join(
+                f"{output.name} ({output.detail or f'differs by {output.max_abs_diff:.3g}, {output.tolerance:.3g} allowed'})"
+                for output in bad
+            )
+            return f"The result is not equal to the original on probe {run.probe!r} in {run.candidate}: {parts}."
+    return "The result could not be shown to be equal to the original."
+
+
+__all__ = ["PadfixError", "check", "convert", "inspect", "verify"]

@@ -1,0 +1,273 @@
+"""The rewriting pipeline: match, rewrite, prove each rewrite on its own, splice, until nothing is left to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from onnx import NodeProto
+
+from padfix.errors import UsageError
+from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, normal_domain
+from padfix.graph.shapes import fix_input_shapes, infer
+from padfix.graph.splice import splice
+from padfix.model import Model
+from padfix.results import Finding, LocalProof, Refused, Rewritten, Severity
+from padfix.rules.base import Refusal, Rewrite, Rule, Site
+from padfix.rules.registry import RULES
+
+MAXIMUM_PASSES = 8
+"""A rewrite may uncover another (a Pad behind a pool, say); more rounds than this mean that two rules disagree."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass
+class Rewriting:
+    """What the pipeline did to a model.
+
+    Attributes:
+        rewrites: Applied rewrites, in the order of application.
+        refusals: Sites that still match and why they could not be rewritten.
+        contradictions: One sentence for each node that ONNX Runtime can't run, or runs against the specification.
+    """
+
+    rewrites: list[Rewritten] = field(default_factory=list)
+    refusals: list[Refused] = field(default_factory=list)
+    contradictions: list[str] = field(default_factory=list)
+
+    @property
+    def changed(self) -> bool:
+        """Whether the model was edited."""
+        return bool(self.rewrites)
+
+
+def match_sites(scopes: Sequence[Scope], rules: Sequence[Rule] = RULES) -> Iterator[tuple[Rule, Site, Finding]]:
+    """Yield every finding with its rule and site, scope by scope in order of the nodes."""
+    for scope in scopes:
+        for index, node in enumerate(scope.nodes):
+            key = (normal_domain(node.domain), node.op_type)
+            for rule in rules:
+                if key in rule.operators:
+                    site = Site(scope, index, node)
+                    finding = rule.match(site)
+                    if finding is not None:
+                        yield rule, site, finding
+
+
+def rewrite_model(
+    model: Model,
+    *,
+    opset: int | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    prove: bool = True,
+    rules: Sequence[Rule] = RULES,
+    progress: Progress | None = None,
+) -> Rewriting:
+    """Rewrite ``model`` in place and return what was done.
+
+    Args:
+        model: The model; its skeleton is edited.
+        opset: Lowest default-domain opset that the result must have; None keeps the model's own unless a rewrite
+            needs a newer one.
+        shapes: Input shapes to fix before anything else.
+        prove: Whether each rewrite is proven on its own pair of tiny models before it is applied.
+        rules: The rules to apply.
+        progress: Called with a short sentence at each stage.
+
+    Raises:
+        UsageError: ``opset`` is below the model's, or ``shapes`` names an input that does not exist.
+    """
+    if shapes:
+        fix_input_shapes(model.proto, shapes)
+    pipeline = _Pipeline(model, prove, rules, progress or (lambda stage: None))
+    pipeline.run(opset)
+    return pipeline.result
+
+
+class _Pipeline:
+    def __init__(self, model: Model, prove: bool, rules: Sequence[Rule], progress: Progress) -> None:
+        self.model = model
+        self.prove = prove
+        self.rules = rules
+        self.progress = progress
+        self.result = Rewriting()
+        self._upgrade_refusal: Refusal | None = None
+
+    def run(self, opset: int | None) -> None:
+        scopes = infer(self.model)
+        current = scopes[0].opset
+        if opset is not None and opset < current:
+            raise UsageError(
+                f"The model is written for opset {current}, which is newer than the requested {opset}.",
+                f"Ask for --opset {current} or higher; padfix never lowers an opset.",
+            )
+        needed = self._needed_opset(scopes)
+        if needed > min(scope.opset for scope in scopes):
+            self._move_to(needed, scopes)
+        if opset is not None and opset > current and self._upgrade_refusal is None:
+            scopes = infer(self.model)
+            if any(scope.opset < opset for scope in scopes):
+                self._move_to(opset, scopes)
+            if self._upgrade_refusal is not None:
+                raise UsageError(
+                    f"The model can't be moved to opset {opset}: {self._upgrade_refusal.reason}",
+                    "Leave out --opset, or ask for a lower one.",
+                )
+        self._apply_rules()
+
+    def _needed_opset(self, scopes: Sequence[Scope]) -> int:
+        """Return the highest opset that a possible rewrite needs."""
+        needed = 1
+        for rule, site, finding in match_sites(scopes, self.rules):
+            lowest = rule.minimum_opset(site)
+            if (
+                finding.fixable
+                and lowest > max(needed, site.scope.opset)
+                and isinstance(self._attempt(rule, site), Rewrite)
+            ):
+                needed = lowest
+        return needed
+
+    def _attempt(self, rule: Rule, site: Site) -> Rewrite | Refusal:
+        referenced = [attribute.name for attribute in site.node.attribute if attribute.ref_attr_name]
+        if referenced:
+            names = ", ".join(referenced)
+            return Refusal(
+                f"The function's caller decides the attribute {names} of this node, so one body can't be right for "
+                "every call; inline the function, or give the attribute a value in the body."
+            )
+        return rule.rewrite(site)
+
+    def _move_to(self, target: int, scopes: Sequence[Scope]) -> None:
+        """Upgrade every scope to ``target``, legacy resampling operators by their own rules; all of it or nothing."""
+        from padfix.upgrade import upgrade
+
+        self.progress(f"Upgrading to opset {target}")
+        edits: dict[int, list[tuple[Site, Finding, Rewrite]]] = {}
+        legacy = [
+            (rule, site, finding)
+            for rule, site, finding in match_sites(scopes, self.rules)
+            if rule.code in {"PF201", "PF202"}
+        ]
+        for rule, site, finding in legacy:
+            rewrite = self._attempt(rule, site)
+            if isinstance(rewrite, Refusal):
+                self._upgrade_refusal = Refusal(f"{site.node.op_type} {site.label!r}: {rewrite.reason}")
+                return
+            edits.setdefault(id(site.scope), []).append((site, finding, rewrite))
+        steps = upgrade(
+            self.model, list(scopes), target, frozenset((DEFAULT_DOMAIN, op) for op in ("Upsample", "Resize"))
+        )
+        if isinstance(steps, Refusal):
+            self._upgrade_refusal = steps
+            return
+        for step in steps:
+            edits.setdefault(id(step.site.scope), []).append(
+                (step.site, _upgrade_finding(step.site, target), step.rewrite)
+            )
+        proofs = []
+        for planned in edits.values():
+            for site, _, rewrite in planned:
+                proof = self._prove(site, rewrite)
+                if isinstance(proof, Refusal):
+                    self._upgrade_refusal = Refusal(f"{site.node.op_type} {site.label!r}: {proof.reason}")
+                    return
+                proofs.append(proof)
+        # Bodies lie inside nodes of the scopes around them, so the innermost scopes are edited first.
+        proven = iter(proofs)
+        records = {
+            id(rewrite): Rewritten(finding, next(proven))
+            for planned in edits.values()
+            for _, finding, rewrite in planned
+        }
+        for scope in reversed(scopes):
+            for site, _, rewrite in sorted(edits.get(id(scope), []), key=lambda edit: -edit[0].index):
+                splice(scope, site.index, rewrite.after)
+                self.result.rewrites.append(records[id(rewrite)])
+        _set_opset(self.model, target)
+
+    def _apply_rules(self) -> None:
+        for _ in range(MAXIMUM_PASSES):
+            self.progress("Looking for implicit pads and legacy resizes")
+            self.result.refusals.clear()
+            if not self._one_pass(infer(self.model)):
+                return
+
+    def _one_pass(self, scopes: Sequence[Scope]) -> bool:
+        changed = False
+        matches: dict[int, dict[int, list[tuple[Rule, Site, Finding]]]] = {}
+        for rule, site, finding in match_sites(scopes, self.rules):
+            matches.setdefault(id(site.scope), {}).setdefault(site.index, []).append((rule, site, finding))
+        for scope in reversed(scopes):
+            for index in sorted(matches.get(id(scope), {}), reverse=True):
+                changed |= self._rewrite_first(matches[id(scope)][index])
+        return changed
+
+    def _rewrite_first(self, candidates: Sequence[tuple[Rule, Site, Finding]]) -> bool:
+        """Apply the first rule that can rewrite the node; note why the others before it could not."""
+        for rule, site, finding in candidates:
+            outcome = self._consider(rule, site, finding)
+            if isinstance(outcome, Refusal):
+                if outcome.reason:
+                    self.result.refusals.append(Refused(finding, outcome.reason))
+                continue
+            rewrite, proof = outcome
+            splice(site.scope, site.index, rewrite.after)
+            self.result.rewrites.append(Rewritten(finding, proof))
+            return True
+        return False
+
+    def _consider(self, rule: Rule, site: Site, finding: Finding) -> tuple[Rewrite, LocalProof | None] | Refusal:
+        if not finding.fixable:
+            return Refusal(finding.hint or "padfix only reports this; it has no rewrite for it.")
+        if rule.minimum_opset(site) > site.scope.opset:
+            blocked = self._upgrade_refusal
+            return Refusal(
+                f"The rewrite needs opset {rule.minimum_opset(site)} and the model can't be moved there: "
+                + (blocked.reason if blocked else "no upgrade was possible.")
+            )
+        self.progress(f"Proving {finding.rule} at {finding.node}")
+        rewrite = self._attempt(rule, site)
+        if isinstance(rewrite, Refusal):
+            return rewrite
+        proof = self._prove(site, rewrite)
+        return proof if isinstance(proof, Refusal) else (rewrite, proof)
+
+    def _prove(self, site: Site, rewrite: Rewrite) -> LocalProof | None | Refusal:
+        if not self.prove:
+            return None
+        from padfix.proof.local import prove
+
+        outputs = [name for name in site.node.output if name]
+        node = NodeProto()
+        node.CopyFrom(site.node)
+        outcome = prove([node], site.scope.opsets, rewrite, outputs=outputs)
+        if outcome.contradiction:
+            sentence = f"{site.node.op_type} {site.label!r} in {site.scope.path}: {outcome.contradiction}"
+            if sentence not in self.result.contradictions:
+                self.result.contradictions.append(sentence)
+        if outcome.failure is not None:
+            return Refusal(
+                f"The rewrite was tried on its own and dropped, because the numbers differ: {outcome.failure}"
+            )
+        return outcome.proof
+
+
+def _upgrade_finding(site: Site, target: int) -> Finding:
+    return Finding(
+        "PF301",
+        "legacy-opset",
+        Severity.INFO,
+        site.scope.path,
+        site.label,
+        site.node.op_type,
+        f"{site.node.op_type} is written for opset {site.scope.opset}; another rewrite needs opset {target}.",
+    )
+
+
+def _set_opset(model: Model, target: int) -> None:
+    for container in (model.proto, *model.proto.functions):
+        for entry in container.opset_import:
+            if normal_domain(entry.domain) == DEFAULT_DOMAIN:
+                entry.version = target
