@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from padfix.errors import NotEquivalent, PadfixError, ProofUnavailableError, UnsupportedError, UsageError
-from padfix.results import CheckReport, ConvertReport, Finding, OpRecord, Verdict
+from padfix.results import CheckReport, ConvertReport, Finding, OpRecord, OutputDifference, Verdict
 
 if TYPE_CHECKING:
     from padfix.engine import Rewriting
@@ -363,12 +363,13 @@ def _difference_sentence(verdict: Verdict) -> str:
     for run in verdict.runs:
         bad = [output for output in run.outputs if not output.equivalent]
         if bad:
-            parts = ", ".join(
-                f"{output.name} ({output.detail or f'differs by {output.max_abs_diff:.3g}, {output.tolerance:.3g} allowed'})"
-                for output in bad
-            )
+            parts = ", ".join(f"{output.name} ({_how_far(output)})" for output in bad)
             return f"The result is not equal to the original on probe {run.probe!r} in {run.candidate}: {parts}."
     return "The result could not be shown to be equal to the original."
+
+
+def _how_far(output: OutputDifference) -> str:
+    return output.detail or f"differs by {output.max_abs_diff:.3g}, {output.tolerance:.3g} allowed"
 
 
 __all__ = ["PadfixError", "check", "convert", "inspect", "verify"]

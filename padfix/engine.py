@@ -234,7 +234,7 @@ class _Pipeline:
         proof = self._prove(site, rewrite)
         return proof if isinstance(proof, Refusal) else (rewrite, proof)
 
-    def _prove(self, site: Site, rewrite: Rewrite) -> LocalProof | None | Refusal:
+    def _prove(self, site: Site, rewrite: Rewrite) -> LocalProof | Refusal | None:
         if not self.prove:
             return None
         from padfix.proof.local import prove
