@@ -1,0 +1,178 @@
+"""Coordinates of Resize and Upsample, one axis at a time.
+
+Notation: ``size`` is the input length, ``output`` the output length, ``scale`` the factor between them, ``i`` an output
+index, ``x`` the position in the input that it samples.
+
+A scale that comes from a ``scales`` tensor is a float32 number, and its arithmetic is done in float32, the type of that
+tensor: so do ONNX Runtime and the files that were tuned to it. A scale that comes from ``sizes`` is the fraction
+``output / size``; its arithmetic is exact, so that a position never slips to a neighbour (14 -> 2 samples 0 and 7).
+
+Sources: the ONNX operator specification of Resize (versions 11, 13, 18 and 19); for Resize-10 and Upsample, whose text
+leaves the coordinates open, the behaviour that every file of that age was made for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+Scale = Fraction | float
+"""``Fraction`` when derived from ``sizes``; a float that holds a float32 value when read from ``scales``."""
+
+HALF: Final = Fraction(1, 2)
+
+COORDINATE_TRANSFORMATION_MODES: Final = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
+"""Every value of the attribute over all versions; ``tf_half_pixel_for_nn`` only in 11 and 12."""
+
+
+def output_size(size: int, scale: float) -> int:
+    """Return the output length for a float32 ``scale``: the float32 product, truncated."""
+    return int(np.float32(size) * np.float32(scale))
+
+
+def legacy_output_size(size: int, scale: float) -> int:
+    """Return the output length of Upsample and Resize-10: the float32 product, truncated."""
+    return output_size(size, scale)
+
+
+def legacy_nearest_indices(size: int, scale: float, output: int) -> list[int]:
+    """Return the input index that each output index of Upsample or Resize-10 copies in mode nearest.
+
+    The position is ``i / scale`` in float32 (asymmetric); it is rounded down on an axis that grows and up on one that
+    shrinks, then clipped into the input. An axis of scale 1 is copied.
+    """
+    if np.float32(scale) == np.float32(1):
+        return [min(index, size - 1) for index in range(output)]
+    position = np.arange(output, dtype=np.float32) / np.float32(scale)
+    rounded = np.floor(position) if np.float32(scale) >= 1 else np.ceil(position)
+    return [int(index) for index in np.clip(rounded, 0, size - 1)]
+
+
+def aspect_ratio_scale(sizes: list[tuple[int, int]], policy: str) -> Fraction:
+    """Return the one scale of keep_aspect_ratio_policy for (input length, wanted length) of each resized axis.
+
+    Raises:
+        ValueError: ``policy`` is neither ``not_larger`` nor ``not_smaller``.
+    """
+    scales = [Fraction(wanted, size) for size, wanted in sizes]
+    if policy == "not_larger":
+        return min(scales)
+    if policy == "not_smaller":
+        return max(scales)
+    raise ValueError(f"keep_aspect_ratio_policy {policy!r} is not one of stretch, not_larger, not_smaller.")
+
+
+def aspect_ratio_output_size(size: int, scale: Fraction) -> int:
+    """Return ``scale * size`` rounded to the nearest integer, halves up."""
+    return math.floor(scale * size + HALF)
+
+
+def source_coordinates(
+    mode: str, size: int, output: int, scale: Scale, roi: tuple[float, float] = (0.0, 1.0)
+) -> list[Fraction] | list[float]:
+    """Return the position ``x`` in the input for each output index.
+
+    Args:
+        mode: A value of ``coordinate_transformation_mode``.
+        size: Input length.
+        output: Output length.
+        scale: Exact when a ``Fraction``; else float32 arithmetic (see the module's docstring).
+        roi: Normalised (start, end) of the axis; read by ``tf_crop_and_resize`` only.
+
+    Raises:
+        ValueError: ``mode`` is unknown.
+    """
+    if mode == "align_corners":
+        # Both lengths are integers here: the scale plays no part, nor does its rounding.
+        return [Fraction(i * (size - 1), output - 1) for i in range(output)] if output > 1 else [Fraction(0)] * output
+    if mode == "tf_crop_and_resize":
+        return _cropped_coordinates(size, output, roi)
+    if mode == "pytorch_half_pixel" and output <= 1:
+        return [Fraction(0)] * output
+    if isinstance(scale, Fraction):
+        return [_exact(mode, i, size, output, scale) for i in range(output)]
+    return _single_precision(mode, size, output, scale)
+
+
+def _exact(mode: str, i: int, size: int, output: int, scale: Fraction) -> Fraction:
+    if mode == "asymmetric":
+        return i / scale
+    if mode == "tf_half_pixel_for_nn":
+        return (i + HALF) / scale
+    if mode in ("half_pixel", "pytorch_half_pixel"):
+        return (i + HALF) / scale - HALF
+    if mode == "half_pixel_symmetric":
+        adjustment = output / (scale * size)
+        return Fraction(size, 2) * (1 - adjustment) + (i + HALF) / scale - HALF
+    raise ValueError(f"coordinate_transformation_mode {mode!r} is unknown.")
+
+
+def _single_precision(mode: str, size: int, output: int, scale: float) -> list[float]:
+    index, factor, half = np.arange(output, dtype=np.float32), np.float32(scale), np.float32(0.5)
+    if mode == "asymmetric":
+        position = index / factor
+    elif mode == "tf_half_pixel_for_nn":
+        position = (index + half) / factor
+    elif mode in ("half_pixel", "pytorch_half_pixel"):
+        position = (index + half) / factor - half
+    elif mode == "half_pixel_symmetric":
+        adjustment = np.float32(output) / (factor * np.float32(size))
+        offset = np.float32(size) / np.float32(2) * (np.float32(1) - adjustment)
+        position = offset + (index + half) / factor - half
+    else:
+        raise ValueError(f"coordinate_transformation_mode {mode!r} is unknown.")
+    return [float(each) for each in position]
+
+
+def _cropped_coordinates(size: int, output: int, roi: tuple[float, float]) -> list[float]:
+    start, end = roi
+    if output == 1:
+        return [0.5 * (start + end) * (size - 1)]
+    # One division at the end keeps the last position of a whole-image crop at size - 1, inside the image.
+    return [start * (size - 1) + i * (end - start) * (size - 1) / (output - 1) for i in range(output)]
+
+
+_ROUNDINGS: Final[dict[str, Callable[[Scale], int]]] = {
+    "round_prefer_floor": lambda x: math.ceil(x - HALF if isinstance(x, Fraction) else x - 0.5),
+    "round_prefer_ceil": lambda x: math.floor(x + HALF if isinstance(x, Fraction) else x + 0.5),
+    "floor": lambda x: math.floor(x),
+    "ceil": lambda x: math.ceil(x),
+}
+
+NEAREST_MODES: Final = tuple(_ROUNDINGS)
+"""Every value of the attribute ``nearest_mode``; the first is its default."""
+
+
+def nearest_index(x: Scale, nearest_mode: str, size: int) -> int:
+    """Return the input index that position ``x`` copies, clipped into ``range(size)``.
+
+    Raises:
+        ValueError: ``nearest_mode`` is unknown.
+    """
+    if nearest_mode not in _ROUNDINGS:
+        raise ValueError(f"nearest_mode {nearest_mode!r} is not one of {', '.join(NEAREST_MODES)}.")
+    return min(max(_ROUNDINGS[nearest_mode](x), 0), size - 1)
+
+
+def nearest_indices(
+    mode: str,
+    nearest_mode: str,
+    size: int,
+    output: int,
+    scale: Scale,
+    roi: tuple[float, float] = (0.0, 1.0),
+) -> list[int]:
+    """Return the input index that each output index of Resize (version 11 and later) copies in mode nearest."""
+    return [nearest_index(x, nearest_mode, size) for x in source_coordinates(mode, size, output, scale, roi)]

@@ -1,0 +1,104 @@
+"""ConvTranspose of any number of spatial axes, from the ONNX specification (version 11 and later)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from padfix.geometry import transposed
+from padfix.geometry.transposed import TransposedAxis
+from padfix.kernels.windows import Array
+
+
+def conv_transpose(
+    X: Array,
+    W: Array,
+    B: Array | None = None,
+    *,
+    kernel_shape: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    output_padding: Sequence[int] | None = None,
+    output_shape: Sequence[int] | None = None,
+    auto_pad: str = "NOTSET",
+    group: int = 1,
+) -> Array:
+    """Return the transposed convolution ``[N, M, *output]`` of ``X [N, C, *size]`` by ``W [C, M / group, *kernel]``.
+
+    ``output_shape`` (the spatial lengths, or the whole shape) wins over ``pads``; so does ``auto_pad``. SAME always
+    gives ``size * stride``: elements that no kernel reaches hold the bias. Sums are accumulated in float64.
+
+    Raises:
+        ValueError: Shapes that don't fit together, or negative pads.
+    """
+    rank = X.ndim - 2
+    if kernel_shape and list(kernel_shape) != list(W.shape[2:]):
+        raise ValueError(f"kernel_shape {list(kernel_shape)} contradicts the weights of shape {list(W.shape)}.")
+    if X.ndim != W.ndim or X.shape[1] != W.shape[0] or X.shape[1] % group:
+        raise ValueError(f"Weights {list(W.shape)} in {group} groups don't fit an input of shape {list(X.shape)}.")
+    kernel, sizes = W.shape[2:], X.shape[2:]
+    strides, dilations = strides or [1] * rank, dilations or [1] * rank
+    axes = resolve_transposed(sizes, kernel, strides, dilations, pads, output_padding, output_shape, auto_pad)
+    # Every tap of every element lands in `full`; pads then cut it at both sides.
+    full_sizes = [
+        transposed.natural_output_size(size, taps, stride, dilation, 0, 0, axis.output_padding)
+        for size, taps, stride, dilation, axis in zip(sizes, kernel, strides, dilations, axes, strict=True)
+    ]
+    channels = W.shape[1] * group
+    full = np.zeros((X.shape[0], channels, *full_sizes), dtype=np.float64)
+    columns = X.astype(np.float64).reshape(X.shape[0], group, X.shape[1] // group, -1)
+    weights = W.astype(np.float64).reshape(group, X.shape[1] // group, W.shape[1], *kernel)
+    for taps in product(*map(range, kernel)):
+        placed = tuple(
+            slice(tap * dilation, tap * dilation + (size - 1) * stride + 1, stride)
+            for tap, dilation, size, stride in zip(taps, dilations, sizes, strides, strict=True)
+        )
+        matrix = weights[(..., *taps)].swapaxes(1, 2)
+        full[(..., *placed)] += np.matmul(matrix, columns).reshape(X.shape[0], channels, *sizes)
+    cut = tuple(slice(axis.begin, length - axis.end) for axis, length in zip(axes, full_sizes, strict=True))
+    result = full[(..., *cut)]
+    if 0 in result.shape[2:]:
+        raise ValueError("The pads leave nothing of the output.")
+    if B is not None:
+        result = result + B.astype(np.float64).reshape(-1, *[1] * rank)
+    return result.astype(X.dtype)
+
+
+def resolve_transposed(
+    sizes: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int] | None,
+    output_padding: Sequence[int] | None,
+    output_shape: Sequence[int] | None,
+    auto_pad: str,
+) -> list[TransposedAxis]:
+    """Resolve pads and output_padding of each spatial axis.
+
+    Raises:
+        ValueError: Numbers that don't fit together, negative pads, or an unknown ``auto_pad``.
+    """
+    rank = len(sizes)
+    if auto_pad not in ("", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
+        raise ValueError(f"auto_pad {auto_pad!r} is not one of NOTSET, SAME_UPPER, SAME_LOWER, VALID.")
+    extra = output_padding or [0] * rank
+    given = (pads or [0] * (2 * rank)) if auto_pad in ("", "NOTSET") else [0] * (2 * rank)
+    if not len(strides) == len(dilations) == len(extra) == len(given) // 2 == rank:
+        raise ValueError(f"The attributes of ConvTranspose don't fit an input of {rank} spatial axes.")
+    if min([0, *given]) < 0:
+        raise ValueError(f"Pads {list(given)} are negative.")
+    upper = auto_pad == "SAME_UPPER"
+    axes = []
+    for axis in range(rank):
+        numbers = kernel[axis], strides[axis], dilations[axis], extra[axis]
+        if output_shape:
+            axes.append(transposed.output_shape_axis(sizes[axis], output_shape[axis - rank], *numbers, upper=upper))
+        elif auto_pad.startswith("SAME"):
+            axes.append(transposed.same_axis(*numbers, upper=upper))
+        else:
+            axes.append(TransposedAxis(given[axis], given[axis + rank], extra[axis]))
+    return axes
