@@ -1,0 +1,34 @@
+"""``padfix inspect``: the table of windowed and resampling operators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("inspect")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "report_format",
+    type=click.Choice(["table", "json", "config"]),
+    default="table",
+    show_default=True,
+    help="config: a plain block for each pooling operator.",
+)
+def command(model: Path, report_format: str) -> int:
+    """List kernel, strides, dilations, padding and layout of every windowed or resampling operator of MODEL."""
+    from padfix import api
+
+    records = api.inspect(model)
+    if report_format == "json":
+        from padfix.reports import json
+
+        click.echo(json.operators(str(model), records), nl=False)
+    else:
+        from padfix.reports import operators
+
+        render = operators.config if report_format == "config" else operators.table
+        click.echo(render(records), nl=False)
+    return 0

@@ -1,0 +1,109 @@
+"""Options that several commands share, and their types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+Shapes = dict[str, tuple[int, ...]]
+
+REFERENCES = ("auto", "onnxruntime", "spec", "tensorflow")
+REPORT_SUFFIXES = (".json", ".md", ".html")
+
+
+def parse_shapes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Shapes | None:
+    """Return ``NAME=1,224,224,3`` options as a dictionary, None when there are none.
+
+    The last ``=`` separates, because names may hold one. ``NAME=`` is a scalar.
+    """
+    shapes: Shapes = {}
+    for value in values:
+        name, separator, numbers = value.rpartition("=")
+        if not separator or not name:
+            raise click.BadParameter(f"{value!r} is not of the form NAME=1,224,224,3", ctx, param)
+        try:
+            shape = tuple(int(number) for number in numbers.split(",")) if numbers.strip() else ()
+        except ValueError:
+            raise click.BadParameter(
+                f"{numbers!r} is not a list of whole numbers such as 1,224,224,3", ctx, param
+            ) from None
+        if any(length < 1 for length in shape):
+            raise click.BadParameter(f"{numbers!r} has a length below 1", ctx, param)
+        if shapes.get(name, shape) != shape:
+            raise click.BadParameter(f"two shapes for {name!r}", ctx, param)
+        shapes[name] = shape
+    return shapes or None
+
+
+def report_path(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    """Return the path of a report; refuse an unknown ending before any work is done."""
+    if value is not None and value.suffix.lower() not in REPORT_SUFFIXES:
+        raise click.BadParameter(f"{str(value)!r} should end in {', '.join(REPORT_SUFFIXES)}", ctx, param)
+    return value
+
+
+def codes(values: tuple[str, ...]) -> list[str] | None:
+    """Return the rule codes of ``--select`` or ``--ignore``, repeated or comma-separated; None when there are none."""
+    found = [code.strip() for value in values for code in value.split(",") if code.strip()]
+    return found or None
+
+
+def proof_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--reference --probe --rtol --atol --seed --shape --report --format --quiet -v``."""
+    for option in reversed(_PROOF_OPTIONS):
+        command = option(command)
+    return command
+
+
+_PROOF_OPTIONS: tuple[Decorator, ...] = (
+    click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        metavar="NAME=N,N,...",
+        callback=parse_shapes,
+        help="Fix the shape of an input. Repeatable.",
+    ),
+    click.option(
+        "--reference",
+        type=click.Choice(REFERENCES),
+        default="auto",
+        show_default=True,
+        help="Who runs the original: TensorFlow for a TensorFlow source, else ONNX Runtime; "
+        "spec is the ONNX specification in NumPy.",
+    ),
+    click.option(
+        "--probe",
+        "probes",
+        multiple=True,
+        metavar="FILE.npz",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Inputs to compare on, an array for each input name. Repeatable.",
+    ),
+    click.option("--rtol", type=click.FloatRange(min=0), help="Difference allowed, as a share of the output's range."),
+    click.option("--atol", type=click.FloatRange(min=0), help="Difference allowed whatever the range."),
+    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the generated inputs."),
+    click.option(
+        "--report",
+        "report_file",
+        metavar="FILE.json|.md|.html",
+        type=click.Path(dir_okay=False, path_type=Path),
+        callback=report_path,
+        help="Also write the report to a file, whatever the outcome.",
+    ),
+    click.option(
+        "--format",
+        "report_format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="Format of what is printed.",
+    ),
+    click.option("--quiet", "-q", is_flag=True, help="Print errors only."),
+    click.option("--verbose", "-v", is_flag=True, help="Print each stage, and each rewrite with its proof."),
+)

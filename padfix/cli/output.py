@@ -1,0 +1,58 @@
+"""Delivering a report: printed in the format asked for, and written to the file asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from padfix import errors
+from padfix.results import ConvertReport, Verdict
+
+
+def deliver(
+    report: ConvertReport | Verdict,
+    *,
+    written: bool,
+    file: Path | None,
+    report_format: str,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Print ``report`` unless ``quiet`` and write it to ``file`` if given; ``written``: whether a model was."""
+    if file is not None:
+        write(file, _render(report, file.suffix.lower().lstrip("."), written=written, verbose=True))
+    if not quiet:
+        click.echo(_render(report, report_format, written=written, verbose=verbose), nl=False)
+
+
+def write(file: Path, text: str) -> None:
+    """Write a report to ``file`` as UTF-8.
+
+    Raises:
+        OutputError: When the file can't be written.
+    """
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise errors.OutputError(
+            f"The report can't be written to {file}: {error.strerror or error}.", "Name a file in a writable folder."
+        ) from error
+
+
+def _render(report: ConvertReport | Verdict, kind: str, *, written: bool, verbose: bool) -> str:
+    if kind == "json":
+        from padfix.reports import json
+
+        return json.report(report)
+    if kind == "html":
+        from padfix.reports import html
+
+        return html.report(report, written=written)
+    if kind == "md":
+        from padfix.reports import markdown
+
+        return markdown.report(report, written=written)
+    from padfix.reports import text
+
+    return text.report(report, written=written, verbose=verbose)

@@ -1,0 +1,33 @@
+"""Stages of a long command, shown where a person is looking and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from padfix.reports.characters import printable
+
+Progress = Callable[[str], None]
+
+
+@contextmanager
+def stages(*, quiet: bool = False, verbose: bool = False) -> Iterator[Progress]:
+    """Yield a function that is told each stage.
+
+    On a terminal it drives a spinner on stderr; with ``verbose`` each stage is a line on stderr; in continuous
+    integration, in a pipe, or with ``quiet`` nothing is shown.
+    """
+    if quiet:
+        yield lambda stage: None
+    elif verbose:
+        yield lambda stage: print(f"padfix: {printable(stage)}", file=sys.stderr)
+    elif not sys.stderr.isatty() or os.environ.get("CI"):
+        yield lambda stage: None
+    else:
+        from rich.console import Console
+        from rich.markup import escape
+
+        with Console(stderr=True).status("starting") as status:
+            yield lambda stage: status.update(escape(printable(stage)))

@@ -1,0 +1,45 @@
+"""``padfix verify``: the proof alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from padfix import errors
+from padfix.cli import options
+from padfix.cli.output import deliver
+from padfix.cli.progress import stages
+
+
+@click.command("verify")
+@click.argument("original", metavar="A", type=click.Path(path_type=Path))
+@click.argument("candidate", metavar="B", type=click.Path(path_type=Path))
+@options.proof_options
+def command(
+    original: Path,
+    candidate: Path,
+    *,
+    probes: tuple[Path, ...],
+    report_file: Path | None,
+    report_format: str,
+    quiet: bool,
+    verbose: bool,
+    **settings: Any,
+) -> int:
+    """Run models A and B on the same inputs and say whether their outputs agree. A is the reference."""
+    from padfix import api
+
+    if report_file is not None and report_file.resolve() in (original.resolve(), candidate.resolve()):
+        raise errors.UsageError("--report names one of the models.", "Give the report a file of its own.")
+    with stages(quiet=quiet, verbose=verbose) as progress:
+        verdict = api.verify(
+            original,
+            candidate,
+            probes=list(probes) or None,
+            progress=progress,
+            **settings,
+        )
+    deliver(verdict, written=False, file=report_file, report_format=report_format, quiet=quiet, verbose=verbose)
+    return errors.EXIT_YES if verdict.equivalent else errors.EXIT_NO

@@ -1,0 +1,96 @@
+"""Reports as one HTML page without scripts or outside resources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from padfix.reports import sentences
+from padfix.reports.characters import printable
+from padfix.results import ConvertReport, Verdict
+
+_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
+    "table{border-collapse:collapse;width:100%}th,td{border:1px solid #bbb;padding:.25rem .5rem;text-align:left;"
+    "vertical-align:top;overflow-wrap:anywhere}th{background:#eee}.no{color:#b00020;font-weight:bold}"
+)
+
+
+def report(result: ConvertReport | Verdict, *, written: bool = False) -> str:
+    """Return what ``convert`` or ``verify`` found as a complete page."""
+    title = "padfix verify" if isinstance(result, Verdict) else "padfix convert"
+    body = _verdict(result) if isinstance(result, Verdict) else _conversion(result, written)
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{_STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n" + "\n".join(body) + "\n</body>\n</html>\n"
+    )
+
+
+def _text(words: str) -> str:
+    return escape(printable(words))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    top = "".join(f"<th>{_text(cell)}</th>" for cell in head)
+    body = "\n".join("<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table>\n<tr>{top}</tr>\n{body}\n</table>"
+
+
+def _conversion(result: ConvertReport, written: bool) -> list[str]:
+    parts = [
+        f"<p>{_text(f'{result.source} ({sentences.kind(result)}).')}</p>",
+        f"<p><strong>{_text(sentences.outcome(result, written=written))}</strong></p>",
+    ]
+    if result.rewrites:
+        rows = [
+            [
+                f"{each.finding.rule} {each.finding.name}",
+                f"{each.finding.graph}/{each.finding.node}",
+                each.finding.op_type,
+                each.finding.message,
+                sentences.local_proof(each.proof),
+            ]
+            for each in result.rewrites
+        ]
+        parts += ["<h2>Rewritten</h2>", _table(["Rule", "Node", "Operator", "Finding", "Proof"], rows)]
+    if result.refusals:
+        rows = [
+            [
+                f"{each.finding.rule} {each.finding.name}",
+                f"{each.finding.graph}/{each.finding.node}",
+                each.finding.op_type,
+                each.reason,
+            ]
+            for each in result.refusals
+        ]
+        parts += ["<h2>Refused</h2>", _table(["Rule", "Node", "Operator", "Reason"], rows)]
+    if result.notes:
+        parts += ["<h2>Notes</h2>", "<ul>", *(f"<li>{_text(note)}</li>" for note in result.notes), "</ul>"]
+    if result.verdict is not None:
+        parts += ["<h2>Proof</h2>", *_verdict(result.verdict)]
+    return parts
+
+
+def _verdict(result: Verdict) -> list[str]:
+    marked = "" if result.equivalent else ' class="no"'
+    parts = [f"<p{marked}>{_text(sentences.verdict(result))}</p>"]
+    rows = [
+        [
+            run.probe,
+            run.candidate,
+            ", ".join(f"{name} {list(shape)}" for name, shape in run.shapes.items()),
+            output.name,
+            "yes" if output.equivalent else "NO",
+            f"{output.max_abs_diff:.3g}",
+            f"{output.tolerance:.3g}",
+            output.detail,
+        ]
+        for run in result.runs
+        for output in run.outputs
+    ]
+    if rows:
+        head = ["Probe", "Run by", "Input shapes", "Output", "Equal", "Largest difference", "Allowed", "Remark"]
+        parts.append(_table(head, rows))
+    if result.notes:
+        parts += ["<ul>", *(f"<li>{_text(note)}</li>" for note in result.notes), "</ul>"]
+    return parts

@@ -1,0 +1,54 @@
+"""Reports as JSON. ``schema`` comes first; numbers that JSON can't say (infinity, not-a-number) become null."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from padfix.errors import PadfixError
+from padfix.results import SCHEMA, CheckReport, ConvertReport, OpRecord, Verdict
+
+
+def document(content: Mapping[str, Any]) -> str:
+    """Return one JSON document that starts with ``"schema"``."""
+    content = {"schema": SCHEMA, **{key: value for key, value in content.items() if key != "schema"}}
+    return json.dumps(_finite(content), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def report(result: ConvertReport | Verdict) -> str:
+    """Return what ``convert`` or ``verify`` found."""
+    return document(result.to_dict())
+
+
+def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, PadfixError]] = ()) -> str:
+    """Return what ``check`` found: all findings in one list, each with its ``source``, and models that can't be read.
+
+    With a single model its path is also the document's ``source``.
+    """
+    content: dict[str, Any] = {}
+    if len(reports) == 1 and not failures:
+        content["source"] = reports[0].source
+    content["target"] = reports[0].target if reports else None
+    content["sources"] = [each.source for each in reports]
+    content["findings"] = [
+        {"source": each.source, **finding.to_dict()} for each in reports for finding in each.findings
+    ]
+    content["errors"] = [{"source": name, "message": error.message, "hint": error.hint} for name, error in failures]
+    return document(content)
+
+
+def operators(source: str, records: Sequence[OpRecord]) -> str:
+    """Return what ``inspect`` found."""
+    return document({"source": source, "operators": [record.to_dict() for record in records]})
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value

@@ -1,0 +1,99 @@
+"""The sentences that the text, Markdown and HTML reports share; text from the model is made printable here."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from padfix.reports.characters import printable
+from padfix.results import ConvertReport, Finding, LocalProof, OutputDifference, ProofRun, Verdict
+
+KINDS = {
+    "onnx": "ONNX",
+    "saved_model": "SavedModel",
+    "frozen_graph": "frozen TensorFlow graph",
+    "keras": "Keras model",
+}
+REFERENCES = {
+    "onnxruntime": "ONNX Runtime",
+    "spec": "the ONNX specification (NumPy)",
+    "tensorflow": "TensorFlow",
+}
+
+
+def place(finding: Finding) -> str:
+    """Return where a finding is: the path of scopes and the node."""
+    return printable(f"{finding.graph}/{finding.node}")
+
+
+def kind(report: ConvertReport) -> str:
+    """Return the kind of the source in words."""
+    return KINDS.get(report.source_kind, printable(report.source_kind))
+
+
+def count(number: int, noun: str) -> str:
+    """Return ``"1 probe"`` or ``"2 probes"``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def groups(report: ConvertReport) -> list[tuple[str, str, str, int]]:
+    """Return (code, name, operator, count) of the rewrites, in the order of the codes."""
+    counted = Counter((each.finding.rule, each.finding.name, each.finding.op_type) for each in report.rewrites)
+    return [(rule, name, printable(op_type), number) for (rule, name, op_type), number in sorted(counted.items())]
+
+
+def outcome(report: ConvertReport, *, written: bool) -> str:
+    """Return the last word: what was written, or that nothing was."""
+    if not written:
+        return f"Nothing was written to {printable(report.output)}."
+    proven = "" if report.verdict else ", WITHOUT PROOF (--no-verify)"
+    return f"Wrote {printable(report.output)} (opset {report.opset}){proven}."
+
+
+def local_proof(proof: LocalProof | None) -> str:
+    """Return the proof of one rewrite in words."""
+    if proof is None:
+        return "not proven on its own"
+    return (
+        f"proven on {count(proof.cases, 'case')} by {', '.join(proof.witnesses)}, "
+        f"largest difference {proof.max_abs_diff:.3g}"
+    )
+
+
+def difference(output: OutputDifference) -> str:
+    """Return how far one output is, and how far it may be."""
+    words = f"{printable(output.name)!r} differs by {output.max_abs_diff:.3g} ({output.tolerance:.3g} allowed)"
+    return f"{words}: {printable(output.detail)}" if output.detail else words
+
+
+def verdict(result: Verdict) -> str:
+    """Return the verdict in one sentence: reference, probes, and the worst output against its tolerance."""
+    reference = REFERENCES.get(result.reference, printable(result.reference))
+    if not result.runs:
+        return f"{'Equal' if result.equivalent else 'Not shown to be equal'}; nothing had to be run."
+    probes = count(len({run.probe for run in result.runs}), "probe")
+    candidates = ", ".join(dict.fromkeys(printable(run.candidate) for run in result.runs))
+    worst = max(result.outputs, key=_share_of_tolerance, default=None)
+    if result.equivalent:
+        distance = (
+            f"largest difference {worst.max_abs_diff:.3g} of {worst.tolerance:.3g} allowed"
+            f" (output {printable(worst.name)!r})"
+            if worst
+            else "no outputs"
+        )
+        return f"Equal to the original as run by {reference}: {probes}, {distance}; result run by {candidates}."
+    failed = [run for run in result.runs if not run.equivalent]
+    return (
+        f"NOT equal to the original as run by {reference}: {len(failed)} of {count(len(result.runs), 'run')} differ; "
+        + ("worst: " + difference(worst) + "." if worst else "no outputs.")
+    )
+
+
+def failures(result: Verdict) -> list[tuple[ProofRun, OutputDifference]]:
+    """Return every run and output that is outside its tolerance."""
+    return [(run, output) for run in result.runs for output in run.outputs if not output.equivalent]
+
+
+def _share_of_tolerance(output: OutputDifference) -> tuple[bool, float]:
+    """Order outputs by how much of the allowed difference they use; those outside come last."""
+    share = output.max_abs_diff / output.tolerance if output.tolerance > 0 else output.max_abs_diff
+    return (not output.equivalent, share if share == share else float("inf"))
