@@ -10,6 +10,8 @@ import numpy as np
 import onnx_graphsurgeon as gs
 from onnx import NodeProto, TensorProto
 
+from padfix.graph.splice import LOCAL_PREFIX
+
 Value = Any
 """A value inside a fragment under construction: opaque to rules."""
 
@@ -59,7 +61,7 @@ class FragmentBuilder:
     def constant(self, array: np.ndarray, hint: str = "constant") -> Value:
         """Return a constant; dtype and shape are the array's."""
         self._constants += 1
-        return gs.Constant(f"{hint}_{self._constants}", np.asarray(array))
+        return gs.Constant(f"{LOCAL_PREFIX}{hint}_{self._constants}", np.asarray(array))
 
     def op(
         self,
@@ -73,7 +75,7 @@ class FragmentBuilder:
     ) -> Any:
         """Append an operator; return its output, or a list when ``outputs`` is above 1."""
         index = len(self._graph.nodes)
-        results = [gs.Variable(f"local_{op_type}_{index}_{position}") for position in range(outputs)]
+        results = [gs.Variable(f"{LOCAL_PREFIX}{op_type}_{index}_{position}") for position in range(outputs)]
         self._graph.nodes.append(gs.Node(op_type, name, dict(attributes or {}), list(inputs), results, domain or None))
         return results[0] if outputs == 1 else results
 

@@ -1,0 +1,621 @@
+"""Types of every value in every scope: onnx.shape_inference, corrected where it is wrong and widened where it guesses.
+
+Nothing that a file merely *claims* about an intermediate value is believed: ``value_info``, declared shapes of outputs
+and of the inputs of bodies may be stale, and pads derived from them would be wrong without a sound. Believed are the
+types of the model's inputs (a runtime enforces them) and, for operators that have no schema, ``value_info``, as nothing
+else knows. Bodies and functions are inferred as graphs of their own with the types that flow into them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+    numpy_helper,
+    shape_inference,
+)
+
+from padfix.errors import UsageError
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope, ValueType, bodies_of, iterate_scopes, normal_domain, outer_names_of
+from padfix.graph.window_shapes import COVERED, output_shape
+from padfix.model import Model
+
+_PINNED_DOMAIN = "padfix.pinned"
+"""Domain without schemas: a node moved there keeps the output type that is written in value_info."""
+
+_GENERATED_SYMBOL = "unk__"
+"""How onnx.shape_inference names the dimensions it makes up; the same name means nothing in another graph."""
+
+_MAXIMUM_PASSES = 64
+_MAXIMUM_CALL_SITES = 8
+_MAXIMUM_LOOP_PASSES = 4
+_SCHEMA_DOMAINS = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"})
+
+Types = dict[str, TypeProto]
+Bindings = Mapping[str, AttributeProto] | None
+"""What the caller of a function gives its attributes; None when that is not known."""
+TypeLookup = Callable[[str], TypeProto | None]
+FunctionKey = tuple[str, str, str]
+
+
+def known_residue(dimension: int | str | None, stride: int) -> int | None:
+    """Return ``dimension % stride`` of a known dimension, else None."""
+    return dimension % stride if isinstance(dimension, int) else None
+
+
+def infer(model: Model, input_shapes: Mapping[str, Sequence[int]] | None = None) -> list[Scope]:
+    """Return every scope of ``model`` with ``types`` filled as far as anything is known for certain.
+
+    Never fails for an odd model: what can't be inferred stays unknown. The model is not changed.
+
+    Args:
+        model: The model; its weights are not needed.
+        input_shapes: Shapes to assume for inputs of the main graph; checked as in :func:`fix_input_shapes`.
+    """
+    scopes = list(iterate_scopes(model.proto))
+    inference = _Inference(model.proto, scopes)
+    main = scopes[0]
+    inputs = {value.name: value.type for value in model.proto.graph.input}
+    if input_shapes:
+        fixed = ModelProto()
+        fixed.graph.input.extend(model.proto.graph.input)
+        fixed.graph.initializer.extend(TensorProto(name=tensor.name) for tensor in model.proto.graph.initializer)
+        fix_input_shapes(fixed, input_shapes)
+        inputs = {value.name: value.type for value in fixed.graph.input}
+    inference.record(inference.tree(main, inputs, {}))
+    inference.record_functions()
+    return scopes
+
+
+def fix_input_shapes(proto: ModelProto, shapes: Mapping[str, Sequence[int]]) -> None:
+    """Write ``shapes`` into the inputs of the main graph, in place.
+
+    A length below 1 leaves its axis as it is. A symbolic dimension that gets a number gets it in every input.
+
+    Raises:
+        UsageError: A name is no input, its rank is another, or a length contradicts the one that the model fixes.
+    """
+    weights = {tensor.name for tensor in proto.graph.initializer}
+    inputs = {value.name: value for value in proto.graph.input}
+    symbols: dict[str, int] = {}
+    for name, shape in shapes.items():
+        if name not in inputs:
+            names = ", ".join(sorted(set(inputs) - weights)) or "none"
+            raise UsageError(f"The model has no input {name!r}.", f"Its inputs are: {names}.")
+        value = inputs[name]
+        if not value.type.HasField("tensor_type"):
+            raise UsageError(f"The input {name!r} is not a tensor, so it has no shape to fix.")
+        tensor = value.type.tensor_type
+        if not tensor.HasField("shape"):
+            for _ in shape:
+                tensor.shape.dim.add()
+        if len(tensor.shape.dim) != len(shape):
+            raise UsageError(
+                f"The input {name!r} has {len(tensor.shape.dim)} axes, but {len(shape)} lengths were given."
+            )
+        for axis, (dimension, length) in enumerate(zip(tensor.shape.dim, shape, strict=True)):
+            if length < 1:
+                continue
+            if dimension.HasField("dim_value") and dimension.dim_value not in (length, -1):
+                raise UsageError(
+                    f"Axis {axis} of the input {name!r} is fixed to {dimension.dim_value} in the model, "
+                    f"but {length} was given."
+                )
+            symbol = dimension.dim_param if dimension.HasField("dim_param") else ""
+            if symbol and symbols.setdefault(symbol, length) != length:
+                raise UsageError(
+                    f"The dimension {symbol!r} was given two lengths, {symbols[symbol]} and {length}.",
+                    "Axes that share a symbol have the same length.",
+                )
+            dimension.dim_value = length
+    for value in inputs.values():
+        for dimension in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
+            if dimension.HasField("dim_param") and dimension.dim_param in symbols:
+                dimension.dim_value = symbols[dimension.dim_param]
+
+
+def value_type(proto: TypeProto) -> ValueType | None:
+    """Return the :class:`ValueType` of a tensor type; None for sequences, maps, optionals and untyped values."""
+    if proto.HasField("tensor_type"):
+        tensor = proto.tensor_type
+    elif proto.HasField("sparse_tensor_type"):
+        tensor = proto.sparse_tensor_type
+    else:
+        return None
+    if not tensor.HasField("shape"):
+        return ValueType(tensor.elem_type, None) if tensor.elem_type else None
+    return ValueType(tensor.elem_type, tuple(_dimension(each) for each in tensor.shape.dim))
+
+
+def _dimension(proto: object) -> int | str | None:
+    if proto.HasField("dim_value"):  # type: ignore[attr-defined]
+        value = int(proto.dim_value)  # type: ignore[attr-defined]
+        return value if value >= 0 else None
+    return proto.dim_param or None  # type: ignore[attr-defined]
+
+
+def _tensor_type(known: ValueType) -> TypeProto:
+    proto = TypeProto()
+    proto.tensor_type.elem_type = known.elem_type
+    if known.shape is not None:
+        proto.tensor_type.shape.SetInParent()
+        for dimension in known.shape:
+            entry = proto.tensor_type.shape.dim.add()
+            if isinstance(dimension, int):
+                entry.dim_value = dimension
+            elif isinstance(dimension, str):
+                entry.dim_param = dimension
+    return proto
+
+
+def _without_shape(proto: TypeProto) -> TypeProto:
+    bare = TypeProto()
+    if proto.HasField("tensor_type") and proto.tensor_type.elem_type:
+        bare.tensor_type.elem_type = proto.tensor_type.elem_type
+    elif not proto.HasField("tensor_type"):
+        bare.CopyFrom(proto)
+    return bare
+
+
+def _common(first: TypeProto | None, second: TypeProto | None) -> TypeProto | None:
+    """Return what two types agree on; None when that is nothing."""
+    if first is None or second is None:
+        return None
+    if first == second:
+        return first
+    a, b = value_type(first), value_type(second)
+    if a is None or b is None or a.elem_type != b.elem_type:
+        return None
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
+        return _tensor_type(ValueType(a.elem_type, None))
+    return _tensor_type(
+        ValueType(a.elem_type, tuple(x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)))
+    )
+
+
+def _foreign(proto: TypeProto) -> TypeProto:
+    """Return the type as another graph may see it: without made-up symbols."""
+    known = value_type(proto)
+    if known is None or known.shape is None:
+        return proto
+    shape = tuple(
+        None if isinstance(each, str) and each.startswith(_GENERATED_SYMBOL) else each for each in known.shape
+    )
+    return proto if shape == known.shape else _tensor_type(ValueType(known.elem_type, shape))
+
+
+Tree = dict[Scope, Types]
+"""The types of a scope and of every scope inside it."""
+
+
+class _Inference:
+    """Infers scopes on demand, each with the types that flow into it."""
+
+    def __init__(self, proto: ModelProto, scopes: Sequence[Scope]) -> None:
+        self._proto = proto
+        self._children: dict[Scope, list[Scope]] = {scope: [] for scope in scopes}
+        self._functions: dict[FunctionKey, Scope] = {}
+        for scope in scopes:
+            if scope.parent is not None:
+                self._children[scope.parent].append(scope)
+            elif isinstance(scope.container, FunctionProto):
+                self._functions[_function_key(scope.container)] = scope
+        self._calls: dict[FunctionKey, dict[bytes, Tree]] = {key: {} for key in self._functions}
+        self._bodies: dict[tuple[Scope, bytes], Tree] = {}
+        self._running: set[FunctionKey] = set()
+
+    def record(self, tree: Tree) -> None:
+        """Write the types of ``tree`` into its scopes."""
+        for scope, types in tree.items():
+            for name, proto in types.items():
+                known = value_type(proto)
+                if known is not None:
+                    scope.types[name] = known
+
+    def record_functions(self) -> None:
+        """Write into each function's scopes what all of its calls agree on."""
+        for key, scope in self._functions.items():
+            trees = list(self._calls[key].values())
+            if not trees:
+                trees = [self.tree(scope, {}, None)]
+            merged = trees[0]
+            for tree in trees[1:]:
+                merged = {
+                    each: {
+                        name: common
+                        for name, proto in merged[each].items()
+                        if (common := _common(proto, tree.get(each, {}).get(name))) is not None
+                    }
+                    for each in merged
+                }
+            self.record(merged)
+
+    def tree(self, scope: Scope, inputs: Mapping[str, TypeProto], bindings: Bindings) -> Tree:
+        """Infer ``scope`` and the bodies in it; ``inputs`` are the types of its inputs and of the names it captures."""
+        graph = self._graph(scope, inputs, bindings)
+        pinned: dict[str, TypeProto] = {}
+        types: Types = {}
+        bodies: Tree = {}
+        for _ in range(_MAXIMUM_PASSES):
+            types = self._run(scope, graph)
+            bodies = {}
+            found = self._disagreements(scope, graph, types, bindings, bodies)
+            if not found:
+                break
+            pinned.update(found)
+            _pin(graph, found)
+        else:
+            # Still moving: whatever was disputed, and all that follows from it, is better unknown than wrong.
+            for name in _tainted(graph.node, pinned):
+                if name in types:
+                    types[name] = _without_shape(types[name])
+        return {scope: types, **bodies}
+
+    def _graph(self, scope: Scope, inputs: Mapping[str, TypeProto], bindings: Bindings) -> GraphProto:
+        """Return a stand-alone copy of the scope without any claim about intermediate values."""
+        container = scope.container
+        graph = GraphProto(name="scope")
+        graph.node.extend(container.node)
+        declared: dict[str, TypeProto] = {}
+        if isinstance(container, GraphProto):
+            graph.initializer.extend(container.initializer)
+            graph.sparse_initializer.extend(container.sparse_initializer)
+            declared = {value.name: value.type for value in (*container.value_info, *container.output)}
+        else:
+            declared = {value.name: value.type for value in container.value_info}
+        initializers = {tensor.name: tensor for tensor in graph.initializer}
+        for name in _input_names(container):
+            tensor = initializers.get(name)
+            if tensor is not None and scope.ir_version < 4:
+                graph.input.append(
+                    ValueInfoProto(name=name, type=_tensor_type(ValueType(tensor.data_type, tuple(tensor.dims))))
+                )
+            else:
+                graph.input.append(ValueInfoProto(name=name, type=inputs.get(name)))
+        own = {value.name for value in graph.input} | set(initializers)
+        own |= {name for node in graph.node for name in node.output}
+        for name, proto in inputs.items():
+            if name not in own:
+                constant = None if scope.parent is None else scope.parent.constant(name)
+                if constant is not None and constant.size <= 64:
+                    graph.initializer.append(numpy_helper.from_array(constant, name))
+                else:
+                    graph.input.append(ValueInfoProto(name=name, type=proto))
+        for node in graph.node:
+            _strip_bodies(node)
+            if _refers(node) and not _bind(node, bindings):
+                node.domain = _PINNED_DOMAIN
+                del node.attribute[:]
+            if self._function_of(node) is None and normal_domain(node.domain) not in _SCHEMA_DOMAINS:
+                graph.value_info.extend(
+                    ValueInfoProto(name=name, type=declared[name]) for name in node.output if name and name in declared
+                )
+        believed = {value.name for value in graph.value_info}
+        for name in scope.outputs:
+            claim = declared.get(name)
+            if claim is not None and name not in believed:
+                claim = _without_shape(claim)
+            graph.output.append(ValueInfoProto(name=name, type=claim))
+        return graph
+
+    def _run(self, scope: Scope, graph: GraphProto) -> Types:
+        model = ModelProto(ir_version=max(self._proto.ir_version, 3))
+        model.graph.CopyFrom(graph)
+        model.functions.extend(self._proto.functions)
+        for domain, version in {**scope.opsets, _PINNED_DOMAIN: 1}.items():
+            model.opset_import.add(domain=domain, version=version)
+        inferred = graph
+        for data_propagation in (True, False):
+            try:
+                inferred = shape_inference.infer_shapes(model, data_prop=data_propagation).graph
+                break
+            except Exception:  # the library raises many kinds, none of them about this scope's other values
+                continue
+        types: Types = {}
+        for value in (*inferred.output, *inferred.value_info, *inferred.input):
+            if value.HasField("type") and value.type.WhichOneof("value") is not None:
+                types[value.name] = value.type
+        container = scope.container
+        claims = container.value_info
+        for value in claims:
+            if value.name not in types and value.HasField("type"):
+                types[value.name] = _without_shape(value.type)
+        return types
+
+    def _disagreements(
+        self, scope: Scope, graph: GraphProto, types: Types, bindings: Bindings, bodies: Tree
+    ) -> dict[str, TypeProto]:
+        """Return better types for outputs whose inferred ones are wrong or poorer; fill ``bodies`` on the way."""
+        found: dict[str, TypeProto] = {}
+        tainted: set[str] = set()
+        children = iter(self._children[scope])
+
+        def lookup(name: str) -> ValueType | None:
+            proto = types.get(name)
+            return value_type(proto) if proto is not None else scope.type_of(name)
+
+        def raw(name: str) -> TypeProto | None:
+            proto = types.get(name)
+            if proto is not None:
+                return _foreign(proto)
+            known = scope.type_of(name) if name else None
+            return None if known is None else _tensor_type(known)
+
+        for node, original in zip(graph.node, scope.nodes, strict=True):
+            holders = [(name, next(children)) for name, _ in bodies_of(original)]
+            domain = normal_domain(original.domain)
+            function = self._function_of(original)
+            interesting = holders or function or (domain == "" and node.op_type in COVERED)
+            if not interesting and not tainted:
+                continue
+            used = {*original.input, *outer_names_of(original)} if tainted or holders else set()
+            if used & tainted:
+                tainted.update(original.output)
+                continue
+            better: Sequence[TypeProto | None] = ()
+            if holders:
+                better = self._through_bodies(
+                    original, holders, {name: raw(name) for name in used}, raw, bindings, bodies
+                )
+            elif function is not None:
+                better = self._through_call(function, original, raw, bindings)
+            elif interesting and original.output and node.domain != _PINNED_DOMAIN:
+                shape = output_shape(scope, node, lookup)
+                inferred = lookup(node.output[0]) or lookup(node.input[0])
+                if shape is not None and inferred is not None:
+                    better = (_tensor_type(ValueType(inferred.elem_type, shape)),)
+            if node.domain == _PINNED_DOMAIN:
+                continue
+            for name, proto in zip(original.output, better, strict=False):
+                improved = _improved(types.get(name), proto) if name and proto is not None else None
+                if improved is not None:
+                    found[name] = improved
+                    tainted.add(name)
+            if found.keys() & set(original.output):
+                # The node as a whole is pinned, so its other outputs keep what is known of them.
+                found.update({name: types[name] for name in original.output if name in types and name not in found})
+                tainted.update(original.output)
+        return found
+
+    def _through_bodies(
+        self,
+        node: NodeProto,
+        holders: Sequence[tuple[str, Scope]],
+        captured: Mapping[str, TypeProto | None],
+        raw: TypeLookup,
+        bindings: Bindings,
+        bodies: Tree,
+    ) -> list[TypeProto | None]:
+        """Infer the bodies of ``node``; return the types of its outputs as far as the bodies tell."""
+        outer = {name: proto for name, proto in captured.items() if proto is not None}
+        results: list[list[TypeProto | None]] = []
+        for _, body in holders:
+            free = {name: proto for name, proto in outer.items() if name not in _input_names(body.container)}
+            trees, outputs = self._body(node, body, free, [outer.get(name) for name in node.input], bindings)
+            for scope, types in trees.items():
+                bodies[scope] = types
+            results.append(outputs)
+        if node.op_type == "If" and len(results) == 2:
+            return [_common(first, second) for first, second in zip(*results, strict=False)]
+        if node.op_type == "Loop" and len(results) == 1:
+            return list(results[0][1 : 1 + max(0, len(node.input) - 2)])
+        if node.op_type == "Scan" and len(results) == 1:
+            states = len(node.input) - attributes.integer(node, "num_scan_inputs", len(node.input))
+            return list(results[0][:states])
+        return []
+
+    def _body(
+        self,
+        node: NodeProto,
+        body: Scope,
+        free: Mapping[str, TypeProto],
+        arguments: Sequence[TypeProto | None],
+        bindings: Bindings,
+    ) -> tuple[Tree, list[TypeProto | None]]:
+        names = _input_names(body.container)
+        declared = {value.name: _without_shape(value.type) for value in body.container.input}
+        formal: dict[str, TypeProto] = dict(declared)
+        carried: list[tuple[str, int]] = []
+        if node.op_type == "Loop":
+            formal.update(zip(names[:2], (_scalar(TensorProto.INT64), _scalar(TensorProto.BOOL)), strict=False))
+            for position, name in enumerate(names[2:]):
+                argument = arguments[2 + position] if 2 + position < len(arguments) else None
+                if argument is not None:
+                    formal[name] = argument
+                    carried.append((name, 1 + position))
+        elif node.op_type == "Scan" and body.opset >= 9:
+            scanned = attributes.integer(node, "num_scan_inputs", len(names))
+            states = len(names) - scanned
+            axes = attributes.integers(node, "scan_input_axes") or [0] * scanned
+            for position, name in enumerate(names):
+                argument = arguments[position] if position < len(arguments) else None
+                if argument is None:
+                    continue
+                if position < states:
+                    formal[name] = argument
+                    carried.append((name, position))
+                elif position - states < len(axes):
+                    formal[name] = _slice_of(argument, axes[position - states])
+        # What is carried from one iteration to the next is only known where the body gives back what it got.
+        for attempt in range(_MAXIMUM_LOOP_PASSES):
+            tree = self._cached_tree(body, {**free, **formal}, bindings)
+            outputs = [tree[body].get(name) for name in body.outputs]
+            outputs = [None if proto is None else _foreign(proto) for proto in outputs]
+            stable = True
+            for name, position in carried:
+                given = outputs[position] if position < len(outputs) else None
+                kept = _common(formal[name], given) or declared[name]
+                if kept != formal[name]:
+                    stable = False
+                    formal[name] = kept if attempt + 2 < _MAXIMUM_LOOP_PASSES else declared[name]
+            if stable:
+                for name, position in carried:
+                    if position < len(outputs):
+                        outputs[position] = formal[name]
+                return tree, outputs
+        tree = self._cached_tree(body, {**free, **declared}, bindings)
+        return tree, []
+
+    def _cached_tree(self, scope: Scope, inputs: Mapping[str, TypeProto], bindings: Bindings) -> Tree:
+        key = (scope, _digest(inputs, bindings))
+        if key not in self._bodies:
+            self._bodies[key] = self.tree(scope, inputs, bindings)
+        return self._bodies[key]
+
+    def _function_of(self, node: NodeProto) -> FunctionKey | None:
+        key = (normal_domain(node.domain), node.op_type, getattr(node, "overload", ""))
+        return key if key in self._functions else None
+
+    def _through_call(
+        self, key: FunctionKey, node: NodeProto, raw: TypeLookup, bindings: Bindings
+    ) -> list[TypeProto | None]:
+        """Infer a function for one call; return the types of the call's outputs."""
+        scope = self._functions[key]
+        function = scope.container
+        assert isinstance(function, FunctionProto)
+        if key in self._running:  # recursion is illegal; do not follow it
+            return []
+        inputs: dict[str, TypeProto] = {}
+        for formal, actual in zip(function.input, node.input, strict=False):
+            proto = raw(actual) if actual else None
+            if proto is not None:
+                inputs[formal] = proto
+        given: dict[str, AttributeProto] | None = {each.name: each for each in function.attribute_proto}
+        for attribute in node.attribute:
+            if given is None:
+                break
+            if not attribute.ref_attr_name:
+                given[attribute.name] = attribute
+            elif bindings is None:
+                given = None
+            elif attribute.ref_attr_name in bindings:
+                given[attribute.name] = bindings[attribute.ref_attr_name]
+        if len(self._calls[key]) >= _MAXIMUM_CALL_SITES:
+            inputs = {name: _without_shape(proto) for name, proto in inputs.items()}
+            given = None
+        digest = _digest(inputs, given)
+        if digest not in self._calls[key]:
+            self._running.add(key)
+            try:
+                self._calls[key][digest] = self.tree(scope, inputs, given)
+            finally:
+                self._running.discard(key)
+        types = self._calls[key][digest][scope]
+        return [None if name not in types else _foreign(types[name]) for name in function.output]
+
+
+def _function_key(function: FunctionProto) -> FunctionKey:
+    return (normal_domain(function.domain), function.name, getattr(function, "overload", ""))
+
+
+def _input_names(container: GraphProto | FunctionProto) -> list[str]:
+    if isinstance(container, FunctionProto):
+        return list(container.input)
+    return [value.name for value in container.input]
+
+
+def _scalar(elem_type: int) -> TypeProto:
+    return _tensor_type(ValueType(elem_type, ()))
+
+
+def _slice_of(proto: TypeProto, axis: int) -> TypeProto:
+    known = value_type(proto)
+    if known is None or known.shape is None or not -len(known.shape) <= axis < len(known.shape):
+        return _without_shape(proto)
+    axis %= len(known.shape)
+    return _tensor_type(ValueType(known.elem_type, known.shape[:axis] + known.shape[axis + 1 :]))
+
+
+def _digest(inputs: Mapping[str, TypeProto], bindings: Bindings) -> bytes:
+    parts = [b"unknown caller" if bindings is None else b""]
+    parts += [part for name in sorted(inputs) for part in (name.encode(), inputs[name].SerializeToString())]
+    given = bindings or {}
+    parts += [part for name in sorted(given) for part in (name.encode(), given[name].SerializeToString())]
+    return b"\0".join(parts)
+
+
+def _improved(inferred: TypeProto | None, better: TypeProto) -> TypeProto | None:
+    """Return ``better``, completed by ``inferred``, when it says a length that ``inferred`` lacks or contradicts."""
+    wanted = value_type(better)
+    if wanted is None or wanted.shape is None:
+        return None
+    known = None if inferred is None else value_type(inferred)
+    if known is None or known.shape is None or len(known.shape) != len(wanted.shape):
+        return better
+    shape = tuple(new if isinstance(new, int) else old for new, old in zip(wanted.shape, known.shape, strict=True))
+    if shape == known.shape:
+        return None
+    return _tensor_type(ValueType(known.elem_type or wanted.elem_type, shape))
+
+
+def _pin(graph: GraphProto, found: Mapping[str, TypeProto]) -> None:
+    for node in graph.node:
+        if any(name in found for name in node.output):
+            node.domain = _PINNED_DOMAIN
+            del node.attribute[:]
+    kept = [value for value in graph.value_info if value.name not in found]
+    del graph.value_info[:]
+    graph.value_info.extend(kept)
+    graph.value_info.extend(ValueInfoProto(name=name, type=proto) for name, proto in found.items())
+    for value in graph.output:
+        if value.name in found:
+            value.type.CopyFrom(found[value.name])
+
+
+def _tainted(nodes: Iterable[NodeProto], names: Iterable[str]) -> set[str]:
+    tainted = set(names)
+    for node in nodes:
+        if tainted.intersection(node.input) or tainted & outer_names_of(node):
+            tainted.update(node.output)
+    return tainted
+
+
+def _strip_bodies(node: NodeProto) -> None:
+    """Delete every claim about intermediate values from the bodies of ``node``."""
+    for _, graph in bodies_of(node):
+        del graph.value_info[:]
+        for value in (*graph.input, *graph.output):
+            if value.type.HasField("tensor_type"):
+                value.type.tensor_type.ClearField("shape")
+        for inner in graph.node:
+            _strip_bodies(inner)
+
+
+def _refers(node: NodeProto) -> bool:
+    """Whether an attribute of ``node``, or of a node in its bodies, is given by the caller of a function."""
+    return any(each.ref_attr_name for each in node.attribute) or any(
+        _refers(inner) for _, graph in bodies_of(node) for inner in graph.node
+    )
+
+
+def _bind(node: NodeProto, bindings: Bindings) -> bool:
+    """Give attributes that refer to the function's caller the caller's value; drop those that it leaves out.
+
+    Returns False when the caller is not known, so that nothing can be said of the node.
+    """
+    if bindings is None:
+        return False
+    for index in reversed(range(len(node.attribute))):
+        attribute = node.attribute[index]
+        if not attribute.ref_attr_name:
+            continue
+        given = bindings.get(attribute.ref_attr_name)
+        if given is None:
+            del node.attribute[index]
+        else:
+            name = attribute.name
+            attribute.CopyFrom(given)
+            attribute.name = name
+    for _, graph in bodies_of(node):
+        for inner in graph.node:
+            _bind(inner, bindings)
+    return True

@@ -1,0 +1,176 @@
+"""Puts a fragment in the place of one node; everything else of the model stays as it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
+
+from padfix.graph.scopes import Scope, ValueType, bodies_of
+from padfix.graph.shapes import value_type
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment import Fragment
+
+LOCAL_PREFIX = "padfix::local::"
+"""How names of a fragment's own values start, so that no name of the host is taken for one; splicing renames them."""
+
+
+def splice(scope: Scope, index: int, fragment: Fragment) -> int:
+    """Replace the node at ``index`` of ``scope`` by ``fragment``, in place.
+
+    Outputs keep their names; local names are made unique among all names of the model's part (the main graph with its
+    bodies, or one function). Constants become initializers of the scope's graph, or Constant nodes where initializers
+    are not allowed or not usual: in functions, in bodies inside functions, and before IR version 4, where every
+    initializer would also have to be an input. The node that stands for the replaced one keeps its name, doc string
+    and metadata. ``value_info`` of the outputs is kept unless inference contradicts it.
+
+    Returns:
+        How many nodes now stand in place of the one.
+    """
+    container = scope.container
+    replaced = NodeProto()
+    replaced.CopyFrom(container.node[index])
+    names = _names_of(scope)
+    base = replaced.name or next((name for name in replaced.output if name), replaced.op_type)
+    mapping = _unique_names(fragment, set(replaced.output), base, names)
+
+    nodes: list[NodeProto] = []
+    tensors: list[TensorProto] = []
+    for tensor in fragment.initializers:
+        renamed = TensorProto()
+        renamed.CopyFrom(tensor)
+        renamed.name = mapping.get(tensor.name, tensor.name)
+        tensors.append(renamed)
+    for node in fragment.nodes:
+        copy = NodeProto()
+        copy.CopyFrom(node)
+        for field in (copy.input, copy.output):
+            for position, name in enumerate(field):
+                field[position] = mapping.get(name, name)
+        nodes.append(copy)
+    successor = _successor(nodes, replaced)
+    _name_nodes(nodes, successor, replaced, base, names)
+
+    root = _root(scope)
+    if isinstance(root.container, FunctionProto) or scope.ir_version < 4:
+        constants = [_constant_node(tensor, names) for tensor in tensors]
+        nodes = [*constants, *nodes]
+    else:
+        assert isinstance(container, GraphProto)
+        container.initializer.extend(tensors)
+    del container.node[index]
+    for offset, node in enumerate(nodes):
+        container.node.insert(index + offset, node)
+    _drop_stale(scope, replaced)
+    scope.refresh()
+    return len(nodes)
+
+
+def _root(scope: Scope) -> Scope:
+    while scope.parent is not None:
+        scope = scope.parent
+    return scope
+
+
+def _names_of(scope: Scope) -> set[str]:
+    """Return all names in use around ``scope``; gathered once and then kept up to date by splicing."""
+    root = _root(scope)
+    names: set[str] | None = root.__dict__.get("_all_names")
+    if names is None:
+        names = set()
+        _gather(root.container, names)
+        root.__dict__["_all_names"] = names
+    return names
+
+
+def _gather(container: GraphProto | FunctionProto, names: set[str]) -> None:
+    if isinstance(container, FunctionProto):
+        names.update(container.input, container.output, container.attribute)
+    else:
+        names.update(value.name for value in (*container.input, *container.output))
+        names.update(tensor.name for tensor in container.initializer)
+        names.update(tensor.values.name for tensor in container.sparse_initializer)
+    names.update(value.name for value in container.value_info)
+    for node in container.node:
+        names.add(node.name)
+        names.update(node.input)
+        names.update(node.output)
+        for _, graph in bodies_of(node):
+            _gather(graph, names)
+
+
+def _unique(wanted: str, names: set[str]) -> str:
+    name, count = wanted, 1
+    while name in names:
+        count += 1
+        name = f"{wanted}_{count}"
+    names.add(name)
+    return name
+
+
+def _unique_names(fragment: Fragment, outputs: set[str], base: str, names: set[str]) -> dict[str, str]:
+    local = [tensor.name for tensor in fragment.initializers]
+    local += [name for node in fragment.nodes for name in node.output]
+    mapping: dict[str, str] = {}
+    for name in local:
+        if name and name not in outputs and name not in mapping:
+            mapping[name] = _unique(f"{base}_{name.removeprefix(LOCAL_PREFIX)}", names)
+    return mapping
+
+
+def _successor(nodes: list[NodeProto], replaced: NodeProto) -> NodeProto | None:
+    """Return the node that stands for the replaced one: of its operator if there is one, else what gives its output."""
+    same = [node for node in nodes if node.op_type == replaced.op_type and node.domain == replaced.domain]
+    named = [node for node in same if node.name == replaced.name]
+    outputs = set(replaced.output) - {""}
+    giving = [node for node in nodes if outputs & set(node.output)]
+    return next(iter([*named, *same, *giving]), None)
+
+
+def _name_nodes(
+    nodes: list[NodeProto], successor: NodeProto | None, replaced: NodeProto, base: str, names: set[str]
+) -> None:
+    for node in nodes:
+        if node is successor:
+            node.name = replaced.name
+            if not node.doc_string:
+                node.doc_string = replaced.doc_string
+            if not node.metadata_props:
+                node.metadata_props.extend(replaced.metadata_props)
+        else:
+            node.name = _unique(f"{base}_{node.op_type}", names)
+
+
+def _constant_node(tensor: TensorProto, names: set[str]) -> NodeProto:
+    node = NodeProto(op_type="Constant", name=_unique(f"{tensor.name}_Constant", names))
+    node.output.append(tensor.name)
+    attribute = node.attribute.add()
+    attribute.name = "value"
+    attribute.type = attribute.TENSOR
+    attribute.t.CopyFrom(tensor)
+    attribute.t.ClearField("name")
+    return node
+
+
+def _drop_stale(scope: Scope, replaced: NodeProto) -> None:
+    """Delete the ``value_info`` of the replaced node's outputs where inference says otherwise."""
+    container = scope.container
+    outputs = set(replaced.output)
+    for index in reversed(range(len(container.value_info))):
+        value: ValueInfoProto = container.value_info[index]
+        known = scope.types.get(value.name) if value.name in outputs else None
+        claimed = value_type(value.type) if known is not None else None
+        if known is not None and claimed is not None and _contradict(known, claimed):
+            del container.value_info[index]
+
+
+def _contradict(known: ValueType, claimed: ValueType) -> bool:
+    if known.elem_type != claimed.elem_type:
+        return True
+    if known.shape is None or claimed.shape is None:
+        return False
+    if len(known.shape) != len(claimed.shape):
+        return True
+    pairs = zip(known.shape, claimed.shape, strict=True)
+    return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)

@@ -1,0 +1,147 @@
+"""Output shapes of windowed and resampling operators where onnx.shape_inference is silent or wrong.
+
+It is wrong for ``Resize`` and ``Upsample`` (the product ``length * scale`` is taken in double precision, runtimes take
+it in single precision), for ``ConvTranspose`` with SAME (it ignores ``output_padding`` and cuts a kernel shorter than
+the stride), for pools with ``pads`` beside ``auto_pad`` (the runtime's rule is that ``auto_pad`` wins), and silent for
+a sparse kernel without ``kernel_shape``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from onnx import NodeProto
+
+from padfix.geometry.padding import same_output_size, window_output_size
+from padfix.geometry.transposed import natural_output_size
+from padfix.graph import attributes
+from padfix.graph.scopes import Dimension, Scope, ValueType
+
+Shape = tuple[Dimension, ...]
+TypeOf = Callable[[str], ValueType | None]
+
+SAME = ("SAME_UPPER", "SAME_LOWER")
+POOLS = frozenset({"MaxPool", "AveragePool", "LpPool"})
+_CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
+_SAMPLERS = frozenset({"Resize", "Upsample"})
+COVERED = POOLS | _CONVOLUTIONS | _SAMPLERS
+
+
+def output_shape(scope: Scope, node: NodeProto, type_of: TypeOf) -> Shape | None:
+    """Return the shape of the first output of a windowed or resampling operator, or None when it can't be told.
+
+    Args:
+        scope: Where the node stands; gives constants and the opset.
+        node: A node of the default domain.
+        type_of: The types of the node's inputs by name.
+    """
+    if node.op_type not in COVERED or not node.input or any(each.ref_attr_name for each in node.attribute):
+        return None
+    known = type_of(node.input[0])
+    if known is None or known.shape is None:
+        return None
+    if node.op_type in _SAMPLERS:
+        return _sampled(scope, node, known.shape)
+    weights = None
+    if node.op_type in _CONVOLUTIONS:
+        weight_type = type_of(node.input[1]) if len(node.input) > 1 else None
+        weights = weight_type.shape if weight_type is not None else None
+    try:
+        return _windowed(node, known.shape, weights)
+    except ZeroDivisionError:
+        return None
+
+
+def _windowed(node: NodeProto, shape: Shape, weights: Shape | None) -> Shape | None:
+    kernel: Sequence[Dimension] | None = attributes.integers(node, "kernel_shape") or (weights[2:] if weights else None)
+    spatial = len(shape) - 2
+    if kernel is None or len(kernel) != spatial:
+        return None
+    strides = attributes.integers(node, "strides") or [1] * spatial
+    dilations = attributes.integers(node, "dilations") or [1] * spatial
+    pads = attributes.integers(node, "pads")
+    auto_pad = attributes.text(node, "auto_pad")
+    if pads and auto_pad in (*SAME, "VALID") and node.op_type not in POOLS:
+        return None
+    if auto_pad in (*SAME, "VALID") or not pads:
+        pads = [0] * (2 * spatial)
+    if len(strides) != spatial or len(dilations) != spatial or len(pads) != 2 * spatial or min(*strides, 1) < 1:
+        return None
+    sizes: list[Dimension] = []
+    for axis in range(spatial):
+        size, taps = shape[2 + axis], kernel[axis]
+        stride, dilation = strides[axis], dilations[axis]
+        begin, end = pads[axis], pads[spatial + axis]
+        if node.op_type == "ConvTranspose":
+            sizes.append(_transposed(node, axis, size, taps, stride, dilation, begin, end))
+        elif auto_pad in SAME:
+            sizes.append(same_output_size(size, stride) if isinstance(size, int) else size if stride == 1 else None)
+        elif isinstance(size, int) and isinstance(taps, int):
+            ceil_mode = attributes.integer(node, "ceil_mode", 0) != 0
+            length = window_output_size(size, taps, stride, dilation, begin, end, ceil_mode=ceil_mode)
+            sizes.append(length if length >= 0 else None)
+        else:
+            sizes.append(None)
+    channels: Dimension = shape[1]
+    if node.op_type == "Conv":
+        channels = weights[0] if weights else None
+    elif node.op_type == "ConvTranspose":
+        per_group = weights[1] if weights else None
+        channels = per_group * attributes.integer(node, "group", 1) if isinstance(per_group, int) else None
+    return (shape[0], channels, *sizes)
+
+
+def _transposed(
+    node: NodeProto, axis: int, size: Dimension, taps: Dimension, stride: int, dilation: int, begin: int, end: int
+) -> int | None:
+    wanted = attributes.integers(node, "output_shape")
+    if wanted:
+        spatial_only = wanted[-(len(attributes.integers(node, "kernel_shape") or wanted)) :]
+        return spatial_only[axis] if axis < len(spatial_only) else None
+    if not isinstance(size, int):
+        return None
+    if attributes.text(node, "auto_pad") in SAME:
+        return size * stride
+    extra = attributes.integers(node, "output_padding") or []
+    if not isinstance(taps, int):
+        return None
+    return natural_output_size(size, taps, stride, dilation, begin, end, extra[axis] if axis < len(extra) else 0)
+
+
+def _sampled(scope: Scope, node: NodeProto, shape: Shape) -> Shape | None:
+    scales = _scales(scope, node, len(shape))
+    if scales is None or len(scales) != len(shape):
+        return None
+    # Runtimes multiply in single precision: 10 * 0.7 is 7 for them and 6 in double precision.
+    return tuple(
+        int(np.float32(size) * np.float32(scale)) if isinstance(size, int) else size if scale == 1 else None
+        for size, scale in zip(shape, scales, strict=True)
+    )
+
+
+def _scales(scope: Scope, node: NodeProto, rank: int) -> list[float] | None:
+    if node.op_type == "Upsample" and len(node.input) == 1:
+        given = attributes.find(node, "scales")
+        if given is not None:
+            return list(given.floats)
+        height, width = attributes.find(node, "height_scale"), attributes.find(node, "width_scale")
+        return [1.0, 1.0, height.f, width.f] if height is not None and width is not None else None
+    position = 2 if node.op_type == "Resize" and scope.opset >= 11 else 1
+    if len(node.input) <= position or not node.input[position]:
+        return None
+    if attributes.text(node, "coordinate_transformation_mode") == "tf_crop_and_resize":
+        return None
+    array = scope.constant(node.input[position])
+    if array is None or array.size == 0:
+        return None
+    axes = attributes.integers(node, "axes")
+    values = [float(each) for each in np.asarray(array).reshape(-1)]
+    if axes is None:
+        return values
+    if len(axes) != len(values) or not all(-rank <= axis < rank for axis in axes):
+        return None
+    scales = [1.0] * rank
+    for axis, value in zip(axes, values, strict=True):
+        scales[axis % rank] = value
+    return scales

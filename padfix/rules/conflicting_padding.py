@@ -1,0 +1,80 @@
+"""PF104: ``auto_pad`` beside ``pads``, or with a value that the specification does not know."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from padfix.graph import attributes
+from padfix.results import Finding, Severity
+from padfix.rules.base import Refusal, Rewrite, Rule, Site
+from padfix.rules.implicit_same_padding import rewrite_same
+from padfix.rules.windowed import (
+    OPERATORS,
+    PADDING_MODES,
+    POOLS,
+    auto_pad,
+    explicit_fragment,
+    flat,
+    read_window,
+    runtime_opset,
+    trials,
+)
+
+
+class ConflictingPadding(Rule):
+    """A convolution or pool has `auto_pad` and `pads`, or an `auto_pad` that does not exist.
+
+    The specification forbids both together. ONNX Runtime refuses such a convolution; for pools it lets `auto_pad` win,
+    while ONNX's own shape inference lets `pads` win. padfix keeps what runs: for pools `auto_pad` is written out and
+    the given pads go. For convolutions it only rewrites where both say the same; else it refuses, since nobody can
+    tell which one was meant.
+    """
+
+    code: ClassVar[str] = "PF104"
+    name: ClassVar[str] = "conflicting-padding"
+    severity: ClassVar[Severity] = Severity.ERROR
+    operators: ClassVar[frozenset[tuple[str, str]]] = OPERATORS
+
+    def match(self, site: Site) -> Finding | None:
+        """Return a finding for auto_pad together with pads, and for an unknown auto_pad."""
+        mode = auto_pad(site)
+        if mode is None or attributes.is_reference(site.node, "auto_pad"):
+            return None
+        if mode not in PADDING_MODES:
+            return self.finding(
+                site,
+                f"auto_pad={mode!r} is no value of the specification.",
+                "Use NOTSET, SAME_UPPER, SAME_LOWER or VALID.",
+                fixable=False,
+            )
+        pads = attributes.integers(site.node, "pads")
+        if mode in ("NOTSET", "") or not pads:
+            return None
+        fixable = not isinstance(self.rewrite(site), Refusal)
+        hint = "padfix convert keeps what ONNX Runtime does: auto_pad wins." if fixable else "Remove one of the two."
+        return self.finding(site, f"auto_pad={mode} and pads={pads} exclude each other.", hint, fixable=fixable)
+
+    def minimum_opset(self, site: Site) -> int:
+        """Return 11 where the pads have to be computed at run time."""
+        window = read_window(site)
+        if isinstance(window, Refusal) or window.auto_pad == "VALID" or None not in window.same_pads():
+            return 1
+        return runtime_opset(site, window)
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal:
+        """Return the pool as its auto_pad says; a convolution only where its pads say the same."""
+        window = read_window(site)
+        if isinstance(window, Refusal):
+            return window
+        pads = attributes.integers(site.node, "pads") or []
+        pairs = ((0, 0),) * window.rank if window.auto_pad == "VALID" else window.same_pads()
+        known = [pair for pair in pairs if pair is not None]
+        if window.op_type not in POOLS and (len(known) != len(pairs) or flat(known) != pads):
+            return Refusal(
+                f"auto_pad={window.auto_pad} and pads={pads} exclude each other, no runtime accepts both, and they do "
+                "not say the same: remove the one that is not meant."
+            )
+        if window.auto_pad != "VALID":
+            return rewrite_same(site, window, pairs)
+        fragment = explicit_fragment(site, flat(known), same=False)
+        return Rewrite(fragment, trials(site, window, same=False), exact=window.op_type == "MaxPool")

@@ -1,0 +1,54 @@
+"""PF102: SAME padding whose amount depends on a length that is known at run time only."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from padfix.results import Finding
+from padfix.rules.base import Refusal, Rewrite, Rule, Site
+from padfix.rules.implicit_same_padding import asks_for_same, rewrite_same
+from padfix.rules.windowed import OPERATORS, read_window, runtime_opset
+
+
+class DynamicSamePadding(Rule):
+    """A convolution or pool asks for SAME, and a length that its pads depend on is only known at run time.
+
+    Where a length is dynamic and the stride is above 1, SAME pads one amount for one length and another for the next,
+    so no `pads` attribute is right for all. padfix computes the pads from the input's shape (Shape, a few integer
+    operators, Pad) and lets the node pad nothing: one model that is right for every size. Axes whose pads are known
+    keep them as numbers. MaxPool is padded with minus infinity (integer types: their least value). AveragePool that does not
+    count its pads is divided by the average of ones padded the same way. The Pad needs opset 11.
+
+    If only one size is ever used, fix it (`--shape NAME=1,3,224,224`) and the pads become an attribute.
+    """
+
+    code: ClassVar[str] = "PF102"
+    name: ClassVar[str] = "dynamic-same-padding"
+    operators: ClassVar[frozenset[tuple[str, str]]] = OPERATORS
+
+    def match(self, site: Site) -> Finding | None:
+        """Return a finding for SAME where some axis has pads that depend on an unknown length."""
+        if not asks_for_same(site):
+            return None
+        window = read_window(site)
+        if isinstance(window, Refusal):
+            return None
+        axes = [2 + axis for axis, pair in enumerate(window.same_pads()) if pair is None]
+        if not axes:
+            return None
+        where = f"axis {axes[0]}" if len(axes) == 1 else f"axes {', '.join(map(str, axes))}"
+        return self.finding(
+            site,
+            f"auto_pad={window.auto_pad} on a dynamic length ({where}): the pads differ from size to size.",
+            "padfix convert computes them in the graph; with --shape they become an attribute.",
+        )
+
+    def minimum_opset(self, site: Site) -> int:
+        """Return 11: before, Pad takes its pads as an attribute only."""
+        window = read_window(site)
+        return 1 if isinstance(window, Refusal) else runtime_opset(site, window)
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal:
+        """Return the node behind a Pad that is computed at run time."""
+        window = read_window(site)
+        return window if isinstance(window, Refusal) else rewrite_same(site, window, window.same_pads())

@@ -1,0 +1,92 @@
+"""PF101: SAME padding whose amount is known before the model runs."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from padfix.graph import attributes
+from padfix.results import Finding
+from padfix.rules.base import Refusal, Rewrite, Rule, Site
+from padfix.rules.windowed import (
+    OPERATORS,
+    SAME,
+    Pair,
+    Window,
+    explicit_fragment,
+    flat,
+    needs_separate_pad,
+    pad_at_run_time,
+    read_window,
+    trials,
+)
+
+
+def asks_for_same(site: Site) -> bool:
+    """Whether the node asks for SAME and has no ``pads`` that contradict it."""
+    return site.text("auto_pad") in SAME and not attributes.integers(site.node, "pads")
+
+
+def rewrite_same(site: Site, window: Window, pairs: tuple[Pair | None, ...]) -> Rewrite | Refusal:
+    """Return the rewrite of SAME: an attribute where every pad is known and accepted, else a Pad before the node."""
+    known = tuple(pair for pair in pairs if pair is not None)
+    if len(known) != len(pairs):
+        return pad_at_run_time(site, window, pairs)
+    if needs_separate_pad(window, known):
+        return pad_at_run_time(site, window, pairs)
+    fragment = explicit_fragment(site, flat(known), same=True)
+    return Rewrite(fragment, trials(site, window, same=True), exact=window.op_type == "MaxPool")
+
+
+class ImplicitSamePadding(Rule):
+    """A convolution or pool leaves its pads to `auto_pad=SAME_UPPER` or `SAME_LOWER`, and they are known numbers.
+
+    Runtimes disagree about what `auto_pad` means: with dilations ONNX Runtime refuses convolutions and computes pools
+    from the undilated kernel; with a stride longer than the kernel it reads other elements or refuses the node; others
+    put the odd element on the other side, or know no `auto_pad` at all.
+
+    padfix writes the pads out. For an input length `n`, with `span = (kernel - 1) * dilation + 1`:
+
+        output = ceil(n / stride)
+        total  = max(0, (output - 1) * stride + span - n)
+
+    The odd element goes to the end for `SAME_UPPER` and to the begin for `SAME_LOWER`. The total depends on `n` only
+    through `n % stride`, so it is known for every length where the stride is 1. The meaning is that of the
+    specification from opset 11 on, which is also what runtimes do for older models.
+
+    Pads of a dilated pool may be longer than its kernel has taps; ONNX Runtime refuses those as an attribute, so padfix
+    writes a Pad (of minus infinity for MaxPool) before the pool.
+    """
+
+    code: ClassVar[str] = "PF101"
+    name: ClassVar[str] = "implicit-same-padding"
+    operators: ClassVar[frozenset[tuple[str, str]]] = OPERATORS
+
+    def match(self, site: Site) -> Finding | None:
+        """Return a finding for SAME with known pads, and for SAME that can't be read at all."""
+        if attributes.is_reference(site.node, "auto_pad"):
+            return self.finding(
+                site,
+                f"auto_pad is decided by the callers of {site.scope.path}.",
+                "Inline the function, or write a value for auto_pad in its body.",
+                fixable=False,
+            )
+        if not asks_for_same(site):
+            return None
+        window = read_window(site)
+        mode = site.text("auto_pad")
+        if isinstance(window, Refusal):
+            return self.finding(site, f"auto_pad={mode} leaves the pads to the runtime.", window.reason, fixable=False)
+        pairs = window.same_pads()
+        known = [pair for pair in pairs if pair is not None]
+        if len(known) != len(pairs):
+            return None
+        return self.finding(
+            site,
+            f"auto_pad={mode} leaves the pads to the runtime; here they are {flat(known)}.",
+            "padfix convert writes them out.",
+        )
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal:
+        """Return the node with its pads written out."""
+        window = read_window(site)
+        return window if isinstance(window, Refusal) else rewrite_same(site, window, window.same_pads())

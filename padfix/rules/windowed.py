@@ -1,0 +1,442 @@
+"""What the padding rules share: reading a windowed operator, its pads axis by axis, and the sizes to prove it on."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import NodeProto, TensorProto, helper
+
+from padfix.geometry.padding import effective_kernel, residue_independent_padding, same_padding
+from padfix.graph import attributes
+from padfix.graph.scopes import Dimension
+from padfix.rules.base import Refusal, Rewrite, Site, Trial, TrialInput
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment import Fragment, FragmentBuilder
+
+CONVOLUTIONS = frozenset({"Conv", "ConvInteger", "QLinearConv"})
+POOLS = frozenset({"MaxPool", "AveragePool", "LpPool"})
+OPERATORS = frozenset(("", op_type) for op_type in CONVOLUTIONS | POOLS)
+SAME = ("SAME_UPPER", "SAME_LOWER")
+PADDING_MODES = frozenset({*SAME, "VALID", "NOTSET", ""})
+
+_WEIGHTS = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}
+_ZERO_POINT = {"ConvInteger": 2, "QLinearConv": 2}
+_DILATIONS_SINCE = {"MaxPool": 10, "AveragePool": 19, "LpPool": 18}
+_CEIL_MODE_SINCE = {"MaxPool": 10, "AveragePool": 10, "LpPool": 18}
+_READ = ("auto_pad", "pads", "kernel_shape", "strides", "dilations", "ceil_mode", "count_include_pad", "group")
+_MAXIMUM_TRIALS = 12
+_DYNAMIC_PAD_SINCE = 11
+"""The first opset whose Pad takes its pads as an input."""
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A windowed operator as written, every entry one spatial axis.
+
+    ``kernel`` and ``sizes`` (of the input) may hold unknown lengths; ``auto_pad`` is the attribute's text.
+    """
+
+    op_type: str
+    auto_pad: str
+    kernel: tuple[int | None, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    sizes: tuple[Dimension, ...]
+    elem_type: int | None
+
+    @property
+    def rank(self) -> int:
+        """Number of spatial axes."""
+        return len(self.strides)
+
+    def same_pads(self) -> tuple[Pair | None, ...]:
+        """Return the (begin, end) of SAME for each axis; None where it depends on a length that is not known."""
+        upper = self.auto_pad == "SAME_UPPER"
+        pairs: list[Pair | None] = []
+        for taps, stride, dilation, size in zip(self.kernel, self.strides, self.dilations, self.sizes, strict=True):
+            if taps is None:
+                pairs.append(None)
+            elif isinstance(size, int) and size > 0:
+                pairs.append(same_padding(size, taps, stride, dilation, upper=upper))
+            else:
+                pairs.append(residue_independent_padding(taps, stride, dilation, upper=upper))
+        return tuple(pairs)
+
+
+def auto_pad(site: Site) -> str | None:
+    """Return the text of ``auto_pad``; None when the attribute is absent."""
+    return None if attributes.find(site.node, "auto_pad") is None else site.text("auto_pad")
+
+
+def read_window(site: Site) -> Window | Refusal:
+    """Return the node's window, or why it can't be read."""
+    node, op_type = site.node, site.node.op_type
+    for name in _READ:
+        if attributes.is_reference(node, name):
+            return Refusal(
+                f"The attribute {name} of this node is given by the callers of {site.scope.path}, and they may differ: "
+                "inline the function, or write a value for it in the function's body."
+            )
+    weights = site.input_type(_WEIGHTS[op_type]) if op_type in _WEIGHTS else None
+    kernel: tuple[int | None, ...]
+    kernel_shape = attributes.integers(node, "kernel_shape")
+    if kernel_shape:
+        kernel = tuple(kernel_shape)
+    elif weights is not None and weights.shape is not None:
+        kernel = tuple(each if isinstance(each, int) else None for each in weights.shape[2:])
+    elif op_type in POOLS:
+        return Refusal(f"{op_type} has no kernel_shape, which the specification requires: add the attribute.")
+    else:
+        known = site.input_type(0)
+        if known is None or known.shape is None:
+            return Refusal(
+                "Neither kernel_shape nor the shape of the weights or of the input is known: add kernel_shape."
+            )
+        kernel = (None,) * (len(known.shape) - 2)
+    if not kernel or any(taps is not None and taps < 1 for taps in kernel):
+        return Refusal(f"kernel_shape={list(kernel)} is not a list of positive lengths: correct the model.")
+    lists = {}
+    for name in ("strides", "dilations"):
+        values = attributes.integers(node, name)
+        lists[name] = tuple(values) if values else (1,) * len(kernel)
+        if len(lists[name]) != len(kernel) or any(value < 1 for value in lists[name]):
+            return Refusal(
+                f"{name}={list(lists[name])} does not fit a kernel of {len(kernel)} axes with lengths of 1 and more: "
+                "correct the model."
+            )
+    for name, since in (("dilations", _DILATIONS_SINCE), ("ceil_mode", _CEIL_MODE_SINCE)):
+        if attributes.find(node, name) is not None and site.opset < since.get(op_type, 1):
+            return Refusal(
+                f"{op_type} has no attribute {name} before opset {since[op_type]} and this model is written for "
+                f"opset {site.opset}, so runtimes ignore or reject it: remove it or raise the model's opset."
+            )
+    known = site.input_type(0)
+    sizes: tuple[Dimension, ...] = (None,) * len(kernel)
+    if known is not None and known.shape is not None:
+        if len(known.shape) != len(kernel) + 2:
+            return Refusal(
+                f"The input has {len(known.shape)} axes, but the kernel has {len(kernel)}, which takes "
+                f"{len(kernel) + 2}: correct the model."
+            )
+        sizes = known.shape[2:]
+    elem_type = known.elem_type if known is not None and known.elem_type else None
+    return Window(op_type, site.text("auto_pad"), kernel, lists["strides"], lists["dilations"], sizes, elem_type)
+
+
+def flat(pairs: tuple[Pair, ...] | list[Pair]) -> list[int]:
+    """Return pads in ONNX order: all begins, then all ends."""
+    return [begin for begin, _ in pairs] + [end for _, end in pairs]
+
+
+def has_indices(node: NodeProto) -> bool:
+    """Whether a MaxPool also gives the positions of its maxima."""
+    return node.op_type == "MaxPool" and len(node.output) > 1 and bool(node.output[1])
+
+
+def needs_separate_pad(window: Window, pairs: tuple[Pair, ...]) -> bool:
+    """Whether ONNX Runtime refuses these pads as an attribute: a pool's must be shorter than its kernel.
+
+    It compares with the taps, not with the length that they span, so pads of a dilated pool can be too long for it.
+    """
+    return window.op_type in POOLS and any(
+        taps is not None and max(pair) >= taps for pair, taps in zip(pairs, window.kernel, strict=True)
+    )
+
+
+def explicit_fragment(site: Site, pads: list[int] | None, *, same: bool) -> Fragment:
+    """Return the node with ``pads`` in place of ``auto_pad``; None leaves the attribute ``pads`` as it is."""
+    builder = site.builder()
+    node = NodeProto()
+    node.CopyFrom(site.node)
+    attributes.remove(node, "auto_pad")
+    if pads is not None:
+        attributes.set_integers(node, "pads", pads)
+    if same:
+        # SAME pads make the division exact; with ceil_mode some runtimes would add a window where pads were cut to 0.
+        attributes.remove(node, "ceil_mode")
+    bind(builder, node, builder.original(node, [builder.input(name) for name in node.input]))
+    return builder.build()
+
+
+def bind(builder: FragmentBuilder, node: NodeProto, results: Any) -> None:
+    """Give results of a copied node the names of the host's outputs; omitted outputs stay omitted."""
+    for name, value in zip(node.output, results if isinstance(results, list) else [results], strict=True):
+        builder.output(name, value)
+
+
+def bare_node(site: Site) -> NodeProto:
+    """Return a copy of the node that pads nothing."""
+    node = NodeProto()
+    node.CopyFrom(site.node)
+    attributes.remove(node, "auto_pad", "pads", "ceil_mode", "count_include_pad")
+    return node
+
+
+def lowest(elem_type: int) -> np.ndarray:
+    """Return what MaxPool pads with: minus infinity, or an integer type's least value; a scalar of that type."""
+    dtype = helper.tensor_dtype_to_np_dtype(elem_type)
+    if np.issubdtype(dtype, np.integer):
+        return np.array(np.iinfo(dtype).min, dtype)
+    return np.array(-np.inf, dtype)
+
+
+def runtime_opset(site: Site, window: Window) -> int:
+    """Return the lowest opset that a Pad with computed pads (or a Pad of this element type) can be written in."""
+    if window.elem_type == TensorProto.BFLOAT16:
+        return 13
+    return _DYNAMIC_PAD_SINCE
+
+
+def trials(site: Site, window: Window, *, same: bool) -> tuple[Trial, ...]:
+    """Return the shape cases to prove a rewrite on.
+
+    Few channels; a known length is represented by a short one of the same residue modulo the stride; an unknown one by
+    every residue (a choice of them when the stride is long), and by lengths below the kernel.
+    """
+    options = [
+        _lengths(size, taps or 3, stride, dilation, same=same)
+        for size, taps, stride, dilation in zip(
+            window.sizes, window.kernel, window.strides, window.dilations, strict=True
+        )
+    ]
+    count = min(_MAXIMUM_TRIALS, max(len(each) for each in options))
+    if sum(len(each) > 1 for each in options) > 1:
+        count = min(_MAXIMUM_TRIALS, count + 2)
+    cases = []
+    for case in range(count):
+        # Axes walk through their lengths at different offsets, so that unequal residues meet.
+        spatial = tuple(each[(case + axis * (case // len(each) + 1)) % len(each)] for axis, each in enumerate(options))
+        cases.append(_trial(site, window, spatial))
+    return tuple(cases)
+
+
+def _lengths(size: Dimension, taps: int, stride: int, dilation: int, *, same: bool) -> list[int]:
+    span = effective_kernel(taps, dilation)
+    enough = span + stride
+    if isinstance(size, int):
+        if size <= enough + stride:
+            return [max(size, 1)]
+        return [enough + (size - enough) % stride]
+    residues: list[int] | range = range(stride)
+    if stride > 8:
+        residues = sorted({0, 1, 2, stride // 2, stride - 2, stride - 1, span % stride, (span + 1) % stride})
+    lengths = [span + (residue - span) % stride for residue in residues]
+    lengths.append(enough + 1)
+    if same and dilation == 1:
+        lengths += sorted({1, max(1, taps - 1)} - set(lengths))
+    return lengths
+
+
+def _trial(site: Site, window: Window, spatial: tuple[int, ...]) -> Trial:
+    node = site.node
+    elem_type = window.elem_type or TensorProto.FLOAT
+    inputs: dict[str, TrialInput] = {}
+    if window.op_type in POOLS:
+        return {node.input[0]: TrialInput((2, 3, *spatial), elem_type)}
+    position = _WEIGHTS[window.op_type]
+    group = attributes.integer(node, "group", 1)
+    known = site.input_type(position)
+    shape = known.shape if known is not None and known.shape is not None else (None, None)
+    per_group = shape[1] if isinstance(shape[1], int) else 2
+    maps = shape[0] // group if isinstance(shape[0], int) and shape[0] >= group else 2
+    per_group, maps = min(per_group, 2), min(maps, 2)
+    inputs[node.input[0]] = TrialInput((1, group * per_group, *spatial), elem_type)
+    weight_type = known.elem_type if known is not None and known.elem_type else elem_type
+    kernel = tuple(taps or 3 for taps in window.kernel)
+    inputs[node.input[position]] = TrialInput((group * maps, per_group, *kernel), weight_type)
+    for index, name in enumerate(node.input):
+        if name and name not in inputs:
+            inputs[name] = _side_input(site, index, group * maps, elem_type)
+    return inputs
+
+
+def _side_input(site: Site, position: int, maps: int, elem_type: int) -> TrialInput:
+    """Bias, scales and zero points: a scale is a small positive number, a zero point the model's own if it is known."""
+    known = site.input_type(position)
+    kind = known.elem_type if known is not None and known.elem_type else elem_type
+    if site.node.op_type == "Conv":
+        return TrialInput((maps,), kind)
+    dtype = helper.tensor_dtype_to_np_dtype(kind)
+    if site.node.op_type == "QLinearConv" and position in (1, 4, 6):
+        return TrialInput((), kind, np.array({1: 0.5, 4: 0.25, 6: 4.0}[position], dtype), True)
+    if site.node.op_type == "QLinearConv" and position == 8:
+        return TrialInput((maps,), kind, np.arange(maps).astype(dtype), True)
+    constant = site.constant(position)
+    value = np.array(3 if constant is None or constant.size == 0 else constant.reshape(-1)[0], dtype)
+    return TrialInput((), kind, value, True)
+
+
+def pad_at_run_time(site: Site, window: Window, pairs: tuple[Pair | None, ...]) -> Rewrite | Refusal:
+    """Return the node behind a Pad: with known pads as numbers, the others computed from the input's shape.
+
+    For an axis of unknown length ``n`` with ``stride`` and ``span`` (the effective kernel):
+    ``total = max(0, ceil(n / stride) * stride - stride + span - n)``; of it, ``total // 2`` elements go to the begin
+    for SAME_UPPER and to the end for SAME_LOWER, the others to the opposite side.
+    """
+    if has_indices(site.node):
+        return Refusal(
+            "The second output of this MaxPool counts positions in the unpadded input, and a separate Pad would shift "
+            "them: fix the input's size (--shape), or stop using the indices."
+        )
+    if window.elem_type is None and window.op_type in ("MaxPool", "AveragePool"):
+        return Refusal("The element type of the input is not known, so neither is the value to pad with: declare it.")
+    if any(taps is None for taps in window.kernel):
+        return Refusal("The kernel's size is not known: add the attribute kernel_shape, or make the weights constant.")
+    static = all(pair is not None for pair in pairs)
+    opset = site.scope.opset if static else max(site.scope.opset, runtime_opset(site, window))
+    builder = site.builder(opset)
+    source = builder.input(site.node.input[0])
+    spatial_shape = None
+    averaged = window.op_type == "AveragePool" and attributes.integer(site.node, "count_include_pad", 0) == 0
+    if averaged or not static:
+        spatial_shape = _spatial_shape(builder, source, window.rank)
+    pads = _PadsBuilder(builder, window, pairs, spatial_shape).build()
+    value = _padding_value(site, builder, window)
+    node = bare_node(site)
+    rest = [builder.input(name) for name in site.node.input[1:]]
+    padded = _pad(builder, source, pads, value, window)
+    result = builder.original(node, [padded, *rest])
+    if averaged:
+        # Dividing by the average of ones leaves the sum over the input's own elements divided by their number.
+        dtype = helper.tensor_dtype_to_np_dtype(window.elem_type or TensorProto.FLOAT)
+        one = helper.make_tensor("value", window.elem_type or TensorProto.FLOAT, [1], np.ones(1, dtype))
+        leading = builder.constant(np.array([1, 1], np.int64), "one_channel")
+        shape = builder.op("Concat", [leading, spatial_shape], {"axis": 0})
+        ones = builder.op("ConstantOfShape", [shape], {"value": one})
+        counted = builder.original(node, [_pad(builder, ones, pads, value, window)])
+        result = builder.op("Div", [result, counted])
+    bind(builder, site.node, result)
+    return Rewrite(builder.build(), trials(site, window, same=True), exact=window.op_type == "MaxPool")
+
+
+def _padding_value(site: Site, builder: FragmentBuilder, window: Window) -> Any:
+    """Return the scalar that the operator pads with."""
+    if window.op_type == "MaxPool":
+        assert window.elem_type is not None
+        return builder.constant(lowest(window.elem_type), "lowest")
+    zero_point = _ZERO_POINT.get(window.op_type)
+    if zero_point is not None and site.input_name(zero_point):
+        known = site.input_type(zero_point)
+        value = builder.input(site.input_name(zero_point))
+        if known is not None and known.rank == 0:
+            return value
+        return builder.op("Reshape", [value, builder.constant(np.array([], np.int64), "scalar")])
+    if window.elem_type is None:
+        return builder.input("")
+    return builder.constant(np.array(0, helper.tensor_dtype_to_np_dtype(window.elem_type)), "zero")
+
+
+def _spatial_shape(builder: FragmentBuilder, source: Any, rank: int) -> Any:
+    if builder.opset >= 15:
+        return builder.op("Shape", [source], {"start": 2})
+    shape = builder.op("Shape", [source])
+    return _slice(builder, shape, 2, 2 + rank)
+
+
+def _slice(builder: FragmentBuilder, vector: Any, start: int, end: int) -> Any:
+    if builder.opset < 10:
+        return builder.op("Slice", [vector], {"starts": [start], "ends": [end], "axes": [0]})
+    bounds = [
+        builder.constant(np.array([start], np.int64), "start"),
+        builder.constant(np.array([end], np.int64), "end"),
+    ]
+    return builder.op("Slice", [vector, *bounds])
+
+
+def _pad(builder: FragmentBuilder, source: Any, pads: Any, value: Any, window: Window) -> Any:
+    if isinstance(pads, list) and builder.opset < 11:
+        constant = float(value.values) if hasattr(value, "values") else 0.0
+        return builder.op("Pad", [source], {"mode": "constant", "pads": pads, "value": constant})
+    if isinstance(pads, list):
+        pads = builder.constant(np.array(pads, np.int64), "pads")
+    if builder.opset < 18:
+        return builder.op("Pad", [source, pads, value], {"mode": "constant"})
+    axes = builder.constant(np.arange(2, 2 + window.rank, dtype=np.int64), "axes")
+    return builder.op("Pad", [source, pads, value, axes], {"mode": "constant"})
+
+
+class _PadsBuilder:
+    """The pads of a Pad in front of the window: a list when all are known, else a computed vector.
+
+    From opset 18 on Pad names its axes, so the entries are the spatial ones; before, batch and channel axes come first.
+    """
+
+    def __init__(
+        self, builder: FragmentBuilder, window: Window, pairs: tuple[Pair | None, ...], spatial_shape: Any
+    ) -> None:
+        self._builder = builder
+        self._window = window
+        self._pairs = pairs
+        self._shape = spatial_shape
+        self._leading = 0 if builder.opset >= 18 else 2
+
+    def build(self) -> Any:
+        unknown = [axis for axis, pair in enumerate(self._pairs) if pair is None]
+        if not unknown:
+            lead = [(0, 0)] * self._leading
+            return flat([*lead, *(pair for pair in self._pairs if pair is not None)])
+        begins, ends = self._halves(unknown)
+        parts: list[Any] = []
+        for side, halves in ((0, begins), (1, ends)):
+            entries: list[int | None] = [0] * self._leading
+            entries += [None if pair is None else pair[side] for pair in self._pairs]
+            parts += self._runs(entries, halves, len(unknown))
+        return self._builder.op("Concat", self._merged(parts), {"axis": 0})
+
+    def _runs(self, entries: list[int | None], halves: Any, count: int) -> list[Any]:
+        """Return known entries as lists and runs of computed ones as (slices of) ``halves``, in order."""
+        parts: list[Any] = []
+        taken = 0
+        for known, group in itertools.groupby(entries, key=lambda entry: entry is not None):
+            run = list(group)
+            if known:
+                parts.append(run)
+                continue
+            whole = len(run) == count
+            parts.append(halves if whole else _slice(self._builder, halves, taken, taken + len(run)))
+            taken += len(run)
+        return parts
+
+    def _merged(self, parts: list[Any]) -> list[Any]:
+        merged: list[Any] = []
+        for part in parts:
+            if isinstance(part, list) and merged and isinstance(merged[-1], list):
+                merged[-1] = merged[-1] + part
+            else:
+                merged.append(part)
+        return [
+            self._builder.constant(np.array(part, np.int64), "known_pads") if isinstance(part, list) else part
+            for part in merged
+        ]
+
+    def _halves(self, unknown: list[int]) -> tuple[Any, Any]:
+        builder, window = self._builder, self._window
+        strides = [window.strides[axis] for axis in unknown]
+        spans = [effective_kernel(window.kernel[axis] or 1, window.dilations[axis]) for axis in unknown]
+        lengths = self._shape
+        if len(unknown) != window.rank:
+            lengths = builder.op("Gather", [lengths, self._vector(unknown, "axes")], {"axis": 0})
+        stride = self._vector(strides, "strides")
+        rounded = builder.op("Add", [lengths, self._vector([each - 1 for each in strides], "strides_less_1")])
+        rounded = builder.op("Mul", [builder.op("Div", [rounded, stride]), stride])
+        overhang = builder.op("Sub", [rounded, lengths])
+        missing = [span - each for span, each in zip(spans, strides, strict=True)]
+        total = builder.op("Add", [overhang, self._vector(missing, "kernel_less_stride")])
+        if min(missing) < 0:  # a kernel shorter than the stride can leave elements over; they are not cut off
+            zero = self._vector([0] * len(unknown), "no_pads")
+            if builder.opset >= 12:
+                total = builder.op("Max", [total, zero])
+            else:  # Max takes no integers yet
+                total = builder.op("Where", [builder.op("Greater", [total, zero]), total, zero])
+        small = builder.op("Div", [total, self._vector([2] * len(unknown), "two")])
+        big = builder.op("Sub", [total, small])
+        return (small, big) if window.auto_pad == "SAME_UPPER" else (big, small)
+
+    def _vector(self, values: list[int], hint: str) -> Any:
+        return self._builder.constant(np.array(values, np.int64), hint)

@@ -1,0 +1,194 @@
+"""PF108: a Pad of zeros before a MaxPool, which ONNX Runtime fuses into other numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from onnx import NodeProto, TensorProto, helper
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope, normal_domain
+from padfix.results import Finding
+from padfix.rules.base import Refusal, Rewrite, Rule, Site, Trial, TrialInput
+from padfix.rules.windowed import has_indices
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment import FragmentBuilder
+
+_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
+_UNSIGNED = (TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64)
+_TRANSPARENT = frozenset({"Identity", "Cast", "Dropout"})
+_RANDOM = frozenset(
+    {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"}
+)
+_DEPTH = 16
+
+
+class ZeroPadBeforeMaxPool(Rule):
+    """A Pad of zeros feeds a MaxPool, and ONNX Runtime fuses the two into something else.
+
+    MaxPool pads with minus infinity. `Pad(0) -> MaxPool` is therefore not a MaxPool with longer pads, unless every
+    element is 0 or more; but ONNX Runtime's PadFusion (on by default since 1.17) makes it one as soon as the MaxPool
+    has no `auto_pad`: where all elements of a window are negative, the result turns from 0 into a negative number.
+    Writing out `auto_pad` would arm this, so padfix blocks the fusion.
+
+    From opset 18 on the Pad gets the optional input `axes` that lists all axes, which PadFusion skips. Before, the
+    padding value becomes -0.0, which PadFusion does not take for zero; where there is no -0.0 (integers, and
+    opsets below 11, where the value is an attribute) a second Pad of no elements stands between the two.
+
+    Two other ways out, if the zeros were not meant: delete the Pad and use the pool's own pads, or pad with minus
+    infinity.
+    """
+
+    code: ClassVar[str] = "PF108"
+    name: ClassVar[str] = "zero-pad-before-max-pool"
+    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Pad")})
+
+    def match(self, site: Site) -> Finding | None:
+        """Return a finding for a Pad of constant zeros whose only use is a MaxPool that ONNX Runtime would fuse."""
+        if not _pads_with_zeros(site) or _max_pool_after(site.scope, site.node.output[0]) is None:
+            return None
+        known = site.input_type(0)
+        if known is not None and known.elem_type in _UNSIGNED:
+            return None  # zero is the least value there
+        return self.finding(
+            site,
+            "A Pad of zeros before a MaxPool: ONNX Runtime fuses the two at its default optimisation level, as if "
+            "the pool padded with zeros, and gives other numbers for negative elements.",
+            "padfix convert writes the Pad so that it is not fused.",
+        )
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal:
+        """Return the same Pad in a form that ONNX Runtime does not fuse."""
+        node, opset = site.node, site.scope.opset
+        known = site.input_type(0)
+        rank = _padded_rank(site) or (known.rank if known is not None else None)
+        if rank is None:
+            return Refusal("Neither the input's rank nor the pads are known: fix the input's shape (--shape).")
+        builder = site.builder()
+        inputs = [builder.input(name) for name in node.input]
+        elem_type = known.elem_type if known is not None else TensorProto.UNDEFINED
+        value = site.constant(2) if site.input_name(2) else None
+        computed = bool(site.input_name(2)) and value is None
+        if opset >= 18:
+            while len(inputs) < 3:
+                inputs.append(builder.input(""))
+            axes = builder.constant(np.arange(rank, dtype=np.int64), "all_axes")
+            builder.output(node.output[0], builder.original(node, [*inputs[:3], axes]))
+        elif opset >= 11 and elem_type in _FLOATS and not computed:
+            dtype = helper.tensor_dtype_to_np_dtype(elem_type)
+            zero = np.full(() if value is None else value.shape, -0.0, dtype)
+            builder.output(node.output[0], builder.original(node, [*inputs[:2], builder.constant(zero, "minus_zero")]))
+        else:
+            padded = builder.original(node, inputs)
+            builder.output(node.output[0], _no_op_pad(builder, padded, rank, elem_type, opset))
+        return Rewrite(builder.build(), _trials(site, rank), exact=True)
+
+
+def _no_op_pad(builder: FragmentBuilder, padded: Any, rank: int, elem_type: int, opset: int) -> Any:
+    """Return a Pad of no elements; its value of 1, never used, keeps it from being fused."""
+    nothing = [0] * (2 * rank)
+    if opset < 11:
+        name = "paddings" if opset < 2 else "pads"
+        return builder.op("Pad", [padded], {name: nothing, "value": 1.0})
+    one = np.array(1, helper.tensor_dtype_to_np_dtype(elem_type or TensorProto.FLOAT))
+    return builder.op(
+        "Pad",
+        [
+            padded,
+            builder.constant(np.array(nothing, np.int64), "no_pads"),
+            builder.constant(one, "one"),
+        ],
+    )
+
+
+def _pads_with_zeros(site: Site) -> bool:
+    """Whether ONNX Runtime would see a Pad of constant zeros here, at least after folding constants."""
+    node = site.node
+    if len(node.output) != 1 or len(node.input) > 3 or site.text("mode", "constant") not in ("constant", ""):
+        return False
+    if any(each.ref_attr_name for each in node.attribute):
+        return False
+    if site.opset < 11:
+        value = attributes.find(node, "value")
+        pads = attributes.integers(node, "pads") or attributes.integers(node, "paddings") or []
+        return (value is None or value.f == 0.0) and any(pads) and min(pads, default=0) >= 0
+    given = site.constant(1)
+    if given is not None and (not given.any() or (given < 0).any()):
+        return False
+    if not _folds(site.scope, site.input_name(1)):
+        return False
+    name = site.input_name(2)
+    if not name:
+        return True
+    constant = site.constant(2)
+    if constant is None:
+        return _folds(site.scope, name)
+    if constant.size != 1 or constant.reshape(-1)[0] != 0:
+        return False
+    return not (np.issubdtype(constant.dtype, np.floating) and np.signbit(constant.reshape(-1)[0]))
+
+
+def _folds(scope: Scope, name: str, depth: int = _DEPTH) -> bool:
+    """Whether the value is a constant, or computed from constants only."""
+    if scope.constant(name) is not None:
+        return True
+    producer = scope.producer(name) if name else None
+    if producer is None or depth == 0 or producer.op_type in _RANDOM:
+        return False
+    if producer.op_type == "Constant":
+        return not any(each.ref_attr_name for each in producer.attribute)
+    if producer.op_type in ("Shape", "Size") and producer.input:
+        known = scope.type_of(producer.input[0])
+        if known is not None and known.shape is not None and all(isinstance(each, int) for each in known.shape):
+            return True
+    return bool(producer.input) and all(_folds(scope, each, depth - 1) for each in producer.input if each)
+
+
+def _max_pool_after(scope: Scope, name: str) -> NodeProto | None:
+    """Return the MaxPool that alone uses ``name``, operators that ONNX Runtime removes first looked through."""
+    for _ in range(_DEPTH):
+        consumers = scope.consumers(name)
+        if len(consumers) != 1 or scope.is_output(name):
+            return None
+        consumer = consumers[0]
+        if normal_domain(consumer.domain) or not consumer.input or consumer.input[0] != name:
+            return None
+        if consumer.op_type == "MaxPool":
+            return None if has_indices(consumer) else consumer
+        if consumer.op_type not in _TRANSPARENT or not consumer.output:
+            return None
+        name = consumer.output[0]
+    return None
+
+
+def _padded_rank(site: Site) -> int | None:
+    """Return the rank that the pads tell: they hold two entries for each axis."""
+    if site.opset < 11:
+        pads = attributes.integers(site.node, "pads") or attributes.integers(site.node, "paddings")
+        return None if pads is None else len(pads) // 2
+    given = site.constant(1)
+    return None if given is None else given.size // 2
+
+
+def _trials(site: Site, rank: int) -> tuple[Trial, ...]:
+    known = site.input_type(0)
+    elem_type = known.elem_type if known is not None and known.elem_type else TensorProto.FLOAT
+    cases: list[Trial] = []
+    for length in (1, 4):
+        inputs: dict[str, TrialInput] = {
+            site.node.input[0]: TrialInput((1, 2, *[length] * (rank - 2))[:rank], elem_type)
+        }
+        for position in (1, 2):
+            name = site.input_name(position)
+            if not name or name in inputs:
+                continue
+            constant = site.constant(position)
+            if constant is None:
+                dtype = helper.tensor_dtype_to_np_dtype(elem_type)
+                constant = np.ones(2 * rank, np.int64) if position == 1 else np.zeros((), dtype)
+            stored = helper.np_dtype_to_tensor_dtype(constant.dtype)
+            inputs[name] = TrialInput(constant.shape, stored, constant, True)
+        cases.append(inputs)
+    return tuple(cases)
