@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from padfix.kernels.windows import Array, WindowAxis, pad, resolve, tap
+from padfix.kernels.windows import Array, WindowAxis, last_axes, pad, resolve, tap
 
 
 def lowest(dtype: np.dtype[Any]) -> Any:
@@ -59,7 +59,7 @@ def max_pool_with_indices(
     positions = [axis.positions() for axis in axes]
     floating = X.dtype.kind == "f"
     for taps in product(*(range(axis.kernel) for axis in axes)):
-        value = padded[(..., *(tap(axis, index) for axis, index in zip(axes, taps, strict=True)))]
+        value = padded[last_axes(tap(axis, index) for axis, index in zip(axes, taps, strict=True))]
         columns = [each[:, index] for each, index in zip(positions, taps, strict=True)]
         inside = _outer(np.logical_and, [(p >= 0) & (p < axis.size) for p, axis in zip(columns, axes, strict=True)])
         where = _outer(np.add, [p * step for p, step in zip(columns, steps, strict=True)])

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 from padfix.kernels.conv import conv
+from padfix.kernels.normalization import (
+    batch_normalization,
+    flatten_from,
+    hardmax,
+    local_response_normalization,
+    log_softmax,
+    softmax,
+    training_batch_normalization,
+)
 from padfix.kernels.pool import average_pool, lp_pool, max_pool, max_pool_with_indices
 from padfix.kernels.resample import legacy_resize, resize
 from padfix.kernels.transpose import conv_transpose
@@ -25,7 +33,7 @@ def _chosen(attributes: dict[str, Any], *names: str) -> dict[str, Any]:
 _WINDOW = ("kernel_shape", "strides", "dilations", "pads", "auto_pad")
 
 
-class Conv(OpRun):  # type: ignore[misc]
+class Conv(OpRun):
     """Conv of every version."""
 
     op_domain = ""
@@ -34,7 +42,7 @@ class Conv(OpRun):  # type: ignore[misc]
         return (conv(X, W, B, **_chosen(attributes, *_WINDOW, "group")),)
 
 
-class ConvTranspose(OpRun):  # type: ignore[misc]
+class ConvTranspose(OpRun):
     """ConvTranspose of every version, with the split of version 11."""
 
     op_domain = ""
@@ -44,7 +52,7 @@ class ConvTranspose(OpRun):  # type: ignore[misc]
         return (conv_transpose(X, W, B, **_chosen(attributes, *names)),)
 
 
-class MaxPool(OpRun):  # type: ignore[misc]
+class MaxPool(OpRun):
     """MaxPool of every version, with the optional output Indices."""
 
     op_domain = ""
@@ -56,7 +64,7 @@ class MaxPool(OpRun):  # type: ignore[misc]
         return (max_pool(X, **_chosen(attributes, *names)),)
 
 
-class AveragePool(OpRun):  # type: ignore[misc]
+class AveragePool(OpRun):
     """AveragePool of every version."""
 
     op_domain = ""
@@ -65,7 +73,7 @@ class AveragePool(OpRun):  # type: ignore[misc]
         return (average_pool(X, **_chosen(attributes, *_WINDOW, "ceil_mode", "count_include_pad")),)
 
 
-class LpPool(OpRun):  # type: ignore[misc]
+class LpPool(OpRun):
     """LpPool of every version."""
 
     op_domain = ""
@@ -74,7 +82,7 @@ class LpPool(OpRun):  # type: ignore[misc]
         return (lp_pool(X, **_chosen(attributes, *_WINDOW, "ceil_mode", "p")),)
 
 
-class Upsample(OpRun):  # type: ignore[misc]
+class Upsample(OpRun):
     """Upsample-1 (height_scale, width_scale), -7 (attribute scales) and -9 (input scales)."""
 
     op_domain = ""
@@ -88,7 +96,7 @@ class Upsample(OpRun):  # type: ignore[misc]
         return (legacy_resize(X, factors, attributes.get("mode") or "nearest"),)
 
 
-class Resize(OpRun):  # type: ignore[misc]
+class Resize(OpRun):
     """Resize-10 (inputs X and scales, nothing else) and Resize-11 and later (roi is the second input)."""
 
     op_domain = ""
@@ -113,18 +121,85 @@ class Resize(OpRun):  # type: ignore[misc]
         return (resize(X, *inputs, **_chosen(attributes, *names)),)
 
 
-SPEC_OPS: list[type[OpRun]] = [Conv, ConvTranspose, MaxPool, AveragePool, LpPool, Upsample, Resize]
+class BatchNormalization(OpRun):
+    """BatchNormalization from version 7: inference, and training mode of version 14 and later."""
+
+    op_domain = ""
+
+    def _run(self, *inputs: Array, **attributes: Any) -> tuple[Array, ...]:
+        version = self.run_params["opsets"].get("", 1)
+        outputs = [name for name in self.onnx_node.output if name]
+        if version >= 14 and attributes.get("training_mode"):
+            return training_batch_normalization(*inputs, **_chosen(attributes, "epsilon", "momentum"))[: len(outputs)]
+        if len(outputs) > 1 or (version < 7 and not attributes.get("is_test")):
+            raise NotImplementedError(f"BatchNormalization-{version} in training mode has no reference implementation.")
+        return (batch_normalization(*inputs, **_chosen(attributes, "epsilon")),)
+
+
+class LRN(OpRun):
+    """LRN of every version."""
+
+    op_domain = ""
+
+    def _run(self, X: Array, **attributes: Any) -> tuple[Array]:
+        return (local_response_normalization(X, **_chosen(attributes, "size", "alpha", "beta", "bias")),)
+
+
+class _Softmax(OpRun):
+    """Before version 13 the axes from ``axis`` on (1 by default) count as one; since then ``axis`` is the only one."""
+
+    op_domain = ""
+    function: Callable[..., Array]
+
+    def _run(self, X: Array, axis: int | None = None) -> tuple[Array]:
+        function = type(self).function
+        if self.run_params["opsets"].get("", 1) >= 13:
+            return (function(X, -1 if axis is None else axis),)
+        # onnx.reference fills absent attributes with the newest version's defaults, so the node itself is asked.
+        given = any(attribute.name == "axis" for attribute in self.onnx_node.attribute)
+        return (function(flatten_from(X, axis if given and axis is not None else 1)).reshape(X.shape),)
+
+
+class Softmax(_Softmax):
+    """Softmax of every version."""
+
+    function = staticmethod(softmax)
+
+
+class LogSoftmax(_Softmax):
+    """LogSoftmax of every version."""
+
+    function = staticmethod(log_softmax)
+
+
+class Hardmax(_Softmax):
+    """Hardmax of every version."""
+
+    function = staticmethod(hardmax)
+
+
+SPEC_OPS: list[type[OpRun]] = [
+    Conv,
+    ConvTranspose,
+    MaxPool,
+    AveragePool,
+    LpPool,
+    Upsample,
+    Resize,
+    BatchNormalization,
+    LRN,
+    Softmax,
+    LogSoftmax,
+    Hardmax,
+]
 """For ``ReferenceEvaluator(model, new_ops=SPEC_OPS)``; :class:`SpecEvaluator` also reaches model-local functions."""
 
 
-class SpecEvaluator(ReferenceEvaluator):  # type: ignore[misc]
+class SpecEvaluator(ReferenceEvaluator):
     """A reference evaluator with padfix's kernels in the main graph, in bodies and in model-local functions.
 
     onnx.reference hands ``new_ops`` to bodies but not to functions; it builds both with its own class, so a class that
     brings the operators along reaches every node.
-
-    Beyond that it runs models that onnx.reference can't: the default domain spelled ``ai.onnx``, sparse initializers,
-    and functions listed before those they call. The model that is given is not modified.
     """
 
     def __init__(
@@ -136,102 +211,4 @@ class SpecEvaluator(ReferenceEvaluator):  # type: ignore[misc]
         new_ops: list[type[OpRun]] | None = None,
         **options: Any,
     ) -> None:
-        if isinstance(proto, ModelProto):
-            proto = runnable(proto)
         super().__init__(proto, opsets, functions, verbose, [*(new_ops or []), *SPEC_OPS], **options)
-
-
-def runnable(model: ModelProto) -> ModelProto:
-    """Return ``model``, or a changed copy of it where onnx.reference could not run it as it stands."""
-    spelled = any(entry.domain == "ai.onnx" for entry in model.opset_import) or any(
-        node.domain == "ai.onnx" for node in _nodes(model)
-    )
-    sparse = any(graph.sparse_initializer for graph in _graphs(model))
-    ordered = _in_call_order(model.functions)
-    moved = [id(each) for each in ordered] != [id(each) for each in model.functions]
-    if not (spelled or sparse or moved):
-        return model
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    if moved:
-        ordered = [FunctionProto.FromString(each.SerializeToString()) for each in ordered]
-        del copy.functions[:]
-        copy.functions.extend(ordered)
-    if spelled:
-        _spell_default_domain(copy)
-    for graph in _graphs(copy):
-        for entry in graph.sparse_initializer:
-            graph.initializer.append(numpy_helper.from_array(_dense(entry), entry.values.name))
-        del graph.sparse_initializer[:]
-    return copy
-
-
-def _nodes(model: ModelProto) -> Iterator[NodeProto]:
-    for container in (model.graph, *model.functions):
-        yield from _nested(container.node)
-
-
-def _nested(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    for node in nodes:
-        yield node
-        for body in _bodies(node):
-            yield from _nested(body.node)
-
-
-def _bodies(node: NodeProto) -> Iterator[GraphProto]:
-    for attribute in node.attribute:
-        if attribute.type == AttributeProto.GRAPH:
-            yield attribute.g
-        yield from attribute.graphs
-
-
-def _graphs(model: ModelProto) -> Iterator[GraphProto]:
-    yield model.graph
-    for node in _nodes(model):
-        yield from _bodies(node)
-
-
-def _spell_default_domain(model: ModelProto) -> None:
-    """Write ``ai.onnx`` as the empty string, the only spelling that onnx.reference knows; in place."""
-    for node in _nodes(model):
-        if node.domain == "ai.onnx":
-            node.domain = ""
-    for container in (model, *model.functions):
-        present = {entry.domain for entry in container.opset_import}
-        for index in reversed(range(len(container.opset_import))):
-            if container.opset_import[index].domain == "ai.onnx":
-                if "" in present:
-                    del container.opset_import[index]
-                else:
-                    container.opset_import[index].domain = ""
-
-
-def _in_call_order(functions: Iterable[FunctionProto]) -> list[FunctionProto]:
-    """Sort so that every function stands after those that it calls."""
-    functions = list(functions)
-    by_key = {(each.domain, each.name): each for each in functions}
-    done: dict[tuple[str, str], FunctionProto] = {}
-
-    def visit(function: FunctionProto, open_calls: frozenset[tuple[str, str]]) -> None:
-        key = (function.domain, function.name)
-        if key in done or key in open_calls:
-            return
-        for node in _nested(function.node):
-            called = by_key.get((node.domain, node.op_type))
-            if called is not None:
-                visit(called, open_calls | {key})
-        done[key] = function
-
-    for function in functions:
-        visit(function, frozenset())
-    return list(done.values())
-
-
-def _dense(sparse: SparseTensorProto) -> Array:
-    values, indices = numpy_helper.to_array(sparse.values), numpy_helper.to_array(sparse.indices)
-    dense = np.zeros(tuple(sparse.dims), dtype=values.dtype)
-    if indices.ndim == 1:
-        dense.reshape(-1)[indices] = values
-    else:
-        dense[tuple(indices.T)] = values
-    return dense

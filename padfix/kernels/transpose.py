@@ -9,7 +9,7 @@ import numpy as np
 
 from padfix.geometry import transposed
 from padfix.geometry.transposed import TransposedAxis
-from padfix.kernels.windows import Array
+from padfix.kernels.windows import Array, last_axes
 
 
 def conv_transpose(
@@ -52,14 +52,14 @@ def conv_transpose(
     columns = X.astype(np.float64).reshape(X.shape[0], group, X.shape[1] // group, -1)
     weights = W.astype(np.float64).reshape(group, X.shape[1] // group, W.shape[1], *kernel)
     for taps in product(*map(range, kernel)):
-        placed = tuple(
+        placed = [
             slice(tap * dilation, tap * dilation + (size - 1) * stride + 1, stride)
             for tap, dilation, size, stride in zip(taps, dilations, sizes, strides, strict=True)
-        )
-        matrix = weights[(..., *taps)].swapaxes(1, 2)
-        full[(..., *placed)] += np.matmul(matrix, columns).reshape(X.shape[0], channels, *sizes)
-    cut = tuple(slice(axis.begin, length - axis.end) for axis, length in zip(axes, full_sizes, strict=True))
-    result = full[(..., *cut)]
+        ]
+        matrix = weights[last_axes(taps)].swapaxes(1, 2)
+        full[last_axes(placed)] += np.matmul(matrix, columns).reshape(X.shape[0], channels, *sizes)
+    cut = [slice(axis.begin, length - axis.end) for axis, length in zip(axes, full_sizes, strict=True)]
+    result = full[last_axes(cut)]
     if 0 in result.shape[2:]:
         raise ValueError("The pads leave nothing of the output.")
     if B is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,16 +85,21 @@ def resolve(
     return axes
 
 
+def last_axes(parts: Iterable[slice | int]) -> Any:
+    """Return an index that applies ``parts`` to the last axes of an array and keeps the others whole."""
+    return (Ellipsis, *parts)
+
+
 def pad(X: Array, axes: Sequence[WindowAxis], value: Any) -> Array:
     """Return ``X`` with its last axes padded by ``value`` and cut to exactly what the windows touch."""
     first = X.ndim - len(axes)
     if all(axis.begin == 0 and axis.span <= axis.size for axis in axes):
-        return X[(..., *(slice(0, axis.span) for axis in axes))]
+        return X[last_axes(slice(0, axis.span) for axis in axes)]
     padded = np.full((*X.shape[:first], *(axis.span for axis in axes)), value, dtype=X.dtype)
     kept = [min(axis.size, axis.span - axis.begin) for axis in axes]
-    inside = tuple(slice(axis.begin, axis.begin + length) for axis, length in zip(axes, kept, strict=True))
+    inside = [slice(axis.begin, axis.begin + length) for axis, length in zip(axes, kept, strict=True)]
     if min([1, *kept]) > 0:
-        padded[(..., *inside)] = X[(..., *(slice(0, length) for length in kept))]
+        padded[last_axes(inside)] = X[last_axes(slice(0, length) for length in kept)]
     return padded
 
 
