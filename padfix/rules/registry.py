@@ -3,5 +3,22 @@
 from __future__ import annotations
 
 from padfix.rules.base import Rule
+from padfix.rules.conflicting_padding import ConflictingPadding
+from padfix.rules.dynamic_same_padding import DynamicSamePadding
+from padfix.rules.implicit_same_padding import ImplicitSamePadding
+from padfix.rules.implicit_transpose_padding import ImplicitTransposePadding
+from padfix.rules.implicit_valid_padding import ImplicitValidPadding
+from padfix.rules.legacy_resize import LegacyResize
+from padfix.rules.legacy_upsample import LegacyUpsample
+from padfix.rules.zero_pad_before_max_pool import ZeroPadBeforeMaxPool
 
-RULES: tuple[Rule, ...] = ()
+RULES: tuple[Rule, ...] = (
+    ImplicitSamePadding(),
+    DynamicSamePadding(),
+    ImplicitValidPadding(),
+    ConflictingPadding(),
+    ImplicitTransposePadding(),
+    ZeroPadBeforeMaxPool(),
+    LegacyUpsample(),
+    LegacyResize(),
+)

@@ -1,0 +1,49 @@
+"""PF202: Resize of opset 10, which does not name its coordinates."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from padfix.results import Finding, Severity
+from padfix.rules import resampling
+from padfix.rules.base import Refusal, Rewrite, Rule, Site
+
+
+class LegacyResize(Rule):
+    """The model holds a Resize of opset 10, which does not say what it samples.
+
+    Resize-10 is `asymmetric`; in mode nearest it rounds down on an axis that grows and up on one that shrinks.
+    Resize-11 defaults to `half_pixel` and `round_prefer_floor`, so raising the opset alone (the official version converter does
+    just that) changes the numbers of every resize but the trivial ones.
+
+    padfix writes Resize-11 (or newer) with the coordinates and the rounding named and the scales kept. When some axes
+    grow and others shrink it writes two, or Gather with the very indices where a runtime's shortcut for equal shapes
+    would strike. Scales that are only known at run time give Gather with indices computed from them.
+
+    Refused: scales that don't fit the input or are not above 0, and run-time scales in mode nearest on an input of
+    unknown rank.
+    """
+
+    code: ClassVar[str] = "PF202"
+    name: ClassVar[str] = "legacy-resize"
+    severity: ClassVar[Severity] = Severity.WARNING
+    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Resize")})
+
+    def match(self, site: Site) -> Finding | None:
+        """Return a finding for a Resize below opset 11."""
+        if site.opset >= resampling.MODERN_OPSET:
+            return None
+        legacy = resampling.read(site, never_shrinks=False)
+        message = f"Resize of opset {site.opset} does not name its coordinates{resampling.described(legacy)}."
+        if isinstance(legacy, Refusal):
+            return self.finding(site, message, legacy.reason, fixable=False)
+        return self.finding(site, message, "padfix convert writes a Resize that names its coordinates.")
+
+    def minimum_opset(self, site: Site) -> int:
+        """Return 11, where Resize names its coordinates."""
+        return resampling.MODERN_OPSET
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal:
+        """Return the Resize, the two, or the Gather that gives the same numbers."""
+        legacy = resampling.read(site, never_shrinks=False)
+        return legacy if isinstance(legacy, Refusal) else resampling.rewrite(site, legacy)

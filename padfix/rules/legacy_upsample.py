@@ -1,0 +1,46 @@
+"""PF201: Upsample, deprecated since opset 10."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from padfix.results import Finding, Severity
+from padfix.rules import resampling
+from padfix.rules.base import Refusal, Rewrite, Rule, Site
+
+
+class LegacyUpsample(Rule):
+    """The model holds an Upsample, which opset 10 deprecated.
+
+    Its text never said which input element an output element samples. What every file of that age was made for is
+    `asymmetric` coordinates, rounded down in mode nearest. Tools that turn Upsample into a Resize without saying so
+    get `half_pixel`, the default of Resize-11, and other numbers.
+
+    padfix writes Resize-11 (or newer) with `coordinate_transformation_mode=asymmetric`, `nearest_mode=floor` and the
+    same scales, which may be an input of the model. Scales are never turned into sizes: that changes values.
+    `bilinear` of Upsample-1 becomes `linear`. Element types that Resize has no kernel for are sampled by Gather.
+
+    Refused: a scale below 1, which Upsample does not define, and scales that don't fit the input.
+    """
+
+    code: ClassVar[str] = "PF201"
+    name: ClassVar[str] = "legacy-upsample"
+    severity: ClassVar[Severity] = Severity.WARNING
+    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Upsample")})
+
+    def match(self, site: Site) -> Finding:
+        """Return a finding for every Upsample."""
+        legacy = resampling.read(site, never_shrinks=True)
+        message = f"Upsample is deprecated since opset 10{resampling.described(legacy)}."
+        if isinstance(legacy, Refusal):
+            return self.finding(site, message, legacy.reason, fixable=False)
+        return self.finding(site, message, "padfix convert writes a Resize that names its coordinates.")
+
+    def minimum_opset(self, site: Site) -> int:
+        """Return 11, where Resize names its coordinates."""
+        return resampling.MODERN_OPSET
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal:
+        """Return the Resize (or Gather) that gives the same numbers."""
+        legacy = resampling.read(site, never_shrinks=True)
+        return legacy if isinstance(legacy, Refusal) else resampling.rewrite(site, legacy)
