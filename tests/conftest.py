@@ -1,0 +1,42 @@
+"""Options, markers and settings of the whole test suite."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+# Before any test imports TensorFlow: no graphics card is looked for, and nothing but errors is logged.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+_COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("default", max_examples=50, **_COMMON)
+settings.register_profile("ci", max_examples=50, derandomize=True, **_COMMON)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--slow``, which runs whole sweeps where a sample runs by default."""
+    parser.addoption("--slow", action="store_true", help="run the whole of every sweep, not a sample")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip slow tests without ``--slow``, and TensorFlow's tests where it is not installed."""
+    skip_slow = pytest.mark.skip(reason="a full sweep; run it with --slow")
+    skip_tensorflow = pytest.mark.skip(reason='needs TensorFlow: pip install "padfix[tf]"')
+    there = importlib.util.find_spec("tensorflow") is not None
+    for item in items:
+        if "slow" in item.keywords and not config.getoption("--slow"):
+            item.add_marker(skip_slow)
+        if "tensorflow" in item.keywords and not there:
+            item.add_marker(skip_tensorflow)
+
+
+@pytest.fixture
+def slow(request: pytest.FixtureRequest) -> bool:
+    """Whether whole sweeps were asked for."""
+    return bool(request.config.getoption("--slow"))
