@@ -1,0 +1,176 @@
+"""What a graph says about its inputs beyond their declared shapes: rank, channels, and which are not data.
+
+A fully dynamic input can't be given data blindly: a convolution wants its own channel count, and a resize wants scales
+that make sense. Both are written in the graph, next to the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from onnx import AttributeProto, GraphProto, NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Dimension
+from padfix.proof.executors import TensorSpec
+
+# Operators whose output has the axes of their first input.
+_KEEPS_AXES = frozenset(
+    {
+        "Identity",
+        "Cast",
+        "Relu",
+        "LeakyRelu",
+        "Clip",
+        "Sigmoid",
+        "Tanh",
+        "Neg",
+        "Abs",
+        "QuantizeLinear",
+        "Pad",
+        "Dropout",
+    }
+    | {"MaxPool", "AveragePool", "LpPool", "Upsample", "Resize", "DequantizeLinear", "BatchNormalization"}
+)
+_POOLS = frozenset({"MaxPool", "AveragePool", "LpPool"})
+_CONVOLUTIONS = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3, "ConvTranspose": 1}
+_CONTROL_INPUTS = {
+    ("Upsample", 1): "scales",
+    ("Resize", 2): "scales",
+    ("Resize", 1): "roi",
+    ("Resize", 3): "sizes",
+}
+
+
+@dataclass(frozen=True)
+class Control:
+    """An input that steers a resampling instead of holding data.
+
+    Attributes:
+        kind: ``"scales"``, ``"sizes"`` or ``"roi"``.
+        axes: The axes of the data that its entries are for; None for all, in order.
+        data: The graph input that is resampled, when it is one.
+    """
+
+    kind: str
+    axes: tuple[int, ...] | None
+    data: str | None
+
+
+def control_inputs(graph: GraphProto) -> dict[str, Control]:
+    """Return the graph inputs that are scales, sizes or regions of a resampling operator."""
+    names = {value.name for value in graph.input}
+    found: dict[str, Control] = {}
+    for node in graph.node:
+        for position, name in enumerate(node.input):
+            kind = _CONTROL_INPUTS.get((node.op_type, position))
+            if kind == "roi" and len(node.input) == 2:
+                kind = "scales"  # Resize-10 takes (X, scales).
+            if kind is None or name not in names:
+                continue
+            axes = attributes.integers(node, "axes")
+            data = node.input[0] if node.input[0] in names else None
+            found[name] = Control(kind, None if axes is None else tuple(axes), data)
+    return found
+
+
+def refine(specs: Sequence[TensorSpec], graph: GraphProto) -> list[TensorSpec]:
+    """Return the specs with ranks and channel counts that the first windowed operator behind an input asks for.
+
+    Only unknown and symbolic axes are filled in; declared lengths stay.
+    """
+    dims: dict[str, tuple[int, ...]] = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+    consumers: dict[str, list[NodeProto]] = {}
+    for node in graph.node:
+        if node.op_type == "Constant":
+            value = attributes.find(node, "value")
+            if value is not None and value.type == AttributeProto.TENSOR:
+                dims[node.output[0]] = tuple(value.t.dims)
+        for name in set(node.input):
+            consumers.setdefault(name, []).append(node)
+    return [_refine(spec, consumers, dims) for spec in specs]
+
+
+def _refine(
+    spec: TensorSpec, consumers: Mapping[str, list[NodeProto]], dims: Mapping[str, tuple[int, ...]]
+) -> TensorSpec:
+    if spec.shape is not None and all(isinstance(dim, int) for dim in spec.shape):
+        return spec
+    shape: list[Dimension] | None = None if spec.shape is None else list(spec.shape)
+    # `order[axis]` is the axis of the graph input that the value's axis came from; None while it is the identity.
+    queue: list[tuple[str, tuple[int, ...] | None]] = [(spec.name, None)]
+    seen = {spec.name}
+    while queue:
+        name, order = queue.pop(0)
+        for node in consumers.get(name, []):
+            if not node.input or node.input[0] != name:
+                continue
+            rank = _rank_wanted(node, dims)
+            if rank is not None and shape is None:
+                shape = [None] * rank
+            channels = _channels_wanted(node, dims)
+            if channels is not None and shape is not None and len(shape) > 1:
+                axis = 1 if order is None else order[1]
+                if not isinstance(shape[axis], int):
+                    shape[axis] = channels
+            if not node.output or node.output[0] in seen:
+                continue
+            if node.op_type == "Transpose":
+                permutation = attributes.integers(node, "perm")
+                if permutation is None or (order is not None and len(order) != len(permutation)):
+                    continue
+                if shape is None:
+                    shape = [None] * len(permutation)
+                if len(shape) != len(permutation):
+                    continue
+                following = tuple(order[axis] if order is not None else axis for axis in permutation)
+            elif node.op_type in _KEEPS_AXES:
+                following = order  # type: ignore[assignment]
+            else:
+                continue
+            seen.add(node.output[0])
+            queue.append((node.output[0], following))
+    return replace(spec, shape=None if shape is None else tuple(shape))
+
+
+def _rank_wanted(node: NodeProto, dims: Mapping[str, tuple[int, ...]]) -> int | None:
+    weight = _weight(node, dims)
+    if weight is not None:
+        return len(weight)
+    if node.op_type in _POOLS or node.op_type in _CONVOLUTIONS:
+        kernel = attributes.integers(node, "kernel_shape")
+        return None if kernel is None else len(kernel) + 2
+    if node.op_type == "Upsample":
+        scales = attributes.find(node, "scales")
+        return len(scales.floats) if scales is not None else _length(node, 1, dims)
+    if node.op_type == "Resize" and attributes.find(node, "axes") is None:
+        return (
+            _length(node, 2, dims)
+            or _length(node, 3, dims)
+            or (_length(node, 1, dims) if len(node.input) == 2 else None)
+        )
+    return None
+
+
+def _length(node: NodeProto, position: int, dims: Mapping[str, tuple[int, ...]]) -> int | None:
+    if position >= len(node.input):
+        return None
+    shape = dims.get(node.input[position])
+    return shape[0] if shape else None
+
+
+def _weight(node: NodeProto, dims: Mapping[str, tuple[int, ...]]) -> tuple[int, ...] | None:
+    position = _CONVOLUTIONS.get(node.op_type)
+    if position is None or position >= len(node.input):
+        return None
+    return dims.get(node.input[position])
+
+
+def _channels_wanted(node: NodeProto, dims: Mapping[str, tuple[int, ...]]) -> int | None:
+    weight = _weight(node, dims)
+    if weight is None or len(weight) < 3:
+        return None
+    if node.op_type == "ConvTranspose":
+        return weight[0]
+    return weight[1] * attributes.integer(node, "group", 1)

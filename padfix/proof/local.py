@@ -1,0 +1,415 @@
+"""The local proof: one rewrite, as a pair of tiny models, run on every trial shape and several kinds of data.
+
+What a rewrite keeps is the specification's meaning, so the judge is the specification's run of the original node.
+Witnesses of the rewritten form are the specification again and ONNX Runtime without and with its optimiser.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+from padfix.graph.scopes import bodies_of, normal_domain
+from padfix.proof.compare import compare
+from padfix.proof.executors import Array, ExecutionFailed, OnnxRuntimeExecutor, SpecExecutor
+from padfix.proof.probes import fill
+from padfix.results import LocalProof, OutputDifference
+from padfix.rules.base import Rewrite, Trial, TrialInput
+
+LOCAL_KINDS = ("normal", "negative", "ramp", "impulses", "ones")
+
+LOCAL_RTOL = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-2, "bfloat16": 5e-2}
+"""Of the output's range, for rewrites that aren't exact: sums of the same few numbers in another order. A tenth of the
+whole proof's for float32, because nothing piles up over one operator; 16-bit sums are rounded at every addition."""
+
+# ONNX Runtime reads every IR version up to its own; from 4 on initializers needn't be inputs.
+_LEAST_IR_VERSION = 8
+_MOST_CACHED = 20_000
+
+
+@dataclass(frozen=True)
+class LocalOutcome:
+    """What the local proof of a rewrite says.
+
+    Attributes:
+        proof: The proof; None when it failed.
+        failure: Why the rewrite is not proven, in one sentence; None when it is.
+        contradiction: A sentence when ONNX Runtime can't run the original node, or runs it against the specification.
+            That is no fault of the rewrite, but then ONNX Runtime can't be the judge of the whole model.
+    """
+
+    proof: LocalProof | None
+    failure: str | None = None
+    contradiction: str | None = None
+
+
+_Loaded = TypeVar("_Loaded")
+
+_CACHE: dict[bytes, LocalOutcome] = {}
+
+
+def prove(
+    before: Sequence[NodeProto],
+    before_opsets: Mapping[str, int],
+    rewrite: Rewrite,
+    *,
+    outputs: Sequence[str],
+    ir_version: int = _LEAST_IR_VERSION,
+) -> LocalOutcome:
+    """Prove that ``rewrite.after`` computes what ``before`` computes.
+
+    Results are kept for the life of the process by content (names don't count), so that a network that repeats a
+    convolution fifty times pays once.
+
+    Args:
+        before: The node or nodes that are replaced, as they stand in the host.
+        before_opsets: Version of each domain that the host imports.
+        rewrite: The replacement and the shapes to try.
+        outputs: Names of the boundary outputs to compare; ``""`` is skipped.
+        ir_version: The host's.
+    """
+    names = [name for name in outputs if name]
+    case = _Case(before, dict(before_opsets), rewrite, names, max(ir_version, _LEAST_IR_VERSION)).canonical()
+    key = case.digest()
+    outcome = _CACHE.get(key)
+    if outcome is None:
+        if len(_CACHE) >= _MOST_CACHED:
+            _CACHE.clear()
+        outcome = _CACHE[key] = _prove(case)
+    return outcome
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One question, in the form it is asked in."""
+
+    before: Sequence[NodeProto]
+    opsets: Mapping[str, int]
+    rewrite: Rewrite
+    outputs: Sequence[str]
+    ir_version: int
+
+    def canonical(self) -> _Case:
+        """Return the case with values renamed by order of appearance and node names dropped, unless it has bodies."""
+        after = self.rewrite.after
+        if any(True for node in (*self.before, *after.nodes) for _ in bodies_of(node)):
+            return self
+        names: dict[str, str] = {"": ""}
+
+        def renamed(given: Iterable[str]) -> list[str]:
+            return [names.setdefault(name, f"v{len(names)}") for name in given]
+
+        def rewritten(nodes: Iterable[NodeProto]) -> tuple[NodeProto, ...]:
+            copies = []
+            for node in nodes:
+                copy = NodeProto()
+                copy.CopyFrom(node)
+                copy.ClearField("name")
+                copy.ClearField("doc_string")
+                copy.ClearField("metadata_props")
+                copy.input[:] = renamed(node.input)
+                copy.output[:] = renamed(node.output)
+                copies.append(copy)
+            return tuple(copies)
+
+        before = rewritten(self.before)
+        nodes = rewritten(after.nodes)
+        initializers = []
+        for tensor in after.initializers:
+            copy = TensorProto()
+            copy.CopyFrom(tensor)
+            copy.name = renamed([tensor.name])[0]
+            initializers.append(copy)
+        trials = tuple({renamed([name])[0]: given for name, given in trial.items()} for trial in self.rewrite.trials)
+        fragment = type(after)(nodes, tuple(initializers), after.opset)
+        rewrite = Rewrite(fragment, trials, self.rewrite.exact)
+        return _Case(before, self.opsets, rewrite, renamed(self.outputs), self.ir_version)
+
+    def digest(self) -> bytes:
+        """Return a hash of all that the outcome depends on."""
+        used = {normal_domain(node.domain) for node in self.before} | {""}
+        state = hashlib.sha256()
+        head = (
+            sorted((domain, self.opsets.get(domain, 1)) for domain in used),
+            self.rewrite.after.opset,
+            self.rewrite.exact,
+            list(self.outputs),
+            self.ir_version,
+        )
+        state.update(repr(head).encode())
+        after = self.rewrite.after
+        messages: list[NodeProto | TensorProto] = [*self.before, *after.nodes, *after.initializers]
+        for message in messages:
+            state.update(message.SerializeToString(deterministic=True) + b"\0")
+        for trial in self.rewrite.trials:
+            for name, given in trial.items():
+                state.update(repr((name, given.shape, given.elem_type, given.constant)).encode())
+                if given.value is not None:
+                    state.update(repr((given.value.dtype.str, given.value.shape)).encode() + given.value.tobytes())
+        return state.digest()
+
+
+def _prove(case: _Case) -> LocalOutcome:
+    references = sorted({a.ref_attr_name for node in case.before for a in node.attribute if a.ref_attr_name})
+    if references:
+        return LocalOutcome(
+            None, f"attribute {references[0]!r} is given by the caller of the function, so it can't be run on its own."
+        )
+    if not case.rewrite.trials or not case.outputs:
+        return LocalOutcome(None, "there is nothing to try it on.")
+    court = _Court(case)
+    try:
+        for trials in _groups(case.rewrite.trials):
+            court.hear(trials)
+    except _NotProvenError as failure:
+        return LocalOutcome(None, str(failure), court.contradiction)
+    return court.outcome()
+
+
+class _NotProvenError(Exception):
+    """The rewrite is not proven; the text is the failure sentence."""
+
+
+def _groups(trials: Sequence[Trial]) -> Iterator[list[Trial]]:
+    """Yield trials that the same pair of models can run: equal ranks, types and constants."""
+    groups: dict[object, list[Trial]] = {}
+    for trial in trials:
+        key = tuple(
+            (name, given.elem_type, given.constant)
+            + ((given.shape, None if given.value is None else given.value.tobytes()) if given.constant else ())
+            + (len(given.shape),)
+            for name, given in trial.items()
+        )
+        groups.setdefault(key, []).append(trial)
+    yield from groups.values()
+
+
+class _Court:
+    """Hears the witnesses on one case after another and keeps the score."""
+
+    def __init__(self, case: _Case) -> None:
+        self.case = case
+        self.cases = 0
+        self.largest = 0.0
+        self.contradiction: str | None = None
+        self.runtime_agreed = True
+        self.spec_agreed = True
+
+    def outcome(self) -> LocalOutcome:
+        """Return the outcome when every trial went well."""
+        witnesses = (["spec"] if self.spec_agreed else []) + (["onnxruntime"] if self.runtime_agreed else [])
+        if not witnesses:
+            return LocalOutcome(None, "no witness can run both forms.", self.contradiction)
+        return LocalOutcome(LocalProof(self.cases, self.largest, tuple(witnesses)), None, self.contradiction)
+
+    def hear(self, trials: Sequence[Trial]) -> None:
+        """Run one pair of models on all ``trials``.
+
+        Raises:
+            _NotProvenError: The two forms differ, or the new one can't be run.
+        """
+        case, first = self.case, trials[0]
+        after = case.rewrite.after
+        old = _model(case.before, (), case.opsets, first, case)
+        new = _model(after.nodes, after.initializers, {**case.opsets, "": after.opset}, first, case)
+        old_spec, _ = _load(lambda: SpecExecutor.of(old))
+        new_spec, new_problem = _load(lambda: SpecExecutor.of(new))
+        if old_spec is not None and new_spec is None:
+            raise _NotProvenError(f"the specification can't run the new form: {_words(new_problem)}")
+        old_bytes, new_bytes = old.SerializeToString(), new.SerializeToString()
+        old_runtime, refusal = _load(lambda: OnnxRuntimeExecutor(old_bytes, optimised=False, threads=1))
+        self._note_refusal(refusal)
+        new_runtimes = []
+        for optimised in (False, True):
+            executor, problem = _load(partial(OnnxRuntimeExecutor, new_bytes, optimised=optimised, threads=1))
+            if executor is not None:
+                new_runtimes.append(executor)
+            elif problem is not None and refusal is not None and problem.unsupported:
+                # Neither form has a kernel for this element type or version: it says nothing about the rewrite.
+                self.runtime_agreed = False
+            else:
+                raise _NotProvenError(f"ONNX Runtime can't load the new form: {_words(problem)}")
+        for number, trial in enumerate(trials):
+            for feeds in _feeds(trial, number):
+                self._judge(feeds, old_spec, old_runtime, new_spec, new_runtimes)
+
+    def _judge(
+        self,
+        feeds: Mapping[str, Array],
+        old_spec: SpecExecutor | None,
+        old_runtime: OnnxRuntimeExecutor | None,
+        new_spec: SpecExecutor | None,
+        new_runtimes: Sequence[OnnxRuntimeExecutor],
+    ) -> None:
+        meant, problem = _run(old_spec, feeds)
+        ran, refusal = _run(old_runtime, feeds)
+        self._note_refusal(refusal)
+        if old_spec is None or meant is None:
+            self.spec_agreed = False
+            if problem is not None and not problem.unsupported:
+                raise _NotProvenError(f"the specification can't run the original: {_words(problem)}{_at(feeds)}")
+            if ran is None:
+                raise _NotProvenError(f"no witness can run the original{_at(feeds)}.")
+        elif ran is not None:
+            self._note_difference(meant, ran, feeds)
+        expected = ran if meant is None else meant
+        assert expected is not None
+        self.cases += 1
+        if new_spec is not None and meant is not None:
+            result, problem = _run(new_spec, feeds)
+            if result is None:
+                raise _NotProvenError(f"the specification can't run the new form: {_words(problem)}{_at(feeds)}")
+            self._must_agree(expected, result, feeds, "spec")
+        for executor in new_runtimes:
+            result, problem = _run(executor, feeds)
+            if result is not None:
+                # A runtime that misreads both forms alike is the runtime's slip, not the rewrite's.
+                alike = ran is not None and meant is not None and self._difference(ran, result, feeds) is None
+                if not (alike and self._difference(expected, result, feeds) is not None):
+                    self._must_agree(expected, result, feeds, executor.label)
+            elif problem is not None and problem.unsupported and ran is None:
+                self.runtime_agreed = False
+            else:
+                raise _NotProvenError(f"{executor.label} can't run the new form: {_words(problem)}{_at(feeds)}")
+
+    def _must_agree(
+        self, expected: Mapping[str, Array], result: Mapping[str, Array], feeds: Mapping[str, Array], label: str
+    ) -> None:
+        difference = self._difference(expected, result, feeds, count=True)
+        if difference is not None:
+            detail = difference.detail or f"differs by {difference.max_abs_diff:g}"
+            position = self.case.outputs.index(difference.name)
+            raise _NotProvenError(f"output {position} of the new form in {label}: {detail}{_at(feeds)}.")
+
+    def _difference(
+        self,
+        expected: Mapping[str, Array],
+        result: Mapping[str, Array],
+        feeds: Mapping[str, Array],
+        *,
+        count: bool = False,
+    ) -> OutputDifference | None:
+        """Return the first output that is not equal, or None."""
+        types = [array.dtype for array in feeds.values() if array.dtype.kind not in "iub"]
+        for name in self.case.outputs:
+            first, second = expected.get(name), result.get(name)
+            relative = 0.0
+            if not self.case.rewrite.exact and first is not None and first.dtype.kind not in "iubOSU":
+                relative = LOCAL_RTOL.get(_coarsest(first.dtype, *types), 0.2)
+            found = compare(name, first, second, rtol=relative, atol=0.0)
+            if not found.equivalent:
+                return found
+            if count:
+                self.largest = max(self.largest, found.max_abs_diff)
+        return None
+
+    def _note_refusal(self, refusal: ExecutionFailed | None) -> None:
+        if refusal is not None and self.contradiction is None:
+            self.contradiction = f"ONNX Runtime {OnnxRuntimeExecutor.version()} can't run it: {_words(refusal)}"
+
+    def _note_difference(
+        self, meant: Mapping[str, Array], ran: Mapping[str, Array], feeds: Mapping[str, Array]
+    ) -> None:
+        if self.contradiction is not None:
+            return
+        difference = self._difference(meant, ran, feeds)
+        if difference is not None:
+            self.contradiction = (
+                f"ONNX Runtime {OnnxRuntimeExecutor.version()} runs it against the specification: "
+                f"{difference.detail or f'differs by {difference.max_abs_diff:g}'}{_at(feeds)}."
+            )
+
+
+def _coarsest(*types: np.dtype[np.generic]) -> str:
+    order = ("float64", "float32", "float16", "bfloat16")
+    names = [dtype.name for dtype in types]
+    if any(name not in order for name in names):
+        return "other"
+    return max(names, key=order.index)
+
+
+def _words(problem: ExecutionFailed | None) -> str:
+    message = problem.message if problem is not None else "no message"
+    # The tiny models' own names say nothing to the user.
+    message = re.sub(r" with name ''| in node \(\)| of input parameter \(\w+\)", "", message)
+    return message if message.endswith(".") else f"{message}."
+
+
+def _at(feeds: Mapping[str, Array]) -> str:
+    """Return where: the shape of the first input, which is the data."""
+    shapes = [list(array.shape) for array in feeds.values()]
+    return f" (input {shapes[0]})" if shapes else ""
+
+
+def _load(make: Callable[[], _Loaded]) -> tuple[_Loaded | None, ExecutionFailed | None]:
+    try:
+        return make(), None
+    except ExecutionFailed as failure:
+        return None, failure
+
+
+def _run(
+    executor: SpecExecutor | OnnxRuntimeExecutor | None, feeds: Mapping[str, Array]
+) -> tuple[dict[str, Array] | None, ExecutionFailed | None]:
+    if executor is None:
+        return None, None
+    try:
+        return executor.run(feeds), None
+    except ExecutionFailed as failure:
+        return None, failure
+
+
+def _model(
+    nodes: Sequence[NodeProto],
+    initializers: Sequence[TensorProto],
+    opsets: Mapping[str, int],
+    trial: Trial,
+    case: _Case,
+) -> ModelProto:
+    """Return a model of ``nodes`` whose inputs have the ranks of ``trial`` and symbolic lengths."""
+    graph = GraphProto(name="trial", node=nodes, initializer=initializers)
+    for name, given in trial.items():
+        if given.constant:
+            value = fill("normal", given.shape, given.elem_type, np.random.default_rng(0))
+            graph.initializer.append(numpy_helper.from_array(value if given.value is None else given.value, name))
+        else:
+            lengths = [f"{name}_{axis}" for axis in range(len(given.shape))]
+            graph.input.append(helper.make_tensor_value_info(name, given.elem_type, lengths))
+    graph.output.extend(ValueInfoProto(name=name) for name in case.outputs)
+    domains = {normal_domain(node.domain) for node in nodes} | {""}
+    imports = [helper.make_opsetid(domain, opsets.get(domain, 1)) for domain in sorted(domains)]
+    model = ModelProto(ir_version=case.ir_version, producer_name="padfix", opset_import=imports)
+    model.graph.CopyFrom(graph)
+    return model
+
+
+def _feeds(trial: Trial, number: int) -> Iterator[dict[str, Array]]:
+    """Yield the data of one trial, one dictionary a kind."""
+    inputs = {name: given for name, given in trial.items() if not given.constant}
+    kinds = LOCAL_KINDS if any(given.value is None for given in inputs.values()) else LOCAL_KINDS[:1]
+    for turn, kind in enumerate(kinds):
+        random = np.random.default_rng([turn, number])
+        yield {
+            name: _data(kind, given, random, first=position == 0)
+            for position, (name, given) in enumerate(inputs.items())
+        }
+
+
+def _data(kind: str, given: TrialInput, random: np.random.Generator, *, first: bool) -> Array:
+    """Return data for one input; beside a ramp, weights are small integers, so that sums have no rounding to hide in."""
+    if given.value is not None:
+        return given.value
+    if first or kind == "ones":
+        return fill(kind, given.shape, given.elem_type, random)
+    values = fill("normal", given.shape, given.elem_type, random)
+    if kind == "ramp" and values.dtype.kind not in "iubOSU":
+        small: Array = (np.arange(values.size) % 5 - 2).reshape(values.shape).astype(values.dtype)
+        return small
+    return values

@@ -1,0 +1,371 @@
+"""Data to run models on: kinds that reveal padding and index slips, and sizes for inputs that take several.
+
+Six kinds, because each hides what another shows: normal data has negatives (a pool that pads with 0 differs from one
+that pads with minus infinity only where everything in sight is negative, so there is also all-negative data); an
+integer ramp gives every position its own value, so that an index slip of one can't hide in a tolerance; impulses in
+the corners light up the borders alone; ones show how many elements a border window counts; uniform [0, 1] is what
+image models are made for. No probe holds infinities or not-a-number: runtimes disagree about those for reasons that
+have nothing to do with padding.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+from padfix.errors import SourceError, UsageError
+from padfix.proof.executors import Array, ExecutionFailed, TensorSpec, numpy_type
+from padfix.proof.facts import Control
+
+KINDS = ("normal", "negative", "ramp", "impulses", "ones", "image")
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One set of input arrays.
+
+    Attributes:
+        name: What reports call it, for example ``"ramp"`` or the file it came from.
+        arrays: Every required input by name.
+    """
+
+    name: str
+    arrays: Mapping[str, Array]
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of every array."""
+        return {name: tuple(array.shape) for name, array in self.arrays.items()}
+
+
+# (batch, sizes of axis 1, 2, 3...) for each kind: odd and even, primes and powers of two, unequal on purpose so that
+# swapped axes show; one of them with a batch of 2.
+_FIRST_SIZES: dict[str, tuple[int, tuple[int, ...]]] = {
+    "normal": (1, (37, 41, 35, 33)),
+    "negative": (1, (32, 48, 40, 36)),
+    "ramp": (2, (33, 32, 39, 34)),
+    "impulses": (1, (64, 97, 50, 31)),
+    "ones": (1, (41, 43, 41, 32)),
+    "image": (1, (47, 64, 36, 39)),
+}
+
+# Tried in turn when a model refuses those: multiples of 32 first (networks that halve five times), then the input
+# sizes of well-known networks, then small and long ones (token sequences, audio), then 3 or 1 channels on an axis
+# that is dynamic.
+_OTHER_SIZES: tuple[tuple[int, ...], ...] = (
+    (64, 96, 64),
+    (96, 64, 96),
+    (128, 128, 128),
+    (224, 224, 224),
+    (256, 256, 256),
+    (299, 299, 299),
+    (320, 320, 320),
+    (32, 32, 32),
+    (16, 16, 16),
+    (8, 8, 8),
+    (7, 7, 7),
+    (5, 5, 5),
+    (4, 4, 4),
+    (3, 3, 3),
+    (2, 2, 2),
+    (1, 1, 1),
+    (512, 512, 512),
+    (1024, 1024, 1024),
+    (4096,),
+    (16000,),
+    (44100,),
+    (64, 64, 3),
+    (3, 64, 64),
+    (64, 64, 1),
+    (1, 64, 64),
+    (224, 224, 3),
+    (3, 224, 224),
+)
+
+_MOST_ELEMENTS = 20_000_000
+
+
+def with_shapes(inputs: Sequence[TensorSpec], shapes: Mapping[str, Sequence[int]] | None) -> list[TensorSpec]:
+    """Return the specs with the user's shapes put in; entries below 1 leave an axis as it was declared.
+
+    Raises:
+        UsageError: A name that is no input, or a rank that contradicts the declared one.
+    """
+    known = {spec.name for spec in inputs}
+    for name in shapes or {}:
+        if name not in known:
+            raise UsageError(f"There is no input {name!r}.", f"The inputs are: {', '.join(sorted(known)) or 'none'}.")
+    fixed = []
+    for spec in inputs:
+        given = (shapes or {}).get(spec.name)
+        if given is None:
+            fixed.append(spec)
+            continue
+        if spec.shape is not None and len(spec.shape) != len(given):
+            raise UsageError(f"Input {spec.name!r} has {len(spec.shape)} axes, --shape gives {len(given)}.")
+        declared = spec.shape or (None,) * len(given)
+        fixed.append(
+            replace(spec, shape=tuple(new if new > 0 else old for new, old in zip(given, declared, strict=True)))
+        )
+    return fixed
+
+
+def is_dynamic(inputs: Sequence[TensorSpec]) -> bool:
+    """Whether some axis of some input is symbolic or unknown."""
+    return any(spec.shape is None or not all(isinstance(dim, int) for dim in spec.shape) for spec in inputs)
+
+
+def resolve(inputs: Sequence[TensorSpec], batch: int, sizes: Sequence[int]) -> dict[str, tuple[int, ...]]:
+    """Return a length for every axis: the declared one, else ``batch`` for the first axis and ``sizes`` after it.
+
+    A symbol has one length wherever it stands. Axes without a name take the length of their position, so that inputs
+    that are added to each other get the same shape.
+
+    Raises:
+        ExecutionFailed: The rank of an input is unknown.
+    """
+    symbols: dict[str, int] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    # Inputs with several axes first: they tell which symbol is the batch.
+    for spec in sorted(inputs, key=lambda spec: len(spec.shape or ()) < 2):
+        if spec.shape is None:
+            raise ExecutionFailed(
+                f"The number of axes of input {spec.name!r} is not known; give --shape {spec.name}=..."
+            )
+        lengths = []
+        for axis, dim in enumerate(spec.shape):
+            if isinstance(dim, int):
+                lengths.append(dim)
+                continue
+            if axis == 0 and len(spec.shape) > 1:
+                length = batch
+            else:
+                length = sizes[max(axis - 1, 0) % len(sizes)]
+                if len(spec.shape) > 4:
+                    length = max(1, length // 2)  # Volumes: half of the length is an eighth of the work.
+            lengths.append(symbols.setdefault(dim, length) if dim else length)
+        shapes[spec.name] = tuple(lengths)
+    return {spec.name: shapes[spec.name] for spec in inputs}
+
+
+def dynamic_sizes(inputs: Sequence[TensorSpec], kind: str) -> Iterator[dict[str, tuple[int, ...]]]:
+    """Yield the shapes to try for a probe of ``kind``, best first; one only when every axis is declared.
+
+    Raises:
+        ExecutionFailed: The rank of an input is unknown.
+    """
+    batch, sizes = _FIRST_SIZES[kind]
+    turn = KINDS.index(kind) % 4
+    others = (*_OTHER_SIZES[turn:4], *_OTHER_SIZES[:turn], *_OTHER_SIZES[4:])
+    tried: list[dict[str, tuple[int, ...]]] = []
+    for count, lengths in [(batch, sizes), (1, sizes), *((1, other) for other in others)]:
+        shapes = resolve(inputs, count, lengths)
+        too_big = tried and sum(math.prod(shape) for shape in shapes.values()) > _MOST_ELEMENTS
+        if shapes not in tried and not too_big:
+            tried.append(shapes)
+            yield shapes
+
+
+def make_probes(
+    inputs: Sequence[TensorSpec],
+    *,
+    seed: int = 0,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    kinds: Sequence[str] = KINDS,
+    controls: Mapping[str, Control] | None = None,
+) -> list[Probe]:
+    """Return one probe for each of ``kinds``, each at its first choice of sizes.
+
+    Args:
+        inputs: What has to be fed.
+        seed: Same seed, same numbers.
+        shapes: Shapes that the user fixed.
+        kinds: A selection of :data:`KINDS`.
+        controls: Inputs that are scales, sizes or regions of a resampling.
+
+    Raises:
+        ExecutionFailed: The rank of an input is unknown, or its element type can't be made.
+        UsageError: ``shapes`` doesn't fit the inputs.
+    """
+    fixed = with_shapes(inputs, shapes)
+    return [make_probe(fixed, next(dynamic_sizes(fixed, kind)), kind, seed=seed, controls=controls) for kind in kinds]
+
+
+def make_probe(
+    inputs: Sequence[TensorSpec],
+    shapes: Shapes,
+    kind: str,
+    *,
+    seed: int = 0,
+    controls: Mapping[str, Control] | None = None,
+) -> Probe:
+    """Return a probe of ``kind`` at ``shapes``.
+
+    Raises:
+        ExecutionFailed: An element type can't be made.
+    """
+    random = np.random.default_rng([seed, KINDS.index(kind)])
+    arrays: dict[str, Array] = {}
+    for spec in inputs:
+        control = (controls or {}).get(spec.name)
+        shape = shapes[spec.name]
+        if control is not None and len(shape) == 1:
+            arrays[spec.name] = _control_values(control, shape[0], spec.elem_type, shapes, KINDS.index(kind))
+        else:
+            arrays[spec.name] = fill(kind, shape, spec.elem_type, random)
+    return Probe(kind, arrays)
+
+
+def fill(kind: str, shape: Sequence[int], elem_type: int, random: np.random.Generator) -> Array:
+    """Return an array of one of :data:`KINDS`.
+
+    Integers are small and not negative (0 to 7) because they may be indices; 8-bit ones use their whole range because
+    they are quantized data.
+
+    Raises:
+        ExecutionFailed: NumPy has no such element type.
+    """
+    shape = tuple(shape)
+    count = math.prod(shape)
+    dtype = numpy_type(elem_type)
+    if elem_type == TensorProto.STRING:
+        return np.array([f"text {index % 7}" for index in range(count)], dtype=object).reshape(shape)
+    if elem_type == TensorProto.BOOL:
+        if kind in ("ones", "negative"):
+            return np.full(shape, kind == "ones")
+        return np.asarray(random.integers(0, 2, shape), dtype=bool)
+    if np.issubdtype(dtype, np.integer):
+        return _integers(kind, shape, dtype, random)
+    values = _floats(kind, shape, random, small=dtype.itemsize <= 2)
+    if np.issubdtype(dtype, np.complexfloating):
+        return (values + 1j * values[..., ::-1]).astype(dtype) if shape else values.astype(dtype)
+    return values.astype(dtype)
+
+
+def _integers(kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], random: np.random.Generator) -> Array:
+    limits = np.iinfo(dtype)
+    values: Array
+    low, high = (int(limits.min), int(limits.max)) if dtype.itemsize == 1 else (0, 7)
+    match kind:
+        case "negative":
+            values = random.integers(low, 0, shape) if low < 0 else random.integers(0, min(high, 3) + 1, shape)
+        case "ramp":
+            values = (np.arange(math.prod(shape)) % (high - low + 1) + low).reshape(shape)
+        case "impulses":
+            values = _impulses(shape).clip(0, high)
+        case "ones":
+            values = np.ones(shape)
+        case "image":
+            values = random.integers(0, (high if dtype.itemsize == 1 else 1) + 1, shape)
+        case _:
+            values = random.integers(low, high + 1, shape)
+    return np.asarray(values).astype(dtype)
+
+
+def _floats(kind: str, shape: tuple[int, ...], random: np.random.Generator, *, small: bool) -> Array:
+    match kind:
+        case "negative":
+            return np.asarray(-random.uniform(0.5, 4.0, shape))
+        case "ramp":
+            # A prime period, so that rows of usual lengths don't repeat; short for 16-bit floats, which overflow early.
+            period = 61 if small else 251
+            return np.asarray((np.arange(math.prod(shape)) % period - period // 4).reshape(shape), dtype=np.float64)
+        case "impulses":
+            return _impulses(shape)
+        case "ones":
+            return np.ones(shape)
+        case "image":
+            return np.asarray(random.uniform(0.0, 1.0, shape))
+        case _:
+            return np.asarray(random.standard_normal(shape))
+
+
+def _impulses(shape: tuple[int, ...]) -> Array:
+    """Return zeros but for the corners, each with a number of its own."""
+    values = np.zeros(shape)
+    if values.size:
+        ends = [(0,) if length == 1 else (0, -1) for length in shape]
+        for number, corner in enumerate(product(*ends), start=1):
+            values[corner] = number
+    return values
+
+
+_SCALES = ((2.0, 2.0), (1.5, 2.5), (3.0, 1.0), (2.0, 4.0), (0.5, 0.75), (1.0, 1.25))
+
+
+def _control_values(control: Control, length: int, elem_type: int, shapes: Shapes, turn: int) -> Array:
+    """Return scales, sizes or a region that make sense: batch and channels kept, the last two axes resized."""
+    dtype = numpy_type(elem_type)
+    if control.kind == "roi":
+        return np.array([0.0] * (length // 2) + [1.0] * (length - length // 2), dtype)
+    factors = _SCALES[turn % len(_SCALES)]
+    kept = 0 if control.axes is not None else min(2, max(length - 1, 0))
+    scales = np.array([1.0 if axis < kept else factors[axis % 2] for axis in range(length)])
+    if control.kind == "scales":
+        return scales.astype(dtype)
+    data = shapes.get(control.data or "", ())
+    axes = control.axes if control.axes is not None else tuple(range(length))
+    if len(data) <= max((axis % max(len(data), 1) for axis in axes), default=0):
+        return np.array([1 if axis < kept else 7 + axis for axis in range(length)], dtype)
+    sizes = [max(1, int(data[axis] * scale)) for axis, scale in zip(axes, scales, strict=True)]
+    return np.array(sizes, dtype)
+
+
+def load_npz(path: Path, inputs: Sequence[TensorSpec]) -> Probe:
+    """Return the user's arrays from an ``.npz`` file, matched to ``inputs`` by name.
+
+    Raises:
+        SourceError: The file can't be read.
+        UsageError: An input is missing, or its type or rank doesn't fit.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise SourceError(f"{path} is not an .npz file.", "Write it with numpy.savez(file, input_name=array).")
+            arrays = {name: archive[name] for name in archive.files}
+    except FileNotFoundError:
+        raise SourceError(f"There is no file {path}.") from None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, TypeError) as error:
+        raise SourceError(
+            f"{path} can't be read as .npz: {error}.", "Write it with numpy.savez(file, input_name=array)."
+        ) from None
+    found: dict[str, Array] = {}
+    for spec in inputs:
+        if spec.name not in arrays:
+            raise UsageError(
+                f"{path} has no array for input {spec.name!r}.", f"It holds: {', '.join(arrays) or 'nothing'}."
+            )
+        found[spec.name] = _fitting(path, spec, arrays[spec.name])
+    return Probe(path.name, found)
+
+
+def _fitting(path: Path, spec: TensorSpec, array: Array) -> Array:
+    if spec.shape is not None:
+        fits = len(spec.shape) == array.ndim and all(
+            not isinstance(dim, int) or dim == length for dim, length in zip(spec.shape, array.shape, strict=True)
+        )
+        if not fits:
+            raise UsageError(
+                f"{path}: array {spec.name!r} has shape {list(array.shape)}, the input is {list(spec.shape)}."
+            )
+    dtype = numpy_type(spec.elem_type)
+    if spec.elem_type == TensorProto.STRING:
+        return array.astype(object)
+    if array.dtype == dtype:
+        return array
+    whole_numbers = np.issubdtype(array.dtype, np.integer) and np.issubdtype(dtype, np.number)
+    if whole_numbers or np.can_cast(array.dtype, dtype, "same_kind"):
+        cast = array.astype(dtype)
+        if not whole_numbers or np.array_equal(cast, array):
+            return cast
+    raise UsageError(f"{path}: array {spec.name!r} is {array.dtype}, the input wants {dtype}.")

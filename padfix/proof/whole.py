@@ -1,0 +1,309 @@
+"""The whole proof: two models on the same probes, output by output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from padfix.errors import ProofUnavailableError
+from padfix.proof.compare import compare
+from padfix.proof.executors import Array, ExecutionFailed, Executor, TensorSpec, graph_of, label_of
+from padfix.proof.facts import Control, control_inputs, refine
+from padfix.proof.probes import KINDS, Probe, dynamic_sizes, is_dynamic, make_probe, with_shapes
+from padfix.results import OutputDifference, ProofRun, Verdict
+
+Progress = Callable[[str], None]
+Candidate = Executor | Callable[[], Executor]
+
+
+def verify(
+    reference: Executor,
+    candidates: Sequence[Candidate],
+    *,
+    probes: Sequence[Probe] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    seed: int = 0,
+    output_names: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> Verdict:
+    """Run the original and the candidates on the same data and compare every output.
+
+    Inputs and outputs are matched by name, else by position. Dynamic inputs are run at several sizes; where the reference
+    refuses a size, others are tried, and the notes say which ran. One probe's arrays are in memory at a time.
+
+    Args:
+        reference: Runs the original; its results are what is right.
+        candidates: Executors of the result, or functions that make one (a result that doesn't load is not equivalent).
+        probes: The user's data, run before the generated probes.
+        shapes: Shapes that the user fixed, by input name of the reference (or of the candidate).
+        rtol: Relative tolerance of float outputs, in place of the default of their type.
+        atol: Absolute tolerance likewise.
+        seed: Seed of the generated data.
+        output_names: The candidate's name for an output of the reference, where names and positions don't tell.
+        progress: Told a few words before each probe.
+
+    Raises:
+        ProofUnavailableError: The reference can't run the original, contradicts itself, or has other inputs.
+        UsageError: ``shapes`` doesn't fit the inputs.
+    """
+    proof = _WholeProof(reference, rtol, atol, dict(output_names or {}), progress or (lambda words: None))
+    proof.load(candidates)
+    proof.run_given(probes or ())
+    proof.run_generated(shapes, seed)
+    return proof.verdict()
+
+
+@dataclass
+class _WholeProof:
+    reference: Executor
+    rtol: float | None
+    atol: float | None
+    output_names: Mapping[str, str]
+    progress: Progress
+    candidates: list[Executor] = field(default_factory=list)
+    runs: list[ProofRun] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    is_consistent: bool = False
+    varies: dict[str, bool] = field(default_factory=dict)
+
+    def load(self, candidates: Sequence[Candidate]) -> None:
+        """Make the candidates that are still to be made; one that can't be is a run that failed."""
+        for number, candidate in enumerate(candidates):
+            try:
+                executor = candidate() if not hasattr(candidate, "run") else candidate
+            except ExecutionFailed as failure:
+                label = getattr(candidate, "label", f"candidate {number}")
+                self._fail("load", str(label), {}, f"it can't be loaded: {failure.message}")
+            else:
+                self.candidates.append(executor)
+
+    def verdict(self) -> Verdict:
+        """Return what was found."""
+        equivalent = bool(self.runs) and all(run.equivalent for run in self.runs)
+        constant = [name for name, varies in self.varies.items() if not varies]
+        if constant:
+            self.notes.append(
+                f"Output {', '.join(constant)} held one single value on every probe, which proves little about it; "
+                "give real data with --probe."
+            )
+        return Verdict(equivalent, self.reference.name, tuple(self.runs), tuple(self.notes))
+
+    def run_given(self, probes: Sequence[Probe]) -> None:
+        """Run the user's probes; every one of them must run."""
+        for probe in probes:
+            named = Probe(probe.name, self._for_reference(probe.arrays))
+            self.progress(f"Proving on {probe.name}")
+            try:
+                results = self._reference_run(named)
+            except ExecutionFailed as failure:
+                raise self._unavailable(failure.message) from None
+            self._judge(named, results)
+
+    def run_generated(self, shapes: Mapping[str, Sequence[int]] | None, seed: int) -> None:
+        """Run the generated probes; at least one must run unless the user's did."""
+        failures: list[str] = []
+        try:
+            inputs, controls = self._inputs(shapes)
+        except ExecutionFailed as failure:
+            if not self.runs:
+                raise self._unavailable(failure.message) from None
+            self.notes.append(f"Only the given probes were run: {failure.message}")
+            return
+        dynamic = is_dynamic(inputs)
+        ran: list[str] = []
+        for kind in KINDS:
+            self.progress(f"Proving on {kind} data")
+            found = self._first_that_runs(inputs, controls, kind, seed, failures)
+            if found is None:
+                # No size of any kind has run yet: the other kinds would only fail at the same sizes again.
+                if not ran and dynamic:
+                    break
+                continue
+            probe, results = found
+            ran.append(f"{kind} at {_shapes_text(probe.shapes)}")
+            self._judge(probe, results)
+        if not ran and not self.runs:
+            raise self._unavailable(failures[0] if failures else "there is nothing to run.", dynamic=dynamic)
+        if dynamic and ran:
+            self.notes.append(f"Sizes run: {'; '.join(ran)}.")
+        if failures:
+            self.notes.append(
+                f"{label_of(self.reference)} refused {len(failures)} inputs; the first time: {failures[0]}"
+            )
+
+    def _inputs(self, shapes: Mapping[str, Sequence[int]] | None) -> tuple[list[TensorSpec], dict[str, Control]]:
+        inputs = self.reference.inputs
+        known = {spec.name for spec in inputs}
+        named: dict[str, Sequence[int]] = {}
+        for name, shape in (shapes or {}).items():
+            named[name if name in known else self._reference_name(name)] = shape
+        inputs = with_shapes(inputs, named)
+        controls: dict[str, Control] = {}
+        if is_dynamic(inputs) or any(len(spec.shape or ()) == 1 for spec in inputs):
+            for executor in (self.reference, *self.candidates):
+                graph = graph_of(executor)
+                if graph is not None:
+                    inputs = refine(inputs, graph)
+                    controls = {**control_inputs(graph), **controls}
+        for spec in inputs:
+            if spec.shape is None:
+                raise ExecutionFailed(
+                    f"The number of axes of input {spec.name!r} is not known; give --shape {spec.name}=..."
+                )
+        return inputs, controls
+
+    def _reference_name(self, name: str) -> str:
+        for candidate in self.candidates:
+            for spec, mine in zip(candidate.inputs, self.reference.inputs, strict=False):
+                if spec.name == name:
+                    return mine.name
+        return name
+
+    def _first_that_runs(
+        self,
+        inputs: Sequence[TensorSpec],
+        controls: Mapping[str, Control],
+        kind: str,
+        seed: int,
+        failures: list[str],
+    ) -> tuple[Probe, dict[str, Array]] | None:
+        for shapes in dynamic_sizes(inputs, kind):
+            try:
+                probe = make_probe(inputs, shapes, kind, seed=seed, controls=controls)
+                results = self._reference_run(probe)
+            except ExecutionFailed as failure:
+                failures.append(_sentence(failure.message))
+                continue
+            if results and all(array.size == 0 for array in results.values()):
+                failures.append(f"All outputs are empty at {_shapes_text(probe.shapes)}.")
+                continue
+            return probe, results
+        return None
+
+    def _reference_run(self, probe: Probe) -> dict[str, Array]:
+        """Run the reference; the first time twice, because a model that draws random numbers can't be compared."""
+        results = self.reference.run(probe.arrays)
+        if not self.is_consistent:
+            again = self.reference.run(probe.arrays)
+            types = [array.dtype for array in probe.arrays.values()]
+            different = [
+                name
+                for name, array in results.items()
+                if not compare(
+                    name, array, again.get(name), rtol=self.rtol, atol=self.atol, input_types=types
+                ).equivalent
+            ]
+            if different:
+                raise ProofUnavailableError(
+                    f"{label_of(self.reference)} gives other numbers each time the original is run "
+                    f"(output {', '.join(different)}); the model draws random numbers or keeps a state.",
+                    "Remove what is random (dropout in training mode, random initial states), or use --no-verify.",
+                )
+            self.is_consistent = True
+        for name, array in results.items():
+            varies = array.size > 0 and array.dtype.kind != "O" and bool(np.any(array != array.reshape(-1)[0]))
+            self.varies[name] = self.varies.get(name, False) or varies or array.size <= 1 or array.dtype.kind == "O"
+        return results
+
+    def _judge(self, probe: Probe, results: Mapping[str, Array]) -> None:
+        types = [array.dtype for array in probe.arrays.values()]
+        for candidate in self.candidates:
+            try:
+                feeds = self._feeds(candidate, probe)
+                found = candidate.run(feeds)
+            except ExecutionFailed as failure:
+                self._fail(probe.name, label_of(candidate), probe.shapes, f"it can't be run: {failure.message}")
+                continue
+            names = self._output_names(results, found)
+            differences = [
+                compare(name, array, found.get(names[name]), rtol=self.rtol, atol=self.atol, input_types=types)
+                for name, array in results.items()
+            ]
+            self.runs.append(ProofRun(probe.name, label_of(candidate), probe.shapes, tuple(differences)))
+
+    def _fail(self, probe: str, label: str, shapes: dict[str, tuple[int, ...]], detail: str) -> None:
+        try:
+            names = self.reference.outputs
+        except ExecutionFailed:
+            names = []
+        outputs = [OutputDifference(name, float("inf"), float("inf"), 0.0, False, detail) for name in names or ["-"]]
+        self.runs.append(ProofRun(probe, label, shapes, tuple(outputs)))
+
+    def _output_names(self, results: Mapping[str, Array], found: Mapping[str, Array]) -> dict[str, str]:
+        """Return the candidate's name for every output of the reference: as told, the same, or that at its position."""
+        names = {name: self.output_names.get(name, name) for name in results}
+        if all(name in found for name in names.values()):
+            return names
+        spare = [name for name in found if name not in names.values()]
+        lost = [name for name in results if names[name] not in found]
+        if len(spare) == len(lost):
+            names.update(zip(lost, spare, strict=True))
+        return names
+
+    def _feeds(self, candidate: Executor, probe: Probe) -> dict[str, Array]:
+        """Return the probe's arrays under the candidate's names.
+
+        Raises:
+            ProofUnavailableError: The candidate wants an input that the reference doesn't have.
+        """
+        wanted = candidate.inputs
+        given = {spec.name: spec for spec in self.reference.inputs}
+        feeds = {spec.name: probe.arrays[spec.name] for spec in wanted if spec.name in probe.arrays}
+        lost = [spec for spec in wanted if spec.name not in feeds]
+        spare = [spec for name, spec in given.items() if name not in feeds]
+        if len(lost) > len(spare):
+            raise self._strange(candidate, lost)
+        for spec in lost:
+            match = next((other for other in spare if other.elem_type == spec.elem_type), None)
+            if match is None:
+                raise self._strange(candidate, lost)
+            spare.remove(match)
+            feeds[spec.name] = probe.arrays[match.name]
+        return feeds
+
+    def _for_reference(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """Return the user's arrays under the reference's names; they may bear the candidate's."""
+        wanted = self.reference.inputs
+        if all(spec.name in arrays for spec in wanted):
+            return {spec.name: arrays[spec.name] for spec in wanted}
+        renamed = {self._reference_name(name): array for name, array in arrays.items()}
+        missing = [spec.name for spec in wanted if spec.name not in renamed]
+        if missing:
+            raise ProofUnavailableError(
+                f"The probe has no array for input {missing[0]!r}.",
+                f"The inputs are: {', '.join(spec.name for spec in wanted)}.",
+            )
+        return {spec.name: renamed[spec.name] for spec in wanted}
+
+    def _strange(self, candidate: Executor, lost: Sequence[TensorSpec]) -> ProofUnavailableError:
+        return ProofUnavailableError(
+            f"The two models have different inputs: nothing fits {', '.join(repr(spec.name) for spec in lost)} of "
+            f"{label_of(candidate)}.",
+            f"The reference has: {', '.join(spec.name for spec in self.reference.inputs) or 'no inputs'}.",
+        )
+
+    def _unavailable(self, message: str, *, dynamic: bool = False) -> ProofUnavailableError:
+        hints = []
+        if dynamic:
+            hints.append("Say which size it takes with --shape NAME=..., or give data with --probe FILE.npz.")
+        if self.reference.name == "onnxruntime":
+            hints.append("Use --reference spec to judge by the ONNX specification instead.")
+        elif self.reference.name == "spec":
+            hints.append("Use --reference onnxruntime to judge by ONNX Runtime instead.")
+        if not hints:
+            hints.append("Give data that it can be run on with --probe FILE.npz.")
+        return ProofUnavailableError(
+            f"{label_of(self.reference)} can't run the original: {_sentence(message)}", " ".join(hints)
+        )
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "...")) else f"{text}."
+
+
+def _shapes_text(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items()) or "no inputs"
