@@ -14,8 +14,8 @@ from padfix.rules.windowed import OPERATORS, auto_pad, explicit_fragment, read_w
 class ImplicitValidPadding(Rule):
     """A convolution or pool says `auto_pad=VALID`, or carries an `auto_pad` that says nothing (`NOTSET`, empty).
 
-    `VALID` is another way to write pads of 0; importers without `auto_pad` refuse it. padfix writes the zeros and leaves
-    everything else as it is, `ceil_mode` included: runtimes honour it with `VALID` as they do with pads of 0.
+    `VALID` is another way to write pads of 0; importers without `auto_pad` refuse it. padfix writes the zeros and
+    leaves everything else as it is, `ceil_mode` included: runtimes honour it with `VALID` as they do with pads of 0.
 
     `NOTSET` and the empty text mean "see `pads`". They are reported as info, and removed.
     """

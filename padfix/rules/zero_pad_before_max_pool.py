@@ -22,6 +22,7 @@ _TRANSPARENT = frozenset({"Identity", "Cast", "Dropout"})
 _RANDOM = frozenset(
     {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"}
 )
+_NEVER_NEGATIVE = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax", "Softplus", "Abs", "Exp", "Sqrt"})
 _DEPTH = 16
 
 
@@ -37,6 +38,9 @@ class ZeroPadBeforeMaxPool(Rule):
     padding value becomes -0.0, which PadFusion does not take for zero; where there is no -0.0 (integers, and
     opsets below 11, where the value is an attribute) a second Pad of no elements stands between the two.
 
+    Behind an operator that gives nothing negative (Relu, Sigmoid, ...) the fusion is harmless, and nothing is reported
+    unless the pads would get longer than ONNX Runtime accepts.
+
     Two other ways out, if the zeros were not meant: delete the Pad and use the pool's own pads, or pad with minus
     infinity.
     """
@@ -47,11 +51,13 @@ class ZeroPadBeforeMaxPool(Rule):
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for a Pad of constant zeros whose only use is a MaxPool that ONNX Runtime would fuse."""
-        if not _pads_with_zeros(site) or _max_pool_after(site.scope, site.node.output[0]) is None:
+        pool = _max_pool_after(site.scope, site.node.output[0]) if len(site.node.output) == 1 else None
+        if pool is None or not _pads_with_zeros(site):
             return None
         known = site.input_type(0)
-        if known is not None and known.elem_type in _UNSIGNED:
-            return None  # zero is the least value there
+        never_negative = known is not None and known.elem_type in _UNSIGNED
+        if (never_negative or _never_negative(site)) and _fused_pads_are_short(site, pool):
+            return None
         return self.finding(
             site,
             "A Pad of zeros before a MaxPool: ONNX Runtime fuses the two at its default optimisation level, as if "
@@ -161,6 +167,38 @@ def _max_pool_after(scope: Scope, name: str) -> NodeProto | None:
             return None
         name = consumer.output[0]
     return None
+
+
+def _never_negative(site: Site) -> bool:
+    producer = site.scope.producer(site.node.input[0])
+    if producer is None or normal_domain(producer.domain):
+        return False
+    if producer.op_type == "Clip":
+        if site.opset < 11:
+            lower = attributes.find(producer, "min")
+            return lower is not None and lower.f >= 0
+        bound = site.scope.constant(producer.input[1]) if len(producer.input) > 1 and producer.input[1] else None
+        return bound is not None and bound.size == 1 and bool(bound.reshape(-1)[0] >= 0)
+    return producer.op_type in _NEVER_NEGATIVE
+
+
+def _fused_pads_are_short(site: Site, pool: NodeProto) -> bool:
+    """Whether the fused pool would load: ONNX Runtime wants each pad to be shorter than the kernel."""
+    if site.opset < 11:
+        pads = attributes.integers(site.node, "pads") or attributes.integers(site.node, "paddings")
+    else:
+        constant = site.constant(1)
+        pads = None if constant is None else [int(each) for each in constant.reshape(-1)]
+    kernel = attributes.integers(pool, "kernel_shape")
+    own = attributes.integers(pool, "pads")
+    if pads is None or not kernel or len(pads) != 2 * (len(kernel) + 2):
+        return False
+    if attributes.text(pool, "auto_pad").startswith("SAME"):
+        own = [taps - 1 for taps in kernel] * 2
+    own = own or [0] * (2 * len(kernel))
+    rank = len(kernel) + 2
+    spatial = [*pads[2:rank], *pads[rank + 2 :]]
+    return all(first + second < taps for first, second, taps in zip(spatial, own, [*kernel, *kernel], strict=False))
 
 
 def _padded_rank(site: Site) -> int | None:
