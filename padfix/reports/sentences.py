@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from padfix.reports.characters import printable
-from padfix.results import ConvertReport, Finding, LocalProof, OutputDifference, ProofRun, Verdict
+from padfix.results import ConvertReport, Finding, LocalProof, OutputDifference, ProofRun, Rewritten, Verdict
 
 KINDS = {
     "onnx": "ONNX",
     "saved_model": "SavedModel",
     "frozen_graph": "frozen TensorFlow graph",
     "keras": "Keras model",
+    "keras_h5": "Keras model (HDF5)",
 }
 REFERENCES = {
     "onnxruntime": "ONNX Runtime",
@@ -35,10 +37,18 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def groups(report: ConvertReport) -> list[tuple[str, str, str, int]]:
-    """Return (code, name, operator, count) of the rewrites, in the order of the codes."""
-    counted = Counter((each.finding.rule, each.finding.name, each.finding.op_type) for each in report.rewrites)
-    return [(rule, name, printable(op_type), number) for (rule, name, op_type), number in sorted(counted.items())]
+def by_rule(report: ConvertReport) -> dict[tuple[str, str], list[Rewritten]]:
+    """Return the rewrites of each rule (code, name), in the order of the codes."""
+    groups: dict[tuple[str, str], list[Rewritten]] = {}
+    for each in sorted(report.rewrites, key=lambda each: each.finding.rule):
+        groups.setdefault((each.finding.rule, each.finding.name), []).append(each)
+    return groups
+
+
+def operators(rewrites: Sequence[Rewritten]) -> str:
+    """Return how many of each operator, ``"2 x Conv, 1 x MaxPool"``."""
+    counted = Counter(printable(each.finding.op_type) for each in rewrites)
+    return ", ".join(f"{number} x {op_type}" for op_type, number in counted.items())
 
 
 def outcome(report: ConvertReport, *, written: bool) -> str:

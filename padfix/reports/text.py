@@ -17,15 +17,20 @@ def report(result: ConvertReport | Verdict, *, written: bool = False, verbose: b
 
 
 def findings(reports: Sequence[CheckReport]) -> str:
-    """Return what ``check`` found: a line a finding, then the count; empty when no model could be read."""
+    """Return what ``check`` found: a line a finding, each hint once, then the count.
+
+    Empty when no model could be read.
+    """
     lines: list[str] = []
+    hinted: set[tuple[str, str]] = set()
     for each in reports:
         for finding in each.findings:
             lines.append(
                 f"{printable(each.source)}: {sentences.place(finding)} ({printable(finding.op_type)}): "
                 f"{finding.severity.value} {finding.rule} {finding.name}: {printable(finding.message)}"
             )
-            if finding.hint:
+            if finding.hint and (finding.rule, finding.hint) not in hinted:
+                hinted.add((finding.rule, finding.hint))
                 lines.append(f"    hint: {printable(finding.hint)}")
     if reports:
         lines.append(summary(reports))
@@ -39,21 +44,23 @@ def summary(reports: Sequence[CheckReport]) -> str:
     if not everything:
         return f"No findings in {models}."
     numbers = Counter(finding.severity for finding in everything)
-    parts = ", ".join(f"{numbers[severity]} {severity.value}" for severity in Severity if numbers[severity])
+    parts = ", ".join(_counted(severity, numbers[severity]) for severity in Severity if numbers[severity])
     fixable = sum(finding.fixable for finding in everything)
     advice = f"; `padfix convert` rewrites {fixable}" if fixable else ""
     return f"{sentences.count(len(everything), 'finding')} ({parts}) in {models}{advice}."
 
 
+def _counted(severity: Severity, number: int) -> str:
+    return f"{number} info" if severity is Severity.INFO else sentences.count(number, severity.value)
+
+
 def _conversion(result: ConvertReport, written: bool, verbose: bool) -> list[str]:
     lines = [f"{printable(result.source)}: {sentences.kind(result)}"]
-    for rule, name, op_type, number in sentences.groups(result):
-        lines.append(f"  rewrote  {rule} {name}: {number} x {op_type}")
+    for (rule, name), rewrites in sentences.by_rule(result).items():
+        lines.append(f"  rewrote  {rule} {name}: {sentences.operators(rewrites)}")
         if verbose:
             lines.extend(
-                f"           {sentences.place(each.finding)}: {sentences.local_proof(each.proof)}"
-                for each in result.rewrites
-                if (each.finding.rule, printable(each.finding.op_type)) == (rule, op_type)
+                f"           {sentences.place(each.finding)}: {sentences.local_proof(each.proof)}" for each in rewrites
             )
     if not result.rewrites:
         lines.append("  rewrote  nothing")
