@@ -4,8 +4,9 @@ Notation: ``size`` is the input length, ``output`` the output length, ``scale`` 
 index, ``x`` the position in the input that it samples.
 
 A scale that comes from a ``scales`` tensor is a float32 number, and its arithmetic is done in float32, the type of that
-tensor: so do ONNX Runtime and the files that were tuned to it. A scale that comes from ``sizes`` is the fraction
-``output / size``; its arithmetic is exact, so that a position never slips to a neighbour (14 -> 2 samples 0 and 7).
+tensor: so do ONNX Runtime and the files that were tuned to it. The same holds for a ``roi``. A scale that comes from
+``sizes`` is the fraction ``output / size``; its arithmetic is exact, so that a position never slips to a neighbour
+(14 -> 2 samples 0 and 7).
 
 Sources: the ONNX operator specification of Resize (versions 11, 13, 18 and 19); for Resize-10 and Upsample, whose text
 leaves the coordinates open, the behaviour that every file of that age was made for.
@@ -137,11 +138,12 @@ def _single_precision(mode: str, size: int, output: int, scale: float) -> list[f
 
 
 def _cropped_coordinates(size: int, output: int, roi: tuple[float, float]) -> list[float]:
-    start, end = roi
+    start, end, last = np.float32(roi[0]), np.float32(roi[1]), np.float32(size - 1)
     if output == 1:
-        return [0.5 * (start + end) * (size - 1)]
+        return [float(np.float32(0.5) * (start + end) * last)]
     # One division at the end keeps the last position of a whole-image crop at size - 1, inside the image.
-    return [start * (size - 1) + i * (end - start) * (size - 1) / (output - 1) for i in range(output)]
+    index = np.arange(output, dtype=np.float32)
+    return [float(each) for each in start * last + index * (end - start) * last / np.float32(output - 1)]
 
 
 _ROUNDINGS: Final[dict[str, Callable[[Scale], int]]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from math import prod
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def conv_transpose(
     ]
     channels = W.shape[1] * group
     full = np.zeros((X.shape[0], channels, *full_sizes), dtype=np.float64)
-    columns = X.astype(np.float64).reshape(X.shape[0], group, X.shape[1] // group, -1)
+    columns = X.astype(np.float64).reshape(X.shape[0], group, X.shape[1] // group, prod(sizes))
     weights = W.astype(np.float64).reshape(group, X.shape[1] // group, W.shape[1], *kernel)
     for taps in product(*map(range, kernel)):
         placed = [
@@ -58,8 +59,8 @@ def conv_transpose(
         ]
         matrix = weights[last_axes(taps)].swapaxes(1, 2)
         full[last_axes(placed)] += np.matmul(matrix, columns).reshape(X.shape[0], channels, *sizes)
-    cut = [slice(axis.begin, length - axis.end) for axis, length in zip(axes, full_sizes, strict=True)]
-    result = full[last_axes(cut)]
+    cut = [slice(axis.begin, max(0, length - axis.end)) for axis, length in zip(axes, full_sizes, strict=True)]
+    result: Array = full[last_axes(cut)]
     if 0 in result.shape[2:]:
         raise ValueError("The pads leave nothing of the output.")
     if B is not None:

@@ -94,7 +94,8 @@ def pad(X: Array, axes: Sequence[WindowAxis], value: Any) -> Array:
     """Return ``X`` with its last axes padded by ``value`` and cut to exactly what the windows touch."""
     first = X.ndim - len(axes)
     if all(axis.begin == 0 and axis.span <= axis.size for axis in axes):
-        return X[last_axes(slice(0, axis.span) for axis in axes)]
+        used: Array = X[last_axes(slice(0, axis.span) for axis in axes)]
+        return used
     padded = np.full((*X.shape[:first], *(axis.span for axis in axes)), value, dtype=X.dtype)
     kept = [min(axis.size, axis.span - axis.begin) for axis in axes]
     inside = [slice(axis.begin, axis.begin + length) for axis, length in zip(axes, kept, strict=True)]

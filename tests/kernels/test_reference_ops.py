@@ -1,0 +1,234 @@
+"""The kernels inside onnx.reference: every version, bodies, functions; and where others leave the specification."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper, parser
+from onnx.reference import ReferenceEvaluator
+
+from padfix.kernels.reference_ops import SPEC_OPS, SpecEvaluator
+from tests.support import oracle
+
+
+def one_node(op, opset, shape, tensors=(), outputs=("Y",), element=TensorProto.FLOAT, **attributes):
+    """Return a model of one node over input X and constants T0, T1..."""
+    names = [f"T{number}" if value is not None else "" for number, value in enumerate(tensors)]
+    constants = [numpy_helper.from_array(v, name) for name, v in zip(names, tensors, strict=True) if v is not None]
+    graph = helper.make_graph(
+        [helper.make_node(op, ["X", *names], list(outputs), **attributes)],
+        "one",
+        [helper.make_tensor_value_info("X", element, shape)],
+        [helper.make_tensor_value_info(outputs[0], element, None)]
+        + [helper.make_tensor_value_info(name, TensorProto.INT64, None) for name in outputs[1:]],
+        constants,
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=4 if opset < 11 else 8)
+
+
+def in_onnx_runtime(model, X):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, {"X": X})
+
+
+def values(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+MODEL = """
+<ir_version: 8, opset_import: ["" : 17, "f" : 1]>
+main (float[1,1,7] x, bool c) => (called, branch, repeated) {
+  called = f.outer<mode="SAME_LOWER">(x)
+  branch = If(c) <then_branch = yes () => (a) {
+                    a = MaxPool<kernel_shape=[2], dilations=[3], auto_pad="SAME_LOWER">(x) },
+                  else_branch = no () => (b) { b = f.inner<mode="SAME_UPPER">(x) }>
+  times = Constant<value_int=2>()
+  repeated = Loop(times, c, x) <body = step (int64 i, bool go, float[1,1,7] v) => (bool go_out, float[1,1,7] w) {
+                    go_out = Identity(go)
+                    w = MaxPool<kernel_shape=[2], dilations=[3], auto_pad="SAME_LOWER">(v) }>
+}
+<domain: "f", opset_import: ["" : 17]>
+inner <mode> (x) => (y) { y = MaxPool<kernel_shape=[2], dilations=[3], auto_pad: string = @mode>(x) }
+<domain: "f", opset_import: ["" : 17, "f" : 1]>
+outer <mode> (x) => (y) { y = f.inner<mode: string = @mode>(x) }
+"""
+
+
+def test_bodies_and_functions_are_reached():
+    X = values(1, 1, 7)
+    lower = oracle.pool(X, "max", [2], dilations=[3], auto_pad="SAME_LOWER")
+    upper = oracle.pool(X, "max", [2], dilations=[3], auto_pad="SAME_UPPER")
+    twice = oracle.pool(lower, "max", [2], dilations=[3], auto_pad="SAME_LOWER")
+    evaluator = SpecEvaluator(parser.parse_model(MODEL))
+    called, branch, repeated = evaluator.run(None, {"x": X, "c": np.array(True)})
+    np.testing.assert_array_equal(called, lower)
+    np.testing.assert_array_equal(branch, lower)
+    np.testing.assert_array_equal(repeated, twice)
+    np.testing.assert_array_equal(evaluator.run(["branch"], {"x": X, "c": np.array(False)})[0], upper)
+
+
+def test_the_list_alone_works_without_functions():
+    X = values(1, 1, 7)
+    model = one_node("MaxPool", 12, [1, 1, 7], kernel_shape=[3], dilations=[2], auto_pad="SAME_UPPER")
+    got = ReferenceEvaluator(model, new_ops=SPEC_OPS).run(None, {"X": X})[0]
+    np.testing.assert_array_equal(got, oracle.pool(X, "max", [3], dilations=[2], auto_pad="SAME_UPPER"))
+
+
+@pytest.mark.parametrize("opset", [7, 8, 9, 10, 11, 13, 18, 22])
+def test_windows_of_every_version(opset):
+    X, W, B = values(1, 2, 5, 6), values(2, 2, 3, 2, seed=1), values(2, seed=2)
+    common = {"strides": [2, 1], "auto_pad": "SAME_LOWER"}
+    cases = [
+        ("Conv", (W, B), oracle.conv(X, W, B, **common)),
+        ("ConvTranspose", (W, B), oracle.conv_transpose(X, W, B, **common)),
+        ("MaxPool", (), oracle.pool(X, "max", [3, 2], **common)),
+        ("AveragePool", (), oracle.pool(X, "average", [3, 2], **common)),
+        ("LpPool", (), oracle.pool(X, "lp", [3, 2], **common)),
+    ]
+    for op, tensors, want in cases:
+        model = one_node(op, opset, X.shape, tensors, kernel_shape=[3, 2], **common)
+        got = SpecEvaluator(model).run(None, {"X": X})[0]
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5, err_msg=op)
+        # ONNX Runtime keeps the specification where nothing is dilated and no kernel is shorter than its stride.
+        np.testing.assert_allclose(in_onnx_runtime(model, X)[0], want, rtol=1e-4, atol=1e-5, err_msg=op)
+
+
+@pytest.mark.parametrize("storage_order", [0, 1])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_indices_are_those_of_onnx_runtime(storage_order, rank):
+    shape = [2, 3, 5, 4, 3][: rank + 2]
+    X = values(*shape)
+    attributes = {"kernel_shape": [3] * rank, "strides": [2] * rank, "auto_pad": "SAME_UPPER"}
+    model = one_node("MaxPool", 12, shape, outputs=("Y", "I"), storage_order=storage_order, **attributes)
+    for got, want in zip(SpecEvaluator(model).run(None, {"X": X}), in_onnx_runtime(model, X), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_small_integer_max_pool(dtype):
+    X = np.random.default_rng(0).integers(0, 100, (1, 1, 4, 5)).astype(dtype)
+    X -= np.array(120 if dtype == np.int8 else 0, dtype)
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    model = one_node("MaxPool", 12, X.shape, element=element, kernel_shape=[3, 3], auto_pad="SAME_UPPER")
+    got = SpecEvaluator(model).run(None, {"X": X})[0]
+    np.testing.assert_array_equal(got, in_onnx_runtime(model, X)[0])
+
+
+UPSAMPLED = np.array([1, 1, 2, 3], np.float32)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_legacy_resampling_of_every_version(mode):
+    X = values(1, 1, 3, 4)
+    want = oracle.legacy_resize(X, UPSAMPLED, mode)
+    models = [
+        one_node("Upsample", 7, X.shape, scales=[1.0, 1.0, 2.0, 3.0], mode=mode),
+        one_node("Upsample", 9, X.shape, [UPSAMPLED], mode=mode),
+        one_node("Resize", 10, X.shape, [UPSAMPLED], mode=mode),
+        one_node("Upsample", 1, X.shape, height_scale=2.0, width_scale=3.0, mode=mode.replace("linear", "bilinear")),
+    ]
+    for model in models:
+        got = SpecEvaluator(model).run(None, {"X": X})[0]
+        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
+
+
+def test_resize_10_shrinks_upwards_and_resize_11_is_another_operator():
+    X = np.array([1, 2, 3, 4], np.float32)
+    old = one_node("Resize", 10, [4], [np.array([0.6], np.float32)])
+    np.testing.assert_array_equal(SpecEvaluator(old).run(None, {"X": X})[0], [1, 3])
+    new = one_node("Resize", 13, [4], [None, np.array([0.5], np.float32)], mode="linear")
+    np.testing.assert_array_equal(SpecEvaluator(new).run(None, {"X": X})[0], [1.5, 3.5])
+    eleven = one_node(
+        "Resize", 11, [4], [np.zeros(0, np.float32), np.zeros(0, np.float32), np.array([2])], mode="linear"
+    )
+    np.testing.assert_array_equal(SpecEvaluator(eleven).run(None, {"X": X})[0], [1.5, 3.5])
+
+
+def test_upsample_below_one_is_refused():
+    model = one_node("Upsample", 9, [1, 1, 4, 4], [np.array([1, 1, 0.5, 1], np.float32)])
+    with pytest.raises(ValueError, match="below 1"):
+        SpecEvaluator(model).run(None, {"X": values(1, 1, 4, 4)})
+
+
+@pytest.mark.parametrize("opset", [7, 8, 9, 10, 14, 15])
+def test_batch_normalization_at_inference(opset):
+    """onnx.reference 1.23.2 normalises versions 7 and 9 by the batch's own statistics."""
+    X = values(2, 3, 4, 5)
+    tensors = [values(3, seed=seed) for seed in (1, 2, 3)] + [np.abs(values(3, seed=4)) + 0.5]
+    model = one_node("BatchNormalization", opset, X.shape, tensors, epsilon=1e-3)
+    got = SpecEvaluator(model).run(None, {"X": X})[0]
+    np.testing.assert_allclose(got, in_onnx_runtime(model, X)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_batch_normalization_in_training():
+    X = values(4, 3, 5)
+    tensors = [values(3, seed=seed) for seed in (1, 2, 3)] + [np.abs(values(3, seed=4)) + 0.5]
+    model = one_node("BatchNormalization", 15, X.shape, tensors, training_mode=1, outputs=("Y",))
+    got = SpecEvaluator(model).run(None, {"X": X})[0]
+    centred = (X - X.mean(axis=(0, 2), keepdims=True)) / np.sqrt(X.var(axis=(0, 2), keepdims=True) + 1e-5)
+    want = centred * tensors[0].reshape(-1, 1) + tensors[1].reshape(-1, 1)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [3, 5])
+def test_local_response_normalization(size):
+    """onnx.reference 1.23.2 walks the batch where it should walk the channels."""
+    X = values(1, 7, 3, 3) * 9
+    model = one_node("LRN", 13, X.shape, size=size, alpha=0.1)
+    got = SpecEvaluator(model).run(None, {"X": X})[0]
+    np.testing.assert_allclose(got, in_onnx_runtime(model, X)[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax"])
+@pytest.mark.parametrize("opset", [7, 11, 13])
+@pytest.mark.parametrize("attributes", [{}, {"axis": 2}, {"axis": 0}])
+def test_softmax_family_before_and_since_version_13(op, opset, attributes):
+    """onnx.reference 1.23.2 knows the meaning of version 13 only."""
+    X = values(2, 3, 4)
+    model = one_node(op, opset, X.shape, **attributes)
+    got = SpecEvaluator(model).run(None, {"X": X})[0]
+    np.testing.assert_allclose(got, in_onnx_runtime(model, X)[0], rtol=1e-5, atol=1e-6)
+
+
+class TestWhereOthersDepart:
+    """Why the kernels exist. A failure here means that a newer release was mended: drop the case and the remark."""
+
+    def test_onnx_reference_rounds_the_size_of_a_same_lower_pool_down(self):
+        X = values(1, 1, 7)
+        model = one_node("MaxPool", 12, X.shape, kernel_shape=[3], strides=[2], auto_pad="SAME_LOWER")
+        assert SpecEvaluator(model).run(None, {"X": X})[0].shape == (1, 1, 4)
+        assert ReferenceEvaluator(model).run(None, {"X": X})[0].shape == (1, 1, 3), "onnx 1.23.2"
+
+    def test_onnx_runtime_forgets_dilation_in_same_pools(self):
+        X = values(1, 1, 7)
+        model = one_node("MaxPool", 12, X.shape, kernel_shape=[3], dilations=[2], auto_pad="SAME_UPPER")
+        assert in_onnx_runtime(model, X)[0].shape != (1, 1, 7), "onnxruntime 1.31.1"
+
+    def test_onnx_runtime_does_not_clamp_conv_whose_kernel_is_shorter_than_the_stride(self):
+        X, W = np.arange(8, dtype=np.float32).reshape(1, 1, 8), np.ones((1, 1, 1), np.float32)
+        model = one_node("Conv", 12, X.shape, [W], strides=[4], auto_pad="SAME_UPPER")
+        np.testing.assert_array_equal(SpecEvaluator(model).run(None, {"X": X})[0], [[[0, 4]]])
+        np.testing.assert_array_equal(in_onnx_runtime(model, X)[0], [[[1, 5]]], "onnxruntime 1.31.1")
+
+    def test_onnx_runtime_cuts_transposed_same_short(self):
+        X, W = np.array([[[1, 2, 3]]], np.float32), np.array([[[1, 10]]], np.float32)
+        model = one_node("ConvTranspose", 12, X.shape, [W], strides=[3], auto_pad="SAME_UPPER")
+        assert SpecEvaluator(model).run(None, {"X": X})[0].shape == (1, 1, 9)
+        assert in_onnx_runtime(model, X)[0].shape == (1, 1, 8), "onnxruntime 1.31.1"
+
+    def test_onnx_runtime_slips_an_index_with_sizes(self):
+        X = np.arange(14, dtype=np.float32)
+        model = one_node(
+            "Resize",
+            13,
+            [14],
+            [None, None, np.array([2])],
+            coordinate_transformation_mode="asymmetric",
+            nearest_mode="floor",
+        )
+        np.testing.assert_array_equal(SpecEvaluator(model).run(None, {"X": X})[0], [0, 7])
+        np.testing.assert_array_equal(in_onnx_runtime(model, X)[0], [0, 6], "onnxruntime 1.31.1")
