@@ -88,8 +88,8 @@ def read_model(path: Path) -> Model:
         os.close(descriptor)
     try:
         _check(path, proto, marked)
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{path} is not an ONNX model: a name in it is not UTF-8 text.", _DAMAGED) from error
+    except WireError as error:
+        raise SourceError(f"{path} is not an ONNX model: {error}.", _DAMAGED) from error
     return Model(proto, path, path.parent)
 
 
@@ -452,9 +452,9 @@ def _check(path: Path, model: ModelProto, marked: int) -> None:
     _check_names(model)
     found = 0
     for tensor in iterate_tensors(model):
-        if any(entry.key == MARK for entry in tensor.metadata_props):
-            found += 1
-        elif tensor.data_location == TensorProto.EXTERNAL:
+        marks = sum(entry.key == MARK for entry in tensor.metadata_props)
+        found += marks
+        if not marks and tensor.data_location == TensorProto.EXTERNAL:
             location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
             check_location(tensor.name, location)
     if found != marked:
@@ -465,30 +465,42 @@ def _check(path: Path, model: ModelProto, marked: int) -> None:
 
 
 def _check_names(model: ModelProto) -> None:
-    """Read every name that the rest of padfix reads: one that is not UTF-8 raises here and nowhere else."""
-    for entry in model.opset_import:
-        str(entry.domain)
+    """Make sure that every name that the rest of padfix reads is text: protobuf hands out bytes for what is not UTF-8.
+
+    Raises:
+        WireError: A name is not.
+    """
+    _check_text(*(entry.domain for entry in model.opset_import))
     for function in model.functions:
         _check_container_names(function)
     _check_container_names(model.graph)
+    for tensor in iterate_tensors(model):
+        _check_text(tensor.name)
+        for entry in tensor.external_data:
+            _check_text(entry.key, entry.value)
 
 
 def _check_container_names(container: GraphProto | FunctionProto) -> None:
-    str(container.name)
+    _check_text(container.name)
     if isinstance(container, GraphProto):
         for value in (*container.input, *container.output, *container.value_info):
-            str(value.name)
+            _check_text(value.name)
             for dimension in value.type.tensor_type.shape.dim:
-                str(dimension.dim_param)
-        for tensor in container.initializer:
-            str(tensor.name)
+                _check_text(dimension.dim_param)
     else:
-        tuple(container.input), tuple(container.output), str(container.domain)
+        _check_text(*container.input, *container.output, *container.attribute, container.domain, container.overload)
+        _check_text(*(entry.domain for entry in container.opset_import))
     for node in container.node:
-        str(node.name), str(node.op_type), str(node.domain), tuple(node.input), tuple(node.output)
+        _check_text(node.name, node.op_type, node.domain, node.overload, *node.input, *node.output)
         for attribute in node.attribute:
-            str(attribute.name)
+            _check_text(attribute.name, attribute.ref_attr_name)
             if attribute.HasField("g"):
                 _check_container_names(attribute.g)
             for graph in attribute.graphs:
                 _check_container_names(graph)
+
+
+def _check_text(*values: str) -> None:
+    for value in values:
+        if not isinstance(value, str):
+            raise WireError(f"the name {value!r} in it is not UTF-8 text")
