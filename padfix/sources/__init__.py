@@ -1,0 +1,92 @@
+"""A path becomes a model, and a runner of the original where the source is TensorFlow.
+
+This room is the only one that imports TensorFlow or tf2onnx, and only once a TensorFlow file is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from padfix.sources.detect import Kind, detect
+
+if TYPE_CHECKING:
+    from padfix.model import Model
+    from padfix.proof.executors import Executor
+
+__all__ = ["Kind", "Source", "SourceOptions", "detect", "open_source"]
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """What the user said about a source.
+
+    Attributes:
+        inputs: Names of the tensors to start from (``name`` or ``name:0``); None to find them.
+        outputs: Names of the tensors to end at; None to find them.
+        signature: The SavedModel's signature; None for ``serving_default`` or the only one.
+        tag: The SavedModel's tag (several joined by commas); None for ``serve`` or the only set.
+        shapes: Fixed shapes by input name.
+        opset: Default-domain opset to convert to; None for the project's default.
+    """
+
+    inputs: Sequence[str] | None = None
+    outputs: Sequence[str] | None = None
+    signature: str | None = None
+    tag: str | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    opset: int | None = None
+
+
+@dataclass
+class Source:
+    """An opened source.
+
+    Attributes:
+        kind: What the file is.
+        model: The ONNX model, read or converted.
+        executor: Makes a runner of the original in its own runtime, with the same input and output names as ``model``;
+            None when the source is ONNX itself.
+        notes: Sentences worth telling the user.
+    """
+
+    kind: Kind
+    model: Model
+    executor: Callable[[], Executor] | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def open_source(path: Path, options: SourceOptions | None = None) -> Source:
+    """Read ``path``, whatever its name says it is.
+
+    Args:
+        path: A file, or a SavedModel's folder.
+        options: What the user said; None for nothing.
+
+    Raises:
+        SourceError: The path is missing, empty, truncated or not a model.
+        UnsupportedError: A model that can't be converted exactly.
+        UsageError: The options name something that the model does not have.
+        MissingDependencyError: TensorFlow or tf2onnx is needed and not installed.
+    """
+    options = options or SourceOptions()
+    kind = detect(path)
+    match kind:
+        case "onnx":
+            from padfix.sources.onnx_file import open_onnx
+
+            return Source(kind, open_onnx(path))
+        case "saved_model":
+            from padfix.sources.saved_model import open_saved_model
+
+            return open_saved_model(path, options)
+        case "frozen_graph":
+            from padfix.sources.frozen_graph import open_frozen_graph
+
+            return open_frozen_graph(path, options)
+        case "keras" | "keras_h5":
+            from padfix.sources.keras_file import open_keras
+
+            return open_keras(path, options, kind)

@@ -1,0 +1,255 @@
+"""From a TensorFlow graph with its weights as constants to ONNX, by way of tf2onnx."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
+
+from padfix.errors import UnsupportedError, UsageError
+from padfix.model import Model
+from padfix.sources.tensorflow_runtime import first_line, quiet
+
+DEFAULT_OPSET = 18
+"""The newest that tf2onnx 1.16 and 1.17 write."""
+
+_PROTOBUF_LIMIT = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Port:
+    """A tensor of the graph (``node:0``) and the name that users know it by."""
+
+    tensor: str
+    name: str
+
+
+@dataclass
+class FrozenGraph:
+    """A GraphDef without variables.
+
+    Attributes:
+        graph_def: The ``tf.compat.v1.GraphDef``.
+        inputs: Placeholders, in order.
+        outputs: Results, in order.
+        tables: Contents of hash tables by shared name, as tf2onnx takes them.
+    """
+
+    graph_def: Any
+    inputs: list[Port]
+    outputs: list[Port]
+    tables: dict[Any, Any] = field(default_factory=dict)
+
+
+def unique_names(tensors: Sequence[str], names: Sequence[str], taken: Sequence[str] = ()) -> list[Port]:
+    """Pair tensors with names, each name made unique: ``name_1`` or, against an input, ``name_output``."""
+    used = set(taken)
+    ports = []
+    for tensor, name in zip(tensors, names, strict=True):
+        stem = f"{name}_output" if name in taken else name
+        unique, number = stem, 0
+        while unique in used:
+            number += 1
+            unique = f"{stem}_{number}"
+        used.add(unique)
+        ports.append(Port(tensor, unique))
+    return ports
+
+
+def pinned_shape(name: str, known: Sequence[int | None] | None, wanted: Sequence[int]) -> tuple[int, ...]:
+    """Return ``wanted`` when the input ``name`` of shape ``known`` can have it.
+
+    Raises:
+        UsageError: Another rank, or another length on an axis that is fixed.
+    """
+    if known is not None:
+        fits = len(known) == len(wanted) and all(
+            length is None or length < 0 or length == asked for length, asked in zip(known, wanted, strict=True)
+        )
+        if not fits:
+            shown = ",".join("?" if length is None or length < 0 else str(length) for length in known)
+            asked = ",".join(map(str, wanted))
+            raise UsageError(
+                f"The input {name} has the shape {shown}; it can't be fixed to {asked}.",
+                "Give one length for each axis; axes that show ? are free.",
+            )
+    return tuple(int(length) for length in wanted)
+
+
+def requested_shapes(shapes: Mapping[str, Sequence[int]], inputs: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes by input name; ``name:0`` means ``name``.
+
+    Raises:
+        UsageError: A name that is no input.
+    """
+    found: dict[str, tuple[int, ...]] = {}
+    for name, shape in shapes.items():
+        known = name if name in inputs else name.removesuffix(":0")
+        if known not in inputs:
+            raise UsageError(f"There is no input {name}.", f"The inputs are: {', '.join(inputs) or 'none'}.")
+        found[known] = tuple(shape)
+    return found
+
+
+def pin_shapes(tensorflow: Any, frozen: FrozenGraph, shapes: Mapping[str, Sequence[int]]) -> None:
+    """Write fixed shapes into the placeholders, so that TensorFlow infers static shapes everywhere."""
+    wanted = requested_shapes(shapes, [port.name for port in frozen.inputs])
+    if not wanted:
+        return
+    nodes = {node.name: node for node in frozen.graph_def.node}
+    for port in frozen.inputs:
+        if port.name not in wanted:
+            continue
+        node = nodes[port.tensor.split(":")[0]]
+        known = tensorflow.TensorShape(node.attr["shape"].shape)
+        lengths = None if known.rank is None else known.as_list()
+        shape = pinned_shape(port.name, lengths, wanted[port.name])
+        node.attr["shape"].shape.CopyFrom(tensorflow.TensorShape(shape).as_proto())
+    for node in frozen.graph_def.node:
+        node.attr.pop("_output_shapes", None)  # written for the old shapes
+
+
+def convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str) -> Model:
+    """Convert the graph with tf2onnx; input and output names are the ports' names.
+
+    Raises:
+        UnsupportedError: tf2onnx left operators unconverted or failed, or the graph is over protobuf's 2 GB.
+    """
+    if frozen.graph_def.ByteSize() > _PROTOBUF_LIMIT:
+        raise UnsupportedError(
+            "The TensorFlow graph with its weights is over 2 GB, more than TensorFlow can hold in one GraphDef.",
+            "Export its halves on their own, or export ONNX with external data and give padfix that.",
+        )
+    with quiet() as complaints:
+        try:
+            proto = _convert(tensorflow, frozen, opset, name)
+        except Exception as error:
+            reason = complaints[0] if complaints else str(error)
+            raise UnsupportedError(f"tf2onnx can't convert this graph: {first_line(reason)}") from error
+    failures = [message for message in complaints if message.startswith("Failed to convert node")]
+    left = unconverted(proto)
+    if left:
+        raise UnsupportedError(
+            f"These TensorFlow operators have no ONNX form in tf2onnx: {', '.join(left)}.",
+            "Replace them in the model, or name the tensors around them with --input and --output.",
+        )
+    if failures:
+        raise UnsupportedError(f"tf2onnx can't convert this graph: {_readable(failures[0])}")
+    missing = {port.name for port in frozen.inputs} ^ {value.name for value in proto.graph.input}
+    missing |= {port.name for port in frozen.outputs} ^ {value.name for value in proto.graph.output}
+    if missing:
+        raise UnsupportedError(f"tf2onnx changed the model's inputs or outputs: {', '.join(sorted(missing))}.")
+    return Model(proto)
+
+
+def _convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str) -> ModelProto:
+    from tf2onnx import optimizer, tf_loader, tfonnx
+
+    from padfix.sources.tf_ops import handlers
+
+    graph_def = type(frozen.graph_def)()
+    graph_def.CopyFrom(frozen.graph_def)
+    outputs = []
+    for index, port in enumerate(frozen.outputs):
+        # A node of its own for each output, so that one tensor may be several outputs, or an input as well.
+        node = graph_def.node.add(name=f"padfix_output_{index}", op="Identity", input=[port.tensor])
+        node.attr["T"].type = _tensor_type(tensorflow, frozen.graph_def, port.tensor)
+        outputs.append(f"{node.name}:0")
+    inputs = [port.tensor for port in frozen.inputs]
+    renamed = dict(zip(inputs, (port.name for port in frozen.inputs), strict=True))
+    renamed |= dict(zip(outputs, (port.name for port in frozen.outputs), strict=True))
+    with tensorflow.device("/cpu:0"):
+        with tensorflow.Graph().as_default():
+            optimised = tf_loader.tf_optimize(inputs, outputs, graph_def)
+        with tensorflow.Graph().as_default() as graph:
+            tensorflow.import_graph_def(optimised, name="")
+            converted = tfonnx.process_tf_graph(
+                graph,
+                continue_on_error=True,
+                opset=min(opset or DEFAULT_OPSET, DEFAULT_OPSET),
+                custom_op_handlers=handlers(),
+                input_names=inputs,
+                output_names=outputs,
+                tensors_to_rename=renamed,
+                initialized_tables=frozen.tables,
+            )
+            converted = optimizer.optimize_graph(converted)
+            proto: ModelProto = converted.make_model(f"converted from {name}")
+    _order(proto.graph.input, [port.name for port in frozen.inputs])
+    _order(proto.graph.output, [port.name for port in frozen.outputs])
+    return proto
+
+
+def _tensor_type(tensorflow: Any, graph_def: Any, tensor: str) -> int:
+    name, _, port = tensor.partition(":")
+    node = next(candidate for candidate in graph_def.node if candidate.name == name)
+    return output_type(tensorflow, node, int(port or 0))
+
+
+def output_type(tensorflow: Any, node: Any, port: int) -> int:
+    """Return the ``DataType`` number of output ``port`` of a NodeDef, from its operator's definition."""
+    from tensorflow.python.framework import op_def_registry
+
+    definition = op_def_registry.get(node.op)
+    position = 0
+    for output in definition.output_arg if definition else ():
+        types = [output.type] if output.type else [node.attr[output.type_attr].type] if output.type_attr else []
+        if output.type_list_attr:
+            types = list(node.attr[output.type_list_attr].list.type)
+        elif output.number_attr:
+            types *= node.attr[output.number_attr].i
+        if port < position + len(types):
+            return int(types[port - position])
+        position += len(types)
+    raise UsageError(f"The node {node.name} has no output {port}.")
+
+
+def _order(values: Any, names: Sequence[str]) -> None:
+    by_name = {value.name: value for value in values}
+    if set(by_name) == set(names) and list(by_name) != list(names):
+        ordered = []
+        for name in names:
+            copy = onnx.ValueInfoProto()
+            copy.CopyFrom(by_name[name])
+            ordered.append(copy)
+        del values[:]
+        values.extend(ordered)
+
+
+def unconverted(model: ModelProto) -> list[str]:
+    """Return the operators of ``model`` that no imported ONNX operator set defines, sorted."""
+    opsets = {entry.domain: entry.version for entry in model.opset_import}
+    functions = {(function.domain, function.name) for function in model.functions}
+    unknown: set[str] = set()
+    for node in _all_nodes(model.graph):
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if (node.domain, node.op_type) in functions or (domain == "com.microsoft" and domain in opsets):
+            continue
+        with contextlib.suppress(onnx.defs.SchemaError):
+            onnx.defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
+            continue
+        unknown.add(node.op_type)
+    return sorted(unknown)
+
+
+def _all_nodes(graph: GraphProto) -> list[NodeProto]:
+    nodes = []
+    for node in graph.node:
+        nodes.append(node)
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                nodes.extend(_all_nodes(attribute.g))
+            elif attribute.type == AttributeProto.GRAPHS:
+                for body in attribute.graphs:
+                    nodes.extend(_all_nodes(body))
+    return nodes
+
+
+def _readable(failure: str) -> str:
+    node = failure.split("'")[1] if "'" in failure else "?"
+    cause = failure.rsplit("(", 1)[-1].rstrip(")") if failure.endswith(")") else ""
+    return f"the node {node}{': ' + first_line(cause) if cause else ''}"

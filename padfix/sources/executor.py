@@ -1,0 +1,59 @@
+"""The TensorFlow witness: runs the original, under the names of the ONNX model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from onnx import TensorProto, helper
+
+if TYPE_CHECKING:
+    from padfix.proof.executors import TensorSpec
+
+Runner = Callable[[Mapping[str, npt.NDArray[Any]]], Mapping[str, Any]]
+"""Takes arrays by public input name and returns arrays by public output name."""
+
+
+class TensorFlowExecutor:
+    """Runs the loaded signature, the graph in a session, or the Keras model.
+
+    Attributes:
+        name: ``"tensorflow"``.
+        inputs: Name, element type and shape of each input, in the model's order.
+        outputs: Names of the outputs, in the model's order.
+    """
+
+    name = "tensorflow"
+
+    def __init__(self, inputs: Sequence[TensorSpec], outputs: Sequence[str], runner: Runner) -> None:
+        self.inputs: list[TensorSpec] = list(inputs)
+        self.outputs: list[str] = list(outputs)
+        self._runner = runner
+
+    def run(self, feeds: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        """Return the outputs by name.
+
+        Raises:
+            ExecutionFailed: TensorFlow can't run this.
+        """
+        from padfix.proof.executors import ExecutionFailed
+        from padfix.sources.tensorflow_runtime import first_line, quiet
+
+        try:
+            with quiet():
+                results = self._runner(feeds)
+        except Exception as error:  # TensorFlow raises its own errors, and TypeError and ValueError as well
+            raise ExecutionFailed(f"TensorFlow can't run it: {first_line(error)}") from error
+        return {name: np.asarray(results[name]) for name in self.outputs}
+
+
+def element_type(dtype: Any) -> int:
+    """Return the ``TensorProto.DataType`` of a TensorFlow dtype; 0 when ONNX has none."""
+    if dtype.name == "string":
+        return int(TensorProto.STRING)
+    try:
+        return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype.as_numpy_dtype)))
+    except (KeyError, TypeError, ValueError):
+        return 0

@@ -1,0 +1,223 @@
+"""Keras files, ``.keras`` and ``.h5``: the model is traced for inference and converted as a SavedModel is.
+
+Keras 3 reads first; what it can't read (older layers, renamed arguments) tf-keras, the legacy Keras 2, may. The
+optimizer is never restored.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from padfix.errors import PadfixError, SourceError, UnsupportedError, UsageError
+from padfix.sources import tensorflow_runtime
+from padfix.sources.detect import Kind
+from padfix.sources.saved_model import Loaded, finish, freeze_function
+from padfix.sources.tensorflow_runtime import first_line, quiet
+
+if TYPE_CHECKING:
+    from padfix.sources import Source, SourceOptions
+
+_EXPORT_HINT = "Where the model's code is, export it with model.export(folder) and give padfix that folder."
+
+
+def open_keras(path: Path, options: SourceOptions, kind: Kind) -> Source:
+    """Read a Keras file.
+
+    Args:
+        path: The file.
+        options: What the user said.
+        kind: ``"keras"`` (a zip) or ``"keras_h5"``.
+
+    Raises:
+        SourceError: Damaged, or weights without a model.
+        UnsupportedError: Custom or unsafe layers, a model without inputs, or operators without an ONNX form.
+    """
+    tensorflow = tensorflow_runtime.load("a Keras file")
+    loaded, notes = load_keras(tensorflow, path, options, kind)
+    return finish(tensorflow, kind, loaded, options, path.stem, notes)
+
+
+def load_keras(tensorflow: Any, path: Path, options: SourceOptions, kind: Kind) -> tuple[Loaded, list[str]]:
+    """Read the model and trace it for inference, without converting it; return it with notes for the user.
+
+    Raises: as :func:`open_keras`.
+    """
+    for given, option in ((options.signature, "--signature"), (options.tag, "--tag")):
+        if given:
+            raise UsageError(f"{option} is for SavedModels; a Keras file has neither signatures nor tags.")
+    if options.inputs or options.outputs:
+        raise UsageError("--input and --output are for frozen graphs; a Keras model names its inputs and outputs.")
+    config = _configuration(path, kind)
+    notes: list[str] = []
+    with quiet(), tensorflow.device("/cpu:0"), _proper_suffix(path, kind) as file:
+        model = _load(file, path, config, notes)
+        try:
+            inputs, function = _trace(tensorflow, model, path)
+            outputs = [key.partition(":")[2] for key in sorted(function.structured_outputs)]
+            return freeze_function(tensorflow, model, function, inputs, outputs), notes
+        except PadfixError:
+            raise
+        except Exception as error:
+            raise UnsupportedError(
+                f"The Keras model in {path} can't be traced: {first_line(error)}", _EXPORT_HINT
+            ) from error
+
+
+class _proper_suffix:  # noqa: N801 - used as a function
+    """The path itself, or, when its name ends otherwise, a link to it that Keras accepts.
+
+    Keras goes by the name's ending, padfix by the content.
+    """
+
+    def __init__(self, path: Path, kind: Kind) -> None:
+        self._path = path
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._suffixes = (".keras",) if kind == "keras" else (".h5", ".hdf5")
+
+    def __enter__(self) -> Path:
+        if self._path.suffix in self._suffixes:
+            return self._path
+        self._folder = tempfile.TemporaryDirectory(prefix="padfix-")
+        link = Path(self._folder.name) / f"model{self._suffixes[0]}"
+        link.symlink_to(self._path.resolve())
+        return link
+
+    def __exit__(self, *_: object) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
+
+
+def _configuration(path: Path, kind: Kind) -> str:
+    """Return the model's configuration as JSON text."""
+    damaged = "Fetch or save it again."
+    if kind == "keras":
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return archive.read("config.json").decode("utf-8")
+        except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, OSError) as error:
+            raise SourceError(f"{path} is truncated or damaged: {first_line(error)}.", damaged) from error
+    h5py = importlib.import_module("h5py")
+    try:
+        with h5py.File(path, "r") as file:
+            text = file.attrs.get("model_config")
+    except OSError as error:
+        raise SourceError(f"{path} is truncated or damaged: {first_line(error)}.", damaged) from error
+    if text is None:
+        raise SourceError(
+            f"{path} is an HDF5 file without a Keras model in it; it may hold only weights.",
+            "Save the whole model with model.save(...).",
+        )
+    return text.decode("utf-8") if isinstance(text, bytes) else str(text)
+
+
+def _runs_stored_code(config: str) -> bool:
+    """Whether the configuration carries marshalled Python, which reading would run."""
+    try:
+        pending: list[Any] = [json.loads(config)]
+    except ValueError:
+        return False
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            if item.get("function_type") == "lambda" or item.get("class_name") == "__lambda__":
+                return True
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+    return False
+
+
+def _load(file: Path, path: Path, config: str, notes: list[str]) -> Any:
+    if _runs_stored_code(config):
+        raise UnsupportedError(
+            f"{path} holds a Lambda layer with stored Python code, which padfix does not run.", _EXPORT_HINT
+        )
+    keras = importlib.import_module("keras")
+    try:
+        return keras.saving.load_model(str(file), compile=False, safe_mode=True)
+    except Exception as refusal:
+        if importlib.util.find_spec("tf_keras") is None:
+            raise _unreadable(path, refusal, "It may be a Keras 2 file; install tf-keras.") from refusal
+        legacy = importlib.import_module("tf_keras")
+        try:
+            model = legacy.models.load_model(str(file), compile=False, safe_mode=True)
+        except Exception:
+            # Keras 3 speaks for both: it is the one that new files are written for.
+            raise _unreadable(path, refusal, _EXPORT_HINT) from refusal
+        notes.append(f"Keras 3 can't read this file ({first_line(refusal)}); tf-keras read it.")
+        return model
+
+
+def _unreadable(path: Path, refusal: Exception, hint: str) -> PadfixError:
+    reason = first_line(refusal)
+    damaged = isinstance(refusal, (OSError, KeyError, zipfile.BadZipFile))
+    kind = SourceError if damaged else UnsupportedError
+    return kind(f"Keras can't read {path}: {reason}", hint)
+
+
+def _trace(tensorflow: Any, model: Any, path: Path) -> tuple[list[str], Any]:
+    """Return the input names and a concrete function for inference.
+
+    Its results are numbered, ``0000:name``, because TensorFlow sorts them by key.
+    """
+    inputs = list(getattr(model, "inputs", None) or [])
+    if not inputs:
+        raise UnsupportedError(f"The Keras model in {path} was saved without its input's shape.", _EXPORT_HINT)
+    keywords = [f"input_{index:04d}" for index in range(len(inputs))]
+    specifications = {
+        keyword: tensorflow.TensorSpec(tuple(tensor.shape), tensor.dtype, name=keyword)
+        for keyword, tensor in zip(keywords, inputs, strict=True)
+    }
+
+    def call(**tensors: Any) -> dict[str, Any]:
+        flat = [tensors[keyword] for keyword in keywords]
+        results = model(flat[0] if len(flat) == 1 else _structured(model, flat), training=False)
+        values = tensorflow.nest.flatten(results)
+        names = _output_names(model, results, len(values))
+        return {f"{index:04d}:{name}": value for index, (name, value) in enumerate(zip(names, values, strict=True))}
+
+    return _input_names(model, inputs), tensorflow.function(call).get_concrete_function(**specifications)
+
+
+def _structured(model: Any, flat: list[Any]) -> Any:
+    """Return the inputs in the nest that the model was built with; Keras 2 keeps a list of names instead."""
+    structure = getattr(model, "_inputs_struct", None)
+    if structure is None:
+        structure = getattr(model, "_nested_inputs", None)
+    if isinstance(structure, dict) and len(structure) == len(flat):
+        return dict(zip(sorted(structure), flat, strict=True)) if _sorted_like(structure, model) else flat
+    return flat
+
+
+def _sorted_like(structure: dict[str, Any], model: Any) -> bool:
+    """Whether the model's flat inputs stand in the order of the sorted keys."""
+    return all(structure[key] is tensor for key, tensor in zip(sorted(structure), model.inputs, strict=True))
+
+
+def _input_names(model: Any, inputs: Sequence[Any]) -> list[str]:
+    names = [str(getattr(tensor, "name", "")) for tensor in inputs]
+    listed = getattr(model, "input_names", None)
+    if listed and len(listed) == len(inputs):
+        names = [str(name) for name in listed]
+    return [name.split(":")[0] or f"input_{index}" for index, name in enumerate(names)]
+
+
+def _output_names(model: Any, results: Any, count: int) -> list[str]:
+    """Return the keys of a dictionary of results, the model's names, or the names of the layers that make them."""
+    if isinstance(results, dict) and len(results) == count:
+        return sorted(results)
+    listed = getattr(model, "output_names", None)
+    if listed and len(listed) == count:
+        return [str(name) for name in listed]
+    histories = [getattr(tensor, "_keras_history", None) for tensor in model.outputs or ()]
+    layers = [getattr(getattr(history, "operation", None), "name", "") for history in histories]
+    if len(layers) == count and all(layers):
+        return [str(layer) for layer in layers]
+    return [f"output_{index}" for index in range(count)]

@@ -1,0 +1,271 @@
+"""SavedModel folders, TensorFlow 2 and 1 style.
+
+The object loader of TensorFlow 2 comes first. Where it refuses (a missing class, slots of a Keras 2 optimizer), the
+graph loader of TensorFlow 1 reads the same folder: it needs only the graph and the variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from padfix.errors import SourceError, UnsupportedError, UsageError
+from padfix.sources import conversion, tensorflow_runtime
+from padfix.sources.conversion import FrozenGraph, Port, unique_names
+from padfix.sources.executor import Runner, TensorFlowExecutor, element_type
+from padfix.sources.tensorflow_runtime import first_line, quiet
+
+if TYPE_CHECKING:
+    from padfix.proof.executors import TensorSpec
+    from padfix.sources import Source, SourceOptions
+
+_DEFAULT_SIGNATURE = "serving_default"
+_DEFAULT_TAG = "serve"
+
+
+@dataclass
+class Loaded:
+    """A SavedModel in memory: what to convert and how to run it.
+
+    Attributes:
+        frozen: The graph with its weights as constants.
+        types: TensorFlow dtype and shape (None for an unknown rank, None for a free length) by input name.
+        runner: Runs the original.
+        owner: Kept alive with the runner, because a concrete function does not keep its variables.
+    """
+
+    frozen: FrozenGraph
+    types: dict[str, tuple[Any, tuple[int | None, ...] | None]]
+    runner: Runner
+    owner: Any = None
+
+
+def open_saved_model(path: Path, options: SourceOptions) -> Source:
+    """Read a SavedModel's folder, or the ``saved_model.pb`` in it.
+
+    Raises:
+        UsageError: The signature, the tag or a shape is not the model's; the hint lists what there is.
+        SourceError: The folder is incomplete or damaged.
+        UnsupportedError: TensorFlow can't load it, or a part of it has no ONNX form.
+    """
+    tensorflow = tensorflow_runtime.load("a SavedModel")
+    loaded, notes = load_saved_model(tensorflow, path, options)
+    return finish(tensorflow, "saved_model", loaded, options, path.resolve().stem, notes)
+
+
+def load_saved_model(tensorflow: Any, path: Path, options: SourceOptions) -> tuple[Loaded, list[str]]:
+    """Load and freeze the chosen signature, without converting it; return it with notes for the user.
+
+    Raises: as :func:`open_saved_model`.
+    """
+    folder = path if path.is_dir() else path.parent
+    if options.inputs or options.outputs:
+        raise UsageError(
+            "--input and --output are for frozen graphs; a SavedModel's signature names its inputs and outputs.",
+            "Choose another signature with --signature.",
+        )
+    meta_graph, tags = _choose_tags(_meta_graphs(path, folder), options.tag)
+    signature = _choose_signature(list(meta_graph.signature_def), options.signature)
+    refusal: Exception | None = None
+    if meta_graph.object_graph_def.nodes:
+        try:
+            with quiet(), tensorflow.device("/cpu:0"):
+                root = tensorflow.saved_model.load(str(folder), tags=tags)
+                return freeze_function(tensorflow, root, root.signatures[signature]), []
+        except Exception as error:
+            refusal = error
+    loaded = _load_graph(tensorflow, folder, tags, meta_graph.signature_def[signature], refusal)
+    if refusal is None:
+        return loaded, []
+    told = f"TensorFlow's object loader refuses this SavedModel ({first_line(refusal)}); its graph was read instead."
+    return loaded, [told]
+
+
+def finish(tensorflow: Any, kind: Any, loaded: Loaded, options: SourceOptions, name: str, notes: list[str]) -> Source:
+    """Pin shapes, convert, and pair the model with a runner of the original."""
+    from padfix.sources import Source
+
+    pinned = conversion.requested_shapes(options.shapes, list(loaded.types))
+    conversion.pin_shapes(tensorflow, loaded.frozen, pinned)
+    model = conversion.convert(tensorflow, loaded.frozen, options.opset, name)
+
+    def executor() -> TensorFlowExecutor:
+        return TensorFlowExecutor(
+            _specifications(loaded, pinned), [port.name for port in loaded.frozen.outputs], loaded.runner
+        )
+
+    return Source(kind, model, executor, notes)
+
+
+def _specifications(loaded: Loaded, pinned: Mapping[str, tuple[int, ...]]) -> list[TensorSpec]:
+    from padfix.proof.executors import TensorSpec
+
+    return [
+        TensorSpec(name, element_type(dtype), pinned.get(name, shape)) for name, (dtype, shape) in loaded.types.items()
+    ]
+
+
+def _meta_graphs(path: Path, folder: Path) -> list[Any]:
+    from google.protobuf import message, text_format
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    saved = saved_model_pb2.SavedModel()
+    file = path if path.is_file() else folder / "saved_model.pb"
+    if not file.is_file():
+        file = folder / "saved_model.pbtxt"
+    try:
+        if file.suffix == ".pbtxt":
+            text_format.Parse(file.read_text(encoding="utf-8"), saved)
+        else:
+            saved.ParseFromString(file.read_bytes())
+    except OSError as error:
+        raise SourceError(f"{file} can't be read: {error.strerror or error}.") from error
+    except (message.DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
+        raise SourceError(
+            f"{file} is truncated or damaged: {first_line(error)}.", "Fetch or export it again."
+        ) from error
+    if not saved.meta_graphs:
+        raise SourceError(f"{file} holds no graph.", "Fetch or export it again.")
+    return list(saved.meta_graphs)
+
+
+def _choose_tags(meta_graphs: Sequence[Any], wanted: str | None) -> tuple[Any, list[str]]:
+    there = [list(meta_graph.meta_info_def.tags) for meta_graph in meta_graphs]
+    listing = f"The tags are: {'; '.join(','.join(tags) or '(none)' for tags in there)}."
+    if wanted is not None:
+        asked = {tag for tag in wanted.split(",") if tag}
+        matches = [index for index, tags in enumerate(there) if set(tags) == asked]
+        matches = matches or [index for index, tags in enumerate(there) if asked <= set(tags)]
+        if len(matches) != 1:
+            problem = "matches several graphs" if matches else "is not in this SavedModel"
+            raise UsageError(f"The tag {wanted} {problem}.", listing)
+        return meta_graphs[matches[0]], there[matches[0]]
+    if len(there) == 1:
+        return meta_graphs[0], there[0]
+    serving = [index for index, tags in enumerate(there) if tags == [_DEFAULT_TAG]]
+    if not serving:
+        raise UsageError("This SavedModel holds several graphs.", f"Choose one with --tag. {listing}")
+    return meta_graphs[serving[0]], there[serving[0]]
+
+
+def _choose_signature(available: Sequence[str], wanted: str | None) -> str:
+    names = sorted(name for name in available if not name.startswith("__"))
+    listing = f"The signatures are: {', '.join(names) or 'none'}."
+    if wanted is not None:
+        if wanted not in names:
+            raise UsageError(f"There is no signature {wanted}.", listing)
+        return wanted
+    if _DEFAULT_SIGNATURE in names:
+        return _DEFAULT_SIGNATURE
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise UnsupportedError(
+            "This SavedModel has no signatures, so its inputs and outputs have no names.",
+            "Save it again with tf.saved_model.save(model, folder, signatures=function).",
+        )
+    raise UsageError(
+        "This SavedModel has several signatures and no serving_default.", f"Choose with --signature. {listing}"
+    )
+
+
+def freeze_function(
+    tensorflow: Any,
+    root: Any,
+    function: Any,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+) -> Loaded:
+    """Freeze a concrete function that takes keyword tensors and returns a dictionary.
+
+    Args:
+        tensorflow: The module.
+        root: The object that owns the variables and tables of ``function``; kept alive by the runner.
+        function: The concrete function.
+        input_names: Names for users, in the order of the sorted keywords; None for the keywords.
+        output_names: Names for users, in the order of the sorted keys; None for the keys.
+    """
+    from tf2onnx import tf_loader
+
+    specifications = [
+        item
+        for item in tensorflow.nest.flatten(function.structured_input_signature)
+        if isinstance(item, tensorflow.TensorSpec)
+    ]
+    captured = {tensor.name for _, tensor in function.graph.captures}
+    free = [tensor for tensor in function.inputs if tensor.name not in captured]
+    inputs = unique_names([tensor.name for tensor in free], input_names or [item.name for item in specifications])
+    names = [port.name for port in inputs]
+    keys = sorted(function.structured_outputs)
+    results = [tensor for tensor in function.outputs if tensor.dtype != tensorflow.resource]
+    outputs = unique_names([tensor.name for tensor in results], output_names or keys, names)
+    graph_def, tables = tf_loader.from_trackable(
+        root, function, [port.tensor for port in inputs], [port.tensor for port in outputs], False
+    )
+    types = {
+        port.name: (tensor.dtype, None if tensor.shape.rank is None else tuple(tensor.shape.as_list()))
+        for port, tensor in zip(inputs, free, strict=True)
+    }
+    keyword = dict(zip(names, (item.name for item in specifications), strict=True))
+    dtypes = {name: dtype for name, (dtype, _) in types.items()}
+
+    def run(feeds: Mapping[str, Any]) -> dict[str, Any]:
+        with tensorflow.device("/cpu:0"):
+            results = function(**{keyword[name]: tensorflow.constant(feeds[name], dtypes[name]) for name in keyword})
+        return {port.name: results[key].numpy() for port, key in zip(outputs, keys, strict=True)}
+
+    return Loaded(FrozenGraph(graph_def, inputs, outputs, tables), types, run, root)
+
+
+def _load_graph(tensorflow: Any, folder: Path, tags: list[str], signature: Any, refusal: Exception | None) -> Loaded:
+    """Read through the graph loader of TensorFlow 1, which knows no objects, only variables by name."""
+    from tf2onnx import tf_loader
+
+    for key, info in [*signature.inputs.items(), *signature.outputs.items()]:
+        if not info.name:
+            raise UnsupportedError(f"The signature's tensor {key} is sparse or ragged, which ONNX can't say.")
+    try:
+        with quiet(), tensorflow.device("/cpu:0"):
+            graph = tensorflow.Graph()
+            with graph.as_default():
+                session = tensorflow.compat.v1.Session(graph=graph)
+                tensorflow.compat.v1.saved_model.load(session, tags, str(folder))
+                keys = sorted(signature.inputs), sorted(signature.outputs)
+                inputs = unique_names([signature.inputs[key].name for key in keys[0]], keys[0])
+                names = [port.name for port in inputs]
+                outputs = unique_names([signature.outputs[key].name for key in keys[1]], keys[1], names)
+                graph_def, tables = tf_loader.freeze_session(
+                    session,
+                    [port.tensor for port in inputs],
+                    [port.tensor for port in outputs],
+                    get_tables=True,
+                )
+    except Exception as error:
+        reason = first_line(refusal or error)
+        kind = UnsupportedError if "not registered" in f"{refusal}{error}" else SourceError
+        raise kind(
+            f"TensorFlow can't load {folder}: {reason}", "Is the folder complete, variables/ included?"
+        ) from error
+    return session_loaded(tensorflow, session, FrozenGraph(graph_def, inputs, outputs, tables))
+
+
+def session_loaded(tensorflow: Any, session: Any, frozen: FrozenGraph) -> Loaded:
+    """Pair a frozen graph with a runner that uses the session of the original graph."""
+
+    def tensor(port: Port) -> Any:
+        return session.graph.get_tensor_by_name(port.tensor)
+
+    types = {}
+    for port in frozen.inputs:
+        found = tensor(port)
+        types[port.name] = (found.dtype, None if found.shape.rank is None else tuple(found.shape.as_list()))
+
+    def run(feeds: Mapping[str, Any]) -> dict[str, Any]:
+        results = session.run(
+            [tensor(port) for port in frozen.outputs], {tensor(port): feeds[port.name] for port in frozen.inputs}
+        )
+        return {port.name: result for port, result in zip(frozen.outputs, results, strict=True)}
+
+    return Loaded(frozen, types, run)

@@ -1,0 +1,117 @@
+"""TensorFlow and tf2onnx, imported once, late and quietly."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from padfix.errors import MissingDependencyError
+
+INSTALL_HINT = 'Install them with: pip install "padfix[tf]"'
+
+
+def load(what: str) -> Any:
+    """Return the module ``tensorflow``, set to run on the CPU without talking.
+
+    Args:
+        what: What is being read, for the sentence of the error: ``"a SavedModel"``.
+
+    Raises:
+        MissingDependencyError: TensorFlow or tf2onnx is not installed.
+    """
+    if any(importlib.util.find_spec(name) is None for name in ("tensorflow", "tf2onnx")):
+        raise MissingDependencyError(f"Reading {what} needs TensorFlow and tf2onnx.", INSTALL_HINT)
+    # Read once, when the C++ library is loaded: 3 leaves only fatal messages.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    with quiet(), _silent_start():
+        try:
+            tensorflow = importlib.import_module("tensorflow")
+            importlib.import_module("tf2onnx")
+        except ImportError as error:
+            raise MissingDependencyError(
+                f"Reading {what} needs TensorFlow and tf2onnx, and importing them fails: {error}.", INSTALL_HINT
+            ) from error
+        # A process whose devices are set up already keeps them.
+        with contextlib.suppress(RuntimeError, ValueError):
+            tensorflow.config.set_visible_devices([], "GPU")
+    return tensorflow
+
+
+@contextlib.contextmanager
+def _silent_start() -> Iterator[None]:
+    """Send the process's standard error to nowhere while the C++ library starts.
+
+    It greets before its logging is set up, so no setting of its own silences that.
+    """
+    if "tensorflow" in sys.modules:
+        yield
+        return
+    try:
+        sys.stderr.flush()
+        kept = os.dup(2)
+    except (OSError, ValueError, AttributeError):  # no standard error at all
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[list[str]]:
+    """Silence TensorFlow, Keras, absl and tf2onnx; yield the list that tf2onnx's complaints are collected in."""
+    complaints: list[str] = []
+    collector = _Collector(complaints)
+    loggers = [logging.getLogger(name) for name in ("tensorflow", "tf2onnx", "absl", "keras", "tf_keras", "h5py")]
+    before = [(logger, logger.propagate, logger.level) for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for logger in loggers:
+            logger.addHandler(collector)
+            logger.propagate = False
+            logger.setLevel(logging.WARNING if logger.name == "tf2onnx" else logging.ERROR)
+        displaced = [(logger, handler) for logger in loggers for handler in logger.handlers if handler is not collector]
+        for logger, handler in displaced:
+            logger.removeHandler(handler)
+        try:
+            yield complaints
+        finally:
+            for logger, propagate, level in before:
+                logger.removeHandler(collector)
+                logger.propagate = propagate
+                logger.setLevel(level)
+            for logger, handler in displaced:
+                logger.addHandler(handler)
+
+
+class _Collector(logging.Handler):
+    """Keeps the errors of tf2onnx and drops everything else."""
+
+    def __init__(self, messages: list[str]) -> None:
+        super().__init__(logging.ERROR)
+        self._messages = messages
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name.startswith("tf2onnx"):
+            cause = record.exc_info[1] if record.exc_info else None
+            self._messages.append(f"{record.getMessage()} ({cause})" if cause else record.getMessage())
+
+
+def first_line(error: BaseException | str) -> str:
+    """Return the first telling line of an error that TensorFlow may spread over a page."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[0] if lines else type(error).__name__
+    return text if len(text) <= 300 else text[:297] + "..."

@@ -1,0 +1,17 @@
+"""tf2onnx handlers for what tf2onnx gets wrong or lacks, one file an operator.
+
+They are handed to tf2onnx for one conversion, so nothing is registered for the rest of the process.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from padfix.sources.tf_ops import conv_transpose
+
+Handlers = dict[str, tuple[Any, list[Any]]]
+
+
+def handlers() -> Handlers:
+    """Return a handler by TensorFlow operator, as tf2onnx's ``custom_op_handlers`` takes them."""
+    return {operator: (conv_transpose.convert, []) for operator in conv_transpose.OPERATORS}
