@@ -64,12 +64,9 @@ class ImplicitSamePadding(Rule):
     def match(self, site: Site) -> Finding | None:
         """Return a finding for SAME with known pads, and for SAME that can't be read at all."""
         if attributes.is_reference(site.node, "auto_pad"):
-            return self.finding(
-                site,
-                f"auto_pad is decided by the callers of {site.scope.path}.",
-                "Inline the function, or write a value for auto_pad in its body.",
-                fixable=False,
-            )
+            window = read_window(site)
+            hint = window.reason if isinstance(window, Refusal) else ""
+            return self.finding(site, f"auto_pad is decided by the callers of {site.scope.path}.", hint, fixable=False)
         if not asks_for_same(site):
             return None
         window = read_window(site)

@@ -1,0 +1,104 @@
+"""The fixtures: each is a model in ONNX's text format and a line about what padfix says of it.
+
+``fixtures/<code>-<name>/<case>/`` holds ``before.onnxtxt`` and ``case.toml``: ``title``, either ``finding`` (the code that
+check reports and convert rewrites) or ``refusal`` (a pattern of the reason), and ``issue``, a public thread about it if
+there is one.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, helper, parser
+
+import padfix
+from padfix.proof.executors import SpecExecutor
+from tests.support.padding_models import session
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+CASES = sorted(path.parent for path in FIXTURES.glob("PF*/*/case.toml"))
+LENGTHS = ((7, 9), (8, 10), (9, 6))
+
+
+def load(folder: Path) -> tuple[dict[str, Any], ModelProto]:
+    case = tomllib.loads((folder / "case.toml").read_text())
+    model: ModelProto = parser.parse_model((folder / "before.onnxtxt").read_text())
+    return case, model
+
+
+def feeds_of(model: ModelProto, lengths: tuple[int, int], rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Return negative data as well as positive; symbolic axes get ``lengths`` in order of their names' appearance."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    symbols: dict[str, int] = {}
+    feeds = {}
+    for value in model.graph.input:
+        if value.name in weights:
+            continue
+        shape = []
+        for axis, dimension in enumerate(value.type.tensor_type.shape.dim):
+            if dimension.HasField("dim_value"):
+                shape.append(dimension.dim_value)
+            else:
+                key = dimension.dim_param or f"{value.name}:{axis}"
+                shape.append(symbols.setdefault(key, lengths[len(symbols) % len(lengths)]))
+        elem_type = value.type.tensor_type.elem_type
+        dtype = helper.tensor_dtype_to_np_dtype(elem_type)
+        if elem_type == TensorProto.BOOL:
+            feeds[value.name] = np.ones(shape, dtype)
+        else:
+            feeds[value.name] = ((rng.standard_normal(shape) - 2) * 10).astype(dtype)
+    return feeds
+
+
+def test_every_fixture_says_what_it_is_for() -> None:
+    assert CASES
+    for folder in CASES:
+        case, model = load(folder)
+        assert set(case) <= {"title", "finding", "refusal", "issue"}, folder
+        assert case["title"] and case.get("issue", "https://").startswith("https://"), folder
+        assert ("finding" in case) != ("refusal" in case), folder
+        assert model.graph.node, folder
+
+
+@pytest.mark.parametrize("folder", CASES, ids=lambda folder: f"{folder.parent.name}/{folder.name}")
+def test_fixture(folder: Path, tmp_path: Path) -> None:
+    case, model = load(folder)
+    source, result, again = (tmp_path / name for name in ("before.onnx", "after.onnx", "again.onnx"))
+    onnx.save(model, source)
+    code = folder.parent.name.partition("-")[0]
+    found = {finding.rule for finding in padfix.check(source).findings}
+    assert code in found
+
+    if "refusal" in case:
+        report = padfix.convert(source, result, reference="spec", verify=False)
+        reasons = [refused.reason for refused in report.refusals]
+        assert any(re.search(case["refusal"], reason) for reason in reasons), reasons
+        return
+
+    report = padfix.convert(source, result, reference="spec")
+    assert report.verdict is not None and report.verdict.equivalent
+    assert code in {rewritten.finding.rule for rewritten in report.rewrites}
+    assert not report.refusals
+    assert padfix.check(result).findings == []
+
+    after = onnx.load(result)
+    onnx.checker.check_model(after, full_check=True)
+    specification = SpecExecutor(model.SerializeToString())
+    for seed, lengths in enumerate(LENGTHS):
+        feeds = feeds_of(model, lengths, np.random.default_rng(seed))
+        wanted = specification.run(feeds)
+        for optimised in (False, True):
+            names = [value.name for value in after.graph.output]
+            given = dict(zip(names, session(after, optimised=optimised).run(names, feeds), strict=True))
+            for name, array in wanted.items():
+                assert given[name].shape == array.shape
+                np.testing.assert_allclose(given[name], array, rtol=1e-4, atol=1e-4)
+
+    padfix.convert(result, again, reference="spec")
+    assert again.read_bytes() == result.read_bytes()
