@@ -1,0 +1,181 @@
+"""The windowed and resampling operators of a TensorFlow graph, with TensorFlow's own names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from padfix.inspection import explicit, same_pads
+from padfix.results import OpRecord
+from padfix.sources import SourceOptions, detect, tensorflow_runtime
+
+Shape = tuple[int | None, ...]
+ShapeOf = Callable[[str], Shape | None]
+"""The static shape of a tensor ``node:port``, None when the rank is unknown."""
+
+# Operator -> position of the kernel among the inputs; its first axes are the spatial ones.
+_CONVOLUTIONS = {
+    "Conv2D": 1,
+    "Conv3D": 1,
+    "DepthwiseConv2dNative": 1,
+    "_FusedConv2D": 1,
+    "_FusedDepthwiseConv2dNative": 1,
+    "FusedPadConv2D": 2,
+    "FusedResizeAndPadConv2D": 3,
+    "QuantizedConv2D": 1,
+    "QuantizedDepthwiseConv2D": 1,
+    "Dilation2D": 1,
+}
+_TRANSPOSED = {
+    "Conv2DBackpropInput": 1,
+    "Conv3DBackpropInput": 1,
+    "Conv3DBackpropInputV2": 1,
+    "DepthwiseConv2dNativeBackpropInput": 1,
+}
+_POOLS = frozenset(
+    {
+        "AvgPool",
+        "AvgPool3D",
+        "ExtractImagePatches",
+        "ExtractVolumePatches",
+        "MaxPool",
+        "MaxPool3D",
+        "MaxPoolV2",
+        "MaxPoolWithArgmax",
+        "QuantizedAvgPool",
+        "QuantizedMaxPool",
+    }
+)
+_RESIZES = frozenset(
+    {
+        "CropAndResize",
+        "QuantizedResizeBilinear",
+        "ResizeArea",
+        "ResizeBicubic",
+        "ResizeBilinear",
+        "ResizeNearestNeighbor",
+        "ScaleAndTranslate",
+    }
+)
+# Several operators call the same attribute by other names.
+_KERNELS = ("ksize", "ksizes")
+_DILATIONS = ("dilations", "rates")
+
+
+def inspect_tensorflow(path: Path, options: SourceOptions | None = None) -> list[OpRecord]:
+    """Return a record of every windowed or resampling operator of a frozen graph, SavedModel or Keras file.
+
+    Raises:
+        SourceError: The file is damaged.
+        UsageError: The options name something that the model does not have.
+        MissingDependencyError: TensorFlow is not installed.
+    """
+    tensorflow = tensorflow_runtime.load("a TensorFlow model")
+    graph_def = _graph_def(tensorflow, path, options or SourceOptions())
+    with tensorflow_runtime.quiet():
+        shapes = _static_shapes(tensorflow, graph_def)
+    records = _records(graph_def.node, "main", lambda name: shapes.get(_tensor(name)))
+    for function in graph_def.library.function:
+        scope = f"function::{function.signature.name}"
+        records.extend(_records(function.node_def, scope, lambda name: None))
+    return records
+
+
+def _graph_def(tensorflow: Any, path: Path, options: SourceOptions) -> Any:
+    """Return the graph of the file: as it stands when frozen, else the inference graph with its weights frozen in."""
+    match detect(path):
+        case "frozen_graph":
+            from padfix.sources.frozen_graph import read_graph_def
+
+            return read_graph_def(tensorflow, path)
+        case "saved_model":
+            from padfix.sources.saved_model import load_saved_model
+
+            return load_saved_model(tensorflow, path, options)[0].frozen.graph_def
+        case kind:
+            from padfix.sources.keras_file import load_keras
+
+            return load_keras(tensorflow, path, options, kind)[0].frozen.graph_def
+
+
+def _static_shapes(tensorflow: Any, graph_def: Any) -> dict[str, Shape]:
+    graph = tensorflow.Graph()
+    try:
+        with graph.as_default():
+            tensorflow.import_graph_def(graph_def, name="")
+    except Exception:
+        # An operator that this TensorFlow does not know: the table is still worth having, only without sizes.
+        return {}
+    return {
+        tensor.name: tuple(tensor.shape.as_list())
+        for operation in graph.get_operations()
+        for tensor in operation.outputs
+        if tensor.shape.rank is not None
+    }
+
+
+def _tensor(reference: str) -> str:
+    return reference if ":" in reference else f"{reference}:0"
+
+
+def _records(nodes: Sequence[Any], scope: str, shape_of: ShapeOf) -> list[OpRecord]:
+    found = []
+    for node in nodes:
+        if node.op in _RESIZES:
+            found.append(OpRecord(node.name, node.op, scope, None, None, None, "", None, "NHWC"))
+        elif node.op in _CONVOLUTIONS or node.op in _TRANSPOSED or node.op in _POOLS:
+            found.append(_window(node, scope, shape_of))
+    return found
+
+
+def _window(node: Any, scope: str, shape_of: ShapeOf) -> OpRecord:
+    inputs = [reference for reference in node.input if not reference.startswith("^")]
+    spatial_count = 3 if "3D" in node.op or "Volume" in node.op else 2
+    layout = _layout(node, spatial_count)
+    position = layout.index("D" if spatial_count == 3 else "H")
+    spatial = slice(position, position + spatial_count)
+
+    kernel = _kernel(node, inputs, spatial, spatial_count, shape_of)
+    strides = _integers(node, ("strides",))[spatial] or (1,) * spatial_count
+    dilations = _integers(node, _DILATIONS)[spatial] or (1,) * spatial_count
+    # SAME of a gradient is SAME of the convolution whose input it computes, so the size is that of its output.
+    sized = shape_of(f"{node.name}:0") if node.op in _TRANSPOSED else shape_of(inputs[0]) if inputs else None
+    sizes = sized[spatial] if sized is not None and len(sized) == spatial_count + 2 else (None,) * spatial_count
+
+    written = node.attr["padding"].s.decode() if "padding" in node.attr else ""
+    pads: Shape | None
+    if written == "EXPLICIT":
+        pairs = _integers(node, ("explicit_paddings",))
+        both = list(zip(pairs[::2], pairs[1::2], strict=False))[spatial]
+        pads = tuple(begin for begin, _ in both) + tuple(end for _, end in both)
+        written = explicit([pad or 0 for pad in pads])
+    elif written == "VALID":
+        pads = (0,) * 2 * spatial_count
+    elif written == "SAME":
+        pads = same_pads(sizes, kernel, strides, dilations, upper=True)
+    else:
+        pads = None
+    return OpRecord(node.name, node.op, scope, kernel, strides, dilations, written, pads, layout)
+
+
+def _layout(node: Any, spatial_count: int) -> str:
+    written = node.attr["data_format"].s.decode() if "data_format" in node.attr else ""
+    return written or ("NDHWC" if spatial_count == 3 else "NHWC")
+
+
+def _kernel(node: Any, inputs: Sequence[str], spatial: slice, spatial_count: int, shape_of: ShapeOf) -> Shape:
+    written = _integers(node, _KERNELS)
+    if written:
+        return written[spatial]
+    position = _CONVOLUTIONS.get(node.op, _TRANSPOSED.get(node.op))
+    shape = shape_of(inputs[position]) if position is not None and position < len(inputs) else None
+    return shape[:spatial_count] if shape is not None else (None,) * spatial_count
+
+
+def _integers(node: Any, names: Sequence[str]) -> tuple[int, ...]:
+    """Return the first of the attributes that is there, one entry for each axis of the data."""
+    for name in names:
+        if name in node.attr:
+            return tuple(node.attr[name].list.i)
+    return ()
