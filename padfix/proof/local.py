@@ -403,7 +403,7 @@ def _feeds(trial: Trial, number: int) -> Iterator[dict[str, Array]]:
 
 
 def _data(kind: str, given: TrialInput, random: np.random.Generator, *, first: bool) -> Array:
-    """Return data for one input; beside a ramp, weights are small integers, so that sums have no rounding to hide in."""
+    """Return data for one input; beside a ramp, weights are small integers, so sums have no rounding to hide in."""
     if given.value is not None:
         return given.value
     if first or kind == "ones":

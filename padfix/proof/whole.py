@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
@@ -32,8 +33,8 @@ def verify(
 ) -> Verdict:
     """Run the original and the candidates on the same data and compare every output.
 
-    Inputs and outputs are matched by name, else by position. Dynamic inputs are run at several sizes; where the reference
-    refuses a size, others are tried, and the notes say which ran. One probe's arrays are in memory at a time.
+    Inputs and outputs are matched by name, else by position. Dynamic inputs are run at several sizes; where the
+    reference refuses a size, others are tried, and the notes say which ran. One probe is in memory at a time.
 
     Args:
         reference: Runs the original; its results are what is right.
@@ -74,12 +75,11 @@ class _WholeProof:
         """Make the candidates that are still to be made; one that can't be is a run that failed."""
         for number, candidate in enumerate(candidates):
             try:
-                executor = candidate() if not hasattr(candidate, "run") else candidate
+                executor = candidate if hasattr(candidate, "run") else candidate()
             except ExecutionFailed as failure:
-                label = getattr(candidate, "label", f"candidate {number}")
-                self._fail("load", str(label), {}, f"it can't be loaded: {failure.message}")
+                self._fail("load", f"candidate {number}", {}, f"it can't be loaded: {failure.message}")
             else:
-                self.candidates.append(executor)
+                self.candidates.append(cast(Executor, executor))
 
     def verdict(self) -> Verdict:
         """Return what was found."""
@@ -95,9 +95,9 @@ class _WholeProof:
     def run_given(self, probes: Sequence[Probe]) -> None:
         """Run the user's probes; every one of them must run."""
         for probe in probes:
-            named = Probe(probe.name, self._for_reference(probe.arrays))
             self.progress(f"Proving on {probe.name}")
             try:
+                named = Probe(probe.name, self._for_reference(probe.arrays))
                 results = self._reference_run(named)
             except ExecutionFailed as failure:
                 raise self._unavailable(failure.message) from None
@@ -205,8 +205,7 @@ class _WholeProof:
                 )
             self.is_consistent = True
         for name, array in results.items():
-            varies = array.size > 0 and array.dtype.kind != "O" and bool(np.any(array != array.reshape(-1)[0]))
-            self.varies[name] = self.varies.get(name, False) or varies or array.size <= 1 or array.dtype.kind == "O"
+            self.varies[name] = self.varies.get(name, False) or _says_something(array)
         return results
 
     def _judge(self, probe: Probe, results: Mapping[str, Array]) -> None:
@@ -218,7 +217,7 @@ class _WholeProof:
             except ExecutionFailed as failure:
                 self._fail(probe.name, label_of(candidate), probe.shapes, f"it can't be run: {failure.message}")
                 continue
-            names = self._output_names(results, found)
+            names = self._matched_outputs(results, found)
             differences = [
                 compare(name, array, found.get(names[name]), rtol=self.rtol, atol=self.atol, input_types=types)
                 for name, array in results.items()
@@ -233,7 +232,7 @@ class _WholeProof:
         outputs = [OutputDifference(name, float("inf"), float("inf"), 0.0, False, detail) for name in names or ["-"]]
         self.runs.append(ProofRun(probe, label, shapes, tuple(outputs)))
 
-    def _output_names(self, results: Mapping[str, Array], found: Mapping[str, Array]) -> dict[str, str]:
+    def _matched_outputs(self, results: Mapping[str, Array], found: Mapping[str, Array]) -> dict[str, str]:
         """Return the candidate's name for every output of the reference: as told, the same, or that at its position."""
         names = {name: self.output_names.get(name, name) for name in results}
         if all(name in found for name in names.values()):
@@ -299,6 +298,14 @@ class _WholeProof:
         return ProofUnavailableError(
             f"{label_of(self.reference)} can't run the original: {_sentence(message)}", " ".join(hints)
         )
+
+
+def _says_something(array: Array) -> bool:
+    """Whether a result is more than one value all over; single values and strings get the benefit of the doubt."""
+    if array.dtype.kind in "OSU":
+        return True
+    finite = array[np.isfinite(array)]
+    return finite.size > 0 and (array.size == 1 or bool(np.any(finite != finite[0])))
 
 
 def _sentence(text: str) -> str:

@@ -1,0 +1,190 @@
+"""Probes: the right types, sizes that agree with each other, data that reveals slips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper
+
+from padfix.errors import SourceError, UsageError
+from padfix.proof.executors import ExecutionFailed, TensorSpec
+from padfix.proof.facts import control_inputs, refine
+from padfix.proof.probes import KINDS, dynamic_sizes, fill, is_dynamic, load_npz, make_probes, resolve, with_shapes
+
+IMAGE = TensorSpec("x", TensorProto.FLOAT, ("N", 3, "H", "W"))
+
+
+def test_every_kind_is_made_once_and_is_repeatable() -> None:
+    probes = make_probes([IMAGE], seed=3)
+    assert [probe.name for probe in probes] == list(KINDS)
+    again = make_probes([IMAGE], seed=3)
+    for probe, other in zip(probes, again, strict=True):
+        assert np.array_equal(probe.arrays["x"], other.arrays["x"])
+    assert not np.array_equal(probes[0].arrays["x"], make_probes([IMAGE], seed=4)[0].arrays["x"])
+
+
+def test_sizes_vary_in_parity_and_differ_between_axes() -> None:
+    shapes = [probe.arrays["x"].shape for probe in make_probes([IMAGE])]
+    assert {shape[0] for shape in shapes} == {1, 2}
+    assert all(shape[1] == 3 for shape in shapes)
+    heights = {shape[2] for shape in shapes}
+    assert {height % 2 for height in heights} == {0, 1}
+    assert len(heights) >= 5
+    assert all(shape[2] != shape[3] for shape in shapes)
+
+
+def test_a_symbol_has_one_length_everywhere() -> None:
+    inputs = [
+        TensorSpec("mask", TensorProto.FLOAT, ("B",)),
+        TensorSpec("a", TensorProto.FLOAT, ("B", "T", 8)),
+        TensorSpec("b", TensorProto.FLOAT, ("B", 4, "T")),
+    ]
+    shapes = resolve(inputs, 2, (37, 41, 35))
+    assert shapes == {"mask": (2,), "a": (2, 37, 8), "b": (2, 4, 37)}
+
+
+def test_nameless_axes_of_several_inputs_agree() -> None:
+    inputs = [TensorSpec(name, TensorProto.FLOAT, (None, None, None, 3)) for name in "ab"]
+    shapes = resolve(inputs, 1, (37, 41))
+    assert shapes["a"] == shapes["b"] == (1, 37, 41, 3)
+
+
+def test_static_inputs_have_one_choice_only() -> None:
+    spec = TensorSpec("x", TensorProto.FLOAT, (1, 3, 8, 8))
+    assert not is_dynamic([spec])
+    assert list(dynamic_sizes([spec], "normal")) == [{"x": (1, 3, 8, 8)}]
+
+
+def test_other_sizes_hold_multiples_of_32_and_known_networks() -> None:
+    heights = [shapes["x"][2] for shapes in dynamic_sizes([IMAGE], "ramp")]
+    assert {64, 96, 128, 224, 299} <= set(heights)
+    assert len(heights) == len(set(map(str, dynamic_sizes([IMAGE], "ramp"))))
+
+
+def test_unknown_rank_asks_for_a_shape() -> None:
+    spec = TensorSpec("x", TensorProto.FLOAT, None)
+    with pytest.raises(ExecutionFailed, match="--shape x="):
+        make_probes([spec])
+    assert make_probes([spec], shapes={"x": (1, 5)})[0].arrays["x"].shape == (1, 5)
+
+
+def test_shapes_of_the_user_are_checked() -> None:
+    assert with_shapes([IMAGE], {"x": (1, 3, 0, 7)})[0].shape == (1, 3, "H", 7)
+    with pytest.raises(UsageError, match="no input 'z'"):
+        with_shapes([IMAGE], {"z": (1,)})
+    with pytest.raises(UsageError, match="4 axes"):
+        with_shapes([IMAGE], {"x": (1, 3)})
+
+
+FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
+INTEGERS = (TensorProto.INT32, TensorProto.INT64, TensorProto.UINT8, TensorProto.INT8, TensorProto.UINT16)
+OTHERS = (TensorProto.BOOL, TensorProto.STRING, TensorProto.COMPLEX64)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(KINDS),
+    st.sampled_from(FLOATS + INTEGERS + OTHERS),
+    st.lists(st.integers(0, 5), max_size=4).map(tuple),
+)
+def test_fill_has_shape_and_type_and_is_finite(kind: str, elem_type: int, shape: tuple[int, ...]) -> None:
+    array = fill(kind, shape, elem_type, np.random.default_rng(0))
+    assert array.shape == shape
+    assert array.dtype == helper.tensor_dtype_to_np_dtype(elem_type)
+    if elem_type != TensorProto.STRING:
+        assert bool(np.all(np.isfinite(array)))
+    if elem_type in (TensorProto.INT32, TensorProto.INT64):
+        assert array.size == 0 or (array.min() >= 0 and array.max() <= 7)
+
+
+def test_kinds_are_what_they_are_called() -> None:
+    random = np.random.default_rng(0)
+    shape = (1, 2, 6, 7)
+    normal = fill("normal", shape, TensorProto.FLOAT, random)
+    assert normal.min() < 0 < normal.max()
+    assert fill("negative", shape, TensorProto.FLOAT, random).max() < 0
+    ramp = fill("ramp", shape, TensorProto.FLOAT, random)
+    assert len(np.unique(ramp)) == ramp.size
+    impulses = fill("impulses", shape, TensorProto.FLOAT, random)
+    assert len(np.unique(impulses[impulses != 0])) == 8
+    assert np.count_nonzero(impulses[:, :, 1:-1, 1:-1]) == 0
+    assert np.all(fill("ones", shape, TensorProto.FLOAT, random) == 1)
+    image = fill("image", shape, TensorProto.FLOAT, random)
+    assert image.min() >= 0
+    assert image.max() <= 1
+    assert fill("ramp", (300,), TensorProto.UINT8, random).max() == 255
+
+
+def test_npz_is_matched_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "probe.npz"
+    np.savez(path, x=np.ones((1, 3, 4, 4)), unused=np.zeros(1))
+    probe = load_npz(path, [IMAGE])
+    assert probe.name == "probe.npz"
+    assert probe.arrays["x"].dtype == np.float32
+    assert set(probe.arrays) == {"x"}
+
+
+def test_bad_npz_is_an_error_with_words(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="no file"):
+        load_npz(tmp_path / "none.npz", [IMAGE])
+    broken = tmp_path / "broken.npz"
+    broken.write_bytes(b"PK\x03\x04 not a zip")
+    with pytest.raises(SourceError, match=r"can't be read"):
+        load_npz(broken, [IMAGE])
+    path = tmp_path / "probe.npz"
+    np.savez(path, y=np.ones(1))
+    with pytest.raises(UsageError, match="no array for input 'x'"):
+        load_npz(path, [IMAGE])
+    np.savez(path, x=np.ones((1, 4, 4, 4), np.float32))
+    with pytest.raises(UsageError, match="shape"):
+        load_npz(path, [IMAGE])
+    np.savez(path, x=np.ones((1, 3, 4, 4), np.complex64))
+    with pytest.raises(UsageError, match="complex64"):
+        load_npz(path, [IMAGE])
+
+
+def test_channels_are_read_from_the_convolution_behind_a_transpose() -> None:
+    graph = helper.make_graph(
+        [
+            helper.make_node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
+            helper.make_node("Conv", ["t", "w"], ["y"], group=2),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["a", "b", "c", "d"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [helper.make_tensor("w", TensorProto.FLOAT, [4, 3, 1, 1], [0.0] * 12)],
+    )
+    (refined,) = refine([TensorSpec("x", TensorProto.FLOAT, ("a", "b", "c", "d"))], graph)
+    assert refined.shape == ("a", "b", "c", 6)
+
+
+def test_rank_is_read_from_the_pool() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, None)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    (refined,) = refine([TensorSpec("x", TensorProto.FLOAT, None)], graph)
+    assert refined.shape == (None, None, None, None)
+
+
+def test_scales_that_are_inputs_get_values_that_make_sense() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Upsample", ["x", "s"], ["y"])],
+        "g",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 3, 4]),
+            helper.make_tensor_value_info("s", TensorProto.FLOAT, [4]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    specs = [TensorSpec("x", TensorProto.FLOAT, (1, 2, 3, 4)), TensorSpec("s", TensorProto.FLOAT, (4,))]
+    probes = make_probes(specs, controls=control_inputs(graph))
+    scales = [probe.arrays["s"] for probe in probes]
+    assert all(np.array_equal(each[:2], [1, 1]) and each.min() > 0 for each in scales)
+    assert any(each[2] != each[3] for each in scales)
