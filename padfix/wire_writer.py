@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from google.protobuf.message import EncodeError  # type: ignore[import-untyped,unused-ignore]
 from onnx import StringStringEntryProto, TensorProto
 
 from padfix import wire, wire_format
@@ -69,9 +70,12 @@ def plan(model: Model, data_name: str, *, external_data: bool) -> Plan:
 
     Raises:
         SourceError: A payload is not where it should be.
-        OutputError: The model is too large even without its initializers.
+        OutputError: The model is too large even without its initializers, or for memory.
     """
-    skeleton = model.proto.SerializeToString()
+    try:
+        skeleton = model.proto.SerializeToString()
+    except (EncodeError, ValueError, MemoryError) as error:
+        raise OutputError(f"The model can't be serialised: {error}.", "It may be larger than 2 GiB.") from error
     if not external_data:
         if _is_untouched(model, skeleton) and model.path is not None:
             size = model.path.stat().st_size
