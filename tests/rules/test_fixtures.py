@@ -1,8 +1,8 @@
 """The fixtures: each is a model in ONNX's text format and a line about what padfix says of it.
 
-``fixtures/<code>-<name>/<case>/`` holds ``before.onnxtxt`` and ``case.toml``: ``title``, either ``finding`` (the code that
-check reports and convert rewrites) or ``refusal`` (a pattern of the reason), and ``issue``, a public thread about it if
-there is one.
+``fixtures/<code>-<name>/<case>/`` holds ``before.onnxtxt`` and ``case.toml``: ``title``, either ``finding`` (the code
+that check reports and convert rewrites) or ``refusal`` (a pattern of the reason), and ``issue``, a public thread about
+it if there is one.
 """
 
 from __future__ import annotations
