@@ -26,17 +26,6 @@ Scale = Fraction | float
 
 HALF: Final = Fraction(1, 2)
 
-COORDINATE_TRANSFORMATION_MODES: Final = (
-    "half_pixel",
-    "half_pixel_symmetric",
-    "pytorch_half_pixel",
-    "align_corners",
-    "asymmetric",
-    "tf_half_pixel_for_nn",
-    "tf_crop_and_resize",
-)
-"""Every value of the attribute over all versions; ``tf_half_pixel_for_nn`` only in 11 and 12."""
-
 
 def output_size(size: int, scale: float) -> int:
     """Return the output length for a float32 ``scale``: the float32 product, truncated."""

@@ -19,6 +19,7 @@ from padfix.kernels.normalization import (
     softmax,
     training_batch_normalization,
 )
+from padfix.kernels.padding import pad_tensor
 from padfix.kernels.pool import average_pool, lp_pool, max_pool, max_pool_with_indices
 from padfix.kernels.resample import legacy_resize, resize
 from padfix.kernels.transpose import conv_transpose
@@ -121,6 +122,35 @@ class Resize(OpRun):
         return (resize(X, *inputs, **_chosen(attributes, *names)),)
 
 
+class Pad(OpRun):
+    """Pad of every version: amounts and value by attribute (1 and 2) or by input (11 and later)."""
+
+    op_domain = ""
+
+    def _run(self, X: Array, *inputs: Array | None, **attributes: Any) -> tuple[Array]:
+        pads, value, axes = (*inputs, None, None, None)[:3]
+        amounts = attributes.get("pads") or attributes.get("paddings") if pads is None else pads.ravel().tolist()
+        constant = attributes.get("value") if value is None else value.ravel()[0]
+        return (
+            pad_tensor(
+                X,
+                amounts or [],
+                0 if constant is None else constant,
+                None if axes is None else axes.ravel().tolist(),
+                mode=attributes.get("mode") or "constant",
+            ),
+        )
+
+
+class GlobalLpPool(OpRun):
+    """GlobalLpPool of every version; onnx.reference has none."""
+
+    op_domain = ""
+
+    def _run(self, X: Array, **attributes: Any) -> tuple[Array]:
+        return (lp_pool(X, kernel_shape=list(X.shape[2:]), **_chosen(attributes, "p")),)
+
+
 class BatchNormalization(OpRun):
     """BatchNormalization from version 7: inference, and training mode of version 14 and later."""
 
@@ -184,6 +214,8 @@ SPEC_OPS: list[type[OpRun]] = [
     MaxPool,
     AveragePool,
     LpPool,
+    GlobalLpPool,
+    Pad,
     Upsample,
     Resize,
     BatchNormalization,

@@ -194,6 +194,36 @@ def test_softmax_family_before_and_since_version_13(op, opset, attributes):
     np.testing.assert_allclose(got, in_onnx_runtime(model, X)[0], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
+@pytest.mark.parametrize("opset", [2, 11, 18])
+def test_pad_also_crops(mode, opset):
+    """onnx.reference 1.23.2 refuses negative amounts."""
+    X = values(1, 2, 4, 5)
+    for pads in ([0, 0, 1, 2, 0, 0, 0, 1], [0, 0, -1, 2, 0, 0, 2, -1], [0, -1, 0, 0, 0, 0, -2, 0]):
+        if mode != "constant" and min(pads) < 0 and opset == 2:
+            continue
+        if opset == 2:
+            model = one_node("Pad", opset, X.shape, pads=pads, mode=mode, value=3.0)
+        else:
+            model = one_node("Pad", opset, X.shape, [np.array(pads), np.array(3, np.float32)], mode=mode)
+        got = SpecEvaluator(model).run(None, {"X": X})[0]
+        np.testing.assert_array_equal(got, in_onnx_runtime(model, X)[0], err_msg=str(pads))
+
+
+def test_pad_on_named_axes():
+    X = values(1, 2, 4, 5)
+    lowest = np.array(-np.inf, np.float32)
+    model = one_node("Pad", 18, X.shape, [np.array([2, 1, 0, 3]), lowest, np.array([-1, 2])])
+    np.testing.assert_array_equal(SpecEvaluator(model).run(None, {"X": X})[0], in_onnx_runtime(model, X)[0])
+
+
+def test_global_lp_pool():
+    X = values(2, 3, 4, 5)
+    model = one_node("GlobalLpPool", 2, X.shape, p=3)
+    got = SpecEvaluator(model).run(None, {"X": X})[0]
+    np.testing.assert_allclose(got, in_onnx_runtime(model, X)[0], rtol=1e-5)
+
+
 class TestWhereOthersDepart:
     """Why the kernels exist. A failure here means that a newer release was mended: drop the case and the remark."""
 
