@@ -354,3 +354,20 @@ def test_auto_pad_of_a_function_s_caller_is_refused() -> None:
     ((code, refusal),) = apply_rules(model)
     assert code == "PF101"
     assert refusal is not None and "function:f:F" in refusal.reason
+
+
+@pytest.mark.parametrize("size", ["9,10", "h,w"])
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_integer_convolutions_pad_with_their_zero_point(size: str, dilation: int) -> None:
+    model = text_model(
+        f'<ir_version: 8, opset_import: ["": 13]> g (uint8[1,1,{size}] X) => (int32[a,b,c,d] Y) '
+        "<uint8[1,1,3,3] W = {1,2,3,4,5,6,7,8,9}, uint8 z = {7}> "
+        f'{{ Y = ConvInteger<auto_pad="SAME_LOWER", dilations=[{dilation},{dilation}], strides=[2,3]>(X, W, z) }}'
+    )
+    assert apply_rules(model) == [("PF101" if size == "9,10" else "PF102", None)]
+    W = np.arange(1.0, 10.0).reshape(1, 1, 3, 3)
+    for shape in ((9, 10),) if size == "9,10" else ((9, 10), (8, 7), (10, 6)):
+        X = np.random.default_rng(9).integers(0, 255, (1, 1, *shape)).astype(np.uint8)
+        wanted = oracle.conv(X - 7.0, W, strides=(2, 3), dilations=(dilation, dilation), auto_pad="SAME_LOWER")
+        for optimised in (False, True):
+            np.testing.assert_array_equal(session(model, optimised=optimised).run(None, {"X": X})[0], wanted)
