@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 # Nodes that end a graph without being a result of it.
 _NEVER_OUTPUTS = frozenset(
     {"NoOp", "Const", "HostConst", "Placeholder", "PlaceholderV2", "PlaceholderWithDefault"}
-    | {"Assert", "Print", "PrintV2", "CheckNumerics", "Abort", "ControlTrigger"}
+    | {"Assert", "Print", "PrintV2", "Abort", "ControlTrigger"}
     | {"Save", "SaveSlices", "SaveV2", "ShardedFilename", "MergeV2Checkpoints", "WriteFile", "WriteSummary"}
     | {"AudioSummary", "HistogramSummary", "ImageSummary", "MergeSummary", "ScalarSummary"}
     | {"TensorSummary", "TensorSummaryV2"}
     | {"HashTable", "HashTableV2", "InitializeTable", "InitializeTableV2", "LookupTableImport", "LookupTableImportV2"}
     | {"Assign", "AssignAdd", "AssignSub", "AssignVariableOp"}
 )
+_PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
+_HAND_ON = frozenset({"Identity", "CheckNumerics", "StopGradient", "PreventGradient", "Const", "Assert", "NoOp"})
 _VARIABLES = frozenset(["Variable", "VariableV2", "VarHandleOp", "TemporaryVariable", "AutoReloadVariable"])
 # Only their first output is a result; the others are statistics for training.
 _FIRST_OUTPUT_ONLY = frozenset(["FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "_FusedBatchNormEx"])
@@ -51,13 +53,15 @@ def open_frozen_graph(path: Path, options: SourceOptions) -> Source:
         raise UsageError("--signature and --tag are for SavedModels; a frozen graph has neither.")
     notes: list[str] = []
     session = _session(tensorflow, graph_def, path)
-    outputs = _named(session.graph, options.outputs) if options.outputs else find_outputs(graph_def)
+    if options.outputs:
+        outputs = _named(session.graph, options.outputs)
+    else:
+        outputs = _results(graph_def, find_outputs(graph_def))
     if options.inputs:
         inputs = _named(session.graph, options.inputs)
         _require_known(graph_def, inputs, outputs)
     else:
         inputs = find_inputs(graph_def, outputs)
-        outputs = _depending(graph_def, inputs, outputs) if not options.outputs else outputs
     if not outputs:
         raise SourceError(f"{path} has no output: no node is left that nothing consumes.", "Name it with --output.")
     if not inputs:
@@ -205,10 +209,18 @@ def find_inputs(graph_def: Any, outputs: Sequence[str]) -> list[str]:
     return plain or scalars
 
 
-def _depending(graph_def: Any, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
-    """Return the outputs that depend on an input; leftovers of training compute constants."""
-    names = {split(tensor)[0] for tensor in inputs}
-    return [tensor for tensor in outputs if _ancestors(graph_def, [tensor]) & names]
+def _results(graph_def: Any, outputs: Sequence[str]) -> list[str]:
+    """Return the outputs that compute something from a placeholder.
+
+    The others are leftovers of training: constants, and inputs handed on by a check.
+    """
+    operators = {node.name: node.op for node in graph_def.node}
+    results = []
+    for tensor in outputs:
+        found = {operators[name] for name in _ancestors(graph_def, [tensor])}
+        if found & _PLACEHOLDERS and found - _PLACEHOLDERS - _HAND_ON:
+            results.append(tensor)
+    return results or list(outputs)
 
 
 def _require_known(graph_def: Any, inputs: Sequence[str], outputs: Sequence[str]) -> None:

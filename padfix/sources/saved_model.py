@@ -236,12 +236,10 @@ def _load_graph(tensorflow: Any, folder: Path, tags: list[str], signature: Any, 
                 inputs = unique_names([signature.inputs[key].name for key in keys[0]], keys[0])
                 names = [port.name for port in inputs]
                 outputs = unique_names([signature.outputs[key].name for key in keys[1]], keys[1], names)
-                graph_def, tables = tf_loader.freeze_session(
-                    session,
-                    [port.tensor for port in inputs],
-                    [port.tensor for port in outputs],
-                    get_tables=True,
+                graph_def = tf_loader.freeze_session(
+                    session, [port.tensor for port in inputs], [port.tensor for port in outputs]
                 )
+                tables = _tables(tensorflow, session, graph_def)
     except Exception as error:
         reason = first_line(refusal or error)
         kind = UnsupportedError if "not registered" in f"{refusal}{error}" else SourceError
@@ -249,6 +247,21 @@ def _load_graph(tensorflow: Any, folder: Path, tags: list[str], signature: Any, 
             f"TensorFlow can't load {folder}: {reason}", "Is the folder complete, variables/ included?"
         ) from error
     return session_loaded(tensorflow, session, FrozenGraph(graph_def, inputs, outputs, tables))
+
+
+def _tables(tensorflow: Any, session: Any, graph_def: Any) -> dict[Any, Any]:
+    """Return (keys, values) of the graph's hash tables by shared name; the loader has filled them."""
+    tables = {}
+    for node in graph_def.node:
+        if node.op not in ("HashTable", "HashTableV2"):
+            continue
+        keys, values = node.attr["key_dtype"].type, node.attr["value_dtype"].type
+        shared_name = node.attr["shared_name"].s
+        handle = tensorflow.raw_ops.HashTableV2(key_dtype=keys, value_dtype=values, shared_name=shared_name)
+        tables[shared_name] = session.run(
+            tuple(tensorflow.raw_ops.LookupTableExportV2(table_handle=handle, Tkeys=keys, Tvalues=values))
+        )
+    return tables
 
 
 def session_loaded(tensorflow: Any, session: Any, frozen: FrozenGraph) -> Loaded:
