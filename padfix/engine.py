@@ -239,7 +239,13 @@ class _Pipeline:
             return None
         from padfix.proof.local import prove
 
-        outputs = [name for name in site.node.output if name]
+        given = {name for each in rewrite.after.nodes for name in each.output}
+        # A rewrite may drop an output that nothing reads (the mask of a Dropout); all others must be there.
+        outputs = [
+            name
+            for name in site.node.output
+            if name and (name in given or site.scope.is_output(name) or site.scope.consumers(name))
+        ]
         node = NodeProto()
         node.CopyFrom(site.node)
         outcome = prove([node], site.scope.opsets, rewrite, outputs=outputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import onnxruntime
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
+import padfix
 from padfix.graph.scopes import iterate_scopes
 from padfix.model import Model
 from padfix.rules.base import Refusal
@@ -328,3 +330,26 @@ def test_attribute_of_the_functions_caller_is_refused_only_where_it_matters() ->
 
     assert isinstance(plan(function("Softmax", "axis"), 13), Refusal)
     assert plan(function("LeakyRelu", "alpha"), 16) == []
+
+
+def test_a_model_with_an_unused_mask_is_converted(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Dropout", ["X"], ["kept", "mask"]),
+        helper.make_node("Upsample", ["kept", "scales"], ["larger"], mode="nearest"),
+        helper.make_node("Softmax", ["larger"], ["Y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("X", TensorProto.FLOAT, [1, 2, 3, 4])],
+        [helper.make_tensor_value_info("Y", TensorProto.FLOAT, [1, 2, 6, 8])],
+        [numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 9)], ir_version=8)
+    onnx.save(model, tmp_path / "before.onnx")
+    report = padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", opset=13)
+    assert report.verdict is not None
+    assert report.verdict.equivalent
+    after = onnx.load(tmp_path / "after.onnx")
+    assert after.opset_import[0].version == 13
+    assert {node.op_type for node in after.graph.node} >= {"Dropout", "Resize", "Softmax"}
