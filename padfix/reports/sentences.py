@@ -48,7 +48,7 @@ def by_rule(report: ConvertReport) -> dict[tuple[str, str], list[Rewritten]]:
 def operators(rewrites: Sequence[Rewritten]) -> str:
     """Return how many of each operator, ``"2 x Conv, 1 x MaxPool"``."""
     counted = Counter(printable(each.finding.op_type) for each in rewrites)
-    return ", ".join(f"{number} x {op_type}" for op_type, number in counted.items())
+    return ", ".join(f"{number} x {op_type}" for op_type, number in sorted(counted.items()))
 
 
 def outcome(report: ConvertReport, *, written: bool) -> str:
