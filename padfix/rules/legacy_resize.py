@@ -13,8 +13,8 @@ class LegacyResize(Rule):
     """The model holds a Resize of opset 10, which does not say what it samples.
 
     Resize-10 is `asymmetric`; in mode nearest it rounds down on an axis that grows and up on one that shrinks.
-    Resize-11 defaults to `half_pixel` and `round_prefer_floor`, so raising the opset alone (the official version converter does
-    just that) changes the numbers of every resize but the trivial ones.
+    Resize-11 defaults to `half_pixel` and `round_prefer_floor`, so raising the opset alone (the official version
+    converter does just that) changes the numbers of every resize but the trivial ones.
 
     padfix writes Resize-11 (or newer) with the coordinates and the rounding named and the scales kept. When some axes
     grow and others shrink it writes two, or Gather with the very indices where a runtime's shortcut for equal shapes
