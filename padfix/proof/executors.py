@@ -190,6 +190,9 @@ class OnnxRuntimeExecutor:
         import onnxruntime
 
         self._model = model
+        self._folder = folder
+        self._threads = threads
+        self.optimised = optimised
         self._errors = (onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented,)
         self.label = f"onnxruntime ({'all optimisations' if optimised else 'no optimisation'})"
         options = onnxruntime.SessionOptions()
@@ -212,6 +215,15 @@ class OnnxRuntimeExecutor:
             for value in [*self._inputs, *self._session.get_outputs()]
             if (elem_type := _elem_type_of(value.type)) in _RAW_TYPES
         }
+
+    @cached_property
+    def optimised_twin(self) -> OnnxRuntimeExecutor:
+        """The same model with all optimisations.
+
+        Raises:
+            ExecutionFailed: The optimised model can't be loaded.
+        """
+        return OnnxRuntimeExecutor(self._model, optimised=True, folder=self._folder, threads=self._threads)
 
     @staticmethod
     def version() -> str:

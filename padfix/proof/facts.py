@@ -35,6 +35,7 @@ _KEEPS_AXES = frozenset(
 )
 _POOLS = frozenset({"MaxPool", "AveragePool", "LpPool"})
 _CONVOLUTIONS = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3, "ConvTranspose": 1}
+_QUANTIZERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul"})
 _CONTROL_INPUTS = {
     ("Upsample", 1): "scales",
     ("Resize", 2): "scales",
@@ -73,6 +74,11 @@ def control_inputs(graph: GraphProto) -> dict[str, Control]:
             data = node.input[0] if node.input[0] in names else None
             found[name] = Control(kind, None if axes is None else tuple(axes), data)
     return found
+
+
+def quantizes(graph: GraphProto) -> bool:
+    """Whether the graph rounds values to steps, so that a difference in the last bit may come out as a whole step."""
+    return any(node.op_type in _QUANTIZERS for node in graph.node)
 
 
 def refine(specs: Sequence[TensorSpec], graph: GraphProto) -> list[TensorSpec]:

@@ -168,11 +168,31 @@ def dynamic_sizes(inputs: Sequence[TensorSpec], kind: str) -> Iterator[dict[str,
     turn = KINDS.index(kind) % 4
     others = (*_OTHER_SIZES[turn:4], *_OTHER_SIZES[:turn], *_OTHER_SIZES[4:])
     tried: list[dict[str, tuple[int, ...]]] = []
-    for count, lengths in [(batch, sizes), (1, sizes), *((1, other) for other in others)]:
+    for count, lengths in [(batch, sizes), (1, sizes), *((1, other) for other in others), (64, sizes)]:
         shapes = resolve(inputs, count, lengths)
         too_big = tried and sum(math.prod(shape) for shape in shapes.values()) > _MOST_ELEMENTS
         if shapes not in tried and not too_big:
             tried.append(shapes)
+            yield shapes
+
+
+def every_small_size(inputs: Sequence[TensorSpec]) -> Iterator[dict[str, tuple[int, ...]]]:
+    """Yield every combination of small lengths, for models that accept one size and don't declare it.
+
+    A transposed convolution with a constant output shape is such a model.
+
+    Raises:
+        ExecutionFailed: The rank of an input is unknown.
+    """
+    axes = max((len(spec.shape or ()) for spec in inputs), default=0) - 1
+    longest = {1: 256, 2: 24, 3: 24, 4: 12}.get(axes, 0)
+    spatial = [range(1, longest + 1)] * max(1, min(axes, 3))
+    tried: set[tuple[tuple[str, tuple[int, ...]], ...]] = set()
+    for lengths in sorted(product(*spatial), key=sum):
+        shapes = resolve(inputs, 1, lengths)
+        key = tuple(shapes.items())
+        if key not in tried:
+            tried.add(key)
             yield shapes
 
 

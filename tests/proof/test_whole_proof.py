@@ -324,3 +324,37 @@ def test_messages_are_one_sentence() -> None:
     with pytest.raises(ExecutionFailed) as missing:
         SpecExecutor(windowed("MaxPool", STATIC, kernel_shape=[2, 2])).run({})
     assert "'X'" in missing.value.message
+
+
+def quantized(pads: list[int]) -> bytes:
+    """Three convolutions between QuantizeLinear and DequantizeLinear, as quantization tools write them."""
+    random = np.random.default_rng(0)
+    constants: dict[str, np.ndarray] = {
+        "zero": np.array(128, np.uint8),
+        "weight_scale": np.array(0.01, np.float32),
+        "weight_zero": np.array(0, np.int8),
+        "scale": np.array(0.1, np.float32),
+    }
+    nodes, value = [], "X"
+    for layer in range(3):
+        constants[f"w{layer}"] = random.integers(-127, 127, (8, 8, 3, 3)).astype(np.int8)
+        nodes += [
+            helper.make_node("QuantizeLinear", [value, "scale", "zero"], [f"q{layer}"]),
+            helper.make_node("DequantizeLinear", [f"q{layer}", "scale", "zero"], [f"d{layer}"]),
+            helper.make_node("DequantizeLinear", [f"w{layer}", "weight_scale", "weight_zero"], [f"dw{layer}"]),
+            helper.make_node("Conv", [f"d{layer}", f"dw{layer}"], [f"c{layer}"], pads=pads),
+        ]
+        value = f"c{layer}"
+    nodes += [
+        helper.make_node("QuantizeLinear", [value, "scale", "zero"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["Y"]),
+    ]
+    return model(nodes, {"X": (TensorProto.FLOAT, (1, 8, 12, 13))}, constants=constants).SerializeToString()
+
+
+def test_a_quantized_model_equals_itself_and_its_mutants_are_caught() -> None:
+    original = quantized([1, 1, 1, 1])
+    assert pair(original, original).equivalent
+    verdict = pair(original, quantized([0, 1, 2, 1]))
+    assert not verdict.equivalent
+    assert all(not run.equivalent for run in verdict.runs if run.probe == "normal")
