@@ -199,7 +199,9 @@ class _WholeProof:
         return None
 
     def _sizes(self, inputs: Sequence[TensorSpec], kind: str) -> Iterator[dict[str, tuple[int, ...]]]:
-        """Yield the sizes to try: the kind's own, the one that the model took before, others, at last every small one."""
+            self.notes.append(
+                f"{label_of(self.reference)} refused {len(failures)} of the inputs tried; the first time: {failures[0]}"
+            )
         sizes = dynamic_sizes(inputs, kind)
         yield next(sizes)
         if self.accepted is not None:
