@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from padfix.engine import Rewriting
     from padfix.model import Model
     from padfix.proof.executors import Executor
+    from padfix.proof.probes import Probe
     from padfix.sources import Source
 
 PathArgument = str | PathLike[str]
@@ -351,7 +352,7 @@ def _executor_of(opened: Source, original: Model, path: Path | None, witness: st
         ) from failure
 
 
-def _load_probes(paths: Sequence[PathArgument] | None, executor: Executor) -> list[object] | None:
+def _load_probes(paths: Sequence[PathArgument] | None, executor: Executor) -> list[Probe] | None:
     if not paths:
         return None
     from padfix.proof.probes import load_npz

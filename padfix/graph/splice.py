@@ -134,7 +134,7 @@ def _name_nodes(
     for node in nodes:
         if node is successor:
             node.name = replaced.name
-            if not node.doc_string:
+            if not node.doc_string and replaced.doc_string:
                 node.doc_string = replaced.doc_string
             if not node.metadata_props:
                 node.metadata_props.extend(replaced.metadata_props)

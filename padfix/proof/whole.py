@@ -199,9 +199,7 @@ class _WholeProof:
         return None
 
     def _sizes(self, inputs: Sequence[TensorSpec], kind: str) -> Iterator[dict[str, tuple[int, ...]]]:
-            self.notes.append(
-                f"{label_of(self.reference)} refused {len(failures)} of the inputs tried; the first time: {failures[0]}"
-            )
+        """Yield sizes to try: the kind's own, the one the model took before, others, at last every small one."""
         sizes = dynamic_sizes(inputs, kind)
         yield next(sizes)
         if self.accepted is not None:

@@ -355,16 +355,14 @@ def _pad(builder: FragmentBuilder, source: Any, pads: Any, value: Any, window: W
         return builder.op("Pad", [source], {"mode": "constant", "pads": pads, "value": constant})
     if isinstance(pads, list):
         pads = builder.constant(np.array(pads, np.int64), "pads")
-    if builder.opset < 18:
-        return builder.op("Pad", [source, pads, value], {"mode": "constant"})
-    axes = builder.constant(np.arange(2, 2 + window.rank, dtype=np.int64), "axes")
-    return builder.op("Pad", [source, pads, value, axes], {"mode": "constant"})
+    # The input axes of Pad-18 is left out: ONNX Runtime 1.31 can't push a Transpose through a Pad that has it.
+    return builder.op("Pad", [source, pads, value], {"mode": "constant"})
 
 
 class _PadsBuilder:
     """The pads of a Pad in front of the window: a list when all are known, else a computed vector.
 
-    From opset 18 on Pad names its axes, so the entries are the spatial ones; before, batch and channel axes come first.
+    The entries of the batch and channel axes, always 0, come first on each side.
     """
 
     def __init__(
@@ -374,7 +372,7 @@ class _PadsBuilder:
         self._window = window
         self._pairs = pairs
         self._shape = spatial_shape
-        self._leading = 0 if builder.opset >= 18 else 2
+        self._leading = 2
 
     def build(self) -> Any:
         unknown = [axis for axis, pair in enumerate(self._pairs) if pair is None]

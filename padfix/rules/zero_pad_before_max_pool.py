@@ -34,9 +34,9 @@ class ZeroPadBeforeMaxPool(Rule):
     has no `auto_pad`: where all elements of a window are negative, the result turns from 0 into a negative number.
     Writing out `auto_pad` would arm this, so padfix blocks the fusion.
 
-    From opset 18 on the Pad gets the optional input `axes` that lists all axes, which PadFusion skips. Before, the
-    padding value becomes -0.0, which PadFusion does not take for zero; where there is no -0.0 (integers, and
-    opsets below 11, where the value is an attribute) a second Pad of no elements stands between the two.
+    The padding value becomes -0.0, which PadFusion does not take for zero; where there is no -0.0 (integers, and
+    opsets below 11, where the value is an attribute) a second Pad of no elements stands between the two. (The input
+    `axes` of Pad-18 would stop PadFusion as well, but ONNX Runtime 1.31 can't push a Transpose through such a Pad.)
 
     Behind an operator that gives nothing negative (Relu, Sigmoid, ...) the fusion is harmless, and nothing is reported
     unless the pads would get longer than ONNX Runtime accepts.
@@ -77,15 +77,11 @@ class ZeroPadBeforeMaxPool(Rule):
         elem_type = known.elem_type if known is not None else TensorProto.UNDEFINED
         value = site.constant(2) if site.input_name(2) else None
         computed = bool(site.input_name(2)) and value is None
-        if opset >= 18:
-            while len(inputs) < 3:
-                inputs.append(builder.input(""))
-            axes = builder.constant(np.arange(rank, dtype=np.int64), "all_axes")
-            builder.output(node.output[0], builder.original(node, [*inputs[:3], axes]))
-        elif opset >= 11 and elem_type in _FLOATS and not computed:
+        if opset >= 11 and elem_type in _FLOATS and not computed:
             dtype = helper.tensor_dtype_to_np_dtype(elem_type)
             zero = np.full(() if value is None else value.shape, -0.0, dtype)
-            builder.output(node.output[0], builder.original(node, [*inputs[:2], builder.constant(zero, "minus_zero")]))
+            minus_zero = builder.constant(zero, "minus_zero")
+            builder.output(node.output[0], builder.original(node, [*inputs[:2], minus_zero, *inputs[3:]]))
         else:
             padded = builder.original(node, inputs)
             builder.output(node.output[0], _no_op_pad(builder, padded, rank, elem_type, opset))

@@ -17,6 +17,7 @@ from padfix.sources.tensorflow_runtime import first_line, quiet
 DEFAULT_OPSET = 18
 """The newest that tf2onnx 1.16 and 1.17 write."""
 
+_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _PROTOBUF_LIMIT = 2**31 - 1
 
 
@@ -163,6 +164,8 @@ def _convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str)
     renamed = dict(zip(inputs, (port.name for port in frozen.inputs), strict=True))
     renamed |= dict(zip(outputs, (port.name for port in frozen.outputs), strict=True))
     with tensorflow.device("/cpu:0"):
+        if any(node.op in _CALLS for node in graph_def.node):
+            graph_def = _inlined(tensorflow, graph_def, inputs, outputs)
         with tensorflow.Graph().as_default():
             optimised = tf_loader.tf_optimize(inputs, outputs, graph_def)
         with tensorflow.Graph().as_default() as graph:
@@ -182,6 +185,18 @@ def _convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str)
     _order(proto.graph.input, [port.name for port in frozen.inputs])
     _order(proto.graph.output, [port.name for port in frozen.outputs])
     return proto
+
+
+def _inlined(tensorflow: Any, graph_def: Any, inputs: list[str], outputs: list[str]) -> Any:
+    """Return the graph with its function calls replaced by their bodies; tf2onnx knows no calls."""
+    from tf2onnx import tf_loader
+
+    whole = tensorflow.compat.v1.wrap_function(lambda: tensorflow.graph_util.import_graph_def(graph_def, name=""), [])
+    function = whole.prune(
+        [whole.graph.get_tensor_by_name(name) for name in inputs],
+        [whole.graph.get_tensor_by_name(name) for name in outputs],
+    )
+    return tf_loader.from_function(function, inputs, outputs)
 
 
 def _tensor_type(tensorflow: Any, graph_def: Any, tensor: str) -> int:

@@ -61,7 +61,12 @@ def load_keras(tensorflow: Any, path: Path, options: SourceOptions, kind: Kind) 
         try:
             inputs, function = _trace(tensorflow, model, path)
             outputs = [key.partition(":")[2] for key in sorted(function.structured_outputs)]
-            return freeze_function(tensorflow, model, function, inputs, outputs), notes
+            traced = [function]
+
+            def load() -> tuple[Any, Any]:
+                return model, traced.pop() if traced else _trace(tensorflow, model, path)[1]
+
+            return freeze_function(tensorflow, load, inputs, outputs), notes
         except PadfixError:
             raise
         except Exception as error:

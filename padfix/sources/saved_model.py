@@ -6,7 +6,7 @@ graph loader of TensorFlow 1 reads the same folder: it needs only the graph and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,8 +72,12 @@ def load_saved_model(tensorflow: Any, path: Path, options: SourceOptions) -> tup
     if meta_graph.object_graph_def.nodes:
         try:
             with quiet(), tensorflow.device("/cpu:0"):
-                root = tensorflow.saved_model.load(str(folder), tags=tags)
-                return freeze_function(tensorflow, root, root.signatures[signature]), []
+
+                def load() -> tuple[Any, Any]:
+                    root = tensorflow.saved_model.load(str(folder), tags=tags)
+                    return root, root.signatures[signature]
+
+                return freeze_function(tensorflow, load), []
         except Exception as error:
             refusal = error
     loaded = _load_graph(tensorflow, folder, tags, meta_graph.signature_def[signature], refusal)
@@ -173,8 +177,7 @@ def _choose_signature(available: Sequence[str], wanted: str | None) -> str:
 
 def freeze_function(
     tensorflow: Any,
-    root: Any,
-    function: Any,
+    load: Callable[[], tuple[Any, Any]],
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
 ) -> Loaded:
@@ -182,13 +185,17 @@ def freeze_function(
 
     Args:
         tensorflow: The module.
-        root: The object that owns the variables and tables of ``function``; kept alive by the runner.
-        function: The concrete function.
+        load: Returns the object that owns the variables and tables, and the concrete function.
         input_names: Names for users, in the order of the sorted keywords; None for the keywords.
         output_names: Names for users, in the order of the sorted keys; None for the keys.
     """
     from tf2onnx import tf_loader
 
+    root, function = load()
+    variables = {id(variable.handle) for variable in function.graph.variables}
+    has_tables = any(
+        outer.dtype == tensorflow.resource and id(outer) not in variables for outer, _ in function.graph.captures
+    )
     specifications = [
         item
         for item in tensorflow.nest.flatten(function.structured_input_signature)
@@ -204,6 +211,8 @@ def freeze_function(
     graph_def, tables = tf_loader.from_trackable(
         root, function, [port.tensor for port in inputs], [port.tensor for port in outputs], False
     )
+    if has_tables:
+        root, function = load()  # tf2onnx takes the tables out of the function that it freezes
     types = {
         port.name: (tensor.dtype, None if tensor.shape.rank is None else tuple(tensor.shape.as_list()))
         for port, tensor in zip(inputs, free, strict=True)
