@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -201,7 +202,8 @@ class _WholeProof:
     def _sizes(self, inputs: Sequence[TensorSpec], kind: str) -> Iterator[dict[str, tuple[int, ...]]]:
         """Yield sizes to try: the kind's own, the one the model took before, others, at last every small one."""
         sizes = dynamic_sizes(inputs, kind)
-        yield next(sizes)
+        # A few others first, so that a model that wants multiples of 32 is still seen at more than one size.
+        yield from islice(sizes, 5)
         if self.accepted is not None:
             yield self.accepted
         yield from sizes
