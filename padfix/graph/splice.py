@@ -133,7 +133,9 @@ def _name_nodes(
 ) -> None:
     for node in nodes:
         if node is successor:
-            node.name = replaced.name
+            node.ClearField("name")
+            if replaced.HasField("name"):
+                node.name = replaced.name
             if not node.doc_string and replaced.doc_string:
                 node.doc_string = replaced.doc_string
             if not node.metadata_props:

@@ -95,7 +95,7 @@ def test_a_known_axis_keeps_its_numbers_beside_a_dynamic_one() -> None:
     case = Case("Conv", 18, (9, 8), (3, 3), (2, 2), (1, 1), "SAME_UPPER", (False, True))
     model = check_case(case, np.random.default_rng(1))
     numbers = [list(onnx.numpy_helper.to_array(each)) for each in model.graph.initializer if "known_pads" in each.name]
-    assert numbers == [[1], [1]]
+    assert numbers == [[0, 0, 1], [0, 0, 1]]  # batch and channels, then the known axis
 
 
 @pytest.mark.parametrize("elem_type", [TensorProto.DOUBLE, TensorProto.INT8, TensorProto.UINT8])
