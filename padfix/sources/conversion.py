@@ -165,7 +165,7 @@ def _convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str)
     renamed |= dict(zip(outputs, (port.name for port in frozen.outputs), strict=True))
     with tensorflow.device("/cpu:0"):
         if any(node.op in _CALLS for node in graph_def.node):
-            graph_def = _inlined(tensorflow, graph_def, inputs, outputs)
+            graph_def = _inlined(tensorflow, graph_def, inputs + outputs)
         with tensorflow.Graph().as_default():
             optimised = tf_loader.tf_optimize(inputs, outputs, graph_def)
         with tensorflow.Graph().as_default() as graph:
@@ -187,16 +187,35 @@ def _convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str)
     return proto
 
 
-def _inlined(tensorflow: Any, graph_def: Any, inputs: list[str], outputs: list[str]) -> Any:
-    """Return the graph with its function calls replaced by their bodies; tf2onnx knows no calls."""
-    from tf2onnx import tf_loader
+def _inlined(tensorflow: Any, graph_def: Any, tensors: list[str]) -> Any:
+    """Return the graph with its function calls replaced by their bodies; tf2onnx knows no calls.
 
-    whole = tensorflow.compat.v1.wrap_function(lambda: tensorflow.graph_util.import_graph_def(graph_def, name=""), [])
-    function = whole.prune(
-        [whole.graph.get_tensor_by_name(name) for name in inputs],
-        [whole.graph.get_tensor_by_name(name) for name in outputs],
-    )
-    return tf_loader.from_function(function, inputs, outputs)
+    ``tensors`` keep their names. Keras compiles grouped convolutions through XLA, which stands in the way of inlining
+    and changes nothing in what they mean.
+    """
+    from tensorflow.core.protobuf import config_pb2, meta_graph_pb2, rewriter_config_pb2
+    from tensorflow.python.grappler import tf_optimizer
+
+    for owner in [*graph_def.library.function, graph_def]:
+        nodes = owner.node if owner is graph_def else owner.node_def
+        for node in nodes:
+            node.attr.pop("_XlaMustCompile", None)
+            if "_lower_using_switch_merge" in node.attr:
+                node.attr["_lower_using_switch_merge"].b = False
+        if owner is not graph_def:
+            for attribute in ("_XlaMustCompile", "_noinline", "api_implements"):
+                owner.attr.pop(attribute, None)
+    configuration = config_pb2.ConfigProto()
+    rewriting = configuration.graph_options.rewrite_options
+    rewriting.min_graph_nodes = -1  # small graphs as well
+    rewriting.optimizers.append("function")
+    rewriting.function_optimization = rewriter_config_pb2.RewriterConfig.AGGRESSIVE
+    with tensorflow.Graph().as_default():
+        meta_graph = tensorflow.compat.v1.train.export_meta_graph(graph_def=graph_def)
+    fetched = meta_graph_pb2.CollectionDef()
+    fetched.node_list.value.extend(tensors)
+    meta_graph.collection_def["train_op"].CopyFrom(fetched)
+    return tf_optimizer.OptimizeGraph(configuration, meta_graph)
 
 
 def _tensor_type(tensorflow: Any, graph_def: Any, tensor: str) -> int:

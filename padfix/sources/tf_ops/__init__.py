@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from padfix.sources.tf_ops import conv_transpose
+from padfix.sources.tf_ops import conv_transpose, erfc
 
 Handlers = dict[str, tuple[Any, list[Any]]]
 
 
 def handlers() -> Handlers:
     """Return a handler by TensorFlow operator, as tf2onnx's ``custom_op_handlers`` takes them."""
-    return {operator: (conv_transpose.convert, []) for operator in conv_transpose.OPERATORS}
+    modules = (conv_transpose, erfc)
+    return {operator: (module.convert, []) for module in modules for operator in module.OPERATORS}
