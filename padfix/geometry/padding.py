@@ -75,3 +75,13 @@ def window_output_size(
     if (output - 1) * stride >= size + begin:
         output -= 1
     return output
+
+
+def has_window_in_padding(
+    size: int, kernel: int, stride: int = 1, dilation: int = 1, begin: int = 0, end: int = 0
+) -> bool:
+    """Return whether some window has every tap in the padding; with SAME only a dilated one can."""
+    if dilation == 1 and begin < kernel and end < kernel:
+        return False
+    starts = range(-begin, size + end - effective_kernel(kernel, dilation) + 1, stride)
+    return any(all(not 0 <= start + tap * dilation < size for tap in range(kernel)) for start in starts)

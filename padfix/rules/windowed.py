@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
-from padfix.geometry.padding import effective_kernel, residue_independent_padding, same_padding
+from padfix.geometry.padding import (
+    effective_kernel,
+    has_window_in_padding,
+    residue_independent_padding,
+    same_padding,
+)
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
 from padfix.rules.base import Refusal, Rewrite, Site, Trial, TrialInput
+from padfix.rules.unfused_pad import FLOATS, minus_zero, no_op_pad
 
 if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment, FragmentBuilder
@@ -144,8 +151,21 @@ def needs_separate_pad(window: Window, pairs: tuple[Pair, ...]) -> bool:
 
     It compares with the taps, not with the length that they span, so pads of a dilated pool can be too long for it.
     """
-    return window.op_type in POOLS and any(
-        taps is not None and max(pair) >= taps for pair, taps in zip(pairs, window.kernel, strict=True)
+    too_long = any(taps is not None and max(pair) >= taps for pair, taps in zip(pairs, window.kernel, strict=True))
+    return window.op_type in POOLS and (
+        too_long or (window.op_type == "MaxPool" and _reads_padding_only(window, pairs))
+    )
+
+
+def _reads_padding_only(window: Window, pairs: Sequence[Pair]) -> bool:
+    """Whether some dilated window lies in the padding with all its taps.
+
+    Its maximum is minus infinity; ONNX Runtime gives the lowest finite number when the pads are an attribute.
+    """
+    axes = zip(pairs, window.sizes, window.kernel, window.strides, window.dilations, strict=True)
+    return any(
+        isinstance(size, int) and taps is not None and has_window_in_padding(size, taps, stride, dilation, *pair)
+        for pair, size, taps, stride, dilation in axes
     )
 
 
@@ -350,13 +370,24 @@ def _slice(builder: FragmentBuilder, vector: Any, start: int, end: int) -> Any:
 
 
 def _pad(builder: FragmentBuilder, source: Any, pads: Any, value: Any, window: Window) -> Any:
+    fusible = window.op_type in POOLS and not _is_lowest_below_zero(window)
+    elem_type = window.elem_type or TensorProto.FLOAT
     if isinstance(pads, list) and builder.opset < 11:
         constant = float(value.values) if hasattr(value, "values") else 0.0
-        return builder.op("Pad", [source], {"mode": "constant", "pads": pads, "value": constant})
+        padded = builder.op("Pad", [source], {"mode": "constant", "pads": pads, "value": constant})
+        return no_op_pad(builder, padded, 2 + window.rank, elem_type) if fusible else padded
+    if fusible and elem_type in FLOATS:
+        value = minus_zero(builder, elem_type)
     if isinstance(pads, list):
         pads = builder.constant(np.array(pads, np.int64), "pads")
     # The input axes of Pad-18 is left out: ONNX Runtime 1.31 can't push a Transpose through a Pad that has it.
-    return builder.op("Pad", [source, pads, value], {"mode": "constant"})
+    padded = builder.op("Pad", [source, pads, value], {"mode": "constant"})
+    return no_op_pad(builder, padded, 2 + window.rank, elem_type) if fusible and elem_type not in FLOATS else padded
+
+
+def _is_lowest_below_zero(window: Window) -> bool:
+    """Whether the operator is padded with something below zero, which ONNX Runtime never fuses."""
+    return window.op_type == "MaxPool" and bool(lowest(window.elem_type or TensorProto.FLOAT) < 0)
 
 
 class _PadsBuilder:

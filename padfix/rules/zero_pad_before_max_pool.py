@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper
@@ -11,12 +11,9 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.results import Finding
 from padfix.rules.base import Refusal, Rewrite, Rule, Site, Trial, TrialInput
+from padfix.rules.unfused_pad import FLOATS, minus_zero, no_op_pad
 from padfix.rules.windowed import has_indices
 
-if TYPE_CHECKING:
-    from padfix.graph.fragment import FragmentBuilder
-
-_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
 _UNSIGNED = (TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64)
 _TRANSPARENT = frozenset({"Identity", "Cast", "Dropout"})
 _RANDOM = frozenset(
@@ -77,32 +74,13 @@ class ZeroPadBeforeMaxPool(Rule):
         elem_type = known.elem_type if known is not None else TensorProto.UNDEFINED
         value = site.constant(2) if site.input_name(2) else None
         computed = bool(site.input_name(2)) and value is None
-        if opset >= 11 and elem_type in _FLOATS and not computed:
-            dtype = helper.tensor_dtype_to_np_dtype(elem_type)
-            zero = np.full(() if value is None else value.shape, -0.0, dtype)
-            minus_zero = builder.constant(zero, "minus_zero")
-            builder.output(node.output[0], builder.original(node, [*inputs[:2], minus_zero, *inputs[3:]]))
+        if opset >= 11 and elem_type in FLOATS and not computed:
+            zero = minus_zero(builder, elem_type, () if value is None else value.shape)
+            builder.output(node.output[0], builder.original(node, [*inputs[:2], zero, *inputs[3:]]))
         else:
             padded = builder.original(node, inputs)
-            builder.output(node.output[0], _no_op_pad(builder, padded, rank, elem_type, opset))
+            builder.output(node.output[0], no_op_pad(builder, padded, rank, elem_type))
         return Rewrite(builder.build(), _trials(site, rank), exact=True)
-
-
-def _no_op_pad(builder: FragmentBuilder, padded: Any, rank: int, elem_type: int, opset: int) -> Any:
-    """Return a Pad of no elements; its value of 1, never used, keeps it from being fused."""
-    nothing = [0] * (2 * rank)
-    if opset < 11:
-        name = "paddings" if opset < 2 else "pads"
-        return builder.op("Pad", [padded], {name: nothing, "value": 1.0})
-    one = np.array(1, helper.tensor_dtype_to_np_dtype(elem_type or TensorProto.FLOAT))
-    return builder.op(
-        "Pad",
-        [
-            padded,
-            builder.constant(np.array(nothing, np.int64), "no_pads"),
-            builder.constant(one, "one"),
-        ],
-    )
 
 
 def _pads_with_zeros(site: Site) -> bool:
