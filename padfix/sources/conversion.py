@@ -148,9 +148,7 @@ def convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str) 
 
 
 def _convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str) -> ModelProto:
-    from tf2onnx import optimizer, tf_loader, tfonnx
-
-    from padfix.sources.tf_ops import handlers
+    from tf2onnx import tf_loader
 
     graph_def = type(frozen.graph_def)()
     graph_def.CopyFrom(frozen.graph_def)
@@ -168,22 +166,38 @@ def _convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str)
             graph_def = _inlined(tensorflow, graph_def, inputs + outputs)
         with tensorflow.Graph().as_default():
             optimised = tf_loader.tf_optimize(inputs, outputs, graph_def)
-        with tensorflow.Graph().as_default() as graph:
-            tensorflow.import_graph_def(optimised, name="")
-            converted = tfonnx.process_tf_graph(
-                graph,
-                continue_on_error=True,
-                opset=min(opset or DEFAULT_OPSET, DEFAULT_OPSET),
-                custom_op_handlers=handlers(),
-                input_names=inputs,
-                output_names=outputs,
-                tensors_to_rename=renamed,
-                initialized_tables=frozen.tables,
-            )
-            converted = optimizer.optimize_graph(converted)
-            proto: ModelProto = converted.make_model(f"converted from {name}")
+        arguments = {
+            "continue_on_error": True,
+            "opset": min(opset or DEFAULT_OPSET, DEFAULT_OPSET),
+            "input_names": inputs,
+            "output_names": outputs,
+            "tensors_to_rename": renamed,
+            "initialized_tables": frozen.tables,
+        }
+        try:
+            proto = _mapped(tensorflow, optimised, arguments, name, careful=False)
+        except Exception:
+            proto = _mapped(tensorflow, optimised, arguments, name, careful=True)
     _order(proto.graph.input, [port.name for port in frozen.inputs])
     _order(proto.graph.output, [port.name for port in frozen.outputs])
+    return proto
+
+
+def _mapped(tensorflow: Any, graph_def: Any, arguments: dict[str, Any], name: str, *, careful: bool) -> ModelProto:
+    """Map the operators and let tf2onnx's optimisers tidy the result.
+
+    ``careful`` copies the graph with all its weights before each optimiser, to go on without one that fails. That
+    costs ten times the time and several times the memory of the weights, so it is the second try.
+    """
+    from tf2onnx import optimizer, tfonnx
+
+    from padfix.sources.tf_ops import handlers
+
+    with tensorflow.Graph().as_default() as graph:
+        tensorflow.import_graph_def(graph_def, name="")
+        converted = tfonnx.process_tf_graph(graph, custom_op_handlers=handlers(), **arguments)
+        converted = optimizer.optimize_graph(converted, catch_errors=careful)
+        proto: ModelProto = converted.make_model(f"converted from {name}")
     return proto
 
 

@@ -220,6 +220,28 @@ def test_operators_without_an_onnx_form_are_named(tf: Any, tmp_path: Path) -> No
         open_source(tmp_path / "m")
 
 
+def test_compiled_calls_and_erfc(tf: Any, tmp_path: Path) -> None:
+    @tf.function(jit_compile=True)
+    def grouped(x: Any) -> Any:
+        return tf.nn.conv2d(x, tf.ones([3, 3, 1, 4]), 2, "SAME")
+
+    def function(x: Any) -> dict[str, Any]:
+        return {"y": tf.math.erfc(grouped(x))}
+
+    folder = save_function(tf, tmp_path / "m", function, tf.TensorSpec([None, 7, 8, 2], tf.float32, "x"))
+    assert_same_numbers(open_source(folder))
+
+
+def test_an_optimiser_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tf2onnx.optimizer import merge_duplicated_nodes_optimizer
+
+    def fail(*_: object) -> None:
+        raise AttributeError("np.product")
+
+    monkeypatch.setattr(merge_duplicated_nodes_optimizer.MergeDuplicatedNodesOptimizer, "_optimize", fail)
+    assert_same_numbers(open_fixture("leftovers.pb"))
+
+
 def test_one_tensor_under_several_names(tf: Any, tmp_path: Path) -> None:
     def function(x: Any, unused: Any) -> dict[str, Any]:
         y = x * 2.0
