@@ -1,0 +1,65 @@
+"""How much of a difference is the original's own rounding: its spread when the inputs move in their last bit.
+
+A network that divides by a small variance, or takes the logarithm of silence, turns a change of one unit in the last
+place of its input into a visible change of its output. No runtime can be closer to another than that, so the spread is
+measured, on the very probe, and a multiple of it is added to the tolerance there. A window that is one element off
+is far above it on the probes where the original is calm, and every probe has to pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from padfix.proof.executors import Array, ExecutionFailed, Executor
+
+SAMPLES = 3
+"""Runs of the original on moved inputs; the largest spread of them counts."""
+
+FACTOR = 10.0
+"""What is allowed, in spreads: every layer rounds again, where the samples move the input alone."""
+
+
+def spread(
+    reference: Executor, arrays: Mapping[str, Array], results: Mapping[str, Array], seed: int
+) -> dict[str, float]:
+    """Return for each float output how far it moves when every float input moves by one unit in the last place.
+
+    Args:
+        reference: Runs the original.
+        arrays: The probe.
+        results: What the original gives for it.
+        seed: Seed of the directions.
+
+    Returns:
+        The largest absolute difference over :data:`SAMPLES` runs by output name; nothing for outputs that are not
+        finite or not floats, and nothing at all where no input is a float.
+    """
+    if not any(array.dtype.kind == "f" for array in arrays.values()):
+        return {}
+    random = np.random.default_rng([seed, 1])
+    found: dict[str, float] = {}
+    for _ in range(SAMPLES):
+        moved = {name: _moved(array, random) for name, array in arrays.items()}
+        try:
+            again = reference.run(moved)
+        except ExecutionFailed:
+            return {}
+        for name, result in results.items():
+            other = again.get(name)
+            if result.dtype.kind != "f" or other is None or other.shape != result.shape or not result.size:
+                continue
+            difference = float(np.abs(other.astype(np.float64) - result.astype(np.float64)).max())
+            if np.isfinite(difference):
+                found[name] = max(found.get(name, 0.0), difference)
+    return found
+
+
+def _moved(array: Array, random: np.random.Generator) -> Array:
+    if array.dtype.kind != "f":
+        return array
+    up = random.integers(0, 2, array.shape).astype(bool)
+    limit = np.where(up, np.inf, -np.inf).astype(array.dtype)
+    # Zeros stay: the next number to 0 is subnormal, and a runtime may flush it.
+    return np.where(array == 0, array, np.nextafter(array, limit)).astype(array.dtype)
