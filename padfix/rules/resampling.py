@@ -105,10 +105,8 @@ def rewrite(site: Site, legacy: LegacyResize) -> Rewrite | Refusal:
     if legacy.scales is None:
         return _rewrite_run_time_scales(site, legacy)
     sizes = _sizes(site, len(legacy.scales))
-    known = [size for size in sizes if size is not None]
     replacement = _Replacement(site, legacy)
-    static = len(known) == len(sizes)
-    if all(scale == 1 for scale in legacy.scales) or (static and _outputs(known, legacy.scales) == known):
+    if all(map(_never_changes, sizes, legacy.scales)):
         replacement.identity()
     elif legacy.mode == "linear":
         replacement.resize()
@@ -177,8 +175,8 @@ def _resize_takes(site: Site) -> bool:
     return image is None or image.elem_type in _RESIZE_TYPES
 
 
-def _outputs(sizes: Sequence[int], scales: Sequence[float]) -> list[int]:
-    return [legacy_output_size(size, scale) for size, scale in zip(sizes, scales, strict=True)]
+def _never_changes(size: int | None, scale: float) -> bool:
+    return scale == 1 or (size is not None and legacy_output_size(size, scale) == size)
 
 
 def _always_changes(size: int | None, scale: float) -> bool:
