@@ -22,7 +22,7 @@ Progress = Callable[[str], None]
 Shapes = Mapping[str, Sequence[int]]
 
 REFERENCES = ("auto", "onnxruntime", "spec", "tensorflow")
-TARGETS = ("onnx", "portable")
+TARGETS = ("onnx",)
 
 
 def check(

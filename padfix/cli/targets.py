@@ -8,7 +8,6 @@ from padfix import errors
 
 DESCRIPTIONS = {
     "onnx": "Explicit, modern ONNX with the least change (the default).",
-    "portable": "The forms that were right on every runtime tried.",
 }
 
 

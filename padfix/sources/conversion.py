@@ -10,7 +10,7 @@ from typing import Any
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 
-from padfix.errors import UnsupportedError, UsageError
+from padfix.errors import PadfixError, UnsupportedError, UsageError
 from padfix.model import Model
 from padfix.sources.tensorflow_runtime import first_line, quiet
 
@@ -128,6 +128,8 @@ def convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str) 
     with quiet() as complaints:
         try:
             proto = _convert(tensorflow, frozen, opset, name)
+        except PadfixError:
+            raise
         except Exception as error:
             reason = complaints[0] if complaints else str(error)
             raise UnsupportedError(f"tf2onnx can't convert this graph: {first_line(reason)}") from error
@@ -150,6 +152,8 @@ def convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str) 
 def _convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str) -> ModelProto:
     from tf2onnx import tf_loader
 
+    from padfix.sources.tf_ops import integer_pool
+
     graph_def = type(frozen.graph_def)()
     graph_def.CopyFrom(frozen.graph_def)
     outputs = []
@@ -164,6 +168,7 @@ def _convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str)
     with tensorflow.device("/cpu:0"):
         if any(node.op in _CALLS for node in graph_def.node):
             graph_def = _inlined(tensorflow, graph_def, inputs + outputs)
+        integer_pool.widen(graph_def)
         with tensorflow.Graph().as_default():
             optimised = tf_loader.tf_optimize(inputs, outputs, graph_def)
         arguments = {

@@ -232,6 +232,23 @@ def test_compiled_calls_and_erfc(tf: Any, tmp_path: Path) -> None:
     assert_same_numbers(open_source(folder))
 
 
+def test_integer_pools_are_exact(tf: Any, tmp_path: Path) -> None:
+    import onnxruntime
+
+    def function(x: Any) -> dict[str, Any]:
+        return {"y": tf.nn.max_pool2d(x, 3, 2, "SAME")}
+
+    folder = save_function(tf, tmp_path / "m", function, tf.TensorSpec([1, 7, 8, 2], tf.int32, "x"))
+    source = open_source(folder)
+    assert source.executor is not None
+    feeds = {"x": np.random.default_rng(0).integers(-(2**31), 2**31, (1, 7, 8, 2), np.int32)}
+    session = onnxruntime.InferenceSession(source.model.proto.SerializeToString())
+    assert (session.run(None, feeds)[0] == source.executor().run(feeds)["y"]).all()
+    save_function(tf, tmp_path / "wide", function, tf.TensorSpec([1, 7, 8, 2], tf.int64, "x"))
+    with pytest.raises(UnsupportedError, match="64-bit"):
+        open_source(tmp_path / "wide")
+
+
 def test_an_optimiser_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     from tf2onnx.optimizer import merge_duplicated_nodes_optimizer
 

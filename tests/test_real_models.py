@@ -1,0 +1,70 @@
+"""Real models from installed packages: convert passes its proof, and check is clean afterwards."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import onnx
+import pytest
+
+import padfix
+
+LIGHT = sorted((Path(onnx.__file__).parent / "backend" / "test" / "data" / "light").glob("*.onnx"))
+APPLICATIONS = (
+    "MobileNetV2",
+    "EfficientNetB0",
+    "ResNet50V2",
+    "InceptionV3",
+    "DenseNet121",
+    "NASNetMobile",
+    "ConvNeXtTiny",
+)
+
+
+def basic_pitch() -> Path:
+    found = importlib.util.find_spec("basic_pitch")
+    if found is None or found.origin is None:
+        pytest.skip("basic-pitch is not installed")
+    return Path(found.origin).parent / "saved_models" / "icassp_2022"
+
+
+def proven(source: Path, output: Path) -> padfix.ConvertReport:
+    report = padfix.convert(source, output)
+    assert report.verdict is not None
+    assert report.verdict.equivalent
+    assert report.refusals == []
+    assert padfix.check(output).findings == []
+    return report
+
+
+@pytest.mark.parametrize("source", LIGHT, ids=lambda path: path.stem)
+def test_light_models_of_onnx(source: Path, tmp_path: Path) -> None:
+    proven(source, tmp_path / "out.onnx")
+
+
+def test_the_onnx_file_of_basic_pitch(tmp_path: Path) -> None:
+    proven(basic_pitch() / "nmp.onnx", tmp_path / "out.onnx")
+
+
+@pytest.mark.tensorflow
+def test_the_saved_model_of_basic_pitch_whose_optimizer_keras_refuses(tmp_path: Path) -> None:
+    report = proven(basic_pitch() / "nmp", tmp_path / "out.onnx")
+    assert report.verdict is not None
+    assert report.verdict.reference == "tensorflow"
+    outputs = {value.name for value in onnx.load(tmp_path / "out.onnx").graph.output}
+    assert outputs == {"note", "onset", "contour"}
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "MobileNetV2" else pytest.mark.slow) for name in APPLICATIONS]
+)
+def test_keras_applications_without_weights(name: str, tmp_path: Path) -> None:
+    keras = pytest.importorskip("keras")
+    keras.utils.set_random_seed(0)
+    source = tmp_path / "model.keras"
+    getattr(keras.applications, name)(weights=None).save(source)
+    report = proven(source, tmp_path / "out.onnx")
+    assert report.verdict is not None
+    assert len(report.verdict.runs) == 12
