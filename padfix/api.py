@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -271,8 +272,6 @@ def _report(
 
 
 def _with_verdict(report: ConvertReport, verdict: Verdict) -> ConvertReport:
-    import dataclasses
-
     return dataclasses.replace(report, verdict=verdict)
 
 
@@ -303,9 +302,9 @@ def _prove_whole(
 ) -> Verdict:
     from padfix.proof.whole import verify as prove_whole
 
-    candidates = _runtime_pair(candidate)
+    candidates, notes = _candidates_of_result(candidate, witness)
     judge = _executor_of(opened, original, original.path, witness)
-    return prove_whole(
+    verdict = prove_whole(
         judge,
         candidates,
         probes=_load_probes(probes, candidates[0]),
@@ -315,6 +314,24 @@ def _prove_whole(
         seed=seed,
         progress=progress,
     )
+    return dataclasses.replace(verdict, notes=(*notes, *verdict.notes))
+
+
+def _candidates_of_result(path: Path, witness: str) -> tuple[list[Executor], tuple[str, ...]]:
+    """Return who runs the result: ONNX Runtime, or the specification where ONNX Runtime has no kernel for it.
+
+    The second only when the user asked for the specification as the reference.
+    """
+    from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor, SpecExecutor
+
+    if witness == "spec":
+        try:
+            OnnxRuntimeExecutor(path, optimised=False)
+        except ExecutionFailed as failure:
+            if failure.unsupported:
+                note = f"ONNX Runtime can't run the result ({failure}); the specification ran both models."
+                return [SpecExecutor(path)], (note,)
+    return _runtime_pair(path), ()
 
 
 def _runtime_pair(path: Path) -> list[Executor]:

@@ -22,6 +22,11 @@ g (float[1,1,7,7] X) => (float[1,1,7,7] Y) {
   Y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], dilations = [2, 2]> (X)
 }"""
 
+DOUBLE = """<ir_version: 9, opset_import: ["" : 22]>
+g (double[1,1,7,7] X, double[1,1,3,3] W) => (double[1,1,4,4] Y) {
+  Y = Conv <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (X, W)
+}"""
+
 
 def write(folder: Path, text: str, name: str = "model.onnx") -> Path:
     path = folder / name
@@ -146,3 +151,14 @@ def test_select_and_ignore(tmp_path: Path) -> None:
     assert padfix.check(source, ignore=["PF101"]).findings == []
     assert len(padfix.check(source, select=["PF1"]).findings) == 1
     assert padfix.check(source, select=["legacy-resize"]).findings == []
+
+
+def test_a_type_that_the_runtime_lacks_can_be_proven_by_the_specification(tmp_path: Path) -> None:
+    source, output = write(tmp_path, DOUBLE), tmp_path / "out.onnx"
+    with pytest.raises(padfix.ProofUnavailableError, match="implementation for Conv"):
+        padfix.convert(source, output)
+    assert not output.exists()
+    report = padfix.convert(source, output, reference="spec")
+    assert report.verdict is not None
+    assert {run.candidate for run in report.verdict.runs} == {"spec"}
+    assert any("specification ran both" in note for note in report.verdict.notes)
