@@ -160,7 +160,8 @@ def needs_separate_pad(window: Window, pairs: tuple[Pair, ...]) -> bool:
 def _reads_padding_only(window: Window, pairs: Sequence[Pair]) -> bool:
     """Whether some dilated window lies in the padding with all its taps.
 
-    Its maximum is minus infinity; ONNX Runtime gives the lowest finite number when the pads are an attribute.
+    Its maximum is minus infinity and its average not a number; ONNX Runtime gives finite numbers when the pads are an
+    attribute.
     """
     axes = zip(pairs, window.sizes, window.kernel, window.strides, window.dilations, strict=True)
     return any(
