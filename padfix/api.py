@@ -170,11 +170,14 @@ def verify(
     atol: float | None = None,
     seed: int = 0,
     shapes: Shapes | None = None,
+    locate: bool = False,
     progress: Progress | None = None,
 ) -> Verdict:
     """Prove that two models agree: ``a`` is the reference, ``b`` the candidate; any two supported kinds.
 
-    The arguments are those of :func:`convert`. The verdict says no with ``equivalent`` False; it does not raise.
+    The arguments are those of :func:`convert`, and ``locate``: whether to look for the first tensor that differs, which
+    the verdict then names as ``first_difference``; :func:`convert` always does. The verdict says no with ``equivalent``
+    False; it does not raise.
 
     Raises:
         ProofUnavailableError: A model could not be run.
@@ -200,6 +203,8 @@ def verify(
         rtol=rtol,
         atol=atol,
         seed=seed,
+        locate=locate,
+        stand_in=lambda: _executor_of(first, first.model, first.model.path, "onnxruntime"),
         progress=tell,
     )
 
@@ -312,6 +317,8 @@ def _prove_whole(
         rtol=rtol,
         atol=atol,
         seed=seed,
+        locate=True,
+        stand_in=lambda: _executor_of(opened, original, original.path, "onnxruntime"),
         progress=progress,
     )
     return dataclasses.replace(verdict, notes=(*notes, *verdict.notes))
