@@ -208,6 +208,43 @@ class FirstDifference:
 
 
 @dataclass(frozen=True)
+class FileDigest:
+    """A file or folder by its own name and its SHA-256."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Which files a proof was about, and what it was made with.
+
+    Attributes:
+        versions: padfix, Python and the packages that took part.
+        source: The original: its file or folder, and data files beside it.
+        output: The result likewise, the model first.
+        seed: Of the generated data.
+        probes: The user's data files.
+        rtol: The user's tolerance; None for the documented defaults.
+        atol: Likewise.
+    """
+
+    versions: dict[str, str]
+    source: tuple[FileDigest, ...]
+    output: tuple[FileDigest, ...]
+    seed: int
+    probes: tuple[FileDigest, ...] = ()
+    rtol: float | None = None
+    atol: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as JSON-ready values."""
+        return {
+            key: list(value) if isinstance(value, tuple) else value for key, value in dataclasses.asdict(self).items()
+        }
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The whole proof: whether two models agree, who judged, and every run.
 
@@ -217,6 +254,7 @@ class Verdict:
         runs: One entry for each probe and executor of the candidate.
         notes: Sentences worth saying (a witness that could not run, a runtime that contradicts the specification).
         first_difference: Where the models part; None when they agree, or when nobody looked.
+        certificate: Which files the proof was about; only where it was asked for.
     """
 
     equivalent: bool
@@ -224,6 +262,7 @@ class Verdict:
     runs: tuple[ProofRun, ...] = ()
     notes: tuple[str, ...] = ()
     first_difference: FirstDifference | None = None
+    certificate: Certificate | None = None
 
     @property
     def outputs(self) -> tuple[OutputDifference, ...]:
@@ -244,6 +283,7 @@ class Verdict:
             "runs": [run.to_dict() for run in self.runs],
             "notes": list(self.notes),
             "first_difference": self.first_difference.to_dict() if self.first_difference else None,
+            "certificate": self.certificate.to_dict() if self.certificate else None,
         }
 
 

@@ -39,6 +39,7 @@ def command(
             original,
             candidate,
             probes=list(probes) or None,
+            certificate=report_file is not None,
             progress=progress,
             **settings,
         )
