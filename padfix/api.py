@@ -225,19 +225,26 @@ def _known_reference(reference: str) -> None:
         raise UsageError(f"There is no reference {reference!r}.", f"References: {', '.join(REFERENCES)}.")
 
 
-def _rule_filter(select: Sequence[str] | None, ignore: Sequence[str] | None) -> Callable[[Finding], bool]:
+def check_rule_words(words: Sequence[str]) -> None:
+    """Raise :class:`UsageError` for the first word that is not the code, family or name of a rule."""
+    from padfix.config import suggestion
     from padfix.rules.registry import RULES
 
-    for word in (*(select or ()), *(ignore or ())):
+    for word in words:
         if not word or not any(rule.code.startswith(word) or rule.name == word for rule in RULES):
-            known = ", ".join(rule.code for rule in RULES)
-            raise UsageError(f"No rule is called {word!r}.", f"Rules: {known}; a family is a prefix such as PF1.")
+            known = [name for rule in RULES for name in (rule.code, rule.name)]
+            raise UsageError(
+                f"No rule is called {word!r}.", f"{suggestion(word, known)} A family is a prefix such as PF1."
+            )
 
-    def named(finding: Finding, words: Sequence[str]) -> bool:
-        return any(finding.rule.startswith(word) or finding.name == word for word in words)
+
+def _rule_filter(select: Sequence[str] | None, ignore: Sequence[str] | None) -> Callable[[Finding], bool]:
+    from padfix.config import names_rule
+
+    check_rule_words((*(select or ()), *(ignore or ())))
 
     def wanted(finding: Finding) -> bool:
-        return (select is None or named(finding, select)) and not named(finding, ignore or ())
+        return (select is None or names_rule(finding, select)) and not names_rule(finding, ignore or ())
 
     return wanted
 

@@ -40,6 +40,8 @@ class Finding:
         message: One sentence: what is implicit, legacy or unsafe here, with the numbers.
         fixable: Whether ``convert`` is expected to rewrite it.
         hint: What the user can do.
+        fingerprint: Tells this finding from others of the model, and stays when nodes around it are renamed, added or
+            removed; empty for a finding that was not made by a rule.
     """
 
     rule: str
@@ -51,6 +53,7 @@ class Finding:
     message: str
     fixable: bool = True
     hint: str = ""
+    fingerprint: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as JSON-ready values."""
@@ -183,11 +186,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What ``padfix check`` says of one model."""
+    """What ``padfix check`` says of one model.
+
+    ``baselined`` is the number of findings that a baseline holds already; they are not among ``findings``.
+    """
 
     source: str
     target: str
     findings: list[Finding] = field(default_factory=list)
+    baselined: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready values, ``schema`` first."""

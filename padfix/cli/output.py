@@ -40,6 +40,19 @@ def write(file: Path, text: str) -> None:
         ) from error
 
 
+def append(file: Path, text: str) -> None:
+    """Append a report to ``file`` as UTF-8.
+
+    Raises:
+        OutputError: When the file can't be written.
+    """
+    try:
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise errors.OutputError(f"The report can't be written to {file}: {error.strerror or error}.") from error
+
+
 def _render(report: ConvertReport | Verdict, kind: str, *, written: bool, verbose: bool) -> str:
     if kind == "json":
         from padfix.reports import json

@@ -35,6 +35,7 @@ def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, Padfi
     content["findings"] = [
         {"source": each.source, **finding.to_dict()} for each in reports for finding in each.findings
     ]
+    content["baselined"] = sum(each.baselined for each in reports)
     content["errors"] = [{"source": name, "message": error.message, "hint": error.hint} for name, error in failures]
     return document(content)
 

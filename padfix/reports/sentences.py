@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from padfix.reports.characters import printable
-from padfix.results import ConvertReport, Finding, LocalProof, OutputDifference, ProofRun, Rewritten, Verdict
+from padfix.results import (
+    CheckReport,
+    ConvertReport,
+    Finding,
+    LocalProof,
+    OutputDifference,
+    ProofRun,
+    Rewritten,
+    Verdict,
+)
 
 KINDS = {
     "onnx": "ONNX",
@@ -25,6 +36,18 @@ REFERENCES = {
 def place(finding: Finding) -> str:
     """Return where a finding is: the path of scopes and the node."""
     return printable(f"{finding.graph}/{finding.node}")
+
+
+def fix(report: CheckReport) -> str:
+    """Return the command that rewrites what can be rewritten in a model, ready to be pasted into a shell."""
+    source = Path(report.source)
+    output = source.with_name(f"{source.stem}.explicit.onnx")
+    return f"padfix convert {_argument(source)} -o {_argument(output)}"
+
+
+def _argument(path: Path) -> str:
+    words = str(path)
+    return shlex.quote(printable(f"./{words}" if words.startswith("-") else words))
 
 
 def kind(report: ConvertReport) -> str:

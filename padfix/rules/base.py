@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from onnx import NodeProto, TensorProto
 
+from padfix.fingerprints import fingerprint
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, ValueType, label, normal_domain
 from padfix.results import Finding, Severity
@@ -151,4 +152,5 @@ class Rule(ABC):
             message,
             self.fixable if fixable is None else fixable,
             hint,
+            fingerprint(self.code, site.scope.path, site.node),
         )
