@@ -45,15 +45,14 @@ def check(
         SourceError: The file can't be read as ONNX.
         UsageError: ``select``, ``ignore`` or ``target`` names something that does not exist.
     """
-    from padfix.engine import match_sites
+    from padfix.engine import findings
     from padfix.graph.shapes import infer
     from padfix.sources.onnx_file import open_onnx
 
     _known_target(target)
     wanted = _rule_filter(select, ignore)
     model = open_onnx(Path(source))
-    findings = [finding for _, _, finding in match_sites(infer(model)) if wanted(finding)]
-    return CheckReport(str(source), target, findings)
+    return CheckReport(str(source), target, [finding for finding in findings(infer(model)) if wanted(finding)])
 
 
 def convert(

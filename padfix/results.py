@@ -62,7 +62,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class LocalProof:
-    """The proof of one rewrite on its own pair of tiny models.
+    """The proof of one rewrite on its own pair of tiny models; no cases for a correction that no computation sees.
 
     Attributes:
         cases: Number of (shape, data) cases that both models were run on.

@@ -86,6 +86,8 @@ def local_proof(proof: LocalProof | None) -> str:
     """Return the proof of one rewrite in words."""
     if proof is None:
         return "not proven on its own"
+    if not proof.cases:
+        return "changes no computation"
     return (
         f"proven on {count(proof.cases, 'case')} by {', '.join(proof.witnesses)}, "
         f"largest difference {proof.max_abs_diff:.3g}"

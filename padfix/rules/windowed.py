@@ -19,6 +19,7 @@ from padfix.geometry.padding import (
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
 from padfix.rules.base import Refusal, Rewrite, Site, Trial, TrialInput
+from padfix.rules.pool_indices import unpadded_indices
 from padfix.rules.unfused_pad import FLOATS, minus_zero, no_op_pad
 
 if TYPE_CHECKING:
@@ -300,10 +301,10 @@ def pad_at_run_time(site: Site, window: Window, pairs: tuple[Pair | None, ...]) 
     ``total = max(0, ceil(n / stride) * stride - stride + span - n)``; of it, ``total // 2`` elements go to the begin
     for SAME_UPPER and to the end for SAME_LOWER, the others to the opposite side.
     """
-    if has_indices(site.node):
+    if has_indices(site.node) and _no_position(window, pairs):
         return Refusal(
-            "The second output of this MaxPool counts positions in the unpadded input, and a separate Pad would shift "
-            "them: fix the input's size (--shape), or stop using the indices."
+            "Some window of this MaxPool lies in the padding with all its taps, so its second output, the position of "
+            "the maximum in the input, has no value: correct the dilations, or stop using the indices."
         )
     if window.elem_type is None and window.op_type in ("MaxPool", "AveragePool"):
         return Refusal("The element type of the input is not known, so neither is the value to pad with: declare it.")
@@ -332,8 +333,52 @@ def pad_at_run_time(site: Site, window: Window, pairs: tuple[Pair | None, ...]) 
         ones = builder.op("ConstantOfShape", [shape], {"value": one})
         counted = builder.original(node, [_pad(builder, ones, pads, value, window)])
         result = builder.op("Div", [result, counted])
+    if has_indices(site.node):
+        result[1] = _unpadded_indices(site, builder, window, pairs, result[1], source, padded, pads)
     bind(builder, site.node, result)
     return Rewrite(builder.build(), trials(site, window, same=True), exact=window.op_type == "MaxPool")
+
+
+def _no_position(window: Window, pairs: Sequence[Pair | None]) -> bool:
+    known = tuple(pair for pair in pairs if pair is not None)
+    return len(known) == len(pairs) and _reads_padding_only(window, known)
+
+
+def _unpadded_indices(
+    site: Site,
+    builder: FragmentBuilder,
+    window: Window,
+    pairs: tuple[Pair | None, ...],
+    indices: Any,
+    source: Any,
+    padded: Any,
+    pads: Any,
+) -> Any:
+    """Return the positions that MaxPool gives for its padded input as positions in the input itself."""
+    shapes: dict[str, Any] = {}
+
+    def length(name: str, value: Any, axis: int) -> Any:
+        if name not in shapes:
+            shapes[name] = _spatial_shape(builder, value, window.rank)
+        return _slice(builder, shapes[name], axis, axis + 1)
+
+    sizes: list[Any] = []
+    padded_sizes: list[Any] = []
+    begins: list[Any] = []
+    for axis, (size, pair) in enumerate(zip(window.sizes, pairs, strict=True)):
+        sizes.append(size if isinstance(size, int) else length("source", source, axis))
+        known = isinstance(size, int) and pair is not None
+        padded_sizes.append(size + sum(pair) if known else length("padded", padded, axis))  # type: ignore[operator,arg-type]
+        begins.append(_slice(builder, pads, 2 + axis, 3 + axis) if pair is None else pair[0])
+    return unpadded_indices(
+        builder,
+        indices,
+        sizes=sizes,
+        padded_sizes=padded_sizes,
+        begins=begins,
+        dilations=window.dilations,
+        column_first=attributes.integer(site.node, "storage_order", 0) == 1,
+    )
 
 
 def _padding_value(site: Site, builder: FragmentBuilder, window: Window) -> Any:
