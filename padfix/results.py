@@ -10,6 +10,8 @@ import enum
 from dataclasses import dataclass, field
 from typing import Any
 
+from padfix.fingerprints import fingerprint
+
 SCHEMA = 1
 
 
@@ -41,7 +43,7 @@ class Finding:
         fixable: Whether ``convert`` is expected to rewrite it.
         hint: What the user can do.
         fingerprint: Tells this finding from others of the model, and stays when nodes around it are renamed, added or
-            removed; empty for a finding that was not made by a rule.
+            removed. Made from the node's name unless it is given.
     """
 
     rule: str
@@ -54,6 +56,12 @@ class Finding:
     fixable: bool = True
     hint: str = ""
     fingerprint: str = ""
+
+    def __post_init__(self) -> None:
+        """Fill in the fingerprint."""
+        if not self.fingerprint:
+            own = fingerprint(self.rule, self.graph, self.op_type, self.node)
+            object.__setattr__(self, "fingerprint", own)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as JSON-ready values."""

@@ -120,6 +120,9 @@ def test_fingerprints_of_real_findings(tmp_path: Path) -> None:
     assert list(prints(rewritten(tmp_path, "unnamed")).values()) == list(
         prints(rewritten(tmp_path, "unnamed and moved")).values()
     )
+    assert Finding("PF1", "n", Severity.INFO, "main/If_1.body", "x", "C", "m").fingerprint == (
+        Finding("PF1", "n", Severity.INFO, "main/If_2.body", "x", "C", "other").fingerprint
+    )
     assert list(prints(rewritten(tmp_path, "unnamed"))) != list(prints(rewritten(tmp_path, "unnamed and moved")))
 
 

@@ -65,7 +65,7 @@ def _suite(report: CheckReport, fail_on: Severity) -> tuple[int, int, str]:
 
 
 def _line(finding: Finding) -> str:
-    return f"{finding.graph}/{finding.node} ({finding.op_type}): {finding.message}"
+    return f"{sentences.subject(finding)}: {finding.message}"
 
 
 def _listed(found: Sequence[Finding]) -> str:

@@ -86,7 +86,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _result(report: CheckReport, finding: Finding, rule_index: int, occurrence: int) -> dict[str, Any]:
     place = sentences.place(finding)
-    text = f"{place} ({printable(finding.op_type)}): {printable(finding.message)}"
+    text = f"{sentences.subject(finding)}: {printable(finding.message)}"
     if finding.hint:
         text += f" Hint: {printable(finding.hint)}"
     # Findings that the fingerprint can't tell apart are told apart by their order.

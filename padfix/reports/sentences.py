@@ -38,6 +38,11 @@ def place(finding: Finding) -> str:
     return printable(f"{finding.graph}/{finding.node}")
 
 
+def subject(finding: Finding) -> str:
+    """Return where a finding is, with the operator where there is one."""
+    return f"{place(finding)} ({printable(finding.op_type)})" if finding.op_type else place(finding)
+
+
 def fix(report: CheckReport) -> str:
     """Return the command that rewrites what can be rewritten in a model, ready to be pasted into a shell."""
     source = Path(report.source)

@@ -42,6 +42,11 @@ class Site:
         """The node's name for people."""
         return label(self.node, self.index)
 
+    def fingerprint(self, rule: str) -> str:
+        """Return what identifies a finding of ``rule`` here while nodes around this one come and go."""
+        own = self.node.name or next((f"output {name}" for name in self.node.output if name), "")
+        return fingerprint(rule, self.scope.path, self.node.op_type, own)
+
     def input_name(self, position: int) -> str:
         """Return the name of the input at ``position``; ``""`` when omitted."""
         return self.node.input[position] if position < len(self.node.input) else ""
@@ -152,7 +157,7 @@ class Rule(ABC):
             message,
             self.fixable if fixable is None else fixable,
             hint,
-            fingerprint(self.code, site.scope.path, site.node),
+            site.fingerprint(self.code),
         )
 
 
