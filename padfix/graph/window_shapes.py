@@ -42,7 +42,10 @@ def output_shape(scope: Scope, node: NodeProto, type_of: TypeOf) -> Shape | None
     if known is None or known.shape is None:
         return None
     if node.op_type in _SAMPLERS:
-        return _sampled(scope, node, known.shape)
+        try:
+            return _sampled(scope, node, known.shape)
+        except (OverflowError, ValueError):  # a product that is infinite or not a number
+            return None
     weights = None
     if node.op_type in _CONVOLUTIONS:
         weight_type = type_of(node.input[1]) if len(node.input) > 1 else None
