@@ -13,13 +13,14 @@ from padfix.graph.shapes import fix_input_shapes, infer
 from padfix.graph.splice import splice
 from padfix.model import Model
 from padfix.results import Finding, LocalProof, Refused, Rewritten, Severity
-from padfix.rules.base import Refusal, Rewrite, Rule, Site
+from padfix.rules.base import Refusal, Rewrite, RewriteOptions, Rule, Site
 from padfix.rules.registry import RULES
 
 MAXIMUM_PASSES = 8
 """A rewrite may uncover another (a Pad behind a pool, say); more rounds than this mean that two rules disagree."""
 
 Progress = Callable[[str], None]
+_DEFAULT_OPTIONS = RewriteOptions()
 
 
 @dataclass
@@ -42,14 +43,16 @@ class Rewriting:
         return bool(self.rewrites)
 
 
-def match_sites(scopes: Sequence[Scope], rules: Sequence[Rule] = RULES) -> Iterator[tuple[Rule, Site, Finding]]:
+def match_sites(
+    scopes: Sequence[Scope], rules: Sequence[Rule] = RULES, options: RewriteOptions = _DEFAULT_OPTIONS
+) -> Iterator[tuple[Rule, Site, Finding]]:
     """Yield every finding with its rule and site, scope by scope in order of the nodes."""
     for scope in scopes:
         for index, node in enumerate(scope.nodes):
             key = (normal_domain(node.domain), node.op_type)
             for rule in rules:
                 if key in rule.operators:
-                    site = Site(scope, index, node)
+                    site = Site(scope, index, node, options)
                     finding = rule.match(site)
                     if finding is not None:
                         yield rule, site, finding
@@ -62,6 +65,7 @@ def rewrite_model(
     shapes: Mapping[str, Sequence[int]] | None = None,
     prove: bool = True,
     rules: Sequence[Rule] = RULES,
+    options: RewriteOptions = _DEFAULT_OPTIONS,
     progress: Progress | None = None,
 ) -> Rewriting:
     """Rewrite ``model`` in place and return what was done.
@@ -73,6 +77,7 @@ def rewrite_model(
         shapes: Input shapes to fix before anything else.
         prove: Whether each rewrite is proven on its own pair of tiny models before it is applied.
         rules: The rules to apply.
+        options: What the result is to look like.
         progress: Called with a short sentence at each stage.
 
     Raises:
@@ -80,16 +85,19 @@ def rewrite_model(
     """
     if shapes:
         fix_input_shapes(model.proto, shapes)
-    pipeline = _Pipeline(model, prove, rules, progress or (lambda stage: None))
+    pipeline = _Pipeline(model, prove, rules, options, progress or (lambda stage: None))
     pipeline.run(opset)
     return pipeline.result
 
 
 class _Pipeline:
-    def __init__(self, model: Model, prove: bool, rules: Sequence[Rule], progress: Progress) -> None:
+    def __init__(
+        self, model: Model, prove: bool, rules: Sequence[Rule], options: RewriteOptions, progress: Progress
+    ) -> None:
         self.model = model
         self.prove = prove
         self.rules = rules
+        self.options = options
         self.progress = progress
         self.result = Rewriting()
         self._upgrade_refusal: Refusal | None = None
@@ -102,9 +110,7 @@ class _Pipeline:
                 f"The model is written for opset {current}, which is newer than the requested {opset}.",
                 f"Ask for --opset {current} or higher; padfix never lowers an opset.",
             )
-        needed = self._needed_opset(scopes)
-        if needed > min(scope.opset for scope in scopes):
-            self._move_to(needed, scopes)
+        self._move_where_needed(scopes)
         if opset is not None and opset > current and self._upgrade_refusal is None:
             scopes = infer(self.model)
             if any(scope.opset < opset for scope in scopes):
@@ -116,10 +122,18 @@ class _Pipeline:
                 )
         self._apply_rules()
 
+    def _move_where_needed(self, scopes: Sequence[Scope]) -> bool:
+        """Upgrade to what the possible rewrites need; return whether the model was touched."""
+        needed = self._needed_opset(scopes)
+        if self._upgrade_refusal is not None or needed <= min(scope.opset for scope in scopes):
+            return False
+        self._move_to(needed, scopes)
+        return self._upgrade_refusal is None
+
     def _needed_opset(self, scopes: Sequence[Scope]) -> int:
         """Return the highest opset that a possible rewrite needs."""
         needed = 1
-        for rule, site, finding in match_sites(scopes, self.rules):
+        for rule, site, finding in match_sites(scopes, self.rules, self.options):
             lowest = rule.minimum_opset(site)
             if (
                 finding.fixable
@@ -147,7 +161,7 @@ class _Pipeline:
         edits: dict[int, list[tuple[Site, Finding, Rewrite]]] = {}
         legacy = [
             (rule, site, finding)
-            for rule, site, finding in match_sites(scopes, self.rules)
+            for rule, site, finding in match_sites(scopes, self.rules, self.options)
             if rule.code in {"PF201", "PF202"}
         ]
         for rule, site, finding in legacy:
@@ -188,16 +202,19 @@ class _Pipeline:
         _set_opset(self.model, target)
 
     def _apply_rules(self) -> None:
-        for _ in range(MAXIMUM_PASSES):
+        for number in range(MAXIMUM_PASSES):
             self.progress("Looking for implicit pads and legacy resizes")
             self.result.refusals.clear()
-            if not self._one_pass(infer(self.model)):
+            scopes = infer(self.model)
+            if number and self._move_where_needed(scopes):  # what the last pass wrote out may need a newer opset
+                scopes = infer(self.model)
+            if not self._one_pass(scopes):
                 return
 
     def _one_pass(self, scopes: Sequence[Scope]) -> bool:
         changed = False
         matches: dict[int, dict[int, list[tuple[Rule, Site, Finding]]]] = {}
-        for rule, site, finding in match_sites(scopes, self.rules):
+        for rule, site, finding in match_sites(scopes, self.rules, self.options):
             matches.setdefault(id(site.scope), {}).setdefault(site.index, []).append((rule, site, finding))
         for scope in reversed(scopes):
             for index in sorted(matches.get(id(scope), {}), reverse=True):

@@ -18,6 +18,21 @@ if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment, FragmentBuilder
 
 
+PADS_STYLES = ("attribute", "node")
+"""Where pads may go: the operator's attribute, or a Pad (a Slice behind ConvTranspose) beside an operator without."""
+
+
+@dataclass(frozen=True)
+class RewriteOptions:
+    """What the user wants the result to look like.
+
+    Attributes:
+        pads: ``"attribute"`` or ``"node"``, one of :data:`PADS_STYLES`.
+    """
+
+    pads: str = "attribute"
+
+
 @dataclass(frozen=True)
 class Site:
     """One node where it stands: the node, its index, and the scope that knows types and constants."""
@@ -25,6 +40,7 @@ class Site:
     scope: Scope
     index: int
     node: NodeProto
+    options: RewriteOptions = RewriteOptions()
 
     @property
     def domain(self) -> str:

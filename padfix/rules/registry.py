@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from padfix.rules.asymmetric_padding import AsymmetricPadding
 from padfix.rules.base import Rule
 from padfix.rules.conflicting_padding import ConflictingPadding
 from padfix.rules.dynamic_same_padding import DynamicSamePadding
@@ -18,6 +19,7 @@ RULES: tuple[Rule, ...] = (
     ImplicitValidPadding(),
     ConflictingPadding(),
     ImplicitTransposePadding(),
+    AsymmetricPadding(),
     ZeroPadBeforeMaxPool(),
     LegacyUpsample(),
     LegacyResize(),

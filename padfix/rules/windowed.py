@@ -336,6 +336,21 @@ def pad_at_run_time(site: Site, window: Window, pairs: tuple[Pair | None, ...]) 
     return Rewrite(builder.build(), trials(site, window, same=True), exact=window.op_type == "MaxPool")
 
 
+def pad_before(site: Site, builder: FragmentBuilder, window: Window, source: Any, pairs: Sequence[Pair]) -> Any:
+    """Return ``source`` behind a Pad of known amounts with what the operator pads with; no runtime fuses it wrongly."""
+    value = _padding_value(site, builder, window)
+    return _pad(builder, source, flat([(0, 0), (0, 0), *pairs]), value, window)
+
+
+def ones_like(builder: FragmentBuilder, source: Any, window: Window) -> Any:
+    """Return ones with the spatial shape of ``source``, for one channel of one image."""
+    dtype = helper.tensor_dtype_to_np_dtype(window.elem_type or TensorProto.FLOAT)
+    one = helper.make_tensor("value", window.elem_type or TensorProto.FLOAT, [1], np.ones(1, dtype))
+    leading = builder.constant(np.array([1, 1], np.int64), "one_channel")
+    shape = builder.op("Concat", [leading, _spatial_shape(builder, source, window.rank)], {"axis": 0})
+    return builder.op("ConstantOfShape", [shape], {"value": one})
+
+
 def _padding_value(site: Site, builder: FragmentBuilder, window: Window) -> Any:
     """Return the scalar that the operator pads with."""
     if window.op_type == "MaxPool":
