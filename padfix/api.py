@@ -8,16 +8,16 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from padfix import watch
 from padfix.errors import NotEquivalent, PadfixError, ProofUnavailableError, UsageError
+from padfix.process import watch
 from padfix.results import Certificate, CheckReport, ConvertReport, Finding, OpRecord, OutputDifference, Verdict
 
 if TYPE_CHECKING:
-    from padfix.engine import Rewriting
-    from padfix.model import Model
+    from padfix.files.model import Model
     from padfix.proof.executors import Executor
     from padfix.proof.matching import InputMatch
     from padfix.proof.probes import Probe
+    from padfix.rewrite.engine import Rewriting
     from padfix.sources import Source
 
 PathArgument = str | PathLike[str]
@@ -48,8 +48,8 @@ def check(
         SourceError: The file can't be read as ONNX.
         UsageError: ``select``, ``ignore`` or ``target`` names something that does not exist.
     """
-    from padfix.engine import findings
     from padfix.graph.shapes import infer
+    from padfix.rewrite.engine import findings
     from padfix.rules.base import RewriteOptions
     from padfix.sources.onnx_file import open_onnx
 
@@ -129,10 +129,10 @@ def convert(
         ProofUnavailableError: The proof could not run.
         PadfixError: Any other trouble; see :mod:`padfix.errors`.
     """
-    from padfix.certificate import mark, with_output
-    from padfix.engine import rewrite_model
+    from padfix.checking.certificate import mark, with_output
+    from padfix.files.sink import stage
+    from padfix.rewrite.engine import rewrite_model
     from padfix.rules.base import PADS_STYLES, RewriteOptions
-    from padfix.sink import stage
     from padfix.sources import SourceOptions, open_source
 
     _known_target(target)
@@ -285,7 +285,7 @@ def inspect(source: PathArgument, *, trust: bool = False) -> list[OpRecord]:
     Raises:
         PadfixError: The file could not be read.
     """
-    from padfix.inspection import inspect_path
+    from padfix.operators.inspection import inspect_path
 
     return inspect_path(Path(source), trust=trust)
 
@@ -379,7 +379,7 @@ def _with_verdict(report: ConvertReport, verdict: Verdict) -> ConvertReport:
 
 def _files_of(model: Model, path: Path, opened: Source) -> list[Path]:
     """Return the files that a model comes from, the one that the user named first."""
-    from padfix.sink import source_files
+    from padfix.files.sink import source_files
 
     if opened.kind != "onnx":
         return [path]
@@ -396,7 +396,7 @@ def _certificate(
     rtol: float | None,
     atol: float | None,
 ) -> Certificate:
-    from padfix.certificate import certify
+    from padfix.checking.certificate import certify
 
     given = [Path(probe) for probe in probes or ()]
     return certify(source, output, seed=seed, probes=given, rtol=rtol, atol=atol)
@@ -532,7 +532,7 @@ def _load_probes(
     if not paths:
         return None
     from padfix.proof.executors import ExecutionFailed
-    from padfix.proof.given import given_probes
+    from padfix.proof.user_probes import given_probes
 
     try:
         inputs = executor.inputs

@@ -73,7 +73,7 @@ def test_a_failed_proof_writes_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 
     source, output = write(tmp_path, MODEL), tmp_path / "out.onnx"
     # The wrong side everywhere, and no local proof to stop it: only the whole proof is left.
-    monkeypatch.setattr("padfix.engine._Pipeline._prove", lambda self, site, rewrite: None)
+    monkeypatch.setattr("padfix.rewrite.engine._Pipeline._prove", lambda self, site, rewrite: None)
     monkeypatch.setattr(padding, "split_same_padding", lambda total, *, upper: (total, 0))
     with pytest.raises(padfix.NotEquivalent, match=r"probe .* Y") as caught:
         padfix.convert(source, output)

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import click
 
-from padfix import errors, watch
+from padfix import errors
 from padfix.cli import options
 from padfix.cli.exits import print_error
 from padfix.cli.output import append, write
 from padfix.config import Config
-from padfix.reports import checked
+from padfix.process import watch
+from padfix.reports import check_formats
 from padfix.reports.characters import printable
 from padfix.results import CheckReport, Severity
 
@@ -30,8 +31,8 @@ def parse_reports(ctx: click.Context, param: click.Parameter, values: tuple[str,
     pairs = []
     for value in values:
         report_format, separator, file = value.partition("=")
-        if not separator or not file or report_format not in checked.FORMATS:
-            known = ", ".join(checked.FORMATS)
+        if not separator or not file or report_format not in check_formats.FORMATS:
+            known = ", ".join(check_formats.FORMATS)
             raise click.BadParameter(f"{value!r} is not of the form FORMAT=FILE with one of {known}", ctx, param)
         pairs.append((report_format, Path(file)))
     return tuple(pairs)
@@ -67,7 +68,7 @@ def parse_reports(ctx: click.Context, param: click.Parameter, values: tuple[str,
 @click.option(
     "--format",
     "report_format",
-    type=click.Choice(checked.FORMATS),
+    type=click.Choice(check_formats.FORMATS),
     default="text",
     show_default=True,
     help="Of the report.",
@@ -133,7 +134,7 @@ def command(
 
     MODEL is a file, a folder (every ONNX file below it, told by content) or a pattern such as "models/**/*.onnx".
     """
-    from padfix import baseline, checking, discovery
+    from padfix.checking import baseline, discovery, many
 
     config = _config(config_file, settings)
     paths = discovery.onnx_files(models, excluded=config.excludes)
@@ -145,7 +146,7 @@ def command(
     watch.restrict(paths, seconds=seconds, gibibytes=gibibytes)
     reports: list[CheckReport] = []
     failures: Failures = []
-    for outcome in checking.check_all(paths, config, jobs=jobs):
+    for outcome in many.check_all(paths, config, jobs=jobs):
         if outcome.report is not None:
             reports.append(outcome.report)
         if outcome.failure is not None:
@@ -161,12 +162,12 @@ def command(
             print(f"padfix: {stale} entries of the baseline are fixed; write it again", file=sys.stderr)
 
     for each, file in more_reports:
-        write(file, checked.render(each, reports, failures, fail_on=config.fail_on))
+        write(file, check_formats.render(each, reports, failures, fail_on=config.fail_on))
     if report_file is not None:
-        write(report_file, checked.render(report_format, reports, failures, fail_on=config.fail_on))
+        write(report_file, check_formats.render(report_format, reports, failures, fail_on=config.fail_on))
     else:
         colour = options.wants_colour(sys.stdout)
-        shown = checked.render(report_format, reports, failures, fail_on=config.fail_on, colour=colour)
+        shown = check_formats.render(report_format, reports, failures, fail_on=config.fail_on, colour=colour)
         click.echo(shown, nl=False, color=colour)
     if report_format == "github":
         _step_summary(reports, failures)
@@ -175,7 +176,7 @@ def command(
     if failures:
         return errors.EXIT_COULD_NOT_TELL
     if proof_file is not None:
-        from padfix.certificate import why_not_proven
+        from padfix.checking.certificate import why_not_proven
 
         reason = why_not_proven(proof_file, paths[0])
         if reason is not None:

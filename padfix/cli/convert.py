@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
-from padfix import errors, watch
+from padfix import errors
 from padfix.cli import options, pipes
 from padfix.cli.exits import print_error
 from padfix.cli.output import deliver
 from padfix.cli.progress import stages
+from padfix.process import watch
 from padfix.results import ConvertReport
 
 

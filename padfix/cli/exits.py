@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import click
 
-from padfix import watch
 from padfix.errors import EXIT_COULD_NOT_TELL, EXIT_YES, PadfixError
+from padfix.process import watch
 from padfix.reports.characters import printable
 
 EXIT_INTERRUPTED = 130

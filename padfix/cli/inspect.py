@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from padfix import watch
 from padfix.cli import options
+from padfix.process import watch
 from padfix.reports.characters import printable
 
 

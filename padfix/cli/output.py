@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from padfix import errors, whole
+from padfix import errors
+from padfix.files import atomic_text
 from padfix.results import ConvertReport, Verdict
 
 
@@ -37,7 +38,7 @@ def write(file: Path, text: str) -> None:
         OutputError: When the file can't be written.
     """
     try:
-        whole.write_text(file, text)
+        atomic_text.write_text(file, text)
     except OSError as error:
         raise errors.OutputError(
             f"The report can't be written to {file}: {error.strerror or error}.", "Name a file in a writable folder."

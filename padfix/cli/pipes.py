@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from padfix import watch
 from padfix.errors import OutputError, PadfixError, SourceError
+from padfix.process import watch
 
 PIPE = Path("-")
 

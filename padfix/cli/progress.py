@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from padfix import watch
+from padfix.process import watch
 from padfix.reports.characters import printable
 
 Progress = Callable[[str], None]

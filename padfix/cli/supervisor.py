@@ -20,9 +20,9 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from padfix import watch
 from padfix.cli.exits import Stopped, exit_code_of, print_error, say_stopped
 from padfix.errors import EXIT_COULD_NOT_TELL, PadfixError
+from padfix.process import watch
 
 GRACE = 3.0
 """Seconds that a child has to tidy up after a signal; one inside a runtime's own code can't hear it."""

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from padfix import errors, watch
+from padfix import errors
 from padfix.cli import options
 from padfix.cli.output import deliver
 from padfix.cli.progress import stages
+from padfix.process import watch
 
 
 @click.command("verify")

@@ -24,11 +24,11 @@ from onnx import (
 )
 
 from padfix.errors import UsageError
+from padfix.files.model import Model
 from padfix.graph import attributes
 from padfix.graph.lengths import is_expression
 from padfix.graph.scopes import Scope, ValueType, bodies_of, iterate_scopes, normal_domain, outer_names_of
 from padfix.graph.window_shapes import COVERED, output_shape
-from padfix.model import Model
 
 _PINNED_DOMAIN = "padfix.pinned"
 """Domain without schemas: a node moved there keeps the output type that is written in value_info."""

@@ -20,10 +20,10 @@ import numpy.typing as npt
 import onnx
 from onnx import GraphProto, ModelProto, TensorProto
 
-from padfix import watch
+from padfix.files.model import Model
+from padfix.files.skeleton import load_whole
 from padfix.graph.scopes import Dimension, all_nodes, normal_domain
-from padfix.model import Model
-from padfix.wire import load_whole
+from padfix.process import watch
 
 Array = npt.NDArray[Any]
 
@@ -263,7 +263,7 @@ class OnnxRuntimeExecutor:
         """The model as read again; large weights stay in the file."""
         if isinstance(self._model, bytes):
             return Model(onnx.load_from_string(self._model), None, self._folder)
-        from padfix.wire import read_model
+        from padfix.files.skeleton import read_model
 
         # Links are followed because ONNX Runtime wants weights to lie in the folder of the model.
         return read_model(self._model.resolve())

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from padfix.proof.executors import Array
-from padfix.proof.exposed import Exposable
+from padfix.proof.inner_tensors import Exposable
 from padfix.proof.locate import WIDTH, Search
 from padfix.proof.stretches import Likeness, other_weights
 from padfix.results import FirstDifference, OutputDifference

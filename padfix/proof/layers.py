@@ -10,7 +10,7 @@ import numpy as np
 from padfix.graph.scopes import label
 from padfix.proof.compare import compare
 from padfix.proof.executors import Array, ExecutionFailed
-from padfix.proof.exposed import Exposable
+from padfix.proof.inner_tensors import Exposable
 from padfix.results import LayerDifference
 
 MOST_LAYERS = 48

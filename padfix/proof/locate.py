@@ -16,14 +16,14 @@ from functools import cached_property
 import numpy as np
 from onnx import GraphProto, NodeProto
 
+from padfix.diagnose.causes import border_split, likely_cause
+from padfix.diagnose.graph_difference import differences
+from padfix.files.model import Model
 from padfix.graph.scopes import label, outer_names_of
-from padfix.model import Model
-from padfix.proof.causes import border_split, likely_cause
 from padfix.proof.compare import DEFAULT_ATOL, compare
 from padfix.proof.executors import Array, ExecutionFailed
-from padfix.proof.exposed import Exposable
+from padfix.proof.inner_tensors import Exposable
 from padfix.proof.matching import order_between
-from padfix.proof.node_difference import differences
 from padfix.proof.noise import FACTOR, spread
 from padfix.proof.stretches import Stretches
 from padfix.results import Difference, FirstDifference, OutputDifference

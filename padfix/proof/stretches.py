@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from onnx import NodeProto, TensorProto
 
-from padfix import wire
-from padfix.model import Model
+from padfix.diagnose.graph_difference import Constants
+from padfix.files import skeleton
+from padfix.files.model import Model
 from padfix.proof.executors import Array
-from padfix.proof.node_difference import Constants
 
 DEEPEST = 200
 """Nodes below each other after which two stretches are taken to differ."""
@@ -123,7 +123,7 @@ class Stretches:
     def _same_constant(self, names: tuple[str, str], first: TensorProto, second: TensorProto, seen: _Seen) -> bool:
         if first.data_type != second.data_type or list(first.dims) != list(second.dims):
             return False
-        if self.trusted and names[0] == names[1] and wire.has_mark(first) and wire.has_mark(second):
+        if self.trusted and names[0] == names[1] and skeleton.has_mark(first) and skeleton.has_mark(second):
             return True
         if names not in self._alike:
             old, new = self.constant_pair(names)

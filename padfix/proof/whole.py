@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from padfix import watch
 from padfix.errors import ProofUnavailableError
+from padfix.process import watch
 from padfix.proof.compare import DEFAULT_ATOL, compare
 from padfix.proof.executors import (
     Array,
@@ -193,7 +193,7 @@ class _WholeProof:
             )
 
     def _compare_inside(self, probe: Probe, stand_in: Callable[[], Executor] | None) -> Inside | None:
-        from padfix.proof.exposed import exposable
+        from padfix.proof.inner_tensors import exposable
         from padfix.proof.inside import compare_inside
 
         candidate = self.candidates[0]
@@ -513,7 +513,7 @@ class _WholeProof:
 
     def by_layer(self, verdict: Verdict, stand_in: Callable[[], Executor] | None) -> Verdict:
         """Return ``verdict`` with the differences of inner tensors, where they can be looked at."""
-        from padfix.proof.exposed import exposable
+        from padfix.proof.inner_tensors import exposable
         from padfix.proof.layers import layer_differences
 
         run = self.failure or self.sample
@@ -545,7 +545,7 @@ class _WholeProof:
 
     def locate(self, verdict: Verdict, stand_in: Callable[[], Executor] | None) -> Verdict:
         """Return ``verdict`` with the place where the models part, or with a note that says why there is none."""
-        from padfix.proof.exposed import exposable
+        from padfix.proof.inner_tensors import exposable
         from padfix.proof.locate import first_difference
 
         failure = self.failure

@@ -6,9 +6,9 @@ import math
 
 from onnx import NodeProto
 
+from padfix.files.model import Model
 from padfix.graph.scopes import Scope
 from padfix.graph.shapes import infer
-from padfix.model import Model
 
 HEAVY = 2_000_000_000
 """Multiplications a run above which the whole proof of a rewritten model makes do with fewer kinds of data."""

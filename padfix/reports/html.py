@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from html import escape
 
 from padfix.errors import PadfixError
-from padfix.reports import figures, sentences
+from padfix.reports import sentences
 from padfix.reports.characters import printable
-from padfix.reports.svg import STYLE, Picture
+from padfix.reports.pictures import selection
+from padfix.reports.pictures.svg import STYLE, Picture
 from padfix.reports.text import summary
 from padfix.results import CheckReport, ConvertReport, Finding, Verdict
 
@@ -76,7 +77,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _figures(findings: Sequence[Finding]) -> list[str]:
-    drawn, left_out = figures.of_findings(findings)
+    drawn, left_out = selection.of_findings(findings)
     parts = [_figure(caption, picture) for caption, picture in drawn]
     if left_out:
         parts.append(f"<p>{left_out} more pictures are left out.</p>")
@@ -144,7 +145,7 @@ def _verdict(result: Verdict) -> list[str]:
     if rows:
         head = ["Probe", "Run by", "Input shapes", "Output", "Equal", "Largest difference", "Allowed", "Remark"]
         parts.append(_table(head, rows))
-    parts += [_figure(caption, picture) for caption, picture in figures.of_verdict(result)]
+    parts += [_figure(caption, picture) for caption, picture in selection.of_verdict(result)]
     if result.first_difference is not None:
         lines = sentences.first_difference(result.first_difference)
         parts += ["<h3>First difference</h3>", "<ul>", *(f"<li>{_text(line)}</li>" for line in lines), "</ul>"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from padfix.errors import PadfixError
-from padfix.reports import figures, sentences
+from padfix.reports import sentences
 from padfix.reports.characters import printable
+from padfix.reports.pictures import selection
 from padfix.reports.text import summary
 from padfix.results import CheckReport, ConvertReport, Finding, Verdict
 
@@ -59,7 +60,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _figures(findings: Sequence[Finding]) -> list[str]:
     """Return pictures as images that hold all of themselves; where those are not shown, their words are."""
-    drawn, left_out = figures.of_findings(findings)
+    drawn, left_out = selection.of_findings(findings)
     lines = []
     for caption, picture in drawn:
         lines += ["", f"{escaped(caption)}:", "", picture.image()]
@@ -117,7 +118,7 @@ def _verdict(result: Verdict) -> list[str]:
             for output in result.outputs
         ]
         lines += ["", *table(["Output", "Equal", "Largest difference", "Allowed", "Remark"], rows)]
-    for caption, picture in figures.of_verdict(result):
+    for caption, picture in selection.of_verdict(result):
         lines += ["", f"{escaped(caption)}:", "", picture.image()]
     if result.first_difference is not None:
         lines += ["", *(f"- {escaped(line)}" for line in sentences.first_difference(result.first_difference))]

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from onnx import NodeProto, TensorProto
 
-from padfix.fingerprints import fingerprint
 from padfix.graph import attributes
-from padfix.graph.drawn import drawn
 from padfix.graph.scopes import Scope, ValueType, label, normal_domain
+from padfix.operators.illustrate import drawn
 from padfix.results import Finding, Severity
+from padfix.results.fingerprints import fingerprint
 
 if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment, FragmentBuilder

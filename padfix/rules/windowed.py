@@ -24,11 +24,11 @@ from padfix.geometry.padding import (
 from padfix.graph import attributes
 from padfix.graph.lengths import known_residue
 from padfix.graph.scopes import Dimension
+from padfix.operators.table import WINDOW_OPERATORS, WindowOperator
 from padfix.rules.base import Refusal, Rewrite, Site, Trial, TrialInput
 from padfix.rules.dequantized_input import DequantizedInput, dequantized_input, padded_before, with_quantized_data
 from padfix.rules.pool_indices import unpadded_indices
 from padfix.rules.unfused_pad import FLOATS, minus_zero, no_op_pad
-from padfix.rules.window_operators import WINDOW_OPERATORS, WindowOperator
 
 if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment, FragmentBuilder

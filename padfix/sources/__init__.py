@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from padfix import watch
 from padfix.errors import UsageError
+from padfix.files.detection import Kind, detect
+from padfix.process import watch
 from padfix.sources import tensorflow_runtime
-from padfix.sources.detect import Kind, detect
 
 if TYPE_CHECKING:
-    from padfix.model import Model
+    from padfix.files.model import Model
     from padfix.proof.executors import Executor
 
 __all__ = ["Kind", "Source", "SourceOptions", "detect", "open_source"]

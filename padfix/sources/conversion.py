@@ -11,7 +11,7 @@ import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 
 from padfix.errors import PadfixError, UnsupportedError, UsageError
-from padfix.model import Model
+from padfix.files.model import Model
 from padfix.sources.tensorflow_runtime import first_line, quiet, release_memory
 
 Anything = TypeVar("Anything")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto, helper
 
-from padfix import watch
+from padfix.process import watch
 
 if TYPE_CHECKING:
     from padfix.proof.executors import TensorSpec

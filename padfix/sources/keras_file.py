@@ -17,10 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from padfix import watch
 from padfix.errors import PadfixError, SourceError, UnsupportedError, UsageError
+from padfix.files.detection import Kind
+from padfix.process import watch
 from padfix.sources import conversion, keras_safety, tensorflow_runtime
-from padfix.sources.detect import Kind
 from padfix.sources.saved_model import Loaded, finish, freeze_function
 from padfix.sources.tensorflow_runtime import first_line, quiet
 

@@ -12,8 +12,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from padfix.containment import is_inner
 from padfix.errors import SourceError, UnsupportedError
+from padfix.files.containment import is_inner
 
 HINT = (
     "Where the model's code is, export it with model.export(folder) and give padfix that folder; or, if you would run "

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from onnx import TensorProto
 
-from padfix import wire
-from padfix.graph.soundness import require_sound
-from padfix.model import Model
+from padfix.files import skeleton
+from padfix.files.model import Model
+from padfix.graph.validation import require_sound
 
 
 def open_onnx(path: Path) -> Model:
@@ -18,7 +18,7 @@ def open_onnx(path: Path) -> Model:
         SourceError: There is no such file, it is not a whole ONNX model, or one that can't mean anything.
         UnsupportedError: It is written for a newer operator set than is known.
     """
-    model = wire.read_model(path)
+    model = skeleton.read_model(path)
     require_sound(model.proto, str(path))
     return model
 
@@ -30,7 +30,7 @@ def require_data(model: Model) -> int:
         SourceError: One is not.
     """
     total = 0
-    for tensor in wire.iterate_tensors(model.proto):
-        if tensor.data_location == TensorProto.EXTERNAL and not wire.has_mark(tensor):
-            total += wire.external_location(model.folder or Path(), tensor, model.path)[2]
+    for tensor in skeleton.iterate_tensors(model.proto):
+        if tensor.data_location == TensorProto.EXTERNAL and not skeleton.has_mark(tensor):
+            total += skeleton.external_location(model.folder or Path(), tensor, model.path)[2]
     return total

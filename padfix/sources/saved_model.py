@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from padfix.containment import is_inner, require_plain_tree
 from padfix.errors import SourceError, UnsupportedError, UsageError
+from padfix.files.containment import is_inner, require_plain_tree
 from padfix.sources import conversion, fixed_inputs, side_effects, tensorflow_runtime
 from padfix.sources.conversion import FrozenGraph, Port, unique_names
 from padfix.sources.executor import Runner, TensorFlowExecutor, element_type

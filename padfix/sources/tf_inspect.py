@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from padfix.inspection import explicit, same_pads
+from padfix.files.detection import detect
+from padfix.operators.inspection import explicit, same_pads
 from padfix.results import OpRecord
-from padfix.sources import SourceOptions, detect, tensorflow_runtime
+from padfix.sources import SourceOptions, tensorflow_runtime
 
 Shape = tuple[int | None, ...]
 ShapeOf = Callable[[str], Shape | None]

@@ -18,7 +18,7 @@ from padfix.sources.executor import element_type
 from padfix.sources.tensorflow_runtime import quiet
 
 if TYPE_CHECKING:
-    from padfix.model import Model
+    from padfix.files.model import Model
     from padfix.proof.executors import Executor
     from padfix.sources import Source, SourceOptions
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from padfix.inspection import same_pads
+from padfix.operators.inspection import same_pads
 from padfix.results import OpRecord
 from padfix.sources import tflite_graph
 

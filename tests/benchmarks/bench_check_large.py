@@ -18,10 +18,10 @@ from pathlib import Path
 
 from onnx import TensorProto, helper
 
-from padfix.wire_format import INITIALIZER, RAW_DATA, length_header
+from padfix.files.wire_format import INITIALIZER, RAW_DATA, length_header
 
 LAYERS = 50
-READ = "import sys, pathlib; from padfix.wire import read_model; read_model(pathlib.Path(sys.argv[1]))"
+READ = "import sys, pathlib; from padfix.files.skeleton import read_model; read_model(pathlib.Path(sys.argv[1]))"
 
 
 def write_model(path: Path, total: int) -> None:

@@ -12,7 +12,7 @@ import padfix
 from padfix import api, errors
 from padfix.cli.exits import run
 from padfix.cli.group import COMMANDS, cli
-from padfix.reports import checked
+from padfix.reports import check_formats
 from padfix.results import (
     CheckReport,
     ConvertReport,
@@ -320,7 +320,7 @@ def test_names_of_a_model_are_never_echoed_raw(
         "PF101", "n", Severity.ERROR, "main", "a\x1b]0;t\x07\u202eb\r\n::error::x", "Conv", "m\x00", True, "h\x9b"
     )
     monkeypatch.setattr(api, "check", lambda *_, **__: CheckReport("m\x1b.onnx", "onnx", [evil]))
-    for form in checked.FORMATS:
+    for form in check_formats.FORMATS:
         assert invoke("check", "m.onnx", "--format", form) == 1
         shown = capsys.readouterr().out
         assert all(each.isprintable() or each == "\n" for each in shown)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the work is don
 
 PREAMBLE = """
 import os, pathlib, re, signal, sys, time
-from padfix import watch
+from padfix.process import watch
 from padfix.cli import supervisor
 from padfix.cli.exits import run
 import click

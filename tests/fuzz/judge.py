@@ -59,15 +59,6 @@ def preload() -> None:
     """Import what the commands import, so that a fork costs milliseconds."""
     import onnxruntime  # noqa: F401
 
-    import padfix.api
-    import padfix.cli.check
-    import padfix.cli.convert
-    import padfix.cli.inspect
-    import padfix.engine
-    import padfix.kernels.reference_ops
-    import padfix.proof.local
-    import padfix.proof.whole  # noqa: F401
-
 
 def ask(arguments: Sequence[str], folder: Path, *, output: str = "out.onnx") -> Answer:
     """Run ``padfix <arguments>`` in a fork whose current and temporary folder is ``folder``; remove what it wrote.

@@ -8,10 +8,10 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, parser
 
 from padfix.errors import UsageError
+from padfix.files.model import Model
 from padfix.graph.lengths import known_residue
 from padfix.graph.scopes import Scope
 from padfix.graph.shapes import fix_input_shapes, infer
-from padfix.model import Model
 
 HEAD = '<ir_version: 8, opset_import: ["": {opset}, "f": 1, "c": 1]> '
 

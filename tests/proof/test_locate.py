@@ -13,7 +13,7 @@ from onnx import ModelProto, TensorProto, helper
 
 import padfix
 from padfix.proof.executors import OnnxRuntimeExecutor, SpecExecutor
-from padfix.proof.exposed import exposable, outputs_only
+from padfix.proof.inner_tensors import exposable, outputs_only
 from padfix.proof.locate import WIDTH, first_difference
 from padfix.results import FirstDifference
 from tests.support.mutants import DAMAGES, Mutant, mutants, named
@@ -174,7 +174,7 @@ def test_a_cut_model_keeps_what_its_outputs_need_and_nothing_else() -> None:
 def test_a_failed_conversion_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from padfix.geometry import padding
 
-    monkeypatch.setattr("padfix.engine._Pipeline._prove", lambda self, site, rewrite: None)
+    monkeypatch.setattr("padfix.rewrite.engine._Pipeline._prove", lambda self, site, rewrite: None)
     monkeypatch.setattr(padding, "split_same_padding", lambda total, *, upper: (total, 0))
     with pytest.raises(padfix.NotEquivalent) as caught:
         padfix.convert(ROOT / "fixtures" / "onnx" / "same_cnn.onnx", tmp_path / "out.onnx")

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import padfix
-from padfix.model import Model
+from padfix.files.model import Model
 from padfix.proof import work
 from padfix.proof.probes import KINDS
 from padfix.proof.work import FEW_KINDS, multiplications

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto
 
-from padfix.engine import Rewriting, rewrite_model
-from padfix.model import Model
+from padfix.files.model import Model
 from padfix.proof.executors import SpecExecutor
+from padfix.rewrite.engine import Rewriting, rewrite_model
 from padfix.rules.base import RewriteOptions
 from tests.support import oracle
 from tests.support.contrib_models import WITH_KERNEL, WITHOUT_KERNEL, Case, contrib_model, last

@@ -9,10 +9,10 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
 
-from padfix.engine import Rewriting, rewrite_model
+from padfix.files.model import Model
 from padfix.geometry.padding import separable_ceil_modes
 from padfix.graph.shapes import infer
-from padfix.model import Model
+from padfix.rewrite.engine import Rewriting, rewrite_model
 from padfix.rules.asymmetric_padding import AsymmetricPadding
 from padfix.rules.base import Refusal, RewriteOptions, Site
 from tests.support import oracle

@@ -7,8 +7,8 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, parser
 
+from padfix.files.model import Model
 from padfix.graph.shapes import infer
-from padfix.model import Model
 from padfix.rules.base import Refusal, Rewrite, Site
 from padfix.rules.conflicting_padding import ConflictingPadding
 from padfix.rules.dynamic_same_padding import DynamicSamePadding

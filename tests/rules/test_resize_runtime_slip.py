@@ -12,10 +12,10 @@ import pytest
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 import padfix
-from padfix.engine import findings, rewrite_model
+from padfix.files.model import Model
 from padfix.graph.shapes import infer
-from padfix.model import Model
 from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor, SpecExecutor
+from padfix.rewrite.engine import findings, rewrite_model
 
 ROI = [0.0, 0.0, 0.2, 0.0, 1.0, 1.0, 0.8, 1.0]
 

@@ -7,10 +7,10 @@ import pytest
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 import padfix
-from padfix.engine import findings, rewrite_model
+from padfix.files.model import Model
 from padfix.graph.shapes import infer
-from padfix.model import Model
 from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor, SpecExecutor
+from padfix.rewrite.engine import findings, rewrite_model
 from tests.support.padding_models import model_of, random_case, session
 
 

@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, parser
 
-from padfix.engine import Rewriting, rewrite_model
+from padfix.files.model import Model
 from padfix.graph.shapes import infer
-from padfix.model import Model
+from padfix.rewrite.engine import Rewriting, rewrite_model
 from padfix.rules.base import RewriteOptions, Site
 from padfix.rules.separate_pad import SeparatePad
 from tests.support import oracle

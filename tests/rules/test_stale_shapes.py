@@ -10,10 +10,10 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, parser
 
 import padfix
-from padfix.engine import findings, rewrite_model
+from padfix.files.model import Model
 from padfix.graph.shapes import infer
-from padfix.model import Model
 from padfix.proof.executors import SpecExecutor
+from padfix.rewrite.engine import findings, rewrite_model
 from tests.support.padding_models import session
 
 STALE = """<ir_version: 8, opset_import: ["" : 13]>

@@ -9,9 +9,9 @@ import numpy as np
 import onnxruntime
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
+from padfix.files.model import Model
 from padfix.graph.shapes import infer
 from padfix.graph.splice import splice
-from padfix.model import Model
 from padfix.rules.base import Refusal, Rule, Site
 from padfix.rules.conflicting_padding import ConflictingPadding
 from padfix.rules.dynamic_same_padding import DynamicSamePadding

@@ -1,0 +1,1 @@
+"""What turns findings into a gate: discovery, baselines, certificates."""

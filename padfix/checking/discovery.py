@@ -1,0 +1,76 @@
+"""From what stands on the command line (files, patterns, folders) to the ONNX files that it means."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from padfix.errors import PadfixError, SourceError
+from padfix.files.detection import detect
+
+_SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
+
+
+def onnx_files(arguments: Sequence[Path], *, excluded: Callable[[Path], bool] = lambda path: False) -> list[Path]:
+    """Return the models that ``arguments`` mean, each once, in the order of the arguments and then of the names.
+
+    A file stands for itself. A folder brings in every ONNX file below it, told by content; a file there that is called
+    ``*.onnx`` and is none is brought in as well, so that the damage is reported. Hidden folders and links to folders
+    are not entered. A pattern (``*``, ``?``, ``[``, with ``**`` for folders) brings in what it matches.
+
+    Args:
+        arguments: Paths and patterns.
+        excluded: Says which of the files that a folder or a pattern brings in are left out.
+
+    Raises:
+        SourceError: A folder or a pattern brings in nothing.
+    """
+    found: dict[Path, None] = {}
+    for argument in arguments:
+        if _is_plain(argument):
+            found[argument] = None
+            continue
+        brought = [path for path in _expand(argument) if not excluded(path)]
+        if not brought:
+            what = "No ONNX file is below" if argument.is_dir() else "No file matches"
+            raise SourceError(f"{what} {argument}.", "padfix check reads ONNX files; their names do not matter.")
+        found.update(dict.fromkeys(brought))
+    return list(found)
+
+
+def _is_plain(argument: Path) -> bool:
+    """Whether the argument stands for itself: a file, a SavedModel's folder, or something that is not there."""
+    if argument.is_dir():
+        return any((argument / name).is_file() for name in _SAVED_MODEL)
+    return argument.exists() or not glob.has_magic(str(argument))
+
+
+def _expand(argument: Path) -> Iterator[Path]:
+    if argument.is_dir():
+        yield from _below(argument)
+        return
+    for name in sorted(glob.glob(str(argument), recursive=True)):
+        path = Path(name)
+        if path.is_dir():
+            if "**" not in argument.parts:  # "**" has already gone through the folders
+                yield from _below(path)
+        elif _is_onnx(path):
+            yield path
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for where, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(where, name)
+            if _is_onnx(path):
+                yield path
+
+
+def _is_onnx(path: Path) -> bool:
+    try:
+        return detect(path) == "onnx"
+    except PadfixError:
+        return path.suffix.lower() == ".onnx"

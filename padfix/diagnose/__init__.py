@@ -1,0 +1,1 @@
+"""Words and pictures for a difference that the proof found."""

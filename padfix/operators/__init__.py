@@ -1,0 +1,1 @@
+"""What there is to know about windowed, transposed and resampling operators."""

@@ -1,0 +1,1 @@
+"""The process that does the work, and what it may use."""

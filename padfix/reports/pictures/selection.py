@@ -1,0 +1,36 @@
+"""Which pictures a report has: one for each kind of operator, with the nodes that it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from padfix.reports import sentences
+from padfix.reports.pictures import layers, operators
+from padfix.reports.pictures.svg import Picture
+from padfix.results import Finding, Verdict
+from padfix.results.illustration import Drawable
+
+MOST = 24
+"""Pictures of operators in one report; a model that needs more has more in its table."""
+
+MOST_NAMES = 6
+
+
+def of_findings(findings: Sequence[Finding]) -> tuple[list[tuple[str, Picture]], int]:
+    """Return (caption, picture) of what can be drawn, and how many pictures were left out."""
+    groups: dict[Drawable, list[str]] = {}
+    for finding in findings:
+        if finding.drawable is not None:
+            places = groups.setdefault(finding.drawable, [])
+            if sentences.place(finding) not in places:
+                places.append(sentences.place(finding))
+    figures = []
+    for drawable, places in list(groups.items())[:MOST]:
+        more = f" and {len(places) - MOST_NAMES} more" if len(places) > MOST_NAMES else ""
+        figures.append((", ".join(places[:MOST_NAMES]) + more, operators.picture(drawable)))
+    return figures, len(groups) - len(figures)
+
+
+def of_verdict(verdict: Verdict) -> list[tuple[str, Picture]]:
+    """Return the error by layer, where it was looked at."""
+    return [("Error by layer, on one probe", layers.picture(verdict.layers))] if verdict.layers else []

@@ -1,0 +1,33 @@
+"""The results that the public API returns and that the reports print: plain frozen data, each with ``to_dict``.
+
+The keys of ``to_dict`` are a contract; ``SCHEMA`` is raised when one changes its meaning.
+"""
+
+from __future__ import annotations
+
+from padfix.results.certificate import Certificate, FileDigest
+from padfix.results.findings import Disagreement, Finding, LocalProof, Refused, Rewritten, Sample, Severity
+from padfix.results.reports import SCHEMA, CheckReport, ConvertReport, OpRecord
+from padfix.results.verdict import Difference, FirstDifference, LayerDifference, OutputDifference, ProofRun, Verdict
+
+__all__ = [
+    "SCHEMA",
+    "Certificate",
+    "CheckReport",
+    "ConvertReport",
+    "Difference",
+    "Disagreement",
+    "FileDigest",
+    "Finding",
+    "FirstDifference",
+    "LayerDifference",
+    "LocalProof",
+    "OpRecord",
+    "OutputDifference",
+    "ProofRun",
+    "Refused",
+    "Rewritten",
+    "Sample",
+    "Severity",
+    "Verdict",
+]

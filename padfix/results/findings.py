@@ -1,0 +1,157 @@
+"""Findings of rules, and what became of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from dataclasses import dataclass, field
+from typing import Any
+
+from padfix.results.fingerprints import fingerprint
+from padfix.results.illustration import Drawable
+
+
+class Severity(enum.StrEnum):
+    """How bad a finding is: an error breaks somewhere, a warning may, info is style."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """0 for info, 1 for warning, 2 for error."""
+        return {"info": 0, "warning": 1, "error": 2}[self.value]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One place in a model where one rule has something to say.
+
+    Attributes:
+        rule: The rule's code, ``"PF101"``.
+        name: The rule's name, ``"implicit-same-padding"``.
+        severity: How bad it is.
+        graph: Path of scopes, ``"main"``, ``"main/If_3.then_branch"`` or ``"function:domain:name"``.
+        node: The node's name; when it has none, ``"#<index>"`` with its index in the scope.
+        op_type: The node's operator type.
+        message: One sentence: what is implicit, legacy or unsafe here, with the numbers.
+        fixable: Whether ``convert`` is expected to rewrite it.
+        hint: What the user can do.
+        fingerprint: Tells this finding from others of the model, and stays when nodes around it are renamed, added or
+            removed. Made from the node's name unless it is given.
+        drawable: What a report can draw of the node; not part of what :meth:`to_dict` gives.
+    """
+
+    rule: str
+    name: str
+    severity: Severity
+    graph: str
+    node: str
+    op_type: str
+    message: str
+    fixable: bool = True
+    hint: str = ""
+    fingerprint: str = ""
+    drawable: Drawable | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Fill in the fingerprint."""
+        if not self.fingerprint:
+            own = fingerprint(self.rule, self.graph, self.op_type, self.node)
+            object.__setattr__(self, "fingerprint", own)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as JSON-ready values."""
+        content = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name != "drawable"}
+        return {**content, "severity": self.severity.value}
+
+
+@dataclass(frozen=True)
+class LocalProof:
+    """The proof of one rewrite on its own pair of tiny models; no cases for a correction that no computation sees.
+
+    Attributes:
+        cases: Number of (shape, data) cases that both models were run on.
+        max_abs_diff: Largest absolute difference over all cases and witnesses.
+        witnesses: Names of the executors that agreed, for example ``("spec", "onnxruntime")``.
+    """
+
+    cases: int
+    max_abs_diff: float
+    witnesses: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the proof as JSON-ready values."""
+        return {"cases": self.cases, "max_abs_diff": self.max_abs_diff, "witnesses": list(self.witnesses)}
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A finding that was rewritten, with its local proof (None only with ``--no-verify``)."""
+
+    finding: Finding
+    proof: LocalProof | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding's keys and ``proof``."""
+        return {**self.finding.to_dict(), "proof": self.proof.to_dict() if self.proof else None}
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A finding that can't be rewritten exactly, with the reason."""
+
+    finding: Finding
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding's keys and ``reason``."""
+        return {**self.finding.to_dict(), "reason": self.reason}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A result by its shape and a few of its values, the first of them at ``position``, in row-major order."""
+
+    shape: tuple[int, ...]
+    position: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A node of the original that a runtime can't run, or runs to another result than the specification gives.
+
+    Found by running the node on its own, with small inputs.
+
+    Attributes:
+        graph: Path of scopes; see :class:`Finding`.
+        node: The node's name.
+        op_type: Its operator.
+        runtime: Name of the runtime, ``"onnxruntime"``.
+        version: Its version.
+        message: What it does, in one sentence; its own words where it refuses the node.
+        input_shapes: The shapes that it was run with.
+        specified: What the specification gives; None where the runtime refuses the node before it is run.
+        found: What the runtime gives; None where it refuses the node.
+    """
+
+    graph: str
+    node: str
+    op_type: str
+    runtime: str
+    version: str
+    message: str
+    input_shapes: tuple[tuple[int, ...], ...] = ()
+    specified: Sample | None = None
+    found: Sample | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The node and what the runtime does with it."""
+        return f"{self.op_type} {self.node!r} in {self.graph}: {self.message}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the disagreement as JSON-ready values."""
+        return dataclasses.asdict(self)

@@ -1,0 +1,98 @@
+"""What a command has to say of a model."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from padfix.results.findings import Disagreement, Finding, Refused, Rewritten
+from padfix.results.verdict import Verdict
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What ``padfix check`` says of one model.
+
+    ``baselined`` is the number of findings that a baseline holds already; they are not among ``findings``.
+    """
+
+    source: str
+    target: str
+    findings: list[Finding] = field(default_factory=list)
+    baselined: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON-ready values, ``schema`` first."""
+        return {
+            "schema": SCHEMA,
+            "source": self.source,
+            "target": self.target,
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True)
+class ConvertReport:
+    """What ``padfix convert`` did: rewrites with their proofs, refusals with their reasons, and the verdict.
+
+    ``unchanged`` says that a file to be replaced was what it should be already, and was not touched.
+    ``disagreements`` are the nodes of the original that a runtime was found to run against the specification.
+    """
+
+    source: str
+    output: str
+    source_kind: str
+    opset: int
+    target: str = "onnx"
+    rewrites: list[Rewritten] = field(default_factory=list)
+    refusals: list[Refused] = field(default_factory=list)
+    verdict: Verdict | None = None
+    notes: list[str] = field(default_factory=list)
+    unchanged: bool = False
+    disagreements: list[Disagreement] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON-ready values, ``schema`` first."""
+        return {
+            "schema": SCHEMA,
+            "source": self.source,
+            "output": self.output,
+            "unchanged": self.unchanged,
+            "source_kind": self.source_kind,
+            "opset": self.opset,
+            "target": self.target,
+            "verified": self.verdict is not None,
+            "rewrites": [rewrite.to_dict() for rewrite in self.rewrites],
+            "refusals": [refusal.to_dict() for refusal in self.refusals],
+            "verdict": self.verdict.to_dict() if self.verdict else None,
+            "notes": list(self.notes),
+            "disagreements": [each.to_dict() for each in self.disagreements],
+        }
+
+
+@dataclass(frozen=True)
+class OpRecord:
+    """One windowed or resampling operator of a model, as ``padfix inspect`` lists it.
+
+    Every tuple has one entry for each spatial axis, None where the operator has no such thing or it is not known.
+    ``pads`` are the resolved ones in ONNX order (all begins, then all ends).
+    """
+
+    name: str
+    op: str
+    graph: str
+    kernel: tuple[int | None, ...] | None
+    strides: tuple[int, ...] | None
+    dilations: tuple[int, ...] | None
+    padding: str
+    pads: tuple[int | None, ...] | None
+    layout: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as JSON-ready values."""
+        return {
+            key: list(value) if isinstance(value, tuple) else value for key, value in dataclasses.asdict(self).items()
+        }

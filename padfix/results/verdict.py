@@ -1,0 +1,190 @@
+"""What a proof found: every run, output by output, and the place where two models part."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from padfix.results.certificate import Certificate
+
+
+@dataclass(frozen=True)
+class OutputDifference:
+    """How far one output of the candidate is from the reference, for one probe.
+
+    ``tolerance`` is the absolute difference allowed; it scales with the output's range. ``detail`` says in words what
+    the numbers can't (different shapes, not-a-number in one of the two). ``noise`` is how far the reference itself
+    moves there when its inputs move in their last bit; None where nobody measured it.
+    """
+
+    name: str
+    max_abs_diff: float
+    max_rel_diff: float
+    tolerance: float
+    equivalent: bool
+    detail: str = ""
+    noise: float | None = None
+
+    @property
+    def share(self) -> float:
+        """How much of what is allowed the difference uses: 1 at the tolerance."""
+        if not self.max_abs_diff > 0:
+            return 0.0
+        return self.max_abs_diff / self.tolerance if self.tolerance > 0 else float("inf")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the difference as JSON-ready values."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class ProofRun:
+    """One probe through the reference and one executor of the candidate."""
+
+    probe: str
+    candidate: str
+    shapes: dict[str, tuple[int, ...]]
+    outputs: tuple[OutputDifference, ...]
+
+    @property
+    def equivalent(self) -> bool:
+        """Whether every output is within its tolerance."""
+        return all(output.equivalent for output in self.outputs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the run as JSON-ready values."""
+        return {
+            "probe": self.probe,
+            "candidate": self.candidate,
+            "shapes": {name: list(shape) for name, shape in self.shapes.items()},
+            "outputs": [output.to_dict() for output in self.outputs],
+        }
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One position of a tensor with the value it should have and the one it has."""
+
+    position: tuple[int, ...]
+    expected: float
+    found: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the position and its values as JSON-ready values."""
+        return {"position": list(self.position), "expected": self.expected, "found": self.found}
+
+
+@dataclass(frozen=True)
+class FirstDifference:
+    """Where two models part: the first tensor that differs, everything that it is computed from being equal.
+
+    Attributes:
+        tensor: Its name in the original.
+        candidate_tensor: Its name in the result.
+        node: The node of the original that computes it.
+        op_type: That node's operator.
+        candidate_node: The node of the result that computes it.
+        candidate_op_type: That node's operator.
+        nodes: All nodes of the original since the last tensors that agree, the one above included.
+        candidate_nodes: The same of the result.
+        difference: How far it is.
+        positions: The worst positions with both values.
+        border: How many values of the border (the outermost ring of the axes from 2 on) differ, of how many; None
+            where there is no border.
+        interior: The same for what is not border.
+        cause: What the difference looks like, in words; empty when nothing known fits.
+        graph_differences: Sentences about what the two nodes, or their weights, say differently.
+        complete: False when the search was cut short and an earlier tensor may differ as well.
+    """
+
+    tensor: str
+    candidate_tensor: str
+    node: str
+    op_type: str
+    candidate_node: str
+    candidate_op_type: str
+    nodes: tuple[str, ...]
+    candidate_nodes: tuple[str, ...]
+    difference: OutputDifference
+    positions: tuple[Difference, ...] = ()
+    border: tuple[int, int] | None = None
+    interior: tuple[int, int] | None = None
+    cause: str = ""
+    graph_differences: tuple[str, ...] = ()
+    complete: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the place as JSON-ready values."""
+        content = {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in ((each.name, getattr(self, each.name)) for each in dataclasses.fields(self))
+        }
+        content["difference"] = self.difference.to_dict()
+        content["positions"] = [each.to_dict() for each in self.positions]
+        return content
+
+
+@dataclass(frozen=True)
+class LayerDifference:
+    """How far one inner tensor of the result is from the original's, on one probe.
+
+    Attributes:
+        node: The node of the original that computes the tensor.
+        op_type: That node's operator.
+        difference: How far it is; its ``name`` is the tensor's.
+    """
+
+    node: str
+    op_type: str
+    difference: OutputDifference
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the difference as JSON-ready values."""
+        return {"node": self.node, "op_type": self.op_type, "difference": self.difference.to_dict()}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The whole proof: whether two models agree, who judged, and every run.
+
+    Attributes:
+        equivalent: True when every output of every run is within its tolerance (and at least one run took place).
+        reference: The witness that ran the original: ``"onnxruntime"``, ``"spec"`` or ``"tensorflow"``.
+        runs: One entry for each probe and executor of the candidate.
+        notes: Sentences worth saying (a witness that could not run, a runtime that contradicts the specification).
+        first_difference: Where the models part; None when they agree, or when nobody looked.
+        certificate: Which files the proof was about; only where it was asked for.
+        layers: How far inner tensors are, in the order of the original's nodes; only where it was asked for.
+    """
+
+    equivalent: bool
+    reference: str
+    runs: tuple[ProofRun, ...] = ()
+    notes: tuple[str, ...] = ()
+    first_difference: FirstDifference | None = None
+    certificate: Certificate | None = None
+    layers: tuple[LayerDifference, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[OutputDifference, ...]:
+        """The worst difference of each output over all runs: that which uses most of its tolerance."""
+        worst: dict[str, OutputDifference] = {}
+        for run in self.runs:
+            for output in run.outputs:
+                seen = worst.get(output.name)
+                if seen is None or (output.equivalent, -output.share) < (seen.equivalent, -seen.share):
+                    worst[output.name] = output
+        return tuple(worst.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as JSON-ready values."""
+        return {
+            "equivalent": self.equivalent,
+            "reference": self.reference,
+            "runs": [run.to_dict() for run in self.runs],
+            "notes": list(self.notes),
+            "first_difference": self.first_difference.to_dict() if self.first_difference else None,
+            "certificate": self.certificate.to_dict() if self.certificate else None,
+            "layers": [layer.to_dict() for layer in self.layers],
+        }
