@@ -17,7 +17,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from padfix.errors import NotEquivalent, OutputError, SourceError
-from padfix.files import sink, wire_format, writer
+from padfix.files import sink, skeleton, wire_format, writer
 from padfix.files.model import Model
 from padfix.files.sink import materialise, stage
 from padfix.files.skeleton import read_model
@@ -135,8 +135,8 @@ def test_external_data_is_written_beside(source: Path, output: Path):
         staged.commit(EQUAL, verified=True)
     assert files(output.parent) == ["result.onnx", "result.onnx.data"]
     np.testing.assert_array_equal(run(output), EXPECTED)
-    skeleton = onnx.load(output, load_external_data=False)
-    for tensor in skeleton.iterate_tensors(skeleton):
+    written = onnx.load(output, load_external_data=False)
+    for tensor in skeleton.iterate_tensors(written):
         assert not tensor.metadata_props
         entries = {entry.key: entry.value for entry in tensor.external_data}
         is_initializer = tensor.name in ("w", "order", "then_w", "else_w")
@@ -286,7 +286,8 @@ def test_a_rename_that_fails_leaves_the_old_output(source: Path, output: Path, m
 def test_a_process_that_is_killed_leaves_the_old_output(source: Path, output: Path):
     output.write_bytes(b"old")
     code = (
-        "import os, sys, signal, pathlib; from padfix.files.skeleton import read_model; from padfix.files.sink import stage\n"
+        "import os, sys, signal, pathlib\n"
+        "from padfix.files.skeleton import read_model; from padfix.files.sink import stage\n"
         "with stage(read_model(pathlib.Path(sys.argv[1])), pathlib.Path(sys.argv[2])):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -117,10 +117,10 @@ def test_typed_payloads_stay_in_the_file_and_come_back(tensor: TensorProto, loca
         whole.graph.initializer[0].data_location = location
     path = write(whole, tmp_path)
     model = read_model(path)
-    skeleton = model.proto.graph.initializer[0]
-    assert skeleton.has_mark(skeleton)
+    kept = model.proto.graph.initializer[0]
+    assert skeleton.has_mark(kept)
     assert model.proto.ByteSize() < 600
-    assert skeleton.load_payload(model, skeleton) == numpy_helper.to_array(tensor).tobytes()
+    assert skeleton.load_payload(model, kept) == numpy_helper.to_array(tensor).tobytes()
     assert expanded(model, tmp_path) == path.read_bytes()
 
 

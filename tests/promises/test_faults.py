@@ -19,7 +19,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import padfix
 from padfix.errors import OutputError, PadfixError
-from padfix.files import atomic_placing
+from padfix.files import atomic_placing, writer
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="steps are cut short in a fork")
