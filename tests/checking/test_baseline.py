@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import padfix
-from padfix.checking.many import baseline
+from padfix.checking import baseline
 from padfix.errors import UsageError
 from padfix.results import CheckReport, Finding, Severity
 

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 import padfix
-from padfix.checking.many import baseline
+from padfix.checking import baseline
 from padfix.cli.exits import run
 from padfix.cli.group import cli
 from padfix.errors import SourceError
