@@ -187,7 +187,7 @@ def test_a_signal_before_any_step(name: str, source: Path, output: Path, externa
     script = """
 import os, signal, sys
 at, number = int(sys.argv[1]), int(sys.argv[2])
-import padfix.files.writer as wire_writer
+import padfix.files.writer as writer
 steps = []
 def wrap(owner, name):
     original = getattr(owner, name)
