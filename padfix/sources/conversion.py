@@ -12,6 +12,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 
 from padfix.errors import PadfixError, UnsupportedError, UsageError
 from padfix.files.model import Model
+from padfix.sources.inner_graph import InnerGraph
 from padfix.sources.tensorflow_runtime import first_line, quiet, release_memory
 
 Anything = TypeVar("Anything")
@@ -41,12 +42,14 @@ class FrozenGraph:
         inputs: Placeholders, in order.
         outputs: Results, in order.
         tables: Contents of hash tables by shared name, as tf2onnx takes them.
+        inner: What the conversion leaves of the graph.
     """
 
     graph_def: Any
     inputs: list[Port]
     outputs: list[Port]
     tables: dict[Any, Any] = field(default_factory=dict)
+    inner: InnerGraph | None = None
 
 
 def unique_names(tensors: Sequence[str], names: Sequence[str], taken: Sequence[str] = ()) -> list[Port]:
@@ -129,6 +132,9 @@ def pin_shapes(tensorflow: Any, frozen: FrozenGraph, shapes: Mapping[str, Sequen
 def convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str) -> Model:
     """Convert the graph with tf2onnx; input and output names are the ports' names.
 
+    The weights would be there many times over, so the graph is used up: ``frozen.graph_def`` is empty behind this, and
+    ``frozen.inner`` has what tf2onnx was given.
+
     Raises:
         UnsupportedError: tf2onnx left operators unconverted or failed, or the graph is over protobuf's 2 GB.
     """
@@ -189,13 +195,12 @@ def _convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str)
 
     from padfix.sources.tf_ops import element_types, fused_windows, single_size
 
-    graph_def = type(frozen.graph_def)()
-    graph_def.CopyFrom(frozen.graph_def)
+    graph_def, frozen.graph_def = frozen.graph_def, type(frozen.graph_def)()
     outputs = []
     for index, port in enumerate(frozen.outputs):
         # A node of its own for each output, so that one tensor may be several outputs, or an input as well.
         node = graph_def.node.add(name=f"padfix_output_{index}", op="Identity", input=[port.tensor])
-        node.attr["T"].type = _tensor_type(tensorflow, frozen.graph_def, port.tensor)
+        node.attr["T"].type = _tensor_type(graph_def, port.tensor)
         outputs.append(f"{node.name}:0")
     inputs = [port.tensor for port in frozen.inputs]
     renamed = dict(zip(inputs, (port.name for port in frozen.inputs), strict=True))
@@ -225,6 +230,7 @@ def _convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str)
             proto = _mapped(tensorflow, optimised, arguments, name, careful=False)
         except Exception:
             proto = _mapped(tensorflow, optimised, arguments, name, careful=True)
+        frozen.inner = InnerGraph(tensorflow, optimised, renamed, frozen.tables)
     return proto
 
 
@@ -282,13 +288,13 @@ def _inlined(tensorflow: Any, graph_def: Any, tensors: list[str]) -> Any:
     return tf_optimizer.OptimizeGraph(configuration, meta_graph)
 
 
-def _tensor_type(tensorflow: Any, graph_def: Any, tensor: str) -> int:
+def _tensor_type(graph_def: Any, tensor: str) -> int:
     name, _, port = tensor.partition(":")
     node = next(candidate for candidate in graph_def.node if candidate.name == name)
-    return output_type(tensorflow, node, int(port or 0))
+    return output_type(node, int(port or 0))
 
 
-def output_type(tensorflow: Any, node: Any, port: int) -> int:
+def output_type(node: Any, port: int) -> int:
     """Return the ``DataType`` number of output ``port`` of a NodeDef, from its operator's definition."""
     from tensorflow.python.framework import op_def_registry
 

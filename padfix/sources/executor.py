@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from padfix.process import watch
 
 if TYPE_CHECKING:
-    from padfix.proof.executors import TensorSpec
+    from padfix.proof.executors import InnerExecutor, TensorSpec
 
 Runner = Callable[[Mapping[str, npt.NDArray[Any]]], Mapping[str, Any]]
 """Takes arrays by public input name and returns arrays by public output name."""
@@ -25,11 +25,19 @@ class TensorFlowExecutor:
         name: ``"tensorflow"``.
         inputs: Name, element type and shape of each input, in the model's order.
         outputs: Names of the outputs, in the model's order.
+        inner: Runs pieces of it; None where that can't be.
     """
 
     name = "tensorflow"
 
-    def __init__(self, inputs: Sequence[TensorSpec], outputs: Sequence[str], runner: Runner) -> None:
+    def __init__(
+        self,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[str],
+        runner: Runner,
+        inner: InnerExecutor | None = None,
+    ) -> None:
+        self.inner = inner
         self.inputs: list[TensorSpec] = list(inputs)
         self.outputs: list[str] = list(outputs)
         self._runner = runner

@@ -20,6 +20,24 @@ _MIXED = "it gives the first image's result for every image of a batch"
 _PLAIN = "TensorFlow's own CPU kernel contradicts TensorFlow's documentation"
 
 
+def suspects(graph_def: Any) -> Any:
+    """Return the nodes of a GraphDef that the functions below look at, without the weights."""
+    found = type(graph_def)()
+    constants = {}
+    for node in graph_def.node:
+        if node.op == "Const":
+            constants[node.name] = node
+        elif node.op in _FUSED | _VOLUMES:
+            found.node.add().CopyFrom(node)
+    for function in graph_def.library.function:
+        found.node.extend(node for node in function.node_def if node.op in _FUSED | _VOLUMES)
+    kernels = {node.input[1].split(":")[0] for node in found.node if node.op == "Conv3D"}
+    for name in sorted(kernels & constants.keys()):
+        kernel = found.node.add(name=name, op="Const")
+        kernel.attr["value"].tensor.tensor_shape.CopyFrom(constants[name].attr["value"].tensor.tensor_shape)
+    return found
+
+
 def mixes_images(tensorflow: Any, graph_def: Any) -> list[str]:
     """Return a sentence for each node that is only right for batches of one image."""
     if not any(node.op in _FUSED for node in graph_def.node):
@@ -30,9 +48,9 @@ def mixes_images(tensorflow: Any, graph_def: Any) -> list[str]:
 def faults(tensorflow: Any, graph_def: Any) -> list[str]:
     """Return one sentence for each node of a GraphDef that TensorFlow runs against its own documentation here."""
     found = []
-    constants = {node.name: node for node in graph_def.node if node.op == "Const"}
-    nodes = [*graph_def.node, *(node for function in graph_def.library.function for node in function.node_def)]
-    for node in nodes:
+    looked_at = suspects(graph_def).node
+    constants = {node.name: node for node in looked_at if node.op == "Const"}
+    for node in looked_at:
         with contextlib.suppress(Exception), tensorflow.init_scope(), tensorflow.device("/cpu:0"):
             if node.op in _FUSED and _mixes_images(tensorflow, node.attr["T"].type):
                 found.append(f"{_PLAIN} at {node.op} {node.name!r}: {_MIXED}.")
@@ -45,7 +63,8 @@ def _volume_faults(tensorflow: Any, node: Any, constants: dict[str, Any]) -> Ite
     first = 2 if node.attr["data_format"].s.startswith(b"NC") else 1
     strides = list(node.attr["strides"].list.i)[first : first + 3]
     if node.op == "Conv3D":
-        kernel = list(tensorflow.make_ndarray(constants[node.input[1].split(":")[0]].attr["value"].tensor).shape)[:3]
+        held = constants[node.input[1].split(":")[0]].attr["value"].tensor
+        kernel = [dimension.size for dimension in held.tensor_shape.dim][:3]
     else:
         kernel = list(node.attr["ksize"].list.i)[first : first + 3]
     element = tensorflow.dtypes.as_dtype(node.attr["T"].type)

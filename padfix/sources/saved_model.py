@@ -97,26 +97,27 @@ def load_saved_model(tensorflow: Any, path: Path, options: SourceOptions) -> tup
 def finish(tensorflow: Any, kind: Any, loaded: Loaded, options: SourceOptions, name: str, notes: list[str]) -> Source:
     """Fix what is constant, pin shapes, convert, and pair the model with a runner of the original."""
     from padfix.sources import Source
-    from padfix.sources.kernel_faults import faults, mixes_images
+    from padfix.sources.kernel_faults import faults, mixes_images, suspects
 
     release_memory(loaded.frozen.graph_def.ByteSize())
     notes = [*notes, *fix_inputs(tensorflow, loaded, options.constants)]
     pinned = conversion.requested_shapes(options.shapes, list(loaded.types))
     conversion.pin_shapes(tensorflow, loaded.frozen, pinned)
+    suspected = suspects(loaded.frozen.graph_def)
     model = conversion.convert(tensorflow, loaded.frozen, options.opset, name)
     declared = {value.name: _lengths(value) for value in model.proto.graph.input}
-    mixed = mixes_images(tensorflow, loaded.frozen.graph_def)
+    mixed = mixes_images(tensorflow, suspected)
     if mixed:
         notes = [*notes, *mixed, "So the result was compared one image at a time."]
         # A copy of images alone: other inputs have no batch that TensorFlow would mix.
         declared = {name: [1, *shape[1:]] if len(shape) == 4 else shape for name, shape in declared.items()}
 
     def executor() -> TensorFlowExecutor:
-        return TensorFlowExecutor(
-            _specifications(loaded, pinned, declared), [port.name for port in loaded.frozen.outputs], loaded.runner
-        )
+        names = [port.name for port in loaded.frozen.outputs]
+        specifications = _specifications(loaded, pinned, declared)
+        return TensorFlowExecutor(specifications, names, loaded.runner, loaded.frozen.inner)
 
-    return Source(kind, model, executor, notes, lambda: faults(tensorflow, loaded.frozen.graph_def))
+    return Source(kind, model, executor, notes, lambda: faults(tensorflow, suspected))
 
 
 def fix_inputs(tensorflow: Any, loaded: Loaded, constants: Mapping[str, object]) -> list[str]:

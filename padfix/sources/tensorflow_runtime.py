@@ -18,7 +18,14 @@ from typing import Any
 
 from padfix.errors import MissingDependencyError, PadfixError, SourceError
 
-_PREAMBLE = ("Graph execution error:", "Detected at node", "<stack traces unavailable>", 'File "', "defined at (most")
+_PREAMBLE = (
+    "Graph execution error:",
+    "Detected at node",
+    "Node: ",
+    "<stack traces unavailable>",
+    'File "',
+    "defined at (most",
+)
 """Beginnings of lines that a session puts before the one that tells."""
 
 INSTALL_HINT = "Install them with: pip install 'padfix[tf]'"

@@ -1,0 +1,245 @@
+"""The graph that tf2onnx converted, kept so that its inner tensors can be fed and fetched in TensorFlow.
+
+tf2onnx leaves the names of TensorFlow's tensors in the ONNX model, so a piece of one can be held against the same piece
+of the other. The weights are here once, as arrays: in the graph itself a placeholder stands for each, and every run
+feeds it, because a session makes several copies of each constant in its graph.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from padfix.process import watch
+from padfix.sources.executor import element_type
+from padfix.sources.fixed_inputs import split
+from padfix.sources.tensorflow_runtime import first_line, quiet
+
+if TYPE_CHECKING:
+    from padfix.proof.executors import TensorNode
+
+Array = npt.NDArray[Any]
+
+_LARGE = 4096
+"""Elements from which on a constant is kept apart; smaller ones (axes, shapes, bounds) say what the shapes are."""
+
+_ALIGNED = 64
+"""Bytes that an array begins at a multiple of when TensorFlow takes it without a copy."""
+
+_STRING = 7  # TensorFlow's DataType number (types.proto)
+_TABLES = frozenset({"HashTable", "HashTableV2"})
+
+
+class InnerGraph:
+    """A GraphDef without variables, any of whose tensors can be fed and fetched.
+
+    Made from the graph and not loaded before it is asked for something. A tensor is called ``node:0``, or, where it is
+    an input or output of the model, by its name there, as in the ONNX model.
+    """
+
+    can_feed = True
+
+    def __init__(
+        self, tensorflow: Any, graph_def: Any, public: Mapping[str, str], tables: Mapping[Any, tuple[Any, Any]]
+    ) -> None:
+        """Take the nodes and, apart from them, the weights.
+
+        Args:
+            tensorflow: The module.
+            graph_def: The GraphDef; not kept.
+            public: The model's names for its inputs and outputs by tensor (``node:0``).
+            tables: Keys and values of hash tables by shared name.
+        """
+        self._tensorflow = tensorflow
+        self._public = dict(public)
+        self._tensors = {name: tensor for tensor, name in public.items()}
+        self._tables = dict(tables)
+        self._weights: dict[str, Array] = {}
+        self._twins: dict[str, Any] = {}
+        self._types: dict[str, str] = {node.name: node.op for node in graph_def.node}
+        self._graph_def = self._without_weights(graph_def)
+
+    def graph(self) -> list[TensorNode]:
+        """Return every tensor with what computes it, in an order in which a tensor comes after what it is made of.
+
+        Raises:
+            ExecutionFailed: TensorFlow can't load the graph.
+        """
+        from padfix.proof.executors import TensorNode
+
+        with _told(), quiet():
+            operations = [item for item in self._session.graph.get_operations() if item.name in self._types]
+            depths = _depths(operations)
+            found = []
+            for operation in operations:
+                inputs = tuple(self._name(tensor.name) for tensor in operation.inputs)
+                for tensor in operation.outputs:
+                    shape = None if tensor.shape.rank is None else tuple(tensor.shape.as_list())
+                    element = element_type(tensor.dtype)
+                    is_inner = depths[operation.name] > 0 or not element
+                    name, kind = self._name(tensor.name), self._types[operation.name]
+                    found.append(TensorNode(name, kind, inputs, element, shape, can_feed=not is_inner))
+        return found
+
+    def tensor_names(self) -> list[str]:
+        """Return the names of :meth:`graph`."""
+        return [node.name for node in self.graph()]
+
+    def run_inner(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> dict[str, Array]:
+        """Run what ``fetches`` need, the graph cut at the tensors that are fed.
+
+        Args:
+            feeds: Values by name. Whoever reads such a tensor reads the value.
+            fetches: Names of tensors; one that is fed as well is computed from what else is fed.
+
+        Raises:
+            ExecutionFailed: TensorFlow can't run this, or knows no such tensor.
+        """
+        with _told(), quiet(), watch.doing("TensorFlow, running a piece of the original,"):
+            graph = self._session.graph
+            fed = {self._tensor(name).name: np.asarray(value) for name, value in feeds.items()}
+            found: dict[str, Array] = {}
+            wanted: dict[str, Any] = {}
+            for name in fetches:
+                tensor = self._tensor(name)
+                if tensor.op.name in self._weights:
+                    found[name] = self._weights[tensor.op.name]
+                elif tensor.name in fed and tensor.op.type == "Placeholder":
+                    found[name] = fed[tensor.name]
+                else:
+                    wanted[name] = self._twin(tensor) if tensor.name in fed else tensor
+            if wanted:
+                needed = self._weights_above([tensor.op for tensor in wanted.values()], fed)
+                values = {graph.get_tensor_by_name(name): value for name, value in fed.items()}
+                values |= {graph.get_tensor_by_name(f"{name}:0"): self._weights[name] for name in needed}
+                found |= self._session.run(wanted, values)
+        return {name: np.asarray(found[name]) for name in fetches}
+
+    def _name(self, tensor: str) -> str:
+        return self._public.get(tensor, tensor)
+
+    def _tensor(self, name: str) -> Any:
+        from padfix.proof.executors import ExecutionFailed
+
+        node, port = split(self._tensors.get(name, name))
+        try:
+            return self._session.graph.get_tensor_by_name(f"{node}:{port}")
+        except (KeyError, ValueError):
+            raise ExecutionFailed(f"TensorFlow's graph has no tensor {name}.") from None
+
+    def _without_weights(self, graph_def: Any) -> Any:
+        """Return the GraphDef with a placeholder for each large constant, which goes into the weights."""
+        slim = type(graph_def)()
+        slim.versions.CopyFrom(graph_def.versions)
+        slim.library.CopyFrom(graph_def.library)
+        for node in graph_def.node:
+            tensor = node.attr["value"].tensor if node.op == "Const" else None
+            shape = [dimension.size for dimension in tensor.tensor_shape.dim] if tensor is not None else []
+            if tensor is None or tensor.dtype == _STRING or int(np.prod(shape)) < _LARGE:
+                slim.node.add().CopyFrom(node)
+                continue
+            self._weights[node.name] = _aligned(self._tensorflow.make_ndarray(tensor))
+            stand_in = slim.node.add(name=node.name, op="Placeholder", device=node.device, input=node.input)
+            stand_in.attr["dtype"].type = tensor.dtype
+            stand_in.attr["shape"].shape.CopyFrom(tensor.tensor_shape)
+        return slim
+
+    @cached_property
+    def _session(self) -> Any:
+        v1 = self._tensorflow.compat.v1
+        configuration = v1.ConfigProto()
+        # Operators as they stand in the graph: neither fused nor folded, so that each piece is what its nodes say.
+        configuration.graph_options.rewrite_options.disable_meta_optimizer = True
+        configuration.graph_options.optimizer_options.opt_level = -1
+        graph = self._tensorflow.Graph()
+        with graph.as_default(), self._tensorflow.device("/cpu:0"):
+            self._tensorflow.import_graph_def(self._graph_def, name="")
+        session = v1.Session(graph=graph, config=configuration)
+        for node in self._graph_def.node:
+            content = self._tables.get(node.attr["shared_name"].s) if node.op in _TABLES else None
+            if content is not None:
+                with graph.as_default():
+                    handle = graph.get_tensor_by_name(f"{node.name}:0")
+                    session.run(
+                        self._tensorflow.raw_ops.LookupTableImportV2(
+                            table_handle=handle, keys=content[0], values=content[1]
+                        )
+                    )
+        return session
+
+    def _twin(self, tensor: Any) -> Any:
+        """Return the tensor computed once more: a session hands back what is fed for the tensor itself."""
+        original = tensor.op
+        if original.name not in self._twins:
+            graph = original.graph
+            with (
+                graph.as_default(),
+                graph.control_dependencies(original.control_inputs),
+                graph.colocate_with(None, True),
+            ):
+                self._twins[original.name] = graph.create_op(
+                    original.type,
+                    list(original.inputs),
+                    [output.dtype for output in original.outputs],
+                    name=f"{original.name}/padfix_twin",
+                    attrs=dict(original.node_def.attr),
+                    op_def=original.op_def,
+                )
+        return self._twins[original.name].outputs[tensor.value_index]
+
+    def _weights_above(self, operations: Sequence[Any], fed: Collection[str]) -> list[str]:
+        """Return the weights that running ``operations`` takes."""
+        seen: set[str] = set()
+        pending = list(operations)
+        while pending:
+            operation = pending.pop()
+            if operation.name in seen:
+                continue
+            seen.add(operation.name)
+            pending.extend(tensor.op for tensor in operation.inputs if tensor.name not in fed)
+            pending.extend(operation.control_inputs)
+        return [name for name in self._weights if name in seen and f"{name}:0" not in fed]
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Turn what TensorFlow raises into the error of the proof."""
+    from padfix.proof.executors import ExecutionFailed
+
+    try:
+        yield
+    except ExecutionFailed:
+        raise
+    except Exception as error:  # TensorFlow raises its own errors, and TypeError and ValueError as well
+        raise ExecutionFailed(f"TensorFlow can't run a piece of it: {first_line(error)}") from error
+
+
+def _aligned(array: Array) -> Array:
+    """Return a copy that TensorFlow can read in place."""
+    room = np.empty(array.nbytes + _ALIGNED, np.uint8)
+    start = -room.ctypes.data % _ALIGNED
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def _depths(operations: Sequence[Any]) -> dict[str, int]:
+    """Return how many conditions and loops of TensorFlow 1 each node is in: nothing can be fed inside one."""
+    depths: dict[str, int] = {}
+    for operation in operations:
+        inputs = [tensor.op for tensor in operation.inputs]
+        above = [other for other in (*inputs, *operation.control_inputs) if other.name in depths]
+        depth = max((depths[other.name] + _begins(other) for other in above), default=0)
+        is_loop = any(other.type == "NextIteration" for other in inputs)
+        depths[operation.name] = depth - (operation.type == "Exit" or (operation.type == "Merge" and not is_loop))
+    return depths
+
+
+def _begins(operation: Any) -> bool:
+    """Whether what reads this node is inside a loop, or inside a condition, that it begins."""
+    return bool(operation.type == "Enter" or (operation.type == "Switch" and operation.inputs[1].op.type != "LoopCond"))
