@@ -11,8 +11,8 @@ import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from padfix.errors import PadfixError
-from padfix.files import skeleton
 from padfix.files.model import Model
+from padfix.files.payloads import load_payload
 from padfix.proof.executors import Array
 
 LARGEST_WEIGHT = 64_000_000
@@ -135,7 +135,7 @@ class Constants:
             return None
         try:
             whole = TensorProto(data_type=tensor.data_type, dims=tensor.dims)
-            whole.raw_data = skeleton.load_payload(self._model, tensor)
+            whole.raw_data = load_payload(self._model, tensor)
             return onnx.numpy_helper.to_array(whole)
         except (PadfixError, ValueError, TypeError, OSError, KeyError):
             return None

@@ -6,30 +6,50 @@ payload skipped. That is a handful of small reads whatever the size of the weigh
 
 from __future__ import annotations
 
-import mmap
+import os
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from onnx import ModelProto
+
 from padfix.errors import SourceError, UnsupportedError
+from padfix.files.payloads import open_file
+from padfix.files.wire_format import (
+    LENGTH_DELIMITED,
+    VARINT,
+    ByteSource,
+    CutError,
+    Field,
+    FileBytes,
+    WireError,
+    iterate_fields,
+)
 
 Kind = Literal["onnx", "saved_model", "frozen_graph", "keras", "keras_h5", "tflite"]
 
 ACCEPTED = "padfix reads ONNX, a SavedModel folder, a frozen GraphDef (.pb, .pbtxt), .keras, .h5 and .tflite files."
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
-# Field numbers of each message at its top level, from onnx.proto, graph.proto, saved_model.proto and meta_graph.proto.
-_ONNX_FIELDS = {1: _VARINT, 2: _BYTES, 3: _BYTES, 4: _BYTES, 5: _VARINT, 6: _BYTES, 7: _BYTES, 8: _BYTES}
-_ONNX_FIELDS |= {14: _BYTES, 20: _BYTES, 25: _BYTES, 26: _BYTES}
-_GRAPH_DEF_FIELDS = {1: _BYTES, 2: _BYTES, 3: _VARINT, 4: _BYTES, 5: _BYTES}
-_SAVED_MODEL_FIELDS = {1: _VARINT, 2: _BYTES}
+# Wire types by field number of each message at its top level; the latter two from graph.proto and saved_model.proto.
+_ONNX_FIELDS = {
+    field.number: LENGTH_DELIMITED if field.type in (field.TYPE_MESSAGE, field.TYPE_STRING) else VARINT
+    for field in ModelProto.DESCRIPTOR.fields
+}
+_GRAPH_DEF_FIELDS = {
+    1: LENGTH_DELIMITED,
+    2: LENGTH_DELIMITED,
+    3: VARINT,
+    4: LENGTH_DELIMITED,
+    5: LENGTH_DELIMITED,
+}
+_SAVED_MODEL_FIELDS = {1: VARINT, 2: LENGTH_DELIMITED}
 
 # (offset, bytes, what it is, hint)
-_FOREIGN: tuple[tuple[int, bytes, str, str], ...] = (
+_OTHER_FORMATS: tuple[tuple[int, bytes, str, str], ...] = (
     (0, b"\x1f\x8b", "a gzip archive", "Unpack it first."),
     (0, b"BZh", "a bzip2 archive", "Unpack it first."),
     (0, b"7z\xbc\xaf", "a 7-Zip archive", "Unpack it first."),
@@ -62,11 +82,15 @@ def detect(path: Path) -> Kind:
             raise SourceError(f"{path} does not exist.", "Check the path.")
         if not path.is_file():
             raise SourceError(f"{path} is neither a file nor a folder.", "Save the model to a file first.")
-        size = path.stat().st_size
-        if size == 0:
+        if path.stat().st_size == 0:
             raise SourceError(f"{path} is empty.", "Was the download or the export interrupted?")
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return _detect_file(path, data, size)
+        descriptor = open_file(path)
+        try:
+            return _detect_file(path, FileBytes(descriptor))
+        except WireError as error:
+            raise SourceError(f"{path} can't be read: {error}.", "Fetch or export it again.") from error
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise SourceError(f"{path} can't be read: {error.strerror or error}.") from error
 
@@ -90,24 +114,25 @@ def _detect_folder(path: Path) -> Kind:
     raise SourceError(f"{path} is a folder without a saved_model.pb.", ACCEPTED)
 
 
-def _detect_file(path: Path, data: mmap.mmap, size: int) -> Kind:
-    head = bytes(data[:512])
+def _detect_file(path: Path, data: FileBytes) -> Kind:
+    size = data.size
+    head = data.read(0, min(size, 512))
     if head.startswith(_HDF5):
         return "keras_h5"
     if head[4:8] == b"TFL3":
         return "tflite"
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _detect_zip(path)
-    for offset, signature, what, hint in _FOREIGN:
+    for offset, signature, what, hint in _OTHER_FORMATS:
         if head[offset : offset + len(signature)] == signature:
             raise SourceError(f"{path} is {what}, not a model that padfix reads.", hint)
-    if head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05" and data[size - 1 : size] == b".":
+    if head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05" and data.read(size - 1, size) == b".":
         raise UnsupportedError(f"{path} is a Python pickle, as old PyTorch files are.", _PYTORCH_HINT)
     if head[8:9] == b"{" and 0 < int.from_bytes(head[:8], "little") <= size - 8:
         raise UnsupportedError(f"{path} is a safetensors file: weights without a graph.", ACCEPTED)
     if _is_text(head):
-        return _detect_text(path, bytes(data[: 64 * 1024]).decode("utf-8", "replace"))
-    return _detect_protobuf(path, data, size)
+        return _detect_text(path, data.read(0, min(size, 64 * 1024)).decode("utf-8", "replace"))
+    return _detect_protobuf(path, data)
 
 
 def _detect_zip(path: Path) -> Kind:
@@ -166,127 +191,99 @@ def _detect_text(path: Path, text: str) -> Kind:
     raise SourceError(f"{path} is a text file, not a model.", ACCEPTED)
 
 
-class _MalformedError(Exception):
-    """The bytes are not a protobuf message."""
-
-
-def _varint(data: mmap.mmap, position: int, end: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if position >= end:
-            raise _MalformedError
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-    raise _MalformedError
-
-
-def _fields(data: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield (number, wire type, payload start, payload end) of each field; the payload may reach beyond ``end``."""
-    position = start
-    while position < end:
-        key, position = _varint(data, position, end)
-        number, wire_type = key >> 3, key & 7
-        if number == 0:
-            raise _MalformedError
-        first = position
-        if wire_type == _VARINT:
-            _, position = _varint(data, position, end)
-        elif wire_type == _FIXED64:
-            position += 8
-        elif wire_type == _FIXED32:
-            position += 4
-        elif wire_type == _BYTES:
-            length, first = _varint(data, position, end)
-            position = first + length
-        else:
-            raise _MalformedError
-        yield number, wire_type, first, position
-
-
-def _detect_protobuf(path: Path, data: mmap.mmap, size: int) -> Kind:
-    seen: dict[int, int] = {}
-    first_payload: dict[int, tuple[int, int]] = {}
-    complete, count, fits = True, 0, True
+def _detect_protobuf(path: Path, data: ByteSource) -> Kind:
+    seen: dict[int, set[int]] = {}
+    first: dict[int, Field] = {}
+    complete = True
     try:
-        for number, wire_type, start, end in _fields(data, 0, size):
-            count += 1
-            if seen.setdefault(number, wire_type) != wire_type:
-                fits = False
-                break
-            first_payload.setdefault(number, (start, min(end, size)))
-            complete = end <= size
-    except _MalformedError:
+        for field in iterate_fields(data, 0, data.size):
+            seen.setdefault(field.number, set()).add(field.wire_type)
+            first.setdefault(field.number, field)
+    except WireError as error:
         complete = False
-    if count and fits:
-        kind = _kind_of(data, seen, first_payload)
-        if kind is not None:
-            if complete:
-                return kind
-            what = {"onnx": "an ONNX model", "saved_model": "a SavedModel"}.get(kind, "a TensorFlow graph")
-            raise SourceError(f"{path} starts like {what} but is truncated or damaged.", "Fetch or export it again.")
+        if isinstance(error, CutError):
+            seen.setdefault(error.field.number, set()).add(error.field.wire_type)
+            first.setdefault(error.field.number, error.field._replace(end=data.size))
+    kind = _kind_of(data, seen, first)
+    if kind is not None:
         if complete:
-            _refuse_known_messages(path, data, seen, first_payload)
+            return kind
+        what = {"onnx": "an ONNX model", "saved_model": "a SavedModel"}.get(kind, "a TensorFlow graph")
+        raise SourceError(f"{path} starts like {what} but is truncated or damaged.", "Fetch or export it again.")
+    if seen and complete:
+        _refuse_known_messages(path, data, seen, first)
     raise SourceError(f"{path} is not a model: its content is none of the known formats.", ACCEPTED)
 
 
-def _within(seen: dict[int, int], known: dict[int, int]) -> bool:
-    return all(known.get(number) == wire_type for number, wire_type in seen.items())
+def _within(seen: Mapping[int, set[int]], known: Mapping[int, int]) -> bool:
+    """Whether every field that was seen is a known one, of the right wire type."""
+    return all(types == {known.get(number)} for number, types in seen.items())
 
 
-def _kind_of(data: mmap.mmap, seen: dict[int, int], payload: dict[int, tuple[int, int]]) -> Kind | None:
-    if _within(seen, _GRAPH_DEF_FIELDS) and 1 in seen and _looks_like_node(data, *payload[1]):
+def _agrees(seen: Mapping[int, set[int]], known: Mapping[int, int]) -> bool:
+    """Whether every known field that was seen has the right wire type; a newer format may have fields of its own."""
+    return all(types == {known[number]} for number, types in seen.items() if number in known)
+
+
+def _kind_of(data: ByteSource, seen: Mapping[int, set[int]], first: Mapping[int, Field]) -> Kind | None:
+    if _within(seen, _GRAPH_DEF_FIELDS) and 1 in seen and _looks_like_node(data, first[1]):
         return "frozen_graph"
-    if _within(seen, _SAVED_MODEL_FIELDS) and 2 in seen and _looks_like_meta_graph(data, *payload[2]):
+    if _within(seen, _SAVED_MODEL_FIELDS) and 2 in seen and _looks_like_meta_graph(data, first[2]):
         return "saved_model"
-    if _within(seen, _ONNX_FIELDS) and (7 in seen or (1 in seen and 8 in seen)):
+    if _within(seen, _ONNX_FIELDS) and (7 in seen or {1, 8} <= seen.keys()):
+        return "onnx"
+    if _agrees(seen, _ONNX_FIELDS) and {1, 7, 8} <= seen.keys():
         return "onnx"
     return None
 
 
-def _text_field(data: mmap.mmap, start: int, end: int, number: int) -> str | None:
+def _text_field(data: ByteSource, message: Field, number: int) -> str | None:
     try:
-        for found, wire_type, first, last in _fields(data, start, end):
-            if found == number and wire_type == _BYTES and last <= end:
-                return bytes(data[first:last]).decode("utf-8")
-    except (_MalformedError, UnicodeDecodeError):
+        for field in iterate_fields(data, message.start, message.end):
+            if field.number == number and field.wire_type == LENGTH_DELIMITED:
+                return data.read(field.start, field.end).decode("utf-8")
+    except (WireError, UnicodeDecodeError):
         return None
     return None
 
 
-def _looks_like_node(data: mmap.mmap, start: int, end: int) -> bool:
-    """Whether a payload is a NodeDef: a name (1) and an operator (2)."""
-    operator = _text_field(data, start, end, 2)
+def _looks_like_node(data: ByteSource, message: Field) -> bool:
+    """Whether a message is a NodeDef: a name (1) and an operator (2)."""
+    operator = _text_field(data, message, 2)
     return (
-        _text_field(data, start, end, 1) is not None
+        _text_field(data, message, 1) is not None
         and operator is not None
         and re.fullmatch(r"[A-Za-z_][\w>.]*", operator) is not None
     )
 
 
-def _looks_like_meta_graph(data: mmap.mmap, start: int, end: int) -> bool:
-    """Whether a payload is a MetaGraphDef: meta information (1) or a graph (2) first."""
+def _first_field(data: ByteSource, message: Field) -> Field | None:
     try:
-        number, wire_type, _, _ = next(_fields(data, start, end), (0, 0, 0, 0))
-    except _MalformedError:
-        return False
-    return number in (1, 2) and wire_type == _BYTES
+        return next(iterate_fields(data, message.start, message.end), None)
+    except CutError as error:
+        return error.field
+    except WireError:
+        return None
+
+
+def _looks_like_meta_graph(data: ByteSource, message: Field) -> bool:
+    """Whether a message is a MetaGraphDef: meta information (1) or a graph (2) first."""
+    inner = _first_field(data, message)
+    return inner is not None and inner.number in (1, 2) and inner.wire_type == LENGTH_DELIMITED
 
 
 def _refuse_known_messages(
-    path: Path, data: mmap.mmap, seen: dict[int, int], payload: dict[int, tuple[int, int]]
+    path: Path, data: ByteSource, seen: Mapping[int, set[int]], first: Mapping[int, Field]
 ) -> None:
-    if seen.get(1) == _VARINT and seen.get(2) == _BYTES and any(number >= 200 for number in seen):
+    beginning = [seen.get(number) for number in (1, 2)]
+    if beginning == [{VARINT}, {LENGTH_DELIMITED}] and any(number >= 200 for number in seen):
         raise UnsupportedError(f"{path} is a Core ML model.", _CORE_ML_HINT)
-    if seen.get(1) == _BYTES and seen.get(2) == _BYTES and 2 in payload:
-        start, end = payload[2]
-        inner = next(_fields(data, start, end), None)
-        if inner and inner[0] == 1 and inner[1] == _BYTES and _looks_like_node(data, inner[2], inner[3]):
+    if beginning == [{LENGTH_DELIMITED}, {LENGTH_DELIMITED}]:
+        inner = _first_field(data, first[2])
+        if inner and inner.number == 1 and inner.wire_type == LENGTH_DELIMITED and _looks_like_node(data, inner):
             raise UnsupportedError(
                 f"{path} is a MetaGraph (the .meta file of a checkpoint), whose weights are in other files.",
                 "Export the model as a SavedModel and give padfix that folder.",
             )
-    if seen.get(1) == _VARINT and seen.get(2) == _VARINT and set(seen) <= set(range(1, 15)):
+    if beginning == [{VARINT}, {VARINT}] and set(seen) <= set(range(1, 15)):
         raise SourceError(f"{path} is a single ONNX tensor, not a model.", ACCEPTED)

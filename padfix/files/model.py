@@ -14,9 +14,8 @@ class Model:
 
     Attributes:
         proto: The skeleton: a complete ``ModelProto`` but that each large tensor holds an external-data pointer into
-            ``path`` (marked with the metadata property :data:`padfix.files.skeleton.MARK`) in place of its payload.
-            Tensors that
-            were external data in the source keep their own entries untouched.
+            ``path`` (marked with the metadata property :data:`padfix.files.payloads.MARK`) in place of its payload.
+            Tensors that were external data in the source keep their own entries untouched.
         path: The file that the marked pointers mean; None for a model made in memory, which has no marked pointers.
         folder: The folder that external-data locations are relative to.
     """

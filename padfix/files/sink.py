@@ -16,8 +16,10 @@ from pathlib import Path
 from onnx import TensorProto
 
 from padfix.errors import NotEquivalent, OutputError
-from padfix.files import atomic_placing, skeleton, writer
+from padfix.files import atomic_placing, writer
 from padfix.files.model import Model
+from padfix.files.payloads import has_mark
+from padfix.files.tensors import iterate_tensors
 from padfix.process import watch
 from padfix.results import Verdict
 
@@ -152,7 +154,7 @@ def stage(
             raise _output_error(target, error) from error
         try:
             try:
-                written = _write(model, scratch, target.name, data_name, external_data=external_data, sync=True)
+                written = _write(model, scratch, target.name, data_name, external_data=external_data)
                 if data_name in written:
                     _refuse_overwriting(target.parent / data_name, sources)
                     _write_interim(model, scratch, token, target.name, external_data=external_data)
@@ -163,36 +165,18 @@ def stage(
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-def materialise(model: Model, folder: Path, name: str = "model.onnx") -> Path:
-    """Write ``model`` whole into a scratch folder, for running, and return its path.
-
-    Raises:
-        OutputError: The folder can't take it.
-        SourceError: A payload can't be read.
-    """
-    try:
-        _write(model, folder, name, name + DATA_SUFFIX, external_data=False, sync=False)
-    except OSError as error:
-        raise _output_error(folder / name, error) from error
-    return folder / name
-
-
-def _write(
-    model: Model, folder: Path, name: str, data_name: str, *, external_data: bool, sync: bool
-) -> tuple[str, ...]:
+def _write(model: Model, folder: Path, name: str, data_name: str, *, external_data: bool) -> tuple[str, ...]:
     """Write the model and perhaps its data file into ``folder``; return their names, data first."""
     plan = writer.plan(model, data_name, external_data=external_data)
     names: list[str] = []
     if plan.data:
         with open(folder / data_name, "xb") as file:
             writer.write_data(file, plan.data)
-            if sync:
-                os.fsync(file.fileno())
+            os.fsync(file.fileno())
         names.append(data_name)
     with open(folder / name, "xb") as file:
         writer.write_pieces(file, plan.model)
-        if sync:
-            os.fsync(file.fileno())
+        os.fsync(file.fileno())
     return (*names, name)
 
 
@@ -231,8 +215,8 @@ def source_files(model: Model, source: Path | None) -> list[Path]:
     """Return every file that ``model`` is read from: its own, the one that the user named, and data files."""
     files = [path for path in (model.path, source) if path is not None]
     folder = model.folder or Path()
-    for tensor in skeleton.iterate_tensors(model.proto):
-        if tensor.data_location == TensorProto.EXTERNAL and not skeleton.has_mark(tensor):
+    for tensor in iterate_tensors(model.proto):
+        if tensor.data_location == TensorProto.EXTERNAL and not has_mark(tensor):
             location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
             if location and folder / location not in files:
                 files.append(folder / location)

@@ -29,6 +29,14 @@ class WireError(ValueError):
     """The bytes are not a protobuf message, or they end too early."""
 
 
+class CutError(WireError):
+    """A field reaches over the end of what holds it; ``field`` is as its header says."""
+
+    def __init__(self, message: str, field: Field) -> None:
+        super().__init__(message)
+        self.field = field
+
+
 class Field(NamedTuple):
     """One field of a message: its tag starts at ``tag``, its value is ``start`` to ``end`` (length prefix excluded)."""
 
@@ -194,9 +202,10 @@ def iterate_fields(source: ByteSource, start: int, end: int) -> Iterator[Field]:
             value_end = value_start + 8
         else:
             raise WireError(f"byte {position} holds wire type {wire_type}, which ONNX does not use")
+        field = Field(number, wire_type, position, value_start, value_end)
         if value_end > end:
-            raise WireError(f"a field at byte {position} ends {value_end - end} bytes after what holds it")
-        yield Field(number, wire_type, position, value_start, value_end)
+            raise CutError(f"a field at byte {position} ends {value_end - end} bytes after what holds it", field)
+        yield field
         position = value_end
 
 
@@ -242,9 +251,7 @@ INITIALIZER = field_number(GraphProto, "initializer")
 RAW_DATA = field_number(TensorProto, "raw_data")
 FLOAT_DATA = field_number(TensorProto, "float_data")
 DOUBLE_DATA = field_number(TensorProto, "double_data")
-EXTERNAL_DATA = field_number(TensorProto, "external_data")
 DATA_LOCATION = field_number(TensorProto, "data_location")
-METADATA = field_number(TensorProto, "metadata_props")
 
 PAYLOADS = frozenset(
     field_number(TensorProto, name)

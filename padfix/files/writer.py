@@ -17,8 +17,10 @@ from google.protobuf.message import EncodeError  # type: ignore[import-untyped,u
 from onnx import StringStringEntryProto, TensorProto
 
 from padfix.errors import OutputError, SourceError
-from padfix.files import skeleton, wire_format
+from padfix.files import payloads, skeleton, wire_format
+from padfix.files.external_data import external_location
 from padfix.files.model import Model
+from padfix.files.tensors import inline_payload, iterate_tensors, payload_size
 from padfix.files.wire_format import LENGTH_DELIMITED, Field, MemoryBytes, iterate_fields, length_header
 
 ALIGNMENT = 4096
@@ -38,7 +40,7 @@ class Span:
     path: Path
     offset: int
     length: int
-    mark: skeleton.Mark | None = None
+    mark: payloads.Mark | None = None
 
 
 Piece = bytes | Span
@@ -73,18 +75,18 @@ def plan(model: Model, data_name: str, *, external_data: bool) -> Plan:
         OutputError: The model is too large even without its initializers, or for memory.
     """
     try:
-        skeleton = model.proto.SerializeToString()
-    except (EncodeError, ValueError, MemoryError) as error:
+        serialized = model.proto.SerializeToString()
+    except (EncodeError, ValueError) as error:
         raise OutputError(f"The model can't be serialised: {error}.", "It may be larger than 2 GiB.") from error
     if not external_data:
-        if _is_untouched(model, skeleton) and model.path is not None:
+        if _is_untouched(model, serialized) and model.path is not None:
             size = model.path.stat().st_size
             if size <= wire_format.MAXIMUM_MESSAGE_BYTES:
                 return Plan([Span(model.path, 0, size)], size)
-        embedded = _Expander(model, skeleton, None).plan()
+        embedded = _Expander(model, serialized, None).plan()
         if embedded.length <= wire_format.MAXIMUM_MESSAGE_BYTES:
             return embedded
-    split = _Expander(model, skeleton, data_name).plan()
+    split = _Expander(model, serialized, data_name).plan()
     if split.length > wire_format.MAXIMUM_MESSAGE_BYTES:
         raise OutputError(
             "The model is larger than 2 GiB even without its initializers, which ONNX can't hold.",
@@ -97,8 +99,8 @@ def _is_untouched(model: Model, serialized: bytes) -> bool:
     """Whether the model is word for word what its file holds, with nothing outside the file."""
     if model.path is None or not model.path.is_file():
         return False
-    for tensor in skeleton.iterate_tensors(model.proto):
-        if tensor.data_location == TensorProto.EXTERNAL and not skeleton.has_mark(tensor):
+    for tensor in iterate_tensors(model.proto):
+        if tensor.data_location == TensorProto.EXTERNAL and not payloads.has_mark(tensor):
             return False
     try:
         return bool(skeleton.read_model(model.path).proto.SerializeToString() == serialized)
@@ -162,16 +164,14 @@ class _Expander:
     def _tensor(self, part: Field, *, external: bool) -> tuple[list[Piece], int]:
         unchanged: list[Piece] = [self._skeleton[part.start : part.end]]
         tensor = TensorProto.FromString(self._skeleton[part.start : part.end])
-        marked = skeleton.has_mark(tensor)
+        marked = payloads.has_mark(tensor)
         if marked:
-            mark = skeleton.read_mark(tensor)
-            payload: Piece = Span(skeleton.marked_file(self._model), mark.offset, mark.length, mark)
+            mark = payloads.read_mark(tensor)
+            payload: Piece = Span(payloads.marked_file(self._model), mark.offset, mark.length, mark)
             number = mark.field
             _remove_mark(tensor, mark)
         elif tensor.data_location == TensorProto.EXTERNAL:
-            path, offset, length = skeleton.external_location(
-                self._model.folder or Path(), tensor, self._model.path or None
-            )
+            path, offset, length = external_location(self._model.folder or Path(), tensor, self._model.path or None)
             payload = Span(path, offset, length)
             number = wire_format.RAW_DATA
             del tensor.external_data[:]
@@ -191,15 +191,15 @@ class _Expander:
         """Return the payload as raw little-endian elements, or None when it has to stay embedded."""
         if number in wire_format.FIXED_WIDTH_PAYLOADS:
             return payload
-        size = skeleton.payload_size(tensor)
+        size = payload_size(tensor)
         if size is None or not isinstance(payload, Span) or payload.mark is None:
             return None
         # Integers of variable length on the wire: nobody writes large ones so, hence they are decoded in memory.
         whole = TensorProto(data_type=tensor.data_type, dims=tensor.dims)
-        with skeleton.open_payload(payload.path, payload.mark) as descriptor:
+        with payloads.open_payload(payload.path, payload.mark) as descriptor:
             data = b"".join(wire_format.read_chunks(descriptor, payload.offset, payload.length))
         whole.MergeFromString(length_header(number, len(data)) + data)
-        raw = skeleton.inline_payload(whole)
+        raw = inline_payload(whole)
         return raw if len(raw) == size else None
 
     def _externalise(self, tensor: TensorProto, raw: Piece) -> tuple[list[Piece], int]:
@@ -220,7 +220,7 @@ def _length(piece: Piece) -> int:
     return piece.length if isinstance(piece, Span) else len(piece)
 
 
-def _remove_mark(tensor: TensorProto, mark: skeleton.Mark) -> None:
+def _remove_mark(tensor: TensorProto, mark: payloads.Mark) -> None:
     """Make the tensor what it was before it was marked, but for the payload."""
     del tensor.metadata_props[-1]
     del tensor.external_data[-3:]
@@ -234,10 +234,10 @@ def _inline_payload(tensor: TensorProto) -> bytes | None:
     """Return the raw elements of a tensor that holds its own payload; None for strings and for none at all."""
     if tensor.data_type == TensorProto.STRING or tensor.data_location == TensorProto.EXTERNAL:
         return None
-    size = skeleton.payload_size(tensor)
+    size = payload_size(tensor)
     if size is None or size <= EXTERNAL_FROM:
         return None
-    raw = skeleton.inline_payload(tensor)
+    raw = inline_payload(tensor)
     return raw if len(raw) == size else None
 
 
@@ -280,7 +280,7 @@ def write_data(target: BinaryIO, data: Iterable[tuple[int, Piece]]) -> None:
 
 def _copy_span(target: int, span: Span) -> None:
     if span.mark is not None:
-        with skeleton.open_payload(span.path, span.mark) as source:
+        with payloads.open_payload(span.path, span.mark) as source:
             _copy_bytes(source, target, span)
         return
     source = os.open(span.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))

@@ -191,7 +191,7 @@ def _common(first: TypeProto | None, second: TypeProto | None) -> TypeProto | No
     )
 
 
-def _foreign(proto: TypeProto) -> TypeProto:
+def _as_seen_outside(proto: TypeProto) -> TypeProto:
     """Return the type as another graph may see it: without made-up symbols."""
     known = value_type(proto)
     if known is None or known.shape is None:
@@ -357,7 +357,7 @@ class _Inference:
         def raw(name: str) -> TypeProto | None:
             proto = types.get(name)
             if proto is not None:
-                return _foreign(proto)
+                return _as_seen_outside(proto)
             known = scope.type_of(name) if name else None
             return None if known is None else _tensor_type(known)
 
@@ -460,7 +460,7 @@ class _Inference:
         for attempt in range(_MAXIMUM_LOOP_PASSES):
             tree = self._cached_tree(body, {**free, **formal}, bindings)
             outputs = [tree[body].get(name) for name in body.outputs]
-            outputs = [None if proto is None else _foreign(proto) for proto in outputs]
+            outputs = [None if proto is None else _as_seen_outside(proto) for proto in outputs]
             stable = True
             for name, position in carried:
                 given = outputs[position] if position < len(outputs) else None
@@ -521,7 +521,7 @@ class _Inference:
             finally:
                 self._running.discard(key)
         types = self._calls[key][digest][scope]
-        return [None if name not in types else _foreign(types[name]) for name in function.output]
+        return [None if name not in types else _as_seen_outside(types[name]) for name in function.output]
 
 
 def _function_key(function: FunctionProto) -> FunctionKey:

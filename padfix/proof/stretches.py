@@ -14,8 +14,8 @@ import numpy as np
 from onnx import NodeProto, TensorProto
 
 from padfix.diagnose.graph_difference import Constants
-from padfix.files import skeleton
 from padfix.files.model import Model
+from padfix.files.payloads import has_mark
 from padfix.proof.executors import Array
 
 DEEPEST = 200
@@ -123,7 +123,7 @@ class Stretches:
     def _same_constant(self, names: tuple[str, str], first: TensorProto, second: TensorProto, seen: _Seen) -> bool:
         if first.data_type != second.data_type or list(first.dims) != list(second.dims):
             return False
-        if self.trusted and names[0] == names[1] and skeleton.has_mark(first) and skeleton.has_mark(second):
+        if self.trusted and names[0] == names[1] and has_mark(first) and has_mark(second):
             return True
         if names not in self._alike:
             old, new = self.constant_pair(names)

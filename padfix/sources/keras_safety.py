@@ -25,8 +25,6 @@ MOST_UNPACKED = 64 << 20
 
 MOST_GROWTH = 30
 
-MOST_CONFIGURATION = 64 << 20
-
 _PICKLES = (".pkl", ".pickle", ".npz", ".npy", ".pt", ".pth", ".joblib", ".dill")
 _RUNS_CODE = frozenset({"Lambda", "__lambda__", "TFSMLayer", "TorchModuleWrapper", "JaxLayer", "FlaxLayer"})
 _FILE_ARGUMENTS = ("vocabulary", "idf_weights", "filepath", "file_path")

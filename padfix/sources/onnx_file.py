@@ -6,8 +6,11 @@ from pathlib import Path
 
 from onnx import TensorProto
 
-from padfix.files import skeleton
+from padfix.files.external_data import external_location
 from padfix.files.model import Model
+from padfix.files.payloads import has_mark
+from padfix.files.skeleton import read_model
+from padfix.files.tensors import iterate_tensors
 from padfix.graph.validation import require_sound
 
 
@@ -18,7 +21,7 @@ def open_onnx(path: Path) -> Model:
         SourceError: There is no such file, it is not a whole ONNX model, or one that can't mean anything.
         UnsupportedError: It is written for a newer operator set than is known.
     """
-    model = skeleton.read_model(path)
+    model = read_model(path)
     require_sound(model.proto, str(path))
     return model
 
@@ -30,7 +33,7 @@ def require_data(model: Model) -> int:
         SourceError: One is not.
     """
     total = 0
-    for tensor in skeleton.iterate_tensors(model.proto):
-        if tensor.data_location == TensorProto.EXTERNAL and not skeleton.has_mark(tensor):
-            total += skeleton.external_location(model.folder or Path(), tensor, model.path)[2]
+    for tensor in iterate_tensors(model.proto):
+        if tensor.data_location == TensorProto.EXTERNAL and not has_mark(tensor):
+            total += external_location(model.folder or Path(), tensor, model.path)[2]
     return total

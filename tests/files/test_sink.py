@@ -17,10 +17,11 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from padfix.errors import NotEquivalent, OutputError, SourceError
-from padfix.files import sink, skeleton, wire_format, writer
+from padfix.files import wire_format, writer
 from padfix.files.model import Model
-from padfix.files.sink import materialise, stage
+from padfix.files.sink import stage
 from padfix.files.skeleton import read_model
+from padfix.files.tensors import iterate_tensors
 from padfix.results import Verdict
 
 EQUAL = Verdict(True, "spec")
@@ -136,7 +137,7 @@ def test_external_data_is_written_beside(source: Path, output: Path):
     assert files(output.parent) == ["result.onnx", "result.onnx.data"]
     np.testing.assert_array_equal(run(output), EXPECTED)
     written = onnx.load(output, load_external_data=False)
-    for tensor in skeleton.iterate_tensors(written):
+    for tensor in iterate_tensors(written):
         assert not tensor.metadata_props
         entries = {entry.key: entry.value for entry in tensor.external_data}
         is_initializer = tensor.name in ("w", "order", "then_w", "else_w")
@@ -146,7 +147,7 @@ def test_external_data_is_written_beside(source: Path, output: Path):
             assert int(entries["offset"]) % writer.ALIGNMENT == 0
     onnx.checker.check_model(os.fspath(output))
     loaded, whole = onnx.load(output), make_model()
-    for one, other in zip(skeleton.iterate_tensors(loaded), skeleton.iterate_tensors(whole), strict=True):
+    for one, other in zip(iterate_tensors(loaded), iterate_tensors(whole), strict=True):
         np.testing.assert_array_equal(numpy_helper.to_array(one), numpy_helper.to_array(other))
 
 
@@ -339,12 +340,3 @@ def test_a_source_that_shrinks_is_noticed(source: Path, output: Path):
     with pytest.raises(SourceError), stage(model, output):
         pass
     assert files(output.parent) == []
-
-
-def test_materialise_writes_a_file_that_runs(source: Path, tmp_path: Path):
-    model = read_model(source)
-    model.proto.graph.node[0].name = "renamed"
-    path = materialise(model, tmp_path)
-    assert path.parent == tmp_path
-    np.testing.assert_array_equal(run(path), EXPECTED)
-    assert sink.DATA_SUFFIX == ".data"

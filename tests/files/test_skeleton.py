@@ -17,8 +17,10 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from padfix.errors import SourceError, UnsupportedError
 from padfix.files import skeleton, wire_format, writer
 from padfix.files.model import Model
-from padfix.files.sink import materialise
+from padfix.files.payloads import MARK, has_mark, load_payload
+from padfix.files.sink import stage
 from padfix.files.skeleton import read_model
+from padfix.files.tensors import iterate_tensors
 from padfix.sources.onnx_file import open_onnx
 
 LOSSLESS = Path(__file__).parents[1].parent / "fixtures" / "lossless" / "before.onnx"
@@ -58,6 +60,13 @@ def with_graph(graph: bytes, size: int | None = None) -> bytes:
     return head.SerializeToString() + wire_format.length_header(7, size or len(graph)) + graph
 
 
+def written(model: Model, folder: Path) -> Path:
+    """Write ``model`` to a file of ``folder`` and return its path."""
+    with stage(model, folder / "copy.onnx") as staged:
+        staged.commit(None, verified=False)
+    return folder / "copy.onnx"
+
+
 def large(name: str = "w", count: int = 4096, dtype: type = np.float32) -> TensorProto:
     return numpy_helper.from_array(np.arange(count).astype(dtype), name)
 
@@ -68,20 +77,20 @@ def test_round_trip_is_byte_identical(path: Path, threshold: int, tmp_path: Path
     monkeypatch.setattr(skeleton, "LARGE", threshold)
     model = read_model(path)
     assert expanded(model, tmp_path) == path.read_bytes()
-    assert materialise(model, tmp_path).read_bytes() == path.read_bytes()
+    assert written(model, tmp_path).read_bytes() == path.read_bytes()
     if threshold == 0:
-        assert any(skeleton.has_mark(tensor) for tensor in skeleton.iterate_tensors(model.proto))
+        assert any(has_mark(tensor) for tensor in iterate_tensors(model.proto))
 
 
 def test_every_tensor_of_the_lossless_model_can_stay_in_the_file(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(skeleton, "LARGE", 0)
     model = read_model(LOSSLESS)
-    whole = list(skeleton.iterate_tensors(onnx.load(LOSSLESS)))
-    tensors = list(skeleton.iterate_tensors(model.proto))
+    whole = list(iterate_tensors(onnx.load(LOSSLESS)))
+    tensors = list(iterate_tensors(model.proto))
     assert len(tensors) == len(whole) == 10
     for tensor, expected in zip(tensors, whole, strict=True):
-        assert skeleton.has_mark(tensor)
-        assert skeleton.load_payload(model, tensor) == numpy_helper.to_array(expected).tobytes()
+        assert has_mark(tensor)
+        assert load_payload(model, tensor) == numpy_helper.to_array(expected).tobytes()
 
 
 def test_an_edit_changes_only_what_it_touches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -93,7 +102,7 @@ def test_an_edit_changes_only_what_it_touches(tmp_path: Path, monkeypatch: pytes
         proto.graph.node[0].attribute.append(helper.make_attribute("pads", [1, 1, 1, 1]))
         proto.functions[0].node[1].name = "another, longer name"
         del proto.graph.node[2].attribute[0].g.initializer[1]
-    assert materialise(model, tmp_path).read_bytes() == expected.SerializeToString()
+    assert written(model, tmp_path).read_bytes() == expected.SerializeToString()
 
 
 TYPED = {
@@ -118,9 +127,9 @@ def test_typed_payloads_stay_in_the_file_and_come_back(tensor: TensorProto, loca
     path = write(whole, tmp_path)
     model = read_model(path)
     kept = model.proto.graph.initializer[0]
-    assert skeleton.has_mark(kept)
+    assert has_mark(kept)
     assert model.proto.ByteSize() < 600
-    assert skeleton.load_payload(model, kept) == numpy_helper.to_array(tensor).tobytes()
+    assert load_payload(model, kept) == numpy_helper.to_array(tensor).tobytes()
     assert expanded(model, tmp_path) == path.read_bytes()
 
 
@@ -129,7 +138,7 @@ def test_strings_are_kept_and_have_no_raw_form(tmp_path: Path):
     model = read_model(write(whole, tmp_path))
     assert model.proto == whole
     with pytest.raises(UnsupportedError):
-        skeleton.load_payload(model, model.proto.graph.initializer[0])
+        load_payload(model, model.proto.graph.initializer[0])
 
 
 def test_unpacked_and_split_elements_are_kept_as_they_are(tmp_path: Path):
@@ -145,7 +154,7 @@ def test_unpacked_and_split_elements_are_kept_as_they_are(tmp_path: Path):
         path.write_bytes(with_graph(wire_format.length_header(wire_format.INITIALIZER, len(tensor)) + tensor))
         model = read_model(path)
         np.testing.assert_array_equal(numpy_helper.to_array(model.proto.graph.initializer[0]), floats)
-        assert materialise(model, tmp_path, "copy.onnx").read_bytes() == path.read_bytes()
+        assert written(model, tmp_path).read_bytes() == path.read_bytes()
         (tmp_path / "copy.onnx").unlink()
 
 
@@ -153,7 +162,7 @@ def test_the_skeleton_loads_in_onnx_runtime(tmp_path: Path):
     import onnxruntime
 
     model = read_model(write(model_of(large()), tmp_path))
-    assert skeleton.has_mark(model.proto.graph.initializer[0])
+    assert has_mark(model.proto.graph.initializer[0])
     options = onnxruntime.SessionOptions()
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(tmp_path))
     session = onnxruntime.InferenceSession(model.proto.SerializeToString(), options)
@@ -166,9 +175,9 @@ def test_a_changed_source_is_noticed(tmp_path: Path):
     with path.open("ab") as file:
         file.write(b"more")
     with pytest.raises(SourceError, match="changed while"):
-        materialise(model, tmp_path, "copy.onnx")
+        written(model, tmp_path)
     with pytest.raises(SourceError, match="changed while"):
-        skeleton.load_payload(model, model.proto.graph.initializer[0])
+        load_payload(model, model.proto.graph.initializer[0])
 
 
 def external(folder: Path, location: str = "weights.bin", **entries: str) -> ModelProto:
@@ -186,7 +195,7 @@ def test_external_data_is_kept_in_the_skeleton_and_need_not_be_there(tmp_path: P
     model = read_model(write(whole, tmp_path))
     assert model.proto == whole
     with pytest.raises(SourceError, match="No such file"):
-        skeleton.load_payload(model, model.proto.graph.initializer[0])
+        load_payload(model, model.proto.graph.initializer[0])
 
 
 @pytest.mark.parametrize("entries", [{}, {"offset": "0"}, {"offset": "5", "length": "16384", "checksum": "x"}], ids=str)
@@ -195,10 +204,10 @@ def test_external_data_is_read_and_embedded(entries: dict[str, str], tmp_path: P
     payload = np.arange(4096, dtype=np.float32).tobytes()
     (tmp_path / "weights.bin").write_bytes(bytes(int(entries.get("offset", "0"))) + payload + b"rest")
     model = read_model(path)
-    assert skeleton.load_payload(model, model.proto.graph.initializer[0]) == payload
+    assert load_payload(model, model.proto.graph.initializer[0]) == payload
     target = tmp_path / "elsewhere"
     target.mkdir()
-    assert materialise(model, target).read_bytes() == model_of(large()).SerializeToString()
+    assert written(model, target).read_bytes() == model_of(large()).SerializeToString()
 
 
 @pytest.mark.parametrize(
@@ -224,7 +233,7 @@ def test_spans_outside_the_file_are_refused(entries: dict[str, str], says: str, 
     model = read_model(write(external(tmp_path, **entries), tmp_path))
     (tmp_path / "weights.bin").write_bytes(bytes(16384))
     with pytest.raises(SourceError, match=says):
-        skeleton.load_payload(model, model.proto.graph.initializer[0])
+        load_payload(model, model.proto.graph.initializer[0])
 
 
 def test_links_out_of_the_folder_are_refused_and_those_of_a_linked_model_followed(tmp_path: Path):
@@ -235,19 +244,19 @@ def test_links_out_of_the_folder_are_refused_and_those_of_a_linked_model_followe
     (names / "weights.bin").symlink_to("../blobs/1")
     model = read_model(write(external(tmp_path), names))
     with pytest.raises(SourceError, match="link out of the model's folder"):
-        skeleton.load_payload(model, model.proto.graph.initializer[0])
+        load_payload(model, model.proto.graph.initializer[0])
     (names / "model.onnx").rename(blobs / "2")
     (names / "model.onnx").symlink_to("../blobs/2")
     model = read_model(names / "model.onnx")
-    assert len(skeleton.load_payload(model, model.proto.graph.initializer[0])) == 16384
+    assert len(load_payload(model, model.proto.graph.initializer[0])) == 16384
     (names / "weights.bin").unlink()
     (names / "weights.bin").symlink_to(names / "weights.bin")
     with pytest.raises(SourceError):
-        skeleton.load_payload(model, model.proto.graph.initializer[0])
+        load_payload(model, model.proto.graph.initializer[0])
     (names / "weights.bin").unlink()
     (names / "weights.bin").mkdir()
     with pytest.raises(SourceError, match="not a regular file"):
-        skeleton.load_payload(model, model.proto.graph.initializer[0])
+        load_payload(model, model.proto.graph.initializer[0])
 
 
 def graph_def() -> bytes:
@@ -308,7 +317,7 @@ def test_what_a_model_must_have(tmp_path: Path):
     with pytest.raises(SourceError, match="ir_version"):
         read_model(write(whole, tmp_path))
     whole = model_of(large())
-    whole.graph.initializer[0].metadata_props.add(key=skeleton.MARK, value="9 0 100000 -1 0 0")
+    whole.graph.initializer[0].metadata_props.add(key=MARK, value="9 0 100000 -1 0 0")
     with pytest.raises(SourceError, match="keeps for itself"):
         read_model(write(whole, tmp_path))
     path = write(model_of(large()), tmp_path)
