@@ -15,7 +15,6 @@ from padfix.cli import options
 from padfix.cli.exits import print_error
 from padfix.cli.output import append, write
 from padfix.config import Config
-from padfix.process import watch
 from padfix.reports import check_formats
 from padfix.reports.characters import printable
 from padfix.results import CheckReport, Severity
@@ -126,8 +125,7 @@ def command(
     config_file: Path | None,
     jobs: int,
     proof_file: Path | None,
-    seconds: float | None,
-    gibibytes: float | None,
+    limits: options.Limits,
     **settings: object,
 ) -> int:
     """Report what is implicit, legacy or unsafe in ONNX models. Needs neither TensorFlow nor the weights.
@@ -143,7 +141,7 @@ def command(
 
     if proof_file is not None and len(paths) != 1:
         raise errors.UsageError("A proof is about one model.", "Give one MODEL with --require-proof.")
-    watch.restrict(paths, seconds=seconds, gibibytes=gibibytes)
+    limits.apply(paths)
     reports: list[CheckReport] = []
     failures: Failures = []
     for outcome in many.check_all(paths, config, jobs=jobs):

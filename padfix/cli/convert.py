@@ -14,7 +14,6 @@ from padfix.cli import options, pipes
 from padfix.cli.exits import print_error
 from padfix.cli.output import deliver
 from padfix.cli.progress import stages
-from padfix.process import watch
 from padfix.results import ConvertReport
 
 
@@ -83,8 +82,7 @@ def command(
     report_format: str,
     quiet: bool,
     verbose: bool,
-    seconds: float | None,
-    gibibytes: float | None,
+    limits: options.Limits,
     **settings: Any,
 ) -> int:
     """Convert each SOURCE to ONNX in which every pad and every resize is explicit.
@@ -111,7 +109,7 @@ def command(
     for source, output in jobs:
         failure: errors.PadfixError | None = None
         report: ConvertReport | None = None
-        watch.restrict([source], seconds=seconds, gibibytes=gibibytes)
+        limits.apply([source])
         try:
             report = _convert(source, output, settings, quiet=quiet, verbose=verbose)
         except errors.PadfixError as error:

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import click
 
 from padfix.errors import EXIT_COULD_NOT_TELL, EXIT_YES, PadfixError
-from padfix.process import watch
+from padfix.process import memory, watch
+from padfix.process.stopped import Stopped, exit_code_of, say_stopped
 from padfix.reports.characters import printable
 
 EXIT_INTERRUPTED = 130
@@ -22,27 +23,6 @@ _PRINTING_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG,
 
 _LONGEST = 2000
 """Characters of a message; names from a model may be as long as a file."""
-
-
-class Stopped(BaseException):
-    """The process was asked to stop by the signal ``number``."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-def exit_code_of(stopped: Stopped) -> int:
-    """Return the exit code of a process that a signal stopped, as shells count: 130 for an interrupt."""
-    return 128 + stopped.number
-
-
-def say_stopped(stopped: Stopped, *, written: bool | None = None) -> None:
-    """Print on stderr that the work was stopped, and whether the output is there (None: as this process noted)."""
-    word = "interrupted" if stopped.number == signal.SIGINT else f"stopped ({signal.Signals(stopped.number).name})"
-    done = watch.was_written() if written is None else written
-    with contextlib.suppress(OSError, ValueError):
-        print(f"padfix: {word}; {'the output had been written' if done else 'nothing was written'}", file=sys.stderr)
 
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
@@ -68,13 +48,13 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     except Stopped as stopped:
         say_stopped(stopped)
         return exit_code_of(stopped)
-    except MemoryError:
-        print_error(_out_of_memory())
-        return EXIT_COULD_NOT_TELL
     except BrokenPipeError:
         _forget_what_is_not_printed()  # the reader of our output went away (`padfix ... | head`)
         return EXIT_COULD_NOT_TELL
     except Exception as error:
+        if _is_want_of_memory(error):
+            print_error(_out_of_memory(error))
+            return EXIT_COULD_NOT_TELL
         if isinstance(error, OSError) and error.errno in _PRINTING_FAILS and error.filename is None:
             written = "The output had been written." if watch.was_written() else "Nothing was written."
             print_error(PadfixError(f"The report can't be printed: {error.strerror}.", f"{written} Make room there."))
@@ -87,15 +67,30 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         return EXIT_COULD_NOT_TELL
 
 
-def _out_of_memory() -> PadfixError:
+def _explained(error: PadfixError) -> PadfixError:
+    """Return the error to show for ``error``: another one if it comes from a want of memory, whoever noticed that."""
+    return _out_of_memory(error) if _is_want_of_memory(error) else error
+
+
+def _is_want_of_memory(error: BaseException) -> bool:
+    left = memory.available()
+    is_limited = watch.memory_limit() > 0 or (left is not None and left.is_short)
+    return memory.is_want_of_memory(error, under_a_limit=is_limited)
+
+
+def _out_of_memory(error: BaseException) -> PadfixError:
+    outcome = "The output had been written." if watch.was_written() else "Nothing was written."
+    text = str(error.message if isinstance(error, PadfixError) else error).strip()
+    said = f" ({text.rstrip('.')})" if text else ""
     limit = watch.memory_limit()
     if limit:
         return PadfixError(
-            f"The work needs more memory than the {limit / 1024:.1f} GiB that it may use.",
-            "Nothing was written. Allow more with --memory GIB.",
+            f"The work needs more memory than the {limit / 1024:.1f} GiB that it may use{said}.",
+            f"{outcome} Allow more with --memory GIB.",
         )
     return PadfixError(
-        "There is not enough memory.", "Nothing was written. Close other programs, or use a machine with more memory."
+        f"There is not enough memory for this work{said}.",
+        f"{outcome} Close other programs, or use a machine with more memory.",
     )
 
 
@@ -107,6 +102,7 @@ def _forget_what_is_not_printed() -> None:
 
 def print_error(error: PadfixError, about: str = "") -> None:
     """Print an error as a sentence and a hint, on stderr; ``about`` is the file, when there are several."""
+    error = _explained(error)
     where = f"{printable(about)}: " if about else ""
     print(f"padfix: error: {where}{printable(_shortened(error.message))}", file=sys.stderr)
     if error.hint:

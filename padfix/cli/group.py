@@ -8,8 +8,8 @@ import sys
 import click
 
 import padfix
-from padfix.cli.exits import run
-from padfix.cli.supervisor import supervised
+from padfix.cli.exits import print_error, run
+from padfix.process.supervisor import supervised
 
 # Name -> one line of help. Kept here so that ``padfix --help`` imports no command.
 COMMANDS: dict[str, str] = {
@@ -63,4 +63,4 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line in a process of its own, and leave this one with its exit code."""
-    sys.exit(supervised(lambda: run(cli, arguments)))
+    sys.exit(supervised(lambda: run(cli, arguments), print_error))

@@ -23,11 +23,11 @@ from padfix.reports.characters import printable
 )
 @click.option("--trust", is_flag=True, help="Run code and file access that the model itself holds.")
 @options.limit_options
-def command(model: Path, *, report_format: str, trust: bool, seconds: float | None, gibibytes: float | None) -> int:
+def command(model: Path, *, report_format: str, trust: bool, limits: options.Limits) -> int:
     """List kernel, strides, dilations, padding and layout of every windowed or resampling operator of MODEL."""
     from padfix import api
 
-    watch.restrict([model], seconds=seconds, gibibytes=gibibytes)
+    limits.apply([model])
     with watch.doing(f"padfix (reading {printable(str(model))})"):
         records = api.inspect(model, trust=trust)
     if report_format == "json":

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
+
+from padfix.process import watch
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -97,11 +101,38 @@ def wants_colour(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What the user allows a command.
+
+    Attributes:
+        seconds: Processor seconds of ``--timeout``.
+        gibibytes: Memory of ``--memory``.
+        untrusted: Whether ``--untrusted`` was given.
+    """
+
+    seconds: float | None
+    gibibytes: float | None
+    untrusted: bool
+
+    def apply(self, paths: Sequence[Path]) -> None:
+        """Let the limits hold from now on, for work on ``paths``."""
+        watch.restrict(paths, seconds=self.seconds, gibibytes=self.gibibytes, untrusted=self.untrusted)
+
+
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--timeout`` and ``--memory``, which ``watch.restrict`` takes as ``seconds`` and ``gibibytes``."""
+    """Add ``--timeout``, ``--memory`` and ``--untrusted``, and hand them over as one :class:`Limits`."""
+
+    @functools.wraps(command)
+    def limited(
+        *arguments: Any, seconds: float | None, gibibytes: float | None, untrusted: bool, **settings: Any
+    ) -> Any:
+        return command(*arguments, limits=Limits(seconds, gibibytes, untrusted), **settings)
+
+    decorated: Callable[..., Any] = limited
     for option in reversed(_LIMIT_OPTIONS):
-        command = option(command)
-    return command
+        decorated = option(decorated)
+    return decorated
 
 
 _LIMIT_OPTIONS: tuple[Decorator, ...] = (
@@ -110,14 +141,19 @@ _LIMIT_OPTIONS: tuple[Decorator, ...] = (
         "seconds",
         type=click.FloatRange(min=0, min_open=True),
         metavar="SECONDS",
-        help="Processor time that may be used; by default it goes by the size of the files.",
+        help="Processor time that may be used. By default there is no limit.",
     ),
     click.option(
         "--memory",
         "gibibytes",
         type=click.FloatRange(min=0, min_open=True),
         metavar="GIB",
-        help="Memory that may be used; by default it goes by the size of the files.",
+        help="Memory that may be used. By default all that the machine has.",
+    ),
+    click.option(
+        "--untrusted",
+        is_flag=True,
+        help="Strict limits of time and memory, by the size of the files, for models of strangers.",
     ),
 )
 

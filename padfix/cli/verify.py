@@ -11,7 +11,6 @@ from padfix import errors
 from padfix.cli import options
 from padfix.cli.output import deliver
 from padfix.cli.progress import stages
-from padfix.process import watch
 
 
 @click.command("verify")
@@ -30,8 +29,7 @@ def command(
     report_format: str,
     quiet: bool,
     verbose: bool,
-    seconds: float | None,
-    gibibytes: float | None,
+    limits: options.Limits,
     **settings: Any,
 ) -> int:
     """Run models A and B on the same inputs and say whether their outputs agree. A is the reference."""
@@ -39,7 +37,7 @@ def command(
 
     if report_file is not None and report_file.resolve() in (original.resolve(), candidate.resolve()):
         raise errors.UsageError("--report names one of the models.", "Give the report a file of its own.")
-    watch.restrict([original, candidate], seconds=seconds, gibibytes=gibibytes)
+    limits.apply([original, candidate])
     with stages(quiet=quiet, verbose=verbose) as progress:
         verdict = api.verify(
             original,

@@ -1,6 +1,6 @@
 """What the process that does the work tells the one that watches over it, and what it may use.
 
-The command line works in a child process (:mod:`padfix.cli.supervisor`): a runtime that crashes, hangs or eats the
+The command line works in a child process (:mod:`padfix.process.supervisor`): a runtime that crashes, hangs or eats the
 memory then ends that process and nothing else. The two share one page of memory, the *board*. Everything here does
 nothing where nobody watches, as in a program that imports padfix.
 """
@@ -19,8 +19,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from padfix.process import memory
+
 SECONDS = 15.0
-"""Processor seconds for a command on a small file."""
+"""Processor seconds for a command on a small file of a stranger (``--untrusted``)."""
 
 SECONDS_PER_MEBIBYTE = 20.0
 """More for each mebibyte of the files that are read."""
@@ -29,7 +31,7 @@ TENSORFLOW_SECONDS = 120.0
 """More for a source that TensorFlow has to load and tf2onnx to convert."""
 
 MEBIBYTES = 896
-"""Memory for a command on a small file, everything that the runtimes themselves take included."""
+"""Memory for a command on such a file, everything that the runtimes themselves take included."""
 
 MEBIBYTES_PER_MEBIBYTE = 24
 """More for each mebibyte of the files that are read: weights are held several times, and activations come with them."""
@@ -173,60 +175,57 @@ def was_written() -> bool:
     return _board is not None and _board.written
 
 
-def restrict(paths: Sequence[Path], *, seconds: float | None = None, gibibytes: float | None = None) -> None:
-    """Limit what the work on ``paths`` may take, by their size unless the user said how much.
+def restrict(
+    paths: Sequence[Path], *, seconds: float | None = None, gibibytes: float | None = None, untrusted: bool = False
+) -> None:
+    """Limit what the work on ``paths`` may take: not at all, to what the user said, or strictly by their size.
 
     Args:
         paths: The files and folders that are read.
-        seconds: Processor seconds; None to go by the size.
-        gibibytes: Memory; None to go by the size.
+        seconds: Processor seconds; None for no limit, or by the size if ``untrusted``.
+        gibibytes: Memory; None for no limit, or by the size if ``untrusted``.
+        untrusted: Whether the files are of strangers, and may ask for no more than their size and work explain.
     """
     global _by_size
     if _board is None:
         return
-    _by_size = (seconds is None, gibibytes is None)
+    _by_size = (untrusted and seconds is None, untrusted and gibibytes is None)
     used, since = time.process_time(), time.monotonic()
-    if seconds is None:
+    if _by_size[0]:
         seconds = SECONDS * max(1, len(paths))
         seconds += TENSORFLOW_SECONDS * sum(_may_need_tensorflow(path) for path in paths)
-    _board.limits = Limits(seconds, MEBIBYTES if gibibytes is None else gibibytes * 1024, used, since)
-    allow_for(sum(_size(path) for path in paths))
+    mebibytes = MEBIBYTES if _by_size[1] else (gibibytes or 0.0) * 1024
+    _board.limits = Limits(seconds or 0.0, mebibytes, used, since)
+    _limit_memory()
+    if untrusted:
+        allow_for(sum(_size(path) for path in paths))
 
 
 def allow_for(size: int) -> None:
-    """Allow more for ``size`` bytes that are read, where the user did not say how much."""
-    if _board is None:
-        return
-    limits = _board.limits
+    """Allow more for ``size`` bytes that are read, where the limits go by the size."""
     mebibytes = size / 2**20
-    seconds = limits.seconds + SECONDS_PER_MEBIBYTE * mebibytes * _by_size[0]
-    most = limits.mebibytes + MEBIBYTES_PER_MEBIBYTE * mebibytes * _by_size[1]
-    _board.limits = limits._replace(seconds=seconds, mebibytes=most)
-    _limit_memory(most + _MEBIBYTES_PER_PROCESSOR * max(0, (os.cpu_count() or 1) - 2))
+    _allow(SECONDS_PER_MEBIBYTE * mebibytes, MEBIBYTES_PER_MEBIBYTE * mebibytes)
 
 
 def allow_work(multiplications: int, result_bytes: int) -> None:
-    """Allow more for a model that is small as a file and large as a computation, where the user did not say how much.
+    """Allow more for a model that is small as a file and large as a computation, where the limits go by the size.
 
     Args:
         multiplications: Of one run.
         result_bytes: Of all results of one run.
     """
-    if _board is None:
+    extra = min((memory.total() or 8192.0) / 2, MEBIBYTES_PER_RESULT * result_bytes / 2**20)
+    _allow(min(_MOST_EXTRA_SECONDS, SECONDS_PER_MULTIPLICATION * multiplications), extra)
+
+
+def _allow(seconds: float, mebibytes: float) -> None:
+    if _board is None or not any(_by_size):
         return
     limits = _board.limits
-    seconds = limits.seconds + min(_MOST_EXTRA_SECONDS, SECONDS_PER_MULTIPLICATION * multiplications) * _by_size[0]
-    extra = min(_most_extra_mebibytes(), MEBIBYTES_PER_RESULT * result_bytes / 2**20)
-    _board.limits = limits._replace(seconds=seconds, mebibytes=limits.mebibytes + extra * _by_size[1])
-    _limit_memory(_board.limits.mebibytes + _MEBIBYTES_PER_PROCESSOR * max(0, (os.cpu_count() or 1) - 2))
-
-
-def _most_extra_mebibytes() -> float:
-    """Half of the machine's memory."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**21
-    except (AttributeError, OSError, ValueError):
-        return 4096.0
+    _board.limits = limits._replace(
+        seconds=limits.seconds + seconds * _by_size[0], mebibytes=limits.mebibytes + mebibytes * _by_size[1]
+    )
+    _limit_memory()
 
 
 def time_is_short() -> bool:
@@ -268,14 +267,15 @@ def _at_first() -> int:
     return 0
 
 
-def _limit_memory(mebibytes: float) -> None:
+def _limit_memory() -> None:
     """Let allocations beyond the limit fail, which libraries report, instead of the system killing what it likes."""
-    if not sys.platform.startswith("linux"):
+    mebibytes = memory_limit()
+    if not mebibytes or not sys.platform.startswith("linux"):
         return  # elsewhere this limit does not count what is mapped
     import resource
 
-    wanted = int(mebibytes * 2**20)
-    wanted += _at_first()
+    mebibytes += _MEBIBYTES_PER_PROCESSOR * max(0, (os.cpu_count() or 1) - 2)
+    wanted = int(mebibytes * 2**20) + _at_first()
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if hard != resource.RLIM_INFINITY:
         wanted = min(wanted, hard)

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the work is don
 PREAMBLE = """
 import os, pathlib, re, signal, sys, time
 from padfix.process import watch
-from padfix.cli import supervisor
-from padfix.cli.exits import run
+from padfix.process import supervisor
+from padfix.cli.exits import print_error, run
 import click
 OPEN = []
 DEAF = ("(a+)+b", "a" * 60)  # a match that takes years, inside code that hears no signal
@@ -38,7 +38,7 @@ def command(function):
 
 def script(folder: Path, body: str) -> list[str]:
     path = folder / "script.py"
-    path.write_text(f"{PREAMBLE}\n{body}\nsys.exit(supervisor.supervised(command(work)))\n")
+    path.write_text(f"{PREAMBLE}\n{body}\nsys.exit(supervisor.supervised(command(work), print_error))\n")
     return [sys.executable, str(path)]
 
 

@@ -1,8 +1,8 @@
 """Runs the work in a child process and watches over it: whatever a model does to a runtime ends in exit 2.
 
 The child is a fork taken before anything heavy is loaded, which costs a millisecond. It shares the terminal, prints for
-itself, and ends with the exit code. The parent only waits: it forwards signals, ends a child that is out of time, says
-what a child that crashed was doing, and removes what such a child left.
+itself, and ends with the exit code. The parent only waits: it forwards signals, ends a child that is out of time
+or takes the last memory, says what a child that crashed was doing, and removes what such a child left.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from padfix.cli.exits import Stopped, exit_code_of, print_error, say_stopped
 from padfix.errors import EXIT_COULD_NOT_TELL, PadfixError
-from padfix.process import watch
+from padfix.process import memory, watch
+from padfix.process.stopped import Stopped, exit_code_of, say_stopped
 
 GRACE = 3.0
 """Seconds that a child has to tidy up after a signal; one inside a runtime's own code can't hear it."""
@@ -33,6 +33,15 @@ IDLE = 20.0
 _TICK = 0.25
 _FORWARDED = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
+_RSS_UNITS = 2**20 if sys.platform == "darwin" else 1024
+"""What a mebibyte has of the units in which the system counts the most memory that a child used."""
+
+_NEAR = 0.6
+"""Share of a limit of memory from which on a crash counts as one for want of memory. Stacks and reserves of libraries
+count against the limit without being used."""
+
+_NO_MORE_MEMORY = "Close other programs, or use a machine with more memory."
+
 _CRASHES = {
     "SIGSEGV": "a segmentation fault",
     "SIGABRT": "an abort",
@@ -42,8 +51,13 @@ _CRASHES = {
 }
 
 
-def supervised(work: Callable[[], int]) -> int:
-    """Run ``work`` in a child process and return its exit code, or run it here where that is not possible."""
+def supervised(work: Callable[[], int], complain: Callable[[PadfixError], None]) -> int:
+    """Run ``work`` in a child process and return its exit code, or run it here where that is not possible.
+
+    Args:
+        work: Returns an exit code; prints for itself.
+        complain: Prints an error that the child can't print any more.
+    """
     is_alone = threading.active_count() == 1 and threading.current_thread() is threading.main_thread()
     if not hasattr(os, "fork") or not is_alone:
         return work()
@@ -67,7 +81,7 @@ def supervised(work: Callable[[], int]) -> int:
     os.close(writing)
     os.close(living)
     try:
-        return _Supervisor(child, board, reading, received).wait()
+        return _Supervisor(child, board, reading, received, complain).wait()
     finally:
         os.close(reading)
         os.close(alive)
@@ -85,6 +99,9 @@ def _work(work: Callable[[], int], board: watch.Board, living: int, before: Mapp
 
             fcntl.fcntl(living, fcntl.F_SETOWN, os.getpid())
             fcntl.fcntl(living, fcntl.F_SETFL, fcntl.fcntl(living, fcntl.F_GETFL) | os.O_ASYNC)
+
+        with contextlib.suppress(OSError):  # if the system must end a process, then this one, not the user's others
+            Path("/proc/self/oom_score_adj").write_text("500")
 
         def stop(number: int, frame: FrameType | None) -> None:
             for each in before:  # once is enough; the tidying up must not be interrupted
@@ -106,7 +123,14 @@ def _work(work: Callable[[], int], board: watch.Board, living: int, before: Mapp
 
 
 class _Supervisor:
-    def __init__(self, child: int, board: watch.Board, ended: int, received: list[int]) -> None:
+    def __init__(
+        self,
+        child: int,
+        board: watch.Board,
+        ended: int,
+        received: list[int],
+        complain: Callable[[PadfixError], None],
+    ) -> None:
         self._child = child
         self._board = board
         self._ended = ended
@@ -115,27 +139,27 @@ class _Supervisor:
         self._patience: float | None = None
         self._idle_since = time.monotonic()
         self._used = 0.0
+        self._complain = complain
+        self._memory = memory.available()
+        self._most = 0.0  # mebibytes that were seen in use
 
     def wait(self) -> int:
         """Return the exit code of the child, ended or not by itself."""
         while True:
             with contextlib.suppress(InterruptedError):
                 select.select([self._ended], [], [], _TICK)
-            found, status = os.waitpid(self._child, os.WNOHANG)
+            found, status, usage = os.wait4(self._child, os.WNOHANG)
             if found:
+                self._most = max(self._most, usage.ru_maxrss / _RSS_UNITS)
                 return self._finish(os.waitstatus_to_exitcode(status))
             self._forward()
             if self._patience is not None:
                 if time.monotonic() > self._patience or (len(self._received) > 1 and self._hurried()):
                     return self._end_stopped()
             elif (reason := self._out_of_time()) is not None:
-                self._kill()
-                self._tidy()
-                _say(
-                    f"{self._doing()} {reason}, and was stopped.",
-                    f"{self._outcome()} Allow more time with --timeout SECONDS.",
-                )
-                return EXIT_COULD_NOT_TELL
+                return self._end(f"{reason}, and was stopped.", "Allow more time with --timeout SECONDS.")
+            elif self._out_of_memory():
+                return self._end(f"was stopped: {self._shortage()}", _NO_MORE_MEMORY)
 
     def _forward(self) -> None:
         while self._forwarded < len(self._received):
@@ -167,13 +191,20 @@ class _Supervisor:
             say_stopped(stopped, written=self._board.written)
             return exit_code_of(stopped)
         name = signal.Signals(-code).name
+        crash = _CRASHES.get(name, name)
+        limit = self._board.limits.mebibytes
         if name == "SIGKILL":
-            message = "was killed, most likely by the system for want of memory."
-            hint = "Close other programs, or use a machine with more memory."
+            self._say("was killed, most likely by the system for want of memory.", _NO_MORE_MEMORY)
+        elif limit and self._most > _NEAR * limit:
+            message = f"crashed ({crash}) beside the limit of {limit / 1024:.1f} GiB of memory."
+            self._say(message, "Allow more with --memory GIB.")
+        elif not limit and self._memory is not None and self._memory.is_short:
+            self._say(f"crashed ({crash}) for want of memory, most likely: {self._shortage()}", _NO_MORE_MEMORY)
         else:
-            message = f"crashed: {_CRASHES.get(name, name)}."
             hint = "A newer version of the runtime may cure it; another judge (--reference) may do without it."
-        _say(f"{self._doing()} {message}", f"{self._outcome()} {hint}")
+            if limit:
+                hint = f"It may use {limit / 1024:.1f} GiB of memory; allow more with --memory GIB. {hint}"
+            self._say(f"crashed: {crash}.", hint)
         return EXIT_COULD_NOT_TELL
 
     def _out_of_time(self) -> str | None:
@@ -196,11 +227,42 @@ class _Supervisor:
             return f"did nothing for {IDLE:.0f} s"
         return None
 
+    def _out_of_memory(self) -> bool:
+        """Whether the machine has next to nothing left, and the work holds a good part of what is gone."""
+        self._memory = memory.available()
+        limited = self._board.limits.mebibytes > 0
+        if self._memory is None or not (limited or self._memory.is_short):
+            return False
+        used = memory.used_by(self._child)
+        self._most = max(self._most, used)
+        return self._memory.is_short and used > 2 * self._memory.left
+
+    def _shortage(self) -> str:
+        left = self._memory
+        if left is None:
+            return "there is no more memory."
+        used = max(self._most, memory.used_by(self._child))
+        return (
+            f"it uses {used / 1024:.1f} GiB of memory, and of {left.total / 1024:.1f} GiB that there are "
+            f"{left.left / 1024:.1f} GiB are left."
+        )
+
     def _doing(self) -> str:
         return self._board.read("doing") or "padfix"
 
     def _outcome(self) -> str:
         return "The output had been written before." if self._board.written else "Nothing was written."
+
+    def _end(self, message: str, hint: str) -> int:
+        """End the child, and say why."""
+        self._kill()
+        self._tidy()
+        self._say(message, hint)
+        return EXIT_COULD_NOT_TELL
+
+    def _say(self, message: str, hint: str) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._complain(PadfixError(f"{self._doing()} {message}", f"{self._outcome()} {hint}"))
 
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -216,11 +278,6 @@ class _Supervisor:
             if sys.stderr.isatty():
                 sys.stderr.write("\r\x1b[2K\x1b[?25h")
                 sys.stderr.flush()
-
-
-def _say(message: str, hint: str) -> None:
-    with contextlib.suppress(OSError, ValueError):
-        print_error(PadfixError(message, hint))
 
 
 def _processor_seconds(process: int) -> float | None:
