@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
 from padfix import errors
 from padfix.files import atomic_text
+from padfix.reports.characters import printable
 from padfix.results import ConvertReport, Verdict
 
 
@@ -23,10 +25,15 @@ def deliver(
 ) -> None:
     """Print ``report`` unless ``quiet`` and write it to ``file`` if given; ``written``: whether a model was.
 
-    ``to_stderr`` leaves standard output to the model.
+    ``to_stderr`` leaves standard output to the model. A report that does not fit into memory is left out with a note:
+    it must not cost what it is about.
     """
     if file is not None:
-        write(file, _render(report, file.suffix.lower().lstrip("."), written=written, verbose=True))
+        try:
+            write(file, _render(report, file.suffix.lower().lstrip("."), written=written, verbose=True))
+        except MemoryError:
+            note = f"the report {printable(str(file))} was left out: there is not enough memory for it"
+            print(f"padfix: note: {note}", file=sys.stderr)
     if not quiet:
         click.echo(_render(report, report_format, written=written, verbose=verbose), nl=False, err=to_stderr)
 

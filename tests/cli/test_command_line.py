@@ -367,3 +367,18 @@ def test_tensorflow_s_logs_come_through_with_verbose_only() -> None:
         with stages(verbose=verbose):
             assert tensorflow_runtime._talkative is verbose
         assert not tensorflow_runtime._talkative
+
+
+def test_a_report_that_does_not_fit_is_left_out_with_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from padfix.reports import html
+
+    def too_large(*arguments: object, **settings: object) -> str:
+        raise MemoryError
+
+    monkeypatch.setattr(html, "report", too_large)
+    output, report = tmp_path / "out.onnx", tmp_path / "r.html"
+    assert invoke("convert", FIXTURES / "same_cnn.onnx", "-o", output, "--report", report, "-q") == 0
+    assert output.exists() and not report.exists()
+    assert "was left out: there is not enough memory for it" in capsys.readouterr().err

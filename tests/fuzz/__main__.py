@@ -19,12 +19,12 @@ from tests.fuzz.mutation import mutate
 from tests.fuzz.seeds import seeds
 
 COMMANDS = (
-    ("check", "model.onnx"),
-    ("convert", "--no-verify", "model.onnx", "-o", "out.onnx"),
-    ("convert", "--reference", "spec", "model.onnx", "-o", "out.onnx"),
-    ("convert", "model.onnx", "-o", "out.onnx"),
-    ("inspect", "model.onnx"),
-    ("verify", "--locate", "model.onnx", "model.onnx"),
+    ("check", "--untrusted", "model.onnx"),
+    ("convert", "--no-verify", "--untrusted", "model.onnx", "-o", "out.onnx"),
+    ("convert", "--reference", "spec", "--untrusted", "model.onnx", "-o", "out.onnx"),
+    ("convert", "--untrusted", "model.onnx", "-o", "out.onnx"),
+    ("inspect", "--untrusted", "model.onnx"),
+    ("verify", "--locate", "--untrusted", "model.onnx", "model.onnx"),
 )
 
 

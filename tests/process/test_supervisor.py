@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+LIMITED = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the work is done in a fork")
 
 PREAMBLE = """
@@ -109,12 +110,87 @@ def work():
     assert "padfix did nothing for" in done.stderr
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
+@LIMITED
 def test_work_that_takes_too_much_memory_is_told_so(tmp_path: Path) -> None:
     done = ask(tmp_path, "def work():\n    watch.restrict([], gibibytes=0.25)\n    bytearray(2**30)")
     assert done.returncode == 2
     assert done.stderr.startswith("padfix: error: The work needs more memory than the 0.2 GiB that it may use.")
     assert "--memory" in done.stderr
+
+
+@LIMITED
+def test_a_crash_beside_the_limit_is_a_want_of_memory(tmp_path: Path) -> None:
+    body = """
+def work():
+    watch.restrict([], gibibytes=0.25)
+    watch.tell("TensorFlow")
+    held = bytearray(200 * 2**20)
+    os.kill(os.getpid(), signal.SIGSEGV)
+"""
+    done = ask(tmp_path, body)
+    assert done.returncode == 2
+    beginning = "padfix: error: TensorFlow crashed (a segmentation fault) beside the limit of 0.2 GiB of memory."
+    assert done.stderr.startswith(beginning)
+    assert "--memory" in done.stderr
+
+
+SAID = [
+    "MemoryError()",
+    "RuntimeError('std::bad_alloc')",
+    "RuntimeError('Failed to allocate memory for requested buffer of size 4294967296')",
+    'RuntimeError("can\'t start new thread")',
+    "OSError(12, 'Cannot allocate memory')",
+]
+SAID_UNDER_A_LIMIT = ["EncodeError('Failed to serialize proto')", "DecodeError('Error parsing message')"]
+
+
+@pytest.mark.parametrize("limited", [False, True])
+@pytest.mark.parametrize("said", [*SAID, *SAID_UNDER_A_LIMIT])
+def test_a_want_of_memory_is_named_whoever_noticed_it(said: str, limited: bool, tmp_path: Path) -> None:
+    """Behind an error that blames the model, too; where memory is not limited, protobuf may mean something else."""
+    body = f"""
+from google.protobuf.message import DecodeError, EncodeError
+from padfix.errors import SourceError
+def work():
+    {"watch.restrict([], gibibytes=4)" if limited else "pass"}
+    try:
+        raise {said}
+    except Exception as error:
+        raise SourceError("model.pb can't be read.", "Fetch or export it again.") from error
+"""
+    done = ask(tmp_path, body)
+    assert done.returncode == 2
+    assert done.stderr.count("error: ") == 1
+    if limited:
+        assert done.stderr.startswith("padfix: error: The work needs more memory than the 4.0 GiB that it may use")
+        assert done.stderr.endswith("hint: Nothing was written. Allow more with --memory GIB.\n")
+    elif said in SAID:
+        assert done.stderr.startswith("padfix: error: There is not enough memory for this work")
+    assert ("export it again" in done.stderr) == (not limited and said in SAID_UNDER_A_LIMIT)
+
+
+@LIMITED
+def test_work_that_takes_the_last_memory_is_ended(tmp_path: Path) -> None:
+    body = """
+from padfix.process import memory
+supervisor.memory.available = lambda: memory.Memory(1000.0, 20.0)
+def work():
+    scratch()
+    watch.tell("ONNX Runtime, running a model,")
+    held = bytes(range(256)) * (2**20)
+    time.sleep(600)
+"""
+    done = ask(tmp_path, body)
+    assert done.returncode == 2
+    beginning = "padfix: error: ONNX Runtime, running a model, was stopped: it uses 0."
+    assert done.stderr.startswith(beginning), done.stderr
+    assert "of 1.0 GiB that there are 0.0 GiB are left.\nhint: Nothing was written. Close other" in done.stderr
+    assert left(tmp_path) == []
+
+
+def test_without_a_limit_work_may_wait(tmp_path: Path) -> None:
+    done = ask(tmp_path, "supervisor.IDLE = 0.2\ndef work():\n    watch.restrict([])\n    time.sleep(1)\n    return 1")
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 @pytest.mark.parametrize("way", ["time.sleep(600)", "re.match(*DEAF)"])

@@ -1,4 +1,7 @@
-"""Each kind of bad file has its answer: exit 2 with one message, or the right answer, fast, in little memory."""
+"""Each kind of bad file has its answer: exit 2 with one message, or the right answer, fast, in little memory.
+
+What is absurd is found from the file, without any limit; ``--untrusted`` is for what only shows when it is run.
+"""
 
 from __future__ import annotations
 
@@ -267,9 +270,17 @@ def test_a_model_that_runs_for_ever(command: tuple[str, ...], tmp_path: Path) ->
 @pytest.mark.parametrize("command", [CONVERT, SPEC], ids=["onnxruntime", "spec"])
 @pytest.mark.parametrize("count", [3 * 2**28, 2**40])
 def test_a_model_that_wants_all_memory(count: int, command: tuple[str, ...], tmp_path: Path) -> None:
-    (answer,) = answers(much_memory(count), tmp_path, [command])
+    (answer,) = answers(much_memory(count), tmp_path, [(*command, "--untrusted")])
     assert answer.code == 2
     assert "--memory" in answer.stderr
+
+
+@pytest.mark.parametrize("command", [CONVERT, SPEC], ids=["onnxruntime", "spec"])
+def test_a_model_that_wants_more_memory_than_there_is(command: tuple[str, ...], tmp_path: Path) -> None:
+    """Without any limit, too."""
+    (answer,) = answers(much_memory(2**40), tmp_path, [command])
+    assert answer.code == 2
+    assert "memory" in answer.stderr
 
 
 def test_functions_that_expand_without_end(tmp_path: Path) -> None:
