@@ -1,7 +1,12 @@
 """Lengths that are not known as numbers but as expressions, such as ``32*k``: what they leave when divided.
 
-A dimension of a model's input may be declared as an expression, and one that is computed from an unknown length is one:
-twice an unknown length is even. SAME padding depends on a length only through its remainder, so that is enough.
+A dimension that the graph computes from an unknown length is an expression: twice an unknown length is even. SAME
+padding depends on a length only through its remainder, so that is enough.
+
+What a model *declares* of its inputs is another matter. No runtime makes sure that ``32*k`` is a multiple of 32, so
+that the text of a declared dimension is a name to shape inference, whatever it reads as (:func:`declared`). Probes
+alone take it at its word, to find lengths that the model runs on. A text without any symbol, such as ``8``, is a name
+there too.
 """
 
 from __future__ import annotations
@@ -54,7 +59,7 @@ class Length:
             return self.constant
         terms = []
         for symbol, factor in self.factors:
-            name = symbol if symbol.isidentifier() else f"({symbol})"
+            name = symbol if symbol.isidentifier() else repr(symbol)
             terms.append(name if factor == 1 else f"{factor}*{name}")
         text = " + ".join(terms)
         return f"{text} {'+' if self.constant > 0 else '-'} {abs(self.constant)}" if self.constant else text
@@ -62,7 +67,7 @@ class Length:
 
 @lru_cache(maxsize=4096)
 def length_of(dimension: Dimension) -> Length:
-    """Return a dimension as a length; text that is no expression is one symbol, None a length without a name."""
+    """Return a dimension as a length; text that is no expression of symbols is a symbol, None a length without a name."""
     if isinstance(dimension, int):
         return Length((), dimension)
     if dimension is None:
@@ -72,7 +77,12 @@ def length_of(dimension: Dimension) -> Length:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         tree = None
     found = None if tree is None else _linear(tree.body)
-    return Length(((dimension, 1),), 0) if found is None else found
+    return Length(((dimension, 1),), 0) if found is None or not found.factors else found
+
+
+def declared(dimension: Dimension) -> Dimension:
+    """Return a declared dimension as one for computing with: its text is a name, quoted where it reads as more."""
+    return repr(dimension) if isinstance(dimension, str) and not dimension.isidentifier() else dimension
 
 
 def known_residue(dimension: Dimension, modulus: int) -> int | None:
@@ -82,7 +92,10 @@ def known_residue(dimension: Dimension, modulus: int) -> int | None:
 
 def is_expression(dimension: Dimension) -> bool:
     """Whether a dimension is more than a number or a name."""
-    return isinstance(dimension, str) and length_of(dimension) != Length(((dimension, 1),), 0)
+    if not isinstance(dimension, str):
+        return False
+    length = length_of(dimension)
+    return length.constant != 0 or [factor for _, factor in length.factors] != [1]
 
 
 def is_made_up(dimension: Dimension) -> bool:
@@ -94,7 +107,7 @@ def _linear(node: ast.expr) -> Length | None:
     match node:
         case ast.Constant(value=int(number)) if not isinstance(number, bool):
             return Length((), number)
-        case ast.Name(id=name):
+        case ast.Name(id=name) | ast.Constant(value=str(name)):
             return Length(((name, 1),), 0)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             negated = _linear(operand)

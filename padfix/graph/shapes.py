@@ -26,6 +26,7 @@ from onnx import (
 from padfix.errors import UsageError
 from padfix.files.model import Model
 from padfix.graph import attributes
+from padfix.graph import lengths
 from padfix.graph.lengths import is_expression
 from padfix.graph.scopes import Scope, ValueType, bodies_of, iterate_scopes, normal_domain, outer_names_of
 from padfix.graph.window_shapes import COVERED, output_shape
@@ -60,13 +61,13 @@ def infer(model: Model, input_shapes: Mapping[str, Sequence[int]] | None = None)
     scopes = list(iterate_scopes(model.proto))
     inference = _Inference(model.proto, scopes)
     main = scopes[0]
-    inputs = {value.name: value.type for value in model.proto.graph.input}
+    inputs = _declared_types(model.proto.graph.input)
     if input_shapes:
         fixed = ModelProto()
         fixed.graph.input.extend(model.proto.graph.input)
         fixed.graph.initializer.extend(TensorProto(name=tensor.name) for tensor in model.proto.graph.initializer)
         fix_input_shapes(fixed, input_shapes)
-        inputs = {value.name: value.type for value in fixed.graph.input}
+        inputs = _declared_types(fixed.graph.input)
     inference.record(inference.tree(main, inputs, {}))
     inference.record_functions()
     return scopes
@@ -164,6 +165,19 @@ def _tensor_type(known: ValueType) -> TypeProto:
             elif isinstance(dimension, str):
                 entry.dim_param = dimension
     return proto
+
+
+def _declared_types(values: Iterable[ValueInfoProto]) -> Types:
+    """Return what a model declares of values, by name; the texts of dimensions are names, whatever they read as."""
+    types = {}
+    for value in values:
+        known = value_type(value.type)
+        if known is None or known.shape is None or not value.type.HasField("tensor_type"):
+            types[value.name] = value.type
+        else:
+            shape = tuple(lengths.declared(dimension) for dimension in known.shape)
+            types[value.name] = value.type if shape == known.shape else _tensor_type(ValueType(known.elem_type, shape))
+    return types
 
 
 def _without_shape(proto: TypeProto) -> TypeProto:
@@ -280,9 +294,9 @@ class _Inference:
             free = {value.name for value in container.input} if scope.ir_version >= 4 else frozenset()
             graph.initializer.extend(tensor for tensor in container.initializer if tensor.name not in free)
             graph.sparse_initializer.extend(container.sparse_initializer)
-            declared = {value.name: value.type for value in (*container.value_info, *container.output)}
+            declared = _declared_types((*container.value_info, *container.output))
         else:
-            declared = {value.name: value.type for value in container.value_info}
+            declared = _declared_types(container.value_info)
         initializers = {tensor.name: tensor for tensor in graph.initializer}
         for name in _input_names(container):
             tensor = initializers.get(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from padfix.graph.lengths import is_expression, known_residue, length_of
+from padfix.graph.lengths import declared, is_expression, known_residue, length_of
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,24 @@ def test_an_expression_reads_as_what_it_is_written_as(text: str) -> None:
     assert length_of(text).value(symbols) == eval(text, {}, symbols)
 
 
-def test_a_symbol_that_is_no_name_keeps_its_parentheses() -> None:
-    half = length_of("(3*h + 1) // 2")
-    assert known_residue(half.times(2).dimension(), 3) is None
-    assert known_residue(length_of("dim 2").times(4).dimension(), 2) is None
+@pytest.mark.parametrize("text", ["dim 2", "(3*h + 1) // 2", "8", "-1", "0", "2*h", "it's", 'a "b"', "\\", "\u4e2d 2"])
+def test_a_declared_text_is_a_name_whatever_it_reads_as(text: str) -> None:
+    dimension = declared(text)
+    assert known_residue(dimension, 2) is None
+    assert not is_expression(dimension)
+    assert length_of(dimension).factors == ((text, 1),)
+    twice = length_of(dimension).times(4).plus(1)
+    assert length_of(twice.dimension()) == twice
+    assert known_residue(twice.dimension(), 4) == 1
+
+
+def test_declared_names_and_numbers_are_what_they_are() -> None:
+    assert [declared(each) for each in ("h", 5, None)] == ["h", 5, None]
+
+
+@pytest.mark.parametrize("text", ["8", "-1", "0", "2*8 + 1"])
+def test_a_text_without_a_symbol_is_a_name(text: str) -> None:
+    assert length_of(text).factors == ((text, 1),)
 
 
 def test_names_are_no_expressions() -> None:
