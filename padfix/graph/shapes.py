@@ -25,8 +25,7 @@ from onnx import (
 
 from padfix.errors import UsageError
 from padfix.files.model import Model
-from padfix.graph import attributes
-from padfix.graph import lengths
+from padfix.graph import attributes, lengths
 from padfix.graph.lengths import is_expression
 from padfix.graph.scopes import Scope, ValueType, bodies_of, iterate_scopes, normal_domain, outer_names_of
 from padfix.graph.window_shapes import COVERED, output_shape
