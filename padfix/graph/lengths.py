@@ -67,7 +67,7 @@ class Length:
 
 @lru_cache(maxsize=4096)
 def length_of(dimension: Dimension) -> Length:
-    """Return a dimension as a length; text that is no expression of symbols is one itself, None is one without a name."""
+    """Return a dimension as a length; text that is no expression is one symbol, None a length without a name."""
     if isinstance(dimension, int):
         return Length((), dimension)
     if dimension is None:

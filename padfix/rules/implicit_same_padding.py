@@ -61,8 +61,8 @@ class ImplicitSamePadding(Rule):
     The odd element goes to the end for `SAME_UPPER` and to the begin for `SAME_LOWER`. The total depends on `n` only
     through `n % stride`, so it is known for every length where the stride is 1, and for one that doubling an unknown
     length gives; what an input declares (`32*k`) is a name that no runtime enforces. It is known as well where only the
-    end depends on the length (a kernel of 2 at stride 2, say): the longest end makes no window more. The meaning is that
-    of the specification from opset 11 on, which is also what runtimes do for older models.
+    end depends on the length (a kernel of 2 at stride 2, say): the longest end makes no window more. The meaning is
+    that of the specification from opset 11 on, which is also what runtimes do for older models.
 
     Pads of a dilated pool may be longer than its kernel has taps; ONNX Runtime refuses those as an attribute, so padfix
     writes a Pad (of minus infinity for MaxPool) before the pool.
