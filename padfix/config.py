@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import fnmatch
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from padfix.errors import UsageError
 from padfix.results import Finding, Severity
+
+if TYPE_CHECKING:
+    from padfix.targets import Target
+
+PathArgument = str | PathLike[str]
 
 FILE = "padfix.toml"
 PYPROJECT = "pyproject.toml"
@@ -187,3 +194,98 @@ def _matches_path(pattern: str, path: Path, folder: Path | None) -> bool:
     base = (folder or Path.cwd()).resolve()
     relative = resolved.relative_to(base).as_posix() if resolved.is_relative_to(base) else resolved.as_posix()
     return matches(relative) or ("/" not in pattern and matches(resolved.name))
+
+
+REFERENCES = ("auto", "onnxruntime", "spec", "tensorflow")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions:
+    """How to prove: the keyword arguments of :func:`verify`, and of :func:`convert` beside its own.
+
+    Attributes:
+        reference: Who runs the original: ``"onnxruntime"``, ``"spec"``, ``"tensorflow"``, or ``"auto"`` for
+            TensorFlow when the source is TensorFlow's and ONNX Runtime when it is ONNX.
+        probes: ``.npz`` and ``.npy`` files, images, and folders of these to prove on, beside the generated data.
+        rtol: Allowed difference as a fraction of the output's range; None for the documented defaults.
+        atol: Allowed absolute difference, added to it.
+        seed: Seed of the generated inputs.
+        shapes: Input shapes to fix, by input name.
+        locate: Whether to look for the first tensor that differs, which the verdict then names as
+            ``first_difference``; :func:`convert` always does.
+        certificate: Whether the verdict is to name the files by their SHA-256, which means reading them whole. The
+            output's metadata then bears the certificate's digest, unless it is equal to the source.
+        layers: Whether the verdict is to say how far inner tensors are, which means running the models again.
+        trust: Whether code that the source itself holds may run (Lambda layers), and files that it names be read and
+            written. Only for sources that you would run as a program.
+    """
+
+    reference: str = "auto"
+    probes: Sequence[PathArgument] | None = None
+    rtol: float | None = None
+    atol: float | None = None
+    seed: int = 0
+    shapes: Mapping[str, Sequence[int]] | None = None
+    locate: bool = False
+    certificate: bool = False
+    layers: bool = False
+    trust: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise :class:`UsageError` for what does not exist."""
+        if self.reference not in REFERENCES:
+            raise UsageError(f"There is no reference {self.reference!r}.", f"References: {', '.join(REFERENCES)}.")
+
+    @property
+    def pinned(self) -> dict[str, tuple[int, ...]]:
+        """The shapes to fix, by input name."""
+        return {name: tuple(shape) for name, shape in (self.shapes or {}).items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvertOptions(VerifyOptions):
+    """What to make and how to prove it: the keyword arguments of :func:`convert`.
+
+    Attributes:
+        opset: Lowest default-domain opset of the result.
+        target: What the result has to suit, by name.
+        pads: ``"attribute"`` writes pads into the operators; ``"node"`` writes those that differ between the two
+            sides of an axis as a Pad before the operator (a Slice behind ConvTranspose); None as the target wants it.
+        inputs: Names of the inputs of a frozen graph, when those found are not the right ones.
+        outputs: Names of the outputs of a frozen graph.
+        constants: Values to fix inputs of a TensorFlow source to, by name: ``{"is_training": False}``. They are no
+            inputs of the result.
+        signature: Signature of a SavedModel or a TensorFlow Lite file.
+        tag: Tag set of a SavedModel.
+        verify: False writes without the whole proof, and the report says so.
+        partial: Whether to write what could be rewritten when something else could not.
+        external_data: Write the weights beside the model even when it is small.
+        in_place: ``output`` is the source itself, an ONNX file, which is replaced; not touched when nothing changes.
+        backup: With ``in_place``, keep the original beside it as ``<name>.bak`` (``.bak.1`` when that is taken).
+    """
+
+    opset: int | None = None
+    target: str = "onnx"
+    pads: str | None = None
+    inputs: Sequence[str] | None = None
+    outputs: Sequence[str] | None = None
+    constants: Mapping[str, object] | None = None
+    signature: str | None = None
+    tag: str | Sequence[str] | None = None
+    verify: bool = True
+    partial: bool = False
+    external_data: bool = False
+    in_place: bool = False
+    backup: bool = True
+
+    def __post_init__(self) -> None:
+        """Raise :class:`UsageError` for what does not exist."""
+        super().__post_init__()
+        self.wanted()
+
+    def wanted(self) -> Target:
+        """Return the target, with the style of pads that was asked for."""
+        from padfix.targets import named
+
+        target = named(self.target)
+        return target if self.pads is None else dataclasses.replace(target, pads=self.pads)

@@ -1,7 +1,8 @@
 """Every error that a user can meet: a sentence that says what is wrong, a hint what to do, and an exit code.
 
-Exit codes: 0 yes, 1 no (findings, not equal), 2 could not tell (usage, unreadable or unsupported input, the proof could
-not run). Only :class:`NotEquivalent` means "no"; every other error means "could not tell".
+Exit codes: 0 yes, 1 no (findings, not equal, something refused), 2 could not tell (usage, unreadable or unsupported
+input, the proof could not run). Only :class:`NotEquivalent` and :class:`RefusedError` mean "no"; every other error
+means "could not tell".
 """
 
 from __future__ import annotations
@@ -69,6 +70,20 @@ class NotEquivalent(PadfixError):  # noqa: N818 - a name of the public contract
 
     Attributes:
         report: The conversion's report, whose ``verdict`` names the outputs and the probe.
+    """
+
+    exit_code = EXIT_NO
+
+    def __init__(self, message: str, hint: str = "", report: ConvertReport | None = None) -> None:
+        super().__init__(message, hint)
+        self.report = report
+
+
+class RefusedError(PadfixError):
+    """Something could not be rewritten exactly, so the result would not be what was asked for; nothing was written.
+
+    Attributes:
+        report: The conversion's report, whose ``refusals`` say what and why.
     """
 
     exit_code = EXIT_NO

@@ -12,7 +12,7 @@ import pytest
 from click import Context
 
 import padfix
-from padfix import api, config
+from padfix import api, config, targets
 from padfix.cli.group import COMMANDS, cli
 from padfix.reports import catalogue, pages
 from padfix.rules.registry import RULES
@@ -82,7 +82,7 @@ def test_the_configuration_example_is_right(tmp_path: Path) -> None:
     file.write_text(example)
     settings = config.load(file)
     api.check_rule_words(settings.rule_words())
-    assert settings.target in api.TARGETS
+    assert settings.target in targets.names()
     assert set(config.KEYS) == set(re.findall(r"^\[?([a-z-]+)", example, re.MULTILINE)) | {"select"}
 
 

@@ -46,9 +46,7 @@ from padfix.results import ConvertReport
 @click.option(
     "--pads",
     type=click.Choice(["attribute", "node"]),
-    default="attribute",
-    show_default=True,
-    help="Where pads go: the operator's attribute, or a Pad node before it.",
+    help="Where pads go: the operator's attribute, or a Pad node before it.  [default: as the target wants]",
 )
 @click.option("--input", "inputs", multiple=True, metavar="NAME", help="An input of the graph. Repeatable.")
 @click.option("--output", "outputs", multiple=True, metavar="NAME", help="An output of the graph. Repeatable.")
@@ -62,6 +60,7 @@ from padfix.results import ConvertReport
 )
 @click.option("--signature", metavar="NAME", help="Signature of a SavedModel or .tflite file.")
 @click.option("--tag", metavar="NAME", help="Tag of a SavedModel.")
+@click.option("--partial", is_flag=True, help="Write what could be rewritten, and list what could not.")
 @click.option("--no-verify", is_flag=True, help="Write without any proof; the report says so.")
 @click.option("--external-data", is_flag=True, help="Write the weights to a file beside the model.")
 @click.option("--trust", is_flag=True, help="Run code and file access that the model itself holds.")
@@ -89,7 +88,7 @@ def command(
 
     SOURCE is a SavedModel directory, a frozen GraphDef (.pb, .pbtxt), a Keras file (.keras, .h5), a TensorFlow Lite
     file (.tflite) or an ONNX file; what it holds decides, not its name; - is ONNX on standard input. The result is
-    compared with the original, and written only when they agree.
+    compared with the original, and written only when they agree and nothing was left implicit.
     """
     jobs = _plan(sources, destination, output_dir, in_place)
     _check_options(jobs, report_file, no_backup=no_backup, in_place=in_place)
@@ -148,7 +147,7 @@ def _convert(source: Path, output: Path, settings: dict[str, Any], *, quiet: boo
     with stages(quiet=quiet, verbose=verbose) as progress, pipes.files(source, output) as (read, written):
         try:
             return named(api.convert(read, written, progress=progress, **settings))
-        except (errors.NotEquivalent, errors.ProofUnavailableError) as error:
+        except (errors.NotEquivalent, errors.ProofUnavailableError, errors.RefusedError) as error:
             error.report = error.report and named(error.report)
             raise
 

@@ -87,9 +87,9 @@ def complete_rules(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 def complete_targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the targets that begin with ``incomplete``."""
-    from padfix.api import TARGETS
+    from padfix.targets import names
 
-    return [name for name in TARGETS if name.startswith(incomplete)]
+    return [name for name in names() if name.startswith(incomplete)]
 
 
 def wants_colour(stream: TextIO) -> bool:

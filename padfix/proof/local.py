@@ -355,8 +355,8 @@ class _Court:
     def _note_difference(
         self, meant: Mapping[str, Array], ran: Mapping[str, Array], feeds: Mapping[str, Array], reference: Executor
     ) -> None:
-        if self.contradiction is not None:
-            return
+        if self.contradiction is not None and self.contradiction.found is not None:
+            return  # a run to other numbers says more than a refusal
         found = self._difference(meant, ran, feeds)
         if found is not None and self._beyond_rounding(meant, ran, feeds, reference):
             message = (

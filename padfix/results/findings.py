@@ -100,10 +100,15 @@ class Rewritten:
 
 @dataclass(frozen=True)
 class Refused:
-    """A finding that can't be rewritten exactly, with the reason."""
+    """A finding that can't be rewritten exactly, with the reason.
+
+    ``blocks`` says whether it keeps ``convert`` from saying yes: not for style, and not for what only says how a
+    runtime reads a model.
+    """
 
     finding: Finding
     reason: str
+    blocks: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding's keys and ``reason``."""
@@ -146,6 +151,11 @@ class Disagreement:
     input_shapes: tuple[tuple[int, ...], ...] = ()
     specified: Sample | None = None
     found: Sample | None = None
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the runtime does not run the node on its own; a model around the node may yet be one that it runs."""
+        return self.found is None
 
     @property
     def sentence(self) -> str:

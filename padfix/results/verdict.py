@@ -33,6 +33,11 @@ class OutputDifference:
             return 0.0
         return self.max_abs_diff / self.tolerance if self.tolerance > 0 else float("inf")
 
+    @property
+    def words(self) -> str:
+        """How far it is, for a sentence."""
+        return self.detail or f"differs by {self.max_abs_diff:.3g}, {self.tolerance:.3g} allowed"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the difference as JSON-ready values."""
         return dataclasses.asdict(self)
@@ -176,6 +181,16 @@ class Verdict:
                 if seen is None or (output.equivalent, -output.share) < (seen.equivalent, -seen.share):
                     worst[output.name] = output
         return tuple(worst.values())
+
+    @property
+    def why_not(self) -> str:
+        """Where the models are not equal, in one sentence; worth saying of a verdict that says no."""
+        for run in self.runs:
+            bad = [output for output in run.outputs if not output.equivalent]
+            if bad:
+                parts = ", ".join(f"{output.name} ({output.words})" for output in bad)
+                return f"The result is not equal to the original on probe {run.probe!r} in {run.candidate}: {parts}."
+        return "The result could not be shown to be equal to the original."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as JSON-ready values."""

@@ -16,9 +16,12 @@ from padfix.graph.shapes import fix_input_shapes, infer
 from padfix.graph.splice import apply_splices, drop_unread, plan_splice
 from padfix.operators.illustrate import redrawn
 from padfix.results import Disagreement, Finding, LocalProof, Refused, Rewritten, Severity
+from padfix.rewrite.matches import Match, Matches, corrections
+from padfix.rewrite.moving import Edit, plan_move, set_opset
 from padfix.rewrite.specialise import function_of, specialise
-from padfix.rules.base import Correction, Refusal, Rewrite, RewriteOptions, Rule, ScopeRule, Site
+from padfix.rules.base import Correction, Refusal, Rewrite, Rule, Site
 from padfix.rules.registry import RULES
+from padfix.targets import Target, named
 
 if TYPE_CHECKING:
     from padfix.proof.disagreement import RuntimeSlip
@@ -27,7 +30,6 @@ MAXIMUM_PASSES = 8
 """A rewrite may uncover another (a Pad behind a pool, say); more rounds than this mean that two rules disagree."""
 
 Progress = Callable[[str], None]
-_DEFAULT_OPTIONS = RewriteOptions()
 
 
 @dataclass
@@ -36,10 +38,11 @@ class Rewriting:
 
     Attributes:
         rewrites: Applied rewrites, in the order of application.
-        refusals: Sites that still match and why they could not be rewritten.
+        refusals: What the rules still find in the result, and why it could not be rewritten.
         notes: One sentence for each function that was copied for its calls.
         contradictions: The rewritten nodes that ONNX Runtime was found not to run, or to run against the specification.
         untouched_contradictions: The same for nodes that are only reported: the result holds them as they were.
+        changed: Whether the model is not what it was, in whatever respect.
     """
 
     rewrites: list[Rewritten] = field(default_factory=list)
@@ -47,50 +50,7 @@ class Rewriting:
     contradictions: list[Disagreement] = field(default_factory=list)
     untouched_contradictions: list[Disagreement] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-    @property
-    def changed(self) -> bool:
-        """Whether the model was edited."""
-        return bool(self.rewrites or self.notes)
-
-
-def match_sites(
-    scopes: Sequence[Scope], rules: Sequence[Rule] = RULES, options: RewriteOptions = _DEFAULT_OPTIONS
-) -> Iterator[tuple[Rule, Site, Finding]]:
-    """Yield every finding with its rule and site, scope by scope in order of the nodes."""
-    for scope in scopes:
-        for index, node in enumerate(scope.nodes):
-            key = (normal_domain(node.domain), node.op_type)
-            for rule in rules:
-                if key in rule.operators:
-                    site = Site(scope, index, node, options)
-                    finding = rule.match(site)
-                    if finding is not None:
-                        yield rule, site, _of_caller(rule, site, finding)
-
-
-def _of_caller(rule: Rule, site: Site, finding: Finding) -> Finding:
-    """Return the finding; where it depends on what the calls of a function give, as one that convert deals with."""
-    if finding.fixable or not rule.fixable or not any(each.ref_attr_name for each in site.node.attribute):
-        return finding
-    hint = "padfix convert gives the function a body for each set of values that its calls give."
-    return dataclasses.replace(finding, fixable=True, hint=hint)
-
-
-def corrections(scopes: Sequence[Scope], rules: Sequence[Rule] = RULES) -> Iterator[Correction]:
-    """Yield what the scopes declare wrongly, scope by scope."""
-    for scope in scopes:
-        for rule in rules:
-            if isinstance(rule, ScopeRule):
-                yield from rule.examine(scope)
-
-
-def findings(
-    scopes: Sequence[Scope], rules: Sequence[Rule] = RULES, options: RewriteOptions = _DEFAULT_OPTIONS
-) -> Iterator[Finding]:
-    """Yield every finding: those of nodes, then those of what scopes declare."""
-    yield from (finding for _, _, finding in match_sites(scopes, rules, options))
-    yield from (correction.finding for correction in corrections(scopes, rules))
+    changed: bool = False
 
 
 def rewrite_model(
@@ -100,42 +60,44 @@ def rewrite_model(
     shapes: Mapping[str, Sequence[int]] | None = None,
     prove: bool = True,
     rules: Sequence[Rule] = RULES,
-    options: RewriteOptions = _DEFAULT_OPTIONS,
+    target: Target | None = None,
     progress: Progress | None = None,
 ) -> Rewriting:
     """Rewrite ``model`` in place and return what was done.
 
     Args:
         model: The model; its skeleton is edited.
-        opset: Lowest default-domain opset that the result must have; None keeps the model's own unless a rewrite
-            needs a newer one.
+        opset: Lowest default-domain opset that the result must have; None keeps the model's own unless a rewrite or
+            the target needs a newer one.
         shapes: Input shapes to fix before anything else.
         prove: Whether each rewrite is proven on its own pair of tiny models before it is applied.
         rules: The rules to apply.
-        options: What the result is to look like.
+        target: What the result has to suit; None for the default.
         progress: Called with a short sentence at each stage.
 
     Raises:
-        UsageError: ``opset`` is below the model's, or ``shapes`` names an input that does not exist.
+        UsageError: ``opset`` is below the model's, or can't be reached, or ``shapes`` names an input that does not
+            exist.
     """
+    before = model.copy()
     if shapes:
         fix_input_shapes(model.proto, shapes)
-    pipeline = _Pipeline(model, prove, rules, options, progress or (lambda stage: None))
+    pipeline = _Pipeline(model, prove, rules, target or named("onnx"), progress or (lambda stage: None))
     pipeline.run(opset)
+    pipeline.result.changed = model.proto != before.proto
     return pipeline.result
 
 
 class _Pipeline:
-    def __init__(
-        self, model: Model, prove: bool, rules: Sequence[Rule], options: RewriteOptions, progress: Progress
-    ) -> None:
+    def __init__(self, model: Model, prove: bool, rules: Sequence[Rule], target: Target, progress: Progress) -> None:
         self.model = model
         self.prove = prove
         self.rules = rules
-        self.options = options
+        self.target = target
         self.progress = progress
         self.result = Rewriting()
-        self._upgrade_refusal: Refusal | None = None
+        self._matched: Matches | None = None
+        self._blocked: dict[int, Refusal] = {}
         self._passed_by: set[str] = set()
 
     def run(self, opset: int | None) -> None:
@@ -146,187 +108,153 @@ class _Pipeline:
                 f"The model is written for opset {current}, which is newer than the requested {opset}.",
                 f"Ask for --opset {current} or higher; padfix never lowers an opset.",
             )
-        self._correct(scopes)
         if self.model.proto.functions:
             scopes, notes = specialise(self.model, scopes, self._refused)
             self.result.notes.extend(notes)
-        self._move_where_needed(scopes)
-        if opset is not None and opset > current and self._upgrade_refusal is None:
+        for _ in range(MAXIMUM_PASSES):
+            self.progress("Looking for implicit pads and legacy resizes")
+            self.result.refusals.clear()
+            if not self._one_pass(scopes, opset):
+                return
             scopes = infer(self.model)
-            if any(scope.opset < opset for scope in scopes):
-                self._move_to(opset, scopes)
-            if self._upgrade_refusal is not None:
-                raise UsageError(
-                    f"The model can't be moved to opset {opset}: {self._upgrade_refusal.reason}",
-                    "Leave out --opset, or ask for a lower one.",
-                )
-        self._apply_rules()
 
-    def _move_where_needed(self, scopes: Sequence[Scope]) -> bool:
-        """Upgrade to what the possible rewrites need; return whether the model was touched."""
-        needed = max(self._needed_opset(scopes), self._opset_for_functions(scopes))
-        if self._upgrade_refusal is not None or needed <= min(scope.opset for scope in scopes):
-            return False
-        # Functions may import another opset than the main graph; none of them is ever lowered.
-        self._move_to(max(needed, *(scope.opset for scope in scopes)), scopes)
-        return self._upgrade_refusal is None
+    def _one_pass(self, scopes: Sequence[Scope], opset: int | None) -> bool:
+        """Correct, move and rewrite what can be; return whether anything was."""
+        changed, left = self._correct(scopes)
+        if self._move(self._matches(scopes), opset, left):
+            return True
+        for rule, correction in left:
+            blocked = self._blocked.get(correction.opset or 0)
+            self._refuse(rule, correction.finding, blocked.reason if blocked else correction.finding.hint)
+        return self._rewrite(self._matches(scopes)) or changed
 
-    def _correct(self, scopes: Sequence[Scope]) -> None:
-        """Correct what the model declares wrongly; nothing is computed otherwise, so there is nothing to prove."""
-        for correction in corrections(scopes, self.rules):
-            correction.apply()
-            self.result.rewrites.append(Rewritten(correction.finding, LocalProof(0, 0.0, ()) if self.prove else None))
+    def _matches(self, scopes: Sequence[Scope]) -> Matches:
+        """Return what the rules find; for the same scopes the same, as long as nothing is edited."""
+        if self._matched is None or self._matched.scopes is not scopes:
+            self._matched = Matches(scopes, self.rules, self.target)
+        return self._matched
 
-    def _needed_opset(self, scopes: Sequence[Scope]) -> int:
-        """Return the highest opset that a possible rewrite needs."""
-        needed = 1
-        for rule, site, finding in match_sites(scopes, self.rules, self.options):
-            lowest = rule.minimum_opset(site)
-            if (
-                finding.fixable
-                and lowest > max(needed, site.scope.opset)
-                and isinstance(self._attempt(rule, site), Rewrite)
-            ):
-                needed = lowest
-        return needed
+    def _correct(self, scopes: Sequence[Scope]) -> tuple[bool, list[tuple[Rule, Correction]]]:
+        """Correct what the model declares wrongly; return whether that was anything, and what an edit can't mend.
 
-    def _opset_for_functions(self, scopes: Sequence[Scope]) -> int:
-        """Return the main graph's opset where a function has to move up to it, else 1.
-
-        That is where a rewrite brings operators which the function's older opset and the model's define differently:
-        runtimes read them by the model's, and checkers don't allow them.
+        Nothing is computed otherwise, so that there is nothing to prove for a correction on its own.
         """
-        current = scopes[0].opset
-        for rule, site, finding in match_sites(scopes, self.rules, self.options):
-            if site.scope.opset >= current or not finding.fixable or rule.minimum_opset(site) > site.scope.opset:
+        changed, left = False, []
+        for rule, correction in corrections(scopes, self.rules, self.target):
+            if correction.apply is None:
+                left.append((rule, correction))
                 continue
-            rewrite = self._attempt(rule, site)
-            if isinstance(rewrite, Rewrite) and any(
-                node.op_type != site.node.op_type and _is_other(node, site.scope.opset, current)
-                for node in rewrite.after.nodes
-            ):
-                return current
-        return 1
+            correction.apply()
+            self._record_correction(correction)
+            changed = True
+        return changed, left
+
+    def _record_correction(self, correction: Correction) -> None:
+        proof = LocalProof(0, 0.0, ()) if self.prove else None
+        self.result.rewrites.append(Rewritten(correction.finding, proof))
+
+    def _refuse(self, rule: Rule, finding: Finding, reason: str) -> None:
+        blocks = not rule.advisory and finding.severity.rank >= Severity.WARNING.rank
+        self.result.refusals.append(Refused(finding, reason, blocks))
 
     def _refused(self, scopes: Sequence[Scope]) -> Iterator[tuple[Scope, NodeProto]]:
         """Yield the nodes of functions that match a rule and can't be rewritten as they stand."""
-        for rule, site, finding in match_sites(scopes, self.rules, self.options):
-            inside = function_of(site.scope) is not None
-            if inside and finding.fixable and isinstance(self._attempt(rule, site), Refusal):
-                yield site.scope, site.node
+        for match in self._matches(scopes).found:
+            inside = function_of(match.site.scope) is not None
+            if inside and match.finding.fixable and isinstance(match.attempt, Refusal):
+                yield match.site.scope, match.site.node
 
-    def _attempt(self, rule: Rule, site: Site) -> Rewrite | Refusal:
-        referenced = [attribute.name for attribute in site.node.attribute if attribute.ref_attr_name]
-        if referenced:
-            names = ", ".join(referenced)
-            return Refusal(
-                f"The function's caller decides the attribute {names} of this node, and it is not known what every "
-                "call gives; delete the function if nothing calls it, or give the attribute a value in the body."
+    def _move(self, matches: Matches, requested: int | None, left: Sequence[tuple[Rule, Correction]]) -> bool:
+        """Move the model to the opset that the user, the target or a rewrite asks for; return whether it was moved.
+
+        Raises:
+            UsageError: The user asked for one that can't be reached.
+        """
+        opsets = [scope.opset for scope in matches.scopes]
+        asked = max([requested or 1, *(correction.opset or 1 for _, correction in left)])
+        goals = {asked, _opset_for_functions(matches), *_needed_opsets(matches)}
+        for goal in sorted({max(asked, goal) for goal in goals}, reverse=True):
+            # Functions may import another opset than the main graph; none of them is ever lowered.
+            reached = max(goal, *opsets)
+            if goal <= min(opsets) or reached in self._blocked:
+                continue
+            refusal = self._move_to(reached, matches.scopes)
+            if refusal is None:
+                for _, correction in left:
+                    if correction.opset is not None:
+                        self._record_correction(correction)
+                return True
+            self._blocked[reached] = refusal
+        if requested is not None and requested > min(opsets):
+            raise UsageError(
+                f"The model can't be moved to opset {requested}: {self._why_not_moved()}",
+                "Leave out --opset, or ask for a lower one.",
             )
-        return rule.rewrite(site)
+        return False
 
-    def _move_to(self, target: int, scopes: Sequence[Scope]) -> None:
-        """Upgrade every scope to ``target``, legacy resampling operators by their own rules; all of it or nothing."""
-        from padfix.rewrite.upgrade import upgrade
+    def _why_not_moved(self) -> str:
+        return self._blocked[min(self._blocked)].reason if self._blocked else "no upgrade was possible."
 
-        self.progress(f"Upgrading to opset {target}")
-        edits: dict[int, list[tuple[Site, Finding, Rewrite]]] = {}
-        legacy = [
-            (rule, site, finding)
-            for rule, site, finding in match_sites(scopes, self.rules, self.options)
-            if rule.code in {"PF201", "PF202"}
-        ]
-        for rule, site, finding in legacy:
-            rewrite = self._attempt(rule, site)
-            if isinstance(rewrite, Refusal):
-                self._upgrade_refusal = Refusal(f"{site.node.op_type} {site.label!r}: {rewrite.reason}")
-                return
-            edits.setdefault(id(site.scope), []).append((site, finding, rewrite))
-        steps = upgrade(
-            self.model, list(scopes), target, frozenset((DEFAULT_DOMAIN, op) for op in ("Upsample", "Resize"))
-        )
-        if isinstance(steps, Refusal):
-            self._upgrade_refusal = steps
-            return
-        for step in steps:
-            edits.setdefault(id(step.site.scope), []).append(
-                (step.site, _upgrade_finding(step.site, target), step.rewrite)
-            )
-        proofs = []
-        for planned in edits.values():
-            for site, _, rewrite in planned:
-                proof = self._prove(site, rewrite)
-                if isinstance(proof, Refusal):
-                    self._upgrade_refusal = Refusal(f"{site.node.op_type} {site.label!r}: {proof.reason}")
-                    return
-                proofs.append(proof)
+    def _move_to(self, opset: int, scopes: Sequence[Scope]) -> Refusal | None:
+        """Upgrade every scope to ``opset``, all of it or nothing; return why it can't be done."""
+        self.progress(f"Upgrading to opset {opset}")
+        edits = plan_move(self.model, scopes, opset, self.rules, self.target)
+        if isinstance(edits, Refusal):
+            return edits
+        planned: dict[int, list[tuple[Edit, LocalProof | None]]] = {}
+        for edit in edits:
+            proof = self._prove(edit.site, edit.rewrite)
+            if isinstance(proof, Refusal):
+                return Refusal(f"{edit.site.node.op_type} {edit.site.label!r}: {proof.reason}")
+            planned.setdefault(id(edit.site.scope), []).append((edit, proof))
         # Bodies lie inside nodes of the scopes around them, so the innermost scopes are edited first.
-        proven = iter(proofs)
-        records = {
-            id(rewrite): _rewritten(finding, rewrite, next(proven))
-            for planned in edits.values()
-            for _, finding, rewrite in planned
-        }
         for scope in reversed(scopes):
-            for site, _, rewrite in sorted(edits.get(id(scope), []), key=lambda edit: -edit[0].index):
-                plan_splice(scope, site.index, rewrite.after)
-                self.result.rewrites.append(records[id(rewrite)])
+            for edit, proof in sorted(planned.get(id(scope), []), key=lambda each: -each[0].site.index):
+                plan_splice(scope, edit.site.index, edit.rewrite.after)
+                self.result.rewrites.append(_rewritten(edit.finding, edit.rewrite, proof))
             apply_splices(scope)
-        _set_opset(self.model, target)
+        set_opset(self.model, opset)
+        return None
 
-    def _apply_rules(self) -> None:
-        for number in range(MAXIMUM_PASSES):
-            self.progress("Looking for implicit pads and legacy resizes")
-            self.result.refusals.clear()
-            scopes = infer(self.model)
-            if number and self._move_where_needed(scopes):  # what the last pass wrote out may need a newer opset
-                scopes = infer(self.model)
-            if not self._one_pass(scopes):
-                return
-
-    def _one_pass(self, scopes: Sequence[Scope]) -> bool:
+    def _rewrite(self, matches: Matches) -> bool:
         changed = False
-        matches: dict[int, dict[int, list[tuple[Rule, Site, Finding]]]] = {}
-        for rule, site, finding in match_sites(scopes, self.rules, self.options):
-            matches.setdefault(id(site.scope), {}).setdefault(site.index, []).append((rule, site, finding))
-        for scope in reversed(scopes):
+        for scope in reversed(matches.scopes):
             self._passed_by.clear()
-            for index in sorted(matches.get(id(scope), {}), reverse=True):
-                changed |= self._rewrite_first(matches[id(scope)][index])
+            for _, candidates in sorted(matches.by_node(scope).items(), reverse=True):
+                changed |= self._rewrite_first(candidates)
             apply_splices(scope)
             drop_unread(scope, self._passed_by)  # last, because it moves the nodes behind
         return changed
 
-    def _rewrite_first(self, candidates: Sequence[tuple[Rule, Site, Finding]]) -> bool:
+    def _rewrite_first(self, candidates: Sequence[Match]) -> bool:
         """Apply the first rule that can rewrite the node; note why the others before it could not."""
-        for rule, site, finding in candidates:
-            outcome = self._consider(rule, site, finding)
+        for match in candidates:
+            outcome = self._consider(match)
             if isinstance(outcome, Refusal):
-                if outcome.reason:
-                    self.result.refusals.append(Refused(finding, outcome.reason))
+                self._refuse(match.rule, match.finding, outcome.reason)
                 continue
             rewrite, proof = outcome
-            plan_splice(site.scope, site.index, rewrite.after)
+            plan_splice(match.site.scope, match.site.index, rewrite.after)
             self._passed_by.update(name for node in rewrite.replaces for name in node.output)
-            self.result.rewrites.append(_rewritten(finding, rewrite, proof))
+            self.result.rewrites.append(_rewritten(match.finding, rewrite, proof))
             return True
         return False
 
-    def _consider(self, rule: Rule, site: Site, finding: Finding) -> tuple[Rewrite, LocalProof | None] | Refusal:
+    def _consider(self, match: Match) -> tuple[Rewrite, LocalProof | None] | Refusal:
+        finding = match.finding
         if not finding.fixable:
-            self._observe(rule, site)
+            self._observe(match.rule, match.site)
             return Refusal(finding.hint or "padfix only reports this; it has no rewrite for it.")
-        if rule.minimum_opset(site) > site.scope.opset:
-            blocked = self._upgrade_refusal
+        if match.minimum_opset > match.site.scope.opset:
             return Refusal(
-                f"The rewrite needs opset {rule.minimum_opset(site)} and the model can't be moved there: "
-                + (blocked.reason if blocked else "no upgrade was possible.")
+                f"The rewrite needs opset {match.minimum_opset} and the model can't be moved there: "
+                + self._why_not_moved()
             )
         self.progress(f"Proving {finding.rule} at {finding.node}")
-        rewrite = self._attempt(rule, site)
+        rewrite = match.attempt
         if isinstance(rewrite, Refusal):
             return rewrite
-        proof = self._prove(site, rewrite)
+        proof = self._prove(match.site, rewrite)
         return proof if isinstance(proof, Refusal) else (rewrite, proof)
 
     def _prove(self, site: Site, rewrite: Rewrite) -> LocalProof | Refusal | None:
@@ -386,6 +314,33 @@ class _Pipeline:
             known.append(disagreement)
 
 
+def _needed_opsets(matches: Matches) -> set[int]:
+    """Return the opsets above the model's that possible rewrites need."""
+    return {
+        match.minimum_opset
+        for match in matches.found
+        if match.finding.fixable and match.minimum_opset > match.site.scope.opset and isinstance(match.attempt, Rewrite)
+    }
+
+
+def _opset_for_functions(matches: Matches) -> int:
+    """Return the main graph's opset where a function has to move up to it, else 1.
+
+    That is where a rewrite brings operators which the function's older opset and the model's define differently:
+    runtimes read them by the model's, and checkers don't allow them.
+    """
+    current = matches.scopes[0].opset
+    for match in matches.found:
+        opset, node = match.site.scope.opset, match.site.node
+        if opset >= current or not match.finding.fixable or match.minimum_opset > opset:
+            continue
+        if isinstance(match.attempt, Rewrite) and any(
+            each.op_type != node.op_type and _is_other(each, opset, current) for each in match.attempt.after.nodes
+        ):
+            return current
+    return 1
+
+
 def _is_other(node: NodeProto, first: int, second: int) -> bool:
     """Whether two opsets define an operator of the default domain differently."""
     from onnx import defs
@@ -399,22 +354,3 @@ def _is_other(node: NodeProto, first: int, second: int) -> bool:
 def _rewritten(finding: Finding, rewrite: Rewrite, proof: LocalProof | None) -> Rewritten:
     drawable = redrawn(finding.drawable, rewrite.after.nodes, rewrite.after.initializers)
     return Rewritten(dataclasses.replace(finding, drawable=drawable), proof)
-
-
-def _upgrade_finding(site: Site, target: int) -> Finding:
-    return Finding(
-        "PF301",
-        "legacy-opset",
-        Severity.INFO,
-        site.scope.path,
-        site.label,
-        site.node.op_type,
-        f"{site.node.op_type} is written for opset {site.scope.opset}; another rewrite needs opset {target}.",
-    )
-
-
-def _set_opset(model: Model, target: int) -> None:
-    for container in (model.proto, *model.proto.functions):
-        for entry in container.opset_import:
-            if normal_domain(entry.domain) == DEFAULT_DOMAIN:
-                entry.version = target

@@ -44,7 +44,7 @@ class UpgradeStep:
 
 
 def upgrade(
-    model: Model, scopes: Sequence[Scope], target: int, handled: frozenset[tuple[str, str]]
+    model: Model, scopes: Sequence[Scope], target: int, handled: frozenset[tuple[int, int]]
 ) -> list[UpgradeStep] | Refusal:
     """Plan the move of every scope to ``target``; nothing is edited.
 
@@ -52,7 +52,7 @@ def upgrade(
         model: The model; only its functions' imports are read.
         scopes: All scopes, with types.
         target: Version of the default domain.
-        handled: (domain, operator) pairs below opset 11 that rules rewrite themselves.
+        handled: Nodes that rules rewrite themselves: the identity of the scope, and the index in it.
 
     Returns:
         The edits, one a node, in order of scopes and nodes; or why the model can't be moved, naming the node.
@@ -66,9 +66,7 @@ def upgrade(
         if scope.opset == target:
             continue
         for index, node in enumerate(scope.nodes):
-            if normal_domain(node.domain) != DEFAULT_DOMAIN:
-                continue
-            if (DEFAULT_DOMAIN, node.op_type) in handled and (scope.opset < 11 or node.op_type != "Resize"):
+            if normal_domain(node.domain) != DEFAULT_DOMAIN or (id(scope), index) in handled:
                 continue
             site = Site(scope, index, node)
             fragment = _upgraded(site, target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import reduce
 from typing import Any, ClassVar
 
@@ -79,10 +80,11 @@ class AsymmetricPadding(Rule):
     code: ClassVar[str] = "PF106"
     name: ClassVar[str] = "asymmetric-padding"
     operators: ClassVar[frozenset[tuple[str, str]]] = OPERATORS | {("", "ConvTranspose")}
+    opt_in: ClassVar[Mapping[str, Any]] = {"pads": "node"}
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for explicit pads that differ between the sides of an axis, if the user cares."""
-        if site.options.pads != "node" or site.text("auto_pad") not in ("", "NOTSET"):
+        if site.target.pads != "node" or site.text("auto_pad") not in ("", "NOTSET"):
             return None
         if attributes.is_reference(site.node, "pads"):
             return self.finding(site, f"pads are decided by the callers of {site.scope.path}.", fixable=False)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from onnx import NodeProto, TensorProto
@@ -15,34 +16,20 @@ from padfix.graph.scopes import Scope, ValueType, label, normal_domain
 from padfix.operators.illustrate import drawn
 from padfix.results import Finding, Severity
 from padfix.results.fingerprints import fingerprint
+from padfix.targets import Target, named
 
 if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment, FragmentBuilder
 
 
-PADS_STYLES = ("attribute", "node")
-"""Where pads may go: the operator's attribute, or a Pad (a Slice behind ConvTranspose) beside an operator without."""
-
-
-@dataclass(frozen=True)
-class RewriteOptions:
-    """What the user wants the result to look like.
-
-    Attributes:
-        pads: ``"attribute"`` or ``"node"``, one of :data:`PADS_STYLES`.
-    """
-
-    pads: str = "attribute"
-
-
 @dataclass(frozen=True)
 class Site:
-    """One node where it stands: the node, its index, and the scope that knows types and constants."""
+    """One node where it stands: the node, its index, the scope that knows types and constants, and what is wanted."""
 
     scope: Scope
     index: int
     node: NodeProto
-    options: RewriteOptions = RewriteOptions()
+    target: Target = field(default_factory=partial(named, "onnx"))
 
     @property
     def domain(self) -> str:
@@ -143,8 +130,12 @@ class Rule(ABC):
         code: ``"PF101"``; fixed for ever.
         name: The bad pattern in kebab case.
         severity: How bad a finding is unless the rule says otherwise for a site.
-        operators: (normalised domain, op_type) pairs that :meth:`match` is asked about.
+        operators: (normalised domain, op_type) pairs that :meth:`match` and :meth:`before_upgrade` are asked about.
         fixable: Whether :meth:`rewrite` exists.
+        advisory: Whether a finding only says how a runtime reads the model, which ``convert`` then keeps as it is: it
+            does not keep ``convert`` from saying yes.
+        opt_in: Fields of a target under which ``check`` asks the rule when it is selected by its code or name, also
+            where the target at hand has no objection.
     """
 
     code: ClassVar[str]
@@ -152,6 +143,8 @@ class Rule(ABC):
     severity: ClassVar[Severity] = Severity.WARNING
     operators: ClassVar[frozenset[tuple[str, str]]]
     fixable: ClassVar[bool] = True
+    advisory: ClassVar[bool] = False
+    opt_in: ClassVar[Mapping[str, Any]] = {}
 
     @abstractmethod
     def match(self, site: Site) -> Finding | None:
@@ -164,6 +157,14 @@ class Rule(ABC):
     def rewrite(self, site: Site) -> Rewrite | Refusal:
         """Return an exact replacement, or the reason why there is none. Called only for sites that match."""
         return Refusal("This rule only reports.")
+
+    def before_upgrade(self, site: Site, opset: int) -> Finding | None:
+        """Return a finding for a node that :meth:`rewrite` has to take before its scope moves to a newer ``opset``.
+
+        For operators that lose their meaning on the way, so that no one can translate them afterwards. The rewrite must
+        be right at both versions.
+        """
+        return None
 
     def trials(self, site: Site) -> tuple[Trial, ...]:
         """Return shape cases that show what a node that is only reported does in a runtime; none by default."""
@@ -188,15 +189,17 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class Correction:
-    """Something that a scope says of itself and that is not so; no computation depends on it.
+    """Something that is wrong with what a scope says of itself, and what sets it right.
 
     Attributes:
-        finding: What is said and what is so.
-        apply: Corrects the model in place.
+        finding: What is said and what should be.
+        apply: Corrects the model in place, where no computation depends on it.
+        opset: The version of the default domain that the model has to move to; None where that is not what is wrong.
     """
 
     finding: Finding
-    apply: Callable[[], None]
+    apply: Callable[[], None] | None = None
+    opset: int | None = None
 
 
 class ScopeRule(Rule):
@@ -209,5 +212,19 @@ class ScopeRule(Rule):
         return None
 
     @abstractmethod
-    def examine(self, scope: Scope) -> Iterator[Correction]:
-        """Yield what the scope declares wrongly. Never needs weights."""
+    def examine(self, scope: Scope, target: Target) -> Iterator[Correction]:
+        """Yield what the scope declares wrongly, or otherwise than ``target`` wants it. Never needs weights."""
+
+    def scope_finding(self, scope: Scope, subject: str, message: str, hint: str, op_type: str = "") -> Finding:
+        """Return a finding of this rule about ``subject``, something that ``scope`` declares."""
+        return Finding(
+            self.code,
+            self.name,
+            self.severity,
+            scope.path,
+            subject,
+            op_type,
+            message,
+            fixable=self.fixable,
+            hint=hint,
+        )

@@ -35,6 +35,10 @@ class LegacySamplingRule(Rule):
             return self.finding(site, message, legacy.reason, fixable=False)
         return self.finding(site, message, "padfix convert writes a Resize that names its coordinates.")
 
+    def before_upgrade(self, site: Site, opset: int) -> Finding | None:
+        """Return the finding: the official converter turns the operator into a Resize with other coordinates."""
+        return self.match(site)
+
     def minimum_opset(self, site: Site) -> int:
         """Return 11, where Resize names its coordinates."""
         return resampling.MODERN_OPSET

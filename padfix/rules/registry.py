@@ -1,4 +1,6 @@
-"""The explicit, ordered list of rules."""
+"""The ordered list of rules, with the reason for each place. The order is the only order: where several rules have a
+finding about one node, the first that can rewrite it does, and what is left of the node is looked at again.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,10 @@ from padfix.rules.dynamic_same_padding import DynamicSamePadding
 from padfix.rules.implicit_same_padding import ImplicitSamePadding
 from padfix.rules.implicit_transpose_padding import ImplicitTransposePadding
 from padfix.rules.implicit_valid_padding import ImplicitValidPadding
+from padfix.rules.legacy_opset import LegacyOpset
 from padfix.rules.legacy_resize import LegacyResize
 from padfix.rules.legacy_upsample import LegacyUpsample
+from padfix.rules.opset_too_new import OpsetTooNew
 from padfix.rules.resize_runtime_slip import ResizeRuntimeSlip
 from padfix.rules.runtime_contradicts_spec import RuntimeContradictsSpec
 from padfix.rules.separate_pad import SeparatePad
@@ -18,17 +22,27 @@ from padfix.rules.stale_shapes import StaleShapes
 from padfix.rules.zero_pad_before_max_pool import ZeroPadBeforeMaxPool
 
 RULES: tuple[Rule, ...] = (
+    # What the node means comes first: as long as auto_pad stands, there are no pads that another rule could move.
+    # These five never have a finding about one node together; known sizes come before unknown ones for the reader.
     ImplicitSamePadding(),
     DynamicSamePadding(),
     ImplicitValidPadding(),
     ConflictingPadding(),
     ImplicitTransposePadding(),
+    # Where explicit pads go. The two want opposite things, and the target's style of pads lets only one of them speak.
     AsymmetricPadding(),
     SeparatePad(),
+    # After SeparatePad: a Pad that can be folded into its pool is no longer there for a runtime to fuse wrongly.
     ZeroPadBeforeMaxPool(),
+    # Resizes, by age: an Upsample becomes a Resize, and a Resize names its coordinates.
     LegacyUpsample(),
     LegacyResize(),
+    # What runtimes are known to get wrong: after all rules that give the node another form, so that a node that is
+    # rewritten anyway is not reported, or padded apart, for a slip of the form that goes.
     ResizeRuntimeSlip(),
     RuntimeContradictsSpec(),
+    # What the model declares, no node: the opset decides how all the nodes are read, declared shapes nothing at all.
+    LegacyOpset(),
+    OpsetTooNew(),
     StaleShapes(),
 )

@@ -51,6 +51,7 @@ class ResizeRuntimeSlip(Rule):
     name: ClassVar[str] = "resize-runtime-slip"
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Resize")})
     fixable: ClassVar[bool] = False
+    advisory: ClassVar[bool] = True
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding where the two readings differ for the lengths that are known."""

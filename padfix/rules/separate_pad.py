@@ -80,7 +80,7 @@ class SeparatePad(Rule):
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for an operator whose Pad can be folded into it, if nothing else keeps the Pad."""
-        if site.options.pads != "attribute":
+        if site.target.pads != "attribute":
             return None
         fold = _fold(site)
         if fold is None or not _all_take_in(site, fold.replaced[0]):

@@ -11,6 +11,7 @@ from padfix.graph.scopes import Dimension, Scope, ValueType, label
 from padfix.graph.shapes import contradicts, value_type
 from padfix.results import Finding
 from padfix.rules.base import Correction, ScopeRule
+from padfix.targets import Target
 
 
 class StaleShapes(ScopeRule):
@@ -47,7 +48,7 @@ class StaleShapes(ScopeRule):
     code: ClassVar[str] = "PF303"
     name: ClassVar[str] = "stale-shapes"
 
-    def examine(self, scope: Scope) -> Iterator[Correction]:
+    def examine(self, scope: Scope, target: Target) -> Iterator[Correction]:
         """Yield one correction for each contradicted declaration."""
         container = scope.container
         for value in list(container.value_info):
@@ -80,16 +81,13 @@ class StaleShapes(ScopeRule):
         for index, each in enumerate(scope.nodes):
             if value.name in each.output:
                 node, op_type = label(each, index), each.op_type
-        return Finding(
-            self.code,
-            self.name,
-            self.severity,
-            scope.path,
+        return self.scope_finding(
+            scope,
             node,
-            op_type,
             f"The {differs} that {kind} {value.name!r} declares is {_text(claimed, differs)}, "
             f"but the graph gives {_text(known, differs)}.",
-            hint="padfix convert removes or corrects the declaration.",
+            "padfix convert removes or corrects the declaration.",
+            op_type,
         )
 
 

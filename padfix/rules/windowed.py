@@ -481,7 +481,7 @@ def _begins_to_add(site: Site, window: Window, pairs: Sequence[Pair | None]) -> 
     """
     unknown = [axis for axis, pair in enumerate(pairs) if pair is None]
     dilated = window.operator.is_pool and max(window.dilations) > 1  # its pads may be too long for an attribute
-    if site.options.pads == "node" or dilated or has_indices(site.node):
+    if site.target.pads == "node" or dilated or has_indices(site.node):
         return None
     if sum(window.strides[axis] for axis in unknown) > _LONGEST_TABLE:
         return None

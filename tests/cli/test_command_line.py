@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import padfix
-from padfix import api, errors
+from padfix import api, errors, targets
 from padfix.cli.exits import run
 from padfix.cli.group import COMMANDS, cli
 from padfix.reports import check_formats
@@ -131,6 +131,7 @@ def test_convert_hands_every_option_to_the_api(
         "atol": 1e-4,
         "seed": 7,
         "probes": [probe],
+        "partial": False,
         "verify": True,
         "external_data": True,
         "certificate": False,
@@ -342,7 +343,7 @@ def test_rules_and_explain(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_targets(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke("targets") == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(api.TARGETS)
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(targets.names())
     assert invoke("targets", "onnx") == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
 

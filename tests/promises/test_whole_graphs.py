@@ -15,7 +15,8 @@ import padfix
 from padfix.files.model import Model
 from padfix.graph.shapes import infer
 from padfix.proof.executors import Array, ExecutionFailed, SpecExecutor
-from padfix.rewrite.engine import findings, rewrite_model
+from padfix.rewrite.engine import rewrite_model
+from padfix.rewrite.matches import findings
 from tests.support.padding_models import session
 from tests.support.whole_graphs import WholeModel, whole_models
 

@@ -15,11 +15,14 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 import padfix
 from padfix.files.model import Model
 from padfix.graph.scopes import iterate_scopes
+from padfix.graph.shapes import infer
+from padfix.rewrite.moving import plan_move
 from padfix.rewrite.upgrade import UpgradeStep, upgrade
 from padfix.rules.base import Refusal
+from padfix.rules.registry import RULES
+from padfix.targets import named
 from tests.support.one_node import fill_types
 
-HANDLED = frozenset({("", "Upsample"), ("", "Resize")})
 NUMBERS = np.random.default_rng(5)
 
 
@@ -67,7 +70,7 @@ def single(
 def plan(model: ModelProto, target: int) -> list[UpgradeStep] | Refusal:
     scopes = list(iterate_scopes(model))
     fill_types(scopes[0])
-    return upgrade(Model(model), scopes, target, HANDLED)
+    return upgrade(Model(model), scopes, target, frozenset())
 
 
 def apply(model: ModelProto, steps: list[UpgradeStep], target: int) -> ModelProto:
@@ -269,8 +272,11 @@ def test_unused_dropout_mask_is_dropped() -> None:
 
 def test_legacy_resampling_is_left_to_its_rules() -> None:
     scales = np.array([1, 1, 2, 2], np.float32)
-    assert plan(single("Upsample", 9, {"X": f(1, 1, 2, 2)}, {"scales": scales}), 11) == []
-    assert plan(single("Resize", 10, {"X": f(1, 1, 2, 2)}, {"scales": scales}), 13) == []
+    for op_type, opset, target, code in (("Upsample", 9, 11, "PF201"), ("Resize", 10, 13, "PF202")):
+        proto = single(op_type, opset, {"X": f(1, 1, 2, 2)}, {"scales": scales})
+        edits = plan_move(Model(proto), infer(Model(proto)), target, RULES, named("onnx"))
+        assert not isinstance(edits, Refusal)
+        assert [edit.finding.rule for edit in edits] == [code]
 
 
 def test_bodies_and_functions_are_moved_too() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,17 @@ from onnx import ModelProto, TensorProto
 from padfix.files.model import Model
 from padfix.proof.executors import SpecExecutor
 from padfix.rewrite.engine import Rewriting, rewrite_model
-from padfix.rules.base import RewriteOptions
+from padfix.targets import named
 from tests.support import oracle
 from tests.support.contrib_models import WITH_KERNEL, WITHOUT_KERNEL, Case, contrib_model, last
 from tests.support.padding_models import session
 
-NODE = RewriteOptions(pads="node")
+NODE = dataclasses.replace(named("onnx"), pads="node")
 
 
 def convert(model: ModelProto) -> tuple[ModelProto, Rewriting]:
     result = ModelProto.FromString(model.SerializeToString())
-    return result, rewrite_model(Model(result), options=NODE)
+    return result, rewrite_model(Model(result), target=NODE)
 
 
 def pads_of(model: ModelProto, op_type: str) -> list[list[int]]:

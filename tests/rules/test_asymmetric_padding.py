@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -14,18 +15,19 @@ from padfix.geometry.padding import separable_ceil_modes
 from padfix.graph.shapes import infer
 from padfix.rewrite.engine import Rewriting, rewrite_model
 from padfix.rules.asymmetric_padding import AsymmetricPadding
-from padfix.rules.base import Refusal, RewriteOptions, Site
+from padfix.rules.base import Refusal, Site
+from padfix.targets import Target, named
 from tests.support import oracle
 from tests.support.padding_models import session
 
-NODE = RewriteOptions(pads="node")
+NODE = dataclasses.replace(named("onnx"), pads="node")
 ASYMMETRIC = ([0, 1], [1, 0], [1, 2], [2, 0])
 
 
-def convert(model: ModelProto, options: RewriteOptions = NODE) -> tuple[ModelProto, Rewriting]:
+def convert(model: ModelProto, target: Target = NODE) -> tuple[ModelProto, Rewriting]:
     result = ModelProto()
     result.CopyFrom(model)
-    return result, rewrite_model(Model(result), options=options)
+    return result, rewrite_model(Model(result), target=target)
 
 
 def run(model: ModelProto, X: np.ndarray, *, optimised: bool) -> np.ndarray:
@@ -307,5 +309,5 @@ def test_pads_that_the_callers_of_a_function_give_are_written_out_first() -> Non
 
 def test_nothing_happens_unless_it_is_asked_for() -> None:
     model = window_model("MaxPool", (7,), kernel_shape=[3], pads=[0, 1])
-    assert not convert(model, RewriteOptions())[1].changed
+    assert not convert(model, named("onnx"))[1].changed
     assert not convert(window_model("MaxPool", (7,), kernel_shape=[3], pads=[1, 1]))[1].changed

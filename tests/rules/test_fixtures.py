@@ -2,7 +2,7 @@
 
 ``fixtures/<code>-<name>/<case>/`` holds ``before.onnxtxt`` and ``case.toml``: ``title``, either ``finding`` (the code
 that check reports and convert rewrites) or ``refusal`` (a pattern of the reason), ``issue``, a public thread about
-it if there is one, and ``pads``, the way to write pads if it isn't the default.
+it if there is one, and ``target``, ``pads`` or ``opset``, what convert is told if it isn't the default.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tests.support.padding_models import session
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CASES = sorted(path.parent for path in FIXTURES.glob("PF*/*/case.toml"))
+TOLD = ("target", "pads", "opset")
 LENGTHS = ((7, 9), (8, 10), (9, 6))
 
 
@@ -60,7 +61,7 @@ def test_every_fixture_says_what_it_is_for() -> None:
     assert CASES
     for folder in CASES:
         case, model = load(folder)
-        assert set(case) <= {"title", "finding", "refusal", "issue", "pads"}, folder
+        assert set(case) <= {"title", "finding", "refusal", "issue", *TOLD}, folder
         assert case["title"] and case.get("issue", "https://").startswith("https://"), folder
         assert ("finding" in case) != ("refusal" in case), folder
         assert model.graph.node, folder
@@ -72,23 +73,24 @@ def test_fixture(folder: Path, tmp_path: Path) -> None:
     source, result, again = (tmp_path / name for name in ("before.onnx", "after.onnx", "again.onnx"))
     onnx.save(model, source)
     code = folder.parent.name.partition("-")[0]
-    style = case.get("pads", "attribute")
-    found = {finding.rule for finding in padfix.check(source, select=[code]).findings}
-    assert code in found
+    told = {key: case[key] for key in TOLD if key in case}
+    target = case.get("target", "onnx")
+    found = {finding.rule for finding in padfix.check(source, target=target, select=[code]).findings}
+    assert code in found or "opset" in told
 
     if "refusal" in case:
-        report = padfix.convert(source, result, pads=style, reference="spec", verify=False)
+        report = padfix.convert(source, result, **told, reference="spec", verify=False, partial=True)
         reasons = [refused.reason for refused in report.refusals]
         assert any(re.search(case["refusal"], reason) for reason in reasons), reasons
         return
 
-    report = padfix.convert(source, result, pads=style, reference="spec")
+    report = padfix.convert(source, result, **told, reference="spec")
     assert report.verdict is not None and report.verdict.equivalent
     assert code in {rewritten.finding.rule for rewritten in report.rewrites}
     assert not report.refusals
-    if style == "attribute":
-        assert padfix.check(result).findings == []
-    assert padfix.check(result, select=[code]).findings == []
+    if "pads" not in told:
+        assert padfix.check(result, target=target).findings == []
+    assert padfix.check(result, target=target, select=[code]).findings == []
 
     after = onnx.load(result)
     onnx.checker.check_model(after, full_check=True)
@@ -103,5 +105,5 @@ def test_fixture(folder: Path, tmp_path: Path) -> None:
                 assert given[name].shape == array.shape
                 np.testing.assert_allclose(given[name], array, rtol=1e-4, atol=1e-4)
 
-    padfix.convert(result, again, pads=style, reference="spec")
+    padfix.convert(result, again, **told, reference="spec")
     assert again.read_bytes() == result.read_bytes()

@@ -52,8 +52,8 @@ def test_the_example_is_true(rule: Rule, tmp_path: Path) -> None:
     assert rule.code in {
         finding.rule for finding in padfix.check(tmp_path / "before.onnx", select=[rule.code]).findings
     }
-    pads = "node" if rule.code == "PF106" else "attribute"
-    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", reference="spec", pads=pads)
+    target = "portable" if rule.opt_in else "onnx"
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", reference="spec", target=target)
     after = printer.to_text(onnx.load(tmp_path / "after.onnx").graph)
     assert operators(page.after) == operators(after)
     if rule.code != "PF303":  # which changes what is said of the values, and no node

@@ -15,7 +15,8 @@ import padfix
 from padfix.files.model import Model
 from padfix.graph.shapes import infer
 from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor, SpecExecutor
-from padfix.rewrite.engine import findings, rewrite_model
+from padfix.rewrite.engine import rewrite_model
+from padfix.rewrite.matches import findings
 
 ROI = [0.0, 0.0, 0.2, 0.0, 1.0, 1.0, 0.8, 1.0]
 

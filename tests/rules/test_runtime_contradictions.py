@@ -10,7 +10,8 @@ import padfix
 from padfix.files.model import Model
 from padfix.graph.shapes import infer
 from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor, SpecExecutor
-from padfix.rewrite.engine import findings, rewrite_model
+from padfix.rewrite.engine import rewrite_model
+from padfix.rewrite.matches import findings
 from tests.support.padding_models import model_of, random_case, session
 
 

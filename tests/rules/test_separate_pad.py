@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,19 +13,20 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, parse
 from padfix.files.model import Model
 from padfix.graph.shapes import infer
 from padfix.rewrite.engine import Rewriting, rewrite_model
-from padfix.rules.base import RewriteOptions, Site
+from padfix.rules.base import Site
 from padfix.rules.separate_pad import SeparatePad
+from padfix.targets import Target, named
 from tests.support import oracle
 from tests.support.padding_models import session
 
-NODE = RewriteOptions(pads="node")
+NODE = dataclasses.replace(named("onnx"), pads="node")
 KINDS = {"MaxPool": "max", "AveragePool": "average", "LpPool": "lp"}
 
 
-def convert(model: ModelProto, options: RewriteOptions | None = None) -> tuple[ModelProto, Rewriting]:
+def convert(model: ModelProto, target: Target | None = None) -> tuple[ModelProto, Rewriting]:
     result = ModelProto()
     result.CopyFrom(model)
-    return result, rewrite_model(Model(result), options=options or RewriteOptions())
+    return result, rewrite_model(Model(result), target=target)
 
 
 def run(model: ModelProto, *arrays: np.ndarray, optimised: bool) -> list[np.ndarray]:

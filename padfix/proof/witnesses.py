@@ -1,0 +1,114 @@
+"""Who runs the original and who runs the candidate, and what to say when one of them can't."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from padfix.errors import ProofUnavailableError, UsageError
+from padfix.files.model import Model
+from padfix.proof.executors import ExecutionFailed, Executor, OnnxRuntimeExecutor, SpecExecutor
+from padfix.proof.matching import InputMatch
+from padfix.proof.probes import Probe
+from padfix.proof.user_probes import given_probes
+
+if TYPE_CHECKING:
+    from padfix.sources import Source
+
+REFERENCES = ("auto", "onnxruntime", "spec", "tensorflow")
+
+
+def witness_name(reference: str, opened: Source) -> str:
+    """Return which witness a reference means for a source.
+
+    Raises:
+        UsageError: TensorFlow can't run this kind of source.
+    """
+    if reference == "auto":
+        return "onnxruntime" if opened.executor is None else "tensorflow"
+    if reference == "tensorflow" and opened.executor is None:
+        raise UsageError(
+            "TensorFlow can only be the reference of a TensorFlow or Keras source.",
+            "Use --reference onnxruntime or --reference spec for an ONNX file.",
+        )
+    return reference
+
+
+def candidates_of_result(path: Path, witness: str, *, contradicted: bool) -> tuple[list[Executor], tuple[str, ...]]:
+    """Return who runs the result: ONNX Runtime, or the specification where ONNX Runtime has no kernel for it.
+
+    The second only when the user asked for the specification as the reference; then also for a result with nodes that
+    no rewrite touched and that ONNX Runtime runs against the specification (``contradicted``).
+    """
+    if witness == "spec" and contradicted:
+        note = (
+            "ONNX Runtime runs nodes that no rewrite touched against the specification, so that the specification ran "
+            "both models; ONNX Runtime ran each rewrite on its own."
+        )
+        return [SpecExecutor(path)], (note,)
+    if witness == "spec":
+        try:
+            OnnxRuntimeExecutor(path, optimised=False)
+        except ExecutionFailed as failure:
+            if failure.unsupported:
+                note = f"ONNX Runtime can't run the result ({failure}); the specification ran both models."
+                try:
+                    return [SpecExecutor(path)], (note,)
+                except ExecutionFailed as refusal:
+                    raise ProofUnavailableError(
+                        f"Neither ONNX Runtime nor the specification can run the result: {failure}; {refusal}",
+                        "Nothing was written. --no-verify writes it unproven.",
+                    ) from refusal
+    return _runtime_pair(path), ()
+
+
+def _runtime_pair(path: Path) -> list[Executor]:
+    try:
+        return [OnnxRuntimeExecutor(path, optimised=False), OnnxRuntimeExecutor(path, optimised=True)]
+    except ExecutionFailed as failure:
+        raise ProofUnavailableError(
+            f"ONNX Runtime can't load the result: {failure}",
+            "Nothing was written. If the model needs custom operators, --no-verify writes it unproven.",
+        ) from failure
+
+
+def candidates_of(opened: Source, path: Path) -> list[Executor]:
+    """Return who runs a second model: its own runtime, or ONNX Runtime without and with its optimiser."""
+    if opened.executor is not None:
+        return [opened.executor()]
+    return _runtime_pair(path)
+
+
+def executor_of(opened: Source, original: Model, path: Path | None, witness: str) -> Executor:
+    """Return who runs the original.
+
+    Raises:
+        ProofUnavailableError: It can't be loaded.
+    """
+    if witness == "tensorflow":
+        assert opened.executor is not None
+        return opened.executor()
+    model: Path | bytes = path if opened.kind == "onnx" and path is not None else original.proto.SerializeToString()
+    try:
+        return SpecExecutor(model) if witness == "spec" else OnnxRuntimeExecutor(model, optimised=False)
+    except ExecutionFailed as failure:
+        other = "onnxruntime" if witness == "spec" else "spec"
+        raise ProofUnavailableError(
+            f"The reference ({witness}) can't load the original: {failure}",
+            f"Use --reference {other}, or --no-verify to write without proof.",
+        ) from failure
+
+
+def load_probes(
+    paths: Sequence[str | PathLike[str]] | None, executor: Executor
+) -> Callable[[Sequence[InputMatch]], Iterator[Probe]] | None:
+    """Return a function that reads the user's data, file by file, under the names of ``executor``, the reference."""
+    if not paths:
+        return None
+    try:
+        inputs = executor.inputs
+    except ExecutionFailed as failure:
+        raise ProofUnavailableError(f"The model's inputs can't be fed: {failure}") from failure
+    return lambda matches: given_probes([Path(path) for path in paths], inputs, matches)

@@ -1,0 +1,116 @@
+"""Which rules have something to say of which nodes: asked once for each state of the model, and kept for it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from padfix.graph.scopes import Scope, normal_domain
+from padfix.results import Finding
+from padfix.rules.base import Correction, Refusal, Rewrite, Rule, ScopeRule, Site
+from padfix.rules.registry import RULES
+from padfix.targets import Target, named
+
+
+@dataclass
+class Match:
+    """A rule, a node that it has a finding about, and what it would do about it, worked out at most once.
+
+    Valid until the model is edited anywhere else than at the node itself and the nodes after it in its scope.
+    """
+
+    rule: Rule
+    site: Site
+    finding: Finding
+
+    @cached_property
+    def minimum_opset(self) -> int:
+        """The lowest version of the default domain that the rewrite can be written in."""
+        return self.rule.minimum_opset(self.site)
+
+    @cached_property
+    def attempt(self) -> Rewrite | Refusal:
+        """The rewrite, not yet proven, or the reason why there is none."""
+        referenced = [attribute.name for attribute in self.site.node.attribute if attribute.ref_attr_name]
+        if referenced:
+            names = ", ".join(referenced)
+            return Refusal(
+                f"The function's caller decides the attribute {names} of this node, and it is not known what every "
+                "call gives; delete the function if nothing calls it, or give the attribute a value in the body."
+            )
+        return self.rule.rewrite(self.site)
+
+
+class Matches:
+    """All that the rules have to say of the nodes of a model as it stands.
+
+    Attributes:
+        scopes: The model's scopes, with types.
+        found: The matches, scope by scope in order of the nodes, and rule by rule in the order of the rules.
+    """
+
+    def __init__(self, scopes: Sequence[Scope], rules: Sequence[Rule] = RULES, target: Target | None = None) -> None:
+        wanted = target or named("onnx")
+        asked = rules_by_operator(rules)
+        self.scopes = scopes
+        self.found: list[Match] = []
+        for scope in scopes:
+            for index, node in enumerate(scope.nodes):
+                concerned = asked.get((normal_domain(node.domain), node.op_type))
+                if concerned:
+                    self.found.extend(_matches_at(Site(scope, index, node, wanted), concerned))
+
+    def by_node(self, scope: Scope) -> dict[int, list[Match]]:
+        """Return the matches of one scope by the index of their node."""
+        return self._by_node.get(id(scope), {})
+
+    @cached_property
+    def _by_node(self) -> dict[int, dict[int, list[Match]]]:
+        found: dict[int, dict[int, list[Match]]] = {}
+        for match in self.found:
+            found.setdefault(id(match.site.scope), {}).setdefault(match.site.index, []).append(match)
+        return found
+
+
+def rules_by_operator(rules: Sequence[Rule]) -> dict[tuple[str, str], list[Rule]]:
+    """Return the rules that are to be asked about each (domain, operator), in their order."""
+    found: dict[tuple[str, str], list[Rule]] = {}
+    for rule in rules:
+        for key in rule.operators:
+            found.setdefault(key, []).append(rule)
+    return found
+
+
+def _matches_at(site: Site, rules: Sequence[Rule]) -> Iterator[Match]:
+    for rule in rules:
+        finding = rule.match(site)
+        if finding is not None:
+            yield Match(rule, site, _of_caller(rule, site, finding))
+
+
+def _of_caller(rule: Rule, site: Site, finding: Finding) -> Finding:
+    """Return the finding; where it depends on what the calls of a function give, as one that convert deals with."""
+    if finding.fixable or not rule.fixable or not any(each.ref_attr_name for each in site.node.attribute):
+        return finding
+    hint = "padfix convert gives the function a body for each set of values that its calls give."
+    return dataclasses.replace(finding, fixable=True, hint=hint)
+
+
+def corrections(
+    scopes: Sequence[Scope], rules: Sequence[Rule] = RULES, target: Target | None = None
+) -> Iterator[tuple[Rule, Correction]]:
+    """Yield what the scopes declare wrongly, scope by scope, each with the rule that says so."""
+    wanted = target or named("onnx")
+    for scope in scopes:
+        for rule in rules:
+            if isinstance(rule, ScopeRule):
+                for correction in rule.examine(scope, wanted):
+                    yield rule, correction
+
+
+def findings(scopes: Sequence[Scope], rules: Sequence[Rule] = RULES, target: Target | None = None) -> Iterator[Finding]:
+    """Yield every finding: those of nodes, then those of what scopes declare."""
+    yield from (match.finding for match in Matches(scopes, rules, target).found)
+    yield from (correction.finding for _, correction in corrections(scopes, rules, target))

@@ -1,0 +1,5 @@
+"""What a model is made for: one TOML file a target, and the record that it becomes."""
+
+from padfix.targets.target import PADS_STYLES, Target, load, named, names
+
+__all__ = ["PADS_STYLES", "Target", "load", "named", "names"]
