@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from padfix.geometry import resampling
 from padfix.geometry.resampling import Scale
+from padfix.kernels.integer_resample import ResizedAxis, interpolate_integers, within_range
 from padfix.kernels.windows import Array
 
 
@@ -49,18 +49,9 @@ def legacy_resize(X: Array, scales: Sequence[float], mode: str = "nearest") -> A
         ResizedAxis(number, size, output, float(np.float32(scale)))
         for number, (size, output, scale) in enumerate(zip(X.shape, outputs, scales, strict=True))
     ]
+    if X.dtype.kind in "iu":
+        return interpolate_integers(X, axes, "asymmetric")
     return _interpolate(X, axes, Filter("linear"), "asymmetric")
-
-
-@dataclass(frozen=True)
-class ResizedAxis:
-    """One axis that Resize works on: its number, lengths, scale and normalised (start, end) of the roi."""
-
-    number: int
-    size: int
-    output: int
-    scale: Scale
-    roi: tuple[float, float] = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -92,13 +83,15 @@ def resize(
     """Return ``X`` resized as Resize-11 and later do.
 
     Exactly one of ``scales`` and ``sizes`` is given; an empty one counts as absent. With ``tf_crop_and_resize`` and
-    ``scales`` the output length is ``floor(size * scale)``, as ONNX's shape inference and ONNX Runtime have it. Integer
-    results of linear and cubic are cut towards 0 and kept within their type's range (the specification is silent).
+    ``scales`` the output length is ``floor(size * scale)``, as ONNX's shape inference and ONNX Runtime have it. The
+    specification is silent about integers: linear is :func:`interpolate_integers`, all else is computed like floats.
+    Either way results are cut towards 0 and kept within their type's range.
 
     Raises:
         ValueError: Inputs and attributes that don't fit together, or an unknown mode.
     """
     resized = _resized_axes(X, roi, scales, sizes, axes, coordinate_transformation_mode, keep_aspect_ratio_policy)
+    cropped = coordinate_transformation_mode == "tf_crop_and_resize"
     if mode == "nearest":
         if antialias:
             raise ValueError("antialias does not go with mode nearest.")
@@ -108,12 +101,14 @@ def resize(
             if indices != tuple(range(axis.size)):
                 result = np.take(result, indices, axis=axis.number)
         result = result.copy() if result is X else result
+    elif mode == "linear" and X.dtype.kind in "iu" and not antialias and not cropped:
+        result = interpolate_integers(X, resized, coordinate_transformation_mode)
     elif mode in ("linear", "cubic"):
         weighting = Filter(mode, float(cubic_coeff_a), bool(exclude_outside), bool(antialias))
         result = _interpolate(X, resized, weighting, coordinate_transformation_mode)
     else:
         raise ValueError(f"mode {mode!r} is not one of nearest, linear, cubic.")
-    if coordinate_transformation_mode == "tf_crop_and_resize":
+    if cropped:
         _extrapolate(result, resized, extrapolation_value)
     return result
 
@@ -227,14 +222,7 @@ def _interpolate(X: Array, axes: Sequence[ResizedAxis], weighting: Filter, mode:
         for tap in range(indices.shape[1]):
             total += np.take(result, indices[:, tap], axis=axis.number) * weights[:, tap].reshape(column)
         result = total
-    return _cast(result, X.dtype)
-
-
-def _cast(result: Array, dtype: np.dtype[Any]) -> Array:
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        return np.clip(np.trunc(result), limits.min, limits.max).astype(dtype)
-    return result.astype(dtype)
+    return within_range(result, X.dtype)
 
 
 def _extrapolate(result: Array, axes: Sequence[ResizedAxis], value: float) -> None:

@@ -17,7 +17,6 @@ from padfix.rules.base import Refusal, Rewrite, Rule, Site
 from padfix.rules.cropped_transpose import rewrite_transposed
 from padfix.rules.cropped_window import rewrite_cropped
 from padfix.rules.dequantized_input import dequantized_input, with_quantized_data
-from padfix.rules.unfused_pad import FLOATS
 from padfix.rules.windowed import (
     OPERATORS,
     Pair,
@@ -37,6 +36,9 @@ from padfix.rules.windowed import (
 
 _LARGEST_FACTOR = 1 << 18
 """Elements of the output up to which the correction of an average is written as a constant, and proven at full size."""
+
+
+_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
 
 
 class AsymmetricPadding(Rule):
@@ -109,7 +111,7 @@ class AsymmetricPadding(Rule):
         window = read_window(site)
         if isinstance(window, Refusal):
             return 1
-        if elem_type not in (*FLOATS, TensorProto.UNDEFINED) or window.operator.zero_point is not None:
+        if elem_type not in (*_FLOATS, TensorProto.UNDEFINED) or window.operator.zero_point is not None:
             return 11
         if has_indices(site.node):
             return 10

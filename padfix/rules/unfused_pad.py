@@ -14,21 +14,13 @@ from onnx import TensorProto, helper
 if TYPE_CHECKING:
     from padfix.graph.fragment import FragmentBuilder
 
-FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
-
-
-def minus_zero(builder: FragmentBuilder, elem_type: int, shape: tuple[int, ...] = ()) -> Any:
-    """Return a constant -0.0: equal to 0 in every sum and maximum, and not what PadFusion takes for zero.
-
-    Works for float types, from opset 11 on, where the padding value is an input.
-    """
-    return builder.constant(np.full(shape, -0.0, helper.tensor_dtype_to_np_dtype(elem_type)), "minus_zero")
-
 
 def no_op_pad(builder: FragmentBuilder, padded: Any, rank: int, elem_type: int) -> Any:
     """Return ``padded`` behind a Pad of no elements; its value of 1, never used, keeps it from being fused.
 
-    For integers and for opsets below 11, where there is no -0.0. ``rank`` counts all axes.
+    ``rank`` counts all axes. It costs one copy of the padded image. A value of -0.0 in the first Pad would stop the
+    fusion for nothing, but the sign comes through the pool, and a Reciprocal behind turns it into another infinity.
+    The input ``axes`` of Pad-18 would stop it as well, but ONNX Runtime 1.31 can't push a Transpose through such a Pad.
     """
     nothing = [0] * (2 * rank)
     if builder.opset < 11:

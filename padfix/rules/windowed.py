@@ -28,7 +28,7 @@ from padfix.operators.table import WINDOW_OPERATORS, WindowOperator
 from padfix.rules.base import Refusal, Rewrite, Site, Trial, TrialInput
 from padfix.rules.dequantized_input import DequantizedInput, dequantized_input, padded_before, with_quantized_data
 from padfix.rules.pool_indices import unpadded_indices
-from padfix.rules.unfused_pad import FLOATS, minus_zero, no_op_pad
+from padfix.rules.unfused_pad import no_op_pad
 
 if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment, FragmentBuilder
@@ -623,13 +623,11 @@ def _pad(builder: FragmentBuilder, source: Any, pads: Any, value: Any, window: W
         constant = float(value.values) if hasattr(value, "values") else 0.0
         padded = builder.op("Pad", [source], {"mode": "constant", "pads": pads, "value": constant})
         return no_op_pad(builder, padded, 2 + window.rank, elem_type) if fusible else padded
-    if fusible and elem_type in FLOATS:
-        value = minus_zero(builder, elem_type)
     if isinstance(pads, list):
         pads = builder.constant(np.array(pads, np.int64), "pads")
     # The input axes of Pad-18 is left out: ONNX Runtime 1.31 can't push a Transpose through a Pad that has it.
     padded = builder.op("Pad", [source, pads, value], {"mode": "constant"})
-    return no_op_pad(builder, padded, 2 + window.rank, elem_type) if fusible and elem_type not in FLOATS else padded
+    return no_op_pad(builder, padded, 2 + window.rank, elem_type) if fusible else padded
 
 
 def _is_lowest_below_zero(window: Window) -> bool:

@@ -13,7 +13,7 @@ from padfix.graph.scopes import Scope, normal_domain
 from padfix.results import Finding
 from padfix.rules.base import Refusal, Rewrite, Rule, Site, Trial, TrialInput
 from padfix.rules.merged_pads import same_windows
-from padfix.rules.unfused_pad import FLOATS, minus_zero, no_op_pad
+from padfix.rules.unfused_pad import no_op_pad
 from padfix.rules.windowed import has_indices, read_window
 
 _UNSIGNED = (TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64)
@@ -33,9 +33,10 @@ class ZeroPadBeforeMaxPool(Rule):
     has no `auto_pad`: where all elements of a window are negative, the result turns from 0 into a negative number.
     Writing out `auto_pad` would arm this, so padfix blocks the fusion.
 
-    The padding value becomes -0.0, which PadFusion does not take for zero; where there is no -0.0 (integers, and
-    opsets below 11, where the value is an attribute) a second Pad of no elements stands between the two. (The input
-    `axes` of Pad-18 would stop PadFusion as well, but ONNX Runtime 1.31 can't push a Transpose through such a Pad.)
+    A second Pad, of no elements and with a value of 1 that is never used, stands between the two afterwards: PadFusion
+    neither takes it nor looks behind it, and the optimiser still pushes a Transpose through both. (The input `axes` of
+    Pad-18 would stop PadFusion as well, but ONNX Runtime 1.31 can't push a Transpose through such a Pad. A value of
+    -0.0 would too, but its sign comes through the pool, and a Reciprocal behind makes another infinity of it.)
 
     Behind an operator that gives nothing negative (Relu, Sigmoid, ...) the fusion is harmless, and nothing is reported
     unless the pads would get longer than ONNX Runtime accepts.
@@ -58,7 +59,8 @@ class ZeroPadBeforeMaxPool(Rule):
 
     After:
 
-        padded = Pad (X, pads, minus_zero)
+        zeros = Pad (X, pads)
+        padded = Pad (zeros, no_pads, one)
         Y = MaxPool <kernel_shape = [3, 3]> (padded)
 
     References:
@@ -104,7 +106,7 @@ class ZeroPadBeforeMaxPool(Rule):
 
     def rewrite(self, site: Site) -> Rewrite | Refusal:
         """Return the same Pad in a form that ONNX Runtime does not fuse."""
-        node, opset = site.node, site.scope.opset
+        node = site.node
         known = site.input_type(0)
         rank = _padded_rank(site) or (known.rank if known is not None else None)
         if rank is None:
@@ -112,14 +114,8 @@ class ZeroPadBeforeMaxPool(Rule):
         builder = site.builder()
         inputs = [builder.input(name) for name in node.input]
         elem_type = known.elem_type if known is not None else TensorProto.UNDEFINED
-        value = site.constant(2) if site.input_name(2) else None
-        computed = bool(site.input_name(2)) and value is None
-        if opset >= 11 and elem_type in FLOATS and not computed:
-            zero = minus_zero(builder, elem_type, () if value is None else value.shape)
-            builder.output(node.output[0], builder.original(node, [*inputs[:2], zero, *inputs[3:]]))
-        else:
-            padded = builder.original(node, inputs)
-            builder.output(node.output[0], no_op_pad(builder, padded, rank, elem_type))
+        padded = builder.original(node, inputs)
+        builder.output(node.output[0], no_op_pad(builder, padded, rank, elem_type))
         return Rewrite(builder.build(), _trials(site, rank), exact=True)
 
 
