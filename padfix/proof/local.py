@@ -46,11 +46,13 @@ class LocalOutcome:
         failure: Why the rewrite is not proven, in one sentence; None when it is.
         contradiction: What happens when ONNX Runtime can't run the original node, or runs it against the specification.
             That is no fault of the rewrite, but then ONNX Runtime can't be the judge of the whole model.
+        untried: Whether it failed because nothing can run the original on the trials: that says nothing of the rewrite.
     """
 
     proof: LocalProof | None
     failure: str | None = None
     contradiction: RuntimeSlip | None = None
+    untried: bool = False
 
 
 _Loaded = TypeVar("_Loaded")
@@ -168,20 +170,26 @@ def _prove(case: _Case) -> LocalOutcome:
     if not case.rewrite.trials or not case.outputs:
         return LocalOutcome(None, "there is nothing to try it on.")
     if any(is_too_large(case.before, trial) for trial in case.rewrite.trials):
-        return LocalOutcome(None, "running it takes too much memory or time, even on the smallest data that shows it.")
+        return LocalOutcome(
+            None, "running it takes too much memory or time, even on the smallest data that shows it.", untried=True
+        )
     court = _Court(case)
     try:
         for trials in _groups(case.rewrite.trials):
             court.hear(trials)
     except _NotProvenError as failure:
-        return LocalOutcome(None, str(failure), court.contradiction)
+        return LocalOutcome(None, str(failure), court.contradiction, isinstance(failure, _UntriedError))
     except MemoryError:
-        return LocalOutcome(None, "there is not enough memory to try it.", court.contradiction)
+        return LocalOutcome(None, "there is not enough memory to try it.", court.contradiction, untried=True)
     return court.outcome()
 
 
 class _NotProvenError(Exception):
     """The rewrite is not proven; the text is the failure sentence."""
+
+
+class _UntriedError(_NotProvenError):
+    """No witness can run the original on these trials."""
 
 
 def _groups(trials: Sequence[Trial]) -> Iterator[list[Trial]]:
@@ -213,7 +221,7 @@ class _Court:
         """Return the outcome when every trial went well."""
         witnesses = (["spec"] if self.spec_agreed else []) + (["onnxruntime"] if self.runtime_agreed else [])
         if not witnesses:
-            return LocalOutcome(None, "no witness can run both forms.", self.contradiction)
+            return LocalOutcome(None, "no witness can run both forms.", self.contradiction, untried=True)
         return LocalOutcome(LocalProof(self.cases, self.largest, tuple(witnesses)), None, self.contradiction)
 
     def hear(self, trials: Sequence[Trial]) -> None:
@@ -261,9 +269,9 @@ class _Court:
         if old_spec is None or meant is None:
             self.spec_agreed = False
             if problem is not None and not problem.unsupported:
-                raise _NotProvenError(f"the specification can't run the original: {_words(problem)}{_at(feeds)}")
+                raise _UntriedError(f"the specification can't run the original: {_words(problem)}{_at(feeds)}")
             if ran is None:
-                raise _NotProvenError(f"no witness can run the original{_at(feeds)}.")
+                raise _UntriedError(f"no witness can run the original{_at(feeds)}.")
         elif ran is not None:
             self._note_difference(meant, ran, feeds, old_spec)
         else:

@@ -203,10 +203,11 @@ class _Pipeline:
             return edits
         planned: dict[int, list[tuple[Edit, LocalProof | None]]] = {}
         for edit in edits:
-            proof = self._prove(edit.site, edit.rewrite)
+            proof = self._prove(edit.site, edit.rewrite, must_run=edit.must_run)
             if isinstance(proof, Refusal):
                 return Refusal(f"{edit.site.node.op_type} {edit.site.label!r}: {proof.reason}")
-            planned.setdefault(id(edit.site.scope), []).append((edit, proof))
+            if edit.edits:
+                planned.setdefault(id(edit.site.scope), []).append((edit, proof))
         # Bodies lie inside nodes of the scopes around them, so the innermost scopes are edited first.
         for scope in reversed(scopes):
             for edit, proof in sorted(planned.get(id(scope), []), key=lambda each: -each[0].site.index):
@@ -257,7 +258,7 @@ class _Pipeline:
         proof = self._prove(match.site, rewrite)
         return proof if isinstance(proof, Refusal) else (rewrite, proof)
 
-    def _prove(self, site: Site, rewrite: Rewrite) -> LocalProof | Refusal | None:
+    def _prove(self, site: Site, rewrite: Rewrite, *, must_run: bool = True) -> LocalProof | Refusal | None:
         if not self.prove:
             return None
         from padfix.proof.local import prove
@@ -277,7 +278,7 @@ class _Pipeline:
         outcome = prove(before, site.scope.opsets, rewrite, outputs=outputs)
         if outcome.contradiction is not None:
             self._note(self.result.contradictions, site, outcome.contradiction)
-        if outcome.failure is not None:
+        if outcome.failure is not None and (must_run or not outcome.untried):
             return Refusal(f"The rewrite could not be shown to be right on its own, and was dropped: {outcome.failure}")
         return outcome.proof
 

@@ -16,11 +16,13 @@ from padfix.targets import Target
 
 @dataclass(frozen=True)
 class Edit:
-    """One node that a move edits, why, and how."""
+    """One node that a move edits, why, and how; ``edits`` and ``must_run`` are those of an ``UpgradeStep``."""
 
     site: Site
     finding: Finding
     rewrite: Rewrite
+    edits: bool = True
+    must_run: bool = True
 
 
 def plan_move(
@@ -41,7 +43,10 @@ def plan_move(
     if isinstance(steps, Refusal):
         return steps
     moved = LegacyOpset()
-    return [*first, *(Edit(step.site, moved.step(step.site, opset), step.rewrite) for step in steps)]
+    return [
+        *first,
+        *(Edit(step.site, moved.step(step.site, opset), step.rewrite, step.edits, step.must_run) for step in steps),
+    ]
 
 
 def set_opset(model: Model, opset: int) -> None:

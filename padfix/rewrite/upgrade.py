@@ -14,33 +14,35 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, defs, helper, numpy_helper
+from onnx import AttributeProto, ModelProto, NodeProto, defs, helper, numpy_helper
 
 from padfix.files.model import Model
-from padfix.graph import attributes
 from padfix.graph.fragment import Fragment
-from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, ValueType, bodies_of, normal_domain
+from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, bodies_of, normal_domain
 from padfix.rewrite.upgrade_adapters import ADAPTERS
-from padfix.rules.base import Refusal, Rewrite, Site, Trial, TrialInput
+from padfix.rewrite.upgrade_trials import guessed_type, is_known, trials_of
+from padfix.rules.base import Refusal, Rewrite, Site
 
 _LARGEST_CONSTANT = 64
 """Elements; larger constants never decide how a node is upgraded."""
 
-_LARGEST_TRIAL = 1 << 20
-"""Elements of a trial's input above which axes that don't matter to the operator are shortened."""
-
-_UNKNOWN_SIZE = 6
-"""Length of an axis that is only known at run time, in a trial: divisible by 2 and 3."""
-
-_ANY_SHAPE = frozenset({"Clip", "Dropout", "Softmax", "LogSoftmax", "Hardmax", "Cast"})
-
 
 @dataclass(frozen=True)
 class UpgradeStep:
-    """One node that needs an edit, and the edit."""
+    """One node whose operator has another version at the new opset.
+
+    Attributes:
+        site: Where the node stands.
+        rewrite: What takes its place, or the node itself when it stays as it is: that is to be proven too.
+        edits: Whether the node changes.
+        must_run: Whether the step is right only if running it says so; else the operator's schema says that all it
+            could do before it does now, and a trial that no runtime can run leaves the judgement to the whole model.
+    """
 
     site: Site
     rewrite: Rewrite
+    edits: bool = True
+    must_run: bool = True
 
 
 def upgrade(
@@ -76,8 +78,28 @@ def upgrade(
                     f"{target}: {fragment.reason.rstrip('.')}."
                 )
             if fragment is not None:
-                steps.append(UpgradeStep(site, Rewrite(fragment, _trials(site))))
+                steps.append(UpgradeStep(site, Rewrite(fragment, trials_of(site))))
+            elif _version(site.opset, node) != _version(target, node):
+                steps.extend(_unchanged(site, target))
     return steps
+
+
+def _version(opset: int, node: NodeProto) -> int | None:
+    schema = _schema(node.op_type, opset)
+    return None if schema is None else int(schema.since_version)
+
+
+def _unchanged(site: Site, target: int) -> list[UpgradeStep]:
+    """Return the step of a node that stays as it is, to be proven; nothing where there is no way to try it."""
+    if site.node.op_type == "Constant" or any(True for _ in bodies_of(site.node)):
+        return []  # bodies are scopes of their own; the operators around them only gained types
+    must_run = not _extends(site.node.op_type, site.opset, target)
+    if not must_run and (any(each.ref_attr_name for each in site.node.attribute) or not is_known(site)):
+        return []
+    node = NodeProto()
+    node.CopyFrom(site.node)
+    rewrite = Rewrite(Fragment((node,), (), target), trials_of(site))
+    return [UpgradeStep(site, rewrite, edits=False, must_run=must_run)]
 
 
 def _upgraded(site: Site, target: int) -> Fragment | Refusal | None:
@@ -92,7 +114,7 @@ def _upgraded(site: Site, target: int) -> Fragment | Refusal | None:
         return Refusal("Scan-8 iterates over a batch axis, which newer versions don't have")
     if node.op_type == "Constant" or any(True for _ in bodies_of(node)):
         return None  # bodies are scopes of their own; the operators around them only gained types
-    same = not new.deprecated and _only_types_differ(node.op_type, site.opset, target)
+    same = not new.deprecated and _extends(node.op_type, site.opset, target)
     referenced = [attribute.name for attribute in node.attribute if attribute.ref_attr_name]
     if referenced and not same:
         return Refusal(f"the caller of the function gives {', '.join(referenced)}; inline the function first")
@@ -116,26 +138,30 @@ def _schema(op_type: str, opset: int) -> Any:
 
 
 @cache
-def _only_types_differ(op_type: str, opset: int, target: int) -> bool:
-    """Whether two versions have the same inputs, outputs and attributes; broadcasting is the same since opset 7."""
+def _extends(op_type: str, opset: int, target: int) -> bool:
+    """Whether the newer version takes all that the older one took and only adds what may be left out.
+
+    Broadcasting is the same since opset 7. That an addition, left out, means what the older version meant is not in
+    the schemas: where it does not, there is an adapter.
+    """
     old, new = _schema(op_type, opset), _schema(op_type, target)
-    return opset >= 7 and _signature(old) == _signature(new)
-
-
-def _signature(schema: Any) -> tuple[Any, ...]:
-    return (
-        schema.min_input,
-        schema.max_input,
-        schema.min_output,
-        schema.max_output,
-        tuple((parameter.name, parameter.option) for parameter in (*schema.inputs, *schema.outputs)),
-        tuple(
-            sorted(
-                (name, str(attribute.type), attribute.required, attribute.default_value.SerializeToString())
-                for name, attribute in schema.attributes.items()
-            )
-        ),
+    if opset < 7 or new.min_input > old.min_input or new.min_output != old.min_output:
+        return False
+    for before, after in ((old.inputs, new.inputs), (old.outputs, new.outputs)):
+        if [(each.name, each.option) for each in before] != [(each.name, each.option) for each in after][: len(before)]:
+            return False
+    attributes_before, attributes_after = _attributes(old), _attributes(new)
+    return all(attributes_after.get(name) == meaning for name, meaning in attributes_before.items()) and not any(
+        new.attributes[name].required for name in attributes_after.keys() - attributes_before.keys()
     )
+
+
+def _attributes(schema: Any) -> dict[str, tuple[str, bool, bytes]]:
+    """Return the type of each attribute, whether it has to be there, and its default."""
+    return {
+        name: (str(each.type), each.required, each.default_value.SerializeToString())
+        for name, each in schema.attributes.items()
+    }
 
 
 def _converted(site: Site, target: int) -> Fragment | Refusal:
@@ -179,7 +205,7 @@ def _one_node_model(site: Site) -> ModelProto:
             initializers.append(numpy_helper.from_array(constant, name))
             continue
         known = site.scope.type_of(name)
-        elem_type = known.elem_type if known is not None and known.elem_type else _guessed_type(site, position)
+        elem_type = known.elem_type if known is not None and known.elem_type else guessed_type(site, position)
         inputs.append(helper.make_tensor_value_info(name, elem_type, None if known is None else known.shape))
     outputs = []
     for name in node.output:
@@ -192,13 +218,6 @@ def _one_node_model(site: Site) -> ModelProto:
     graph = helper.make_graph([node], "node", inputs, outputs, initializers)
     imports = [helper.make_opsetid(DEFAULT_DOMAIN, site.opset)]
     return helper.make_model(graph, opset_imports=imports, ir_version=8)
-
-
-def _guessed_type(site: Site, position: int) -> int:
-    """Return a type that the operator allows for an input whose own is not known."""
-    schema = _schema(site.node.op_type, site.opset)
-    allowed = schema.inputs[min(position, len(schema.inputs) - 1)].types if schema.inputs else ["tensor(float)"]
-    return int(TensorProto.FLOAT if "tensor(float)" in allowed or "tensor(int64)" not in allowed else TensorProto.INT64)
 
 
 def _is_unchanged(node: NodeProto, fragment: Fragment, schema: Any) -> bool:
@@ -229,56 +248,3 @@ def _meaningful(node: NodeProto, schema: Any) -> dict[str, bytes]:
 def _value(attribute: AttributeProto) -> Any:
     """Return an attribute's value, or None when it has none."""
     return None if attribute.type == AttributeProto.UNDEFINED else helper.get_attribute_value(attribute)
-
-
-def _trials(site: Site) -> tuple[Trial, ...]:
-    """Return shape cases: the declared shape where it is known, else one that the node's attributes allow."""
-    node = site.node
-    trial: dict[str, TrialInput] = {}
-    for position, name in enumerate(node.input):
-        if not name or name in trial:
-            continue
-        constant = site.scope.constant(name)
-        known = site.scope.type_of(name)
-        if constant is not None:
-            elem_type = int(helper.np_dtype_to_tensor_dtype(constant.dtype))
-            trial[name] = TrialInput(constant.shape, elem_type, constant, constant=True)
-            continue
-        elem_type = known.elem_type if known is not None and known.elem_type else _guessed_type(site, position)
-        trial[name] = TrialInput(_trial_shape(site, position, known), elem_type)
-    return (trial,)
-
-
-def _trial_shape(site: Site, position: int, known: ValueType | None) -> tuple[int, ...]:
-    if known is not None and known.shape is not None:
-        shape = [size if isinstance(size, int) else _run_time_size(site, axis) for axis, size in enumerate(known.shape)]
-        return _shortened(site.node.op_type, shape, position)
-    if site.node.op_type == "BatchNormalization" and position > 0:
-        return (3,)
-    pads = attributes.integers(site.node, "pads") or attributes.integers(site.node, "paddings") or []
-    axes = attributes.integers(site.node, "axes") or []
-    axis = attributes.integer(site.node, "axis", 0)
-    rank = len(pads) // 2 or max([2, axis, *axes]) + 1
-    shape = [2, *[3] * (rank - 1)]
-    if site.node.op_type == "Squeeze":
-        return tuple(1 if number in axes else size for number, size in enumerate(shape))
-    return tuple(_run_time_size(site, number) if number == axis else size for number, size in enumerate(shape))
-
-
-def _run_time_size(site: Site, axis: int) -> int:
-    """Return a length for an axis whose own is not known, one that the node can take."""
-    if site.node.op_type == "Split" and axis == attributes.integer(site.node, "axis", 0):
-        return sum(attributes.integers(site.node, "split") or [2 * len(site.node.output)])
-    if site.node.op_type == "Squeeze" and axis in (attributes.integers(site.node, "axes") or []):
-        return 1
-    return 3 if site.node.op_type == "BatchNormalization" and axis == 1 else _UNKNOWN_SIZE
-
-
-def _shortened(op_type: str, shape: list[int], position: int) -> tuple[int, ...]:
-    """Shorten the axes of a large input that the operator treats alike."""
-    if np.prod(shape, dtype=np.float64) > _LARGEST_TRIAL and position == 0:
-        if op_type in _ANY_SHAPE or op_type.startswith("Reduce"):
-            return tuple(min(size, 7) for size in shape)
-        if op_type == "BatchNormalization":
-            return tuple(size if axis == 1 else min(size, 7) for axis, size in enumerate(shape))
-    return tuple(shape)

@@ -1,0 +1,366 @@
+"""What a node is tried on when its opset is raised: data that its operator can take, by the role of each input.
+
+Indices lie within the axis that they mean, shapes and axes fit the data, divisors and steps are not zero, a variance is
+not negative. What no role describes is data, which the local proof fills in by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, defs, helper
+
+from padfix.graph import attributes
+from padfix.graph.scopes import DEFAULT_DOMAIN, ValueType
+from padfix.rules.base import Site, Trial, TrialInput
+
+LARGEST_TRIAL = 1 << 18
+"""Elements of all inputs together above which a node that stays as it is isn't tried on its own."""
+
+_LARGEST_AXIS = 1 << 20
+"""Elements of a trial's input above which axes that don't matter to the operator are shortened."""
+
+_UNKNOWN_SIZE = 6
+"""Length of an axis that is only known at run time, in a trial: divisible by 2 and 3."""
+
+_SHORT_SIZE = 5
+"""Length to which axes are cut that the operator treats all alike."""
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+# fmt: off
+_ELEMENTWISE = frozenset(
+    {
+        "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BitwiseAnd", "Cast", "Ceil",
+        "Celu", "Clip", "Cos", "Cosh", "Div", "Dropout", "Elu", "Equal", "Erf", "Exp", "Floor", "Gelu",
+        "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu",
+        "Less", "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "Or", "Pow",
+        "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus",
+        "Softsign", "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Where", "Xor", "Softmax",
+        "LogSoftmax", "Hardmax"
+    }
+)
+# fmt: on
+"""Operators that axes of any length go through, as long as those of all inputs are cut alike."""
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """The inputs of a node under trial: shapes and known values by position, and where the node stands."""
+
+    site: Site
+    shapes: Mapping[int, tuple[int, ...]]
+    types: Mapping[int, int]
+    random: np.random.Generator
+
+    def dtype(self, position: int) -> np.dtype[Any]:
+        return np.dtype(helper.tensor_dtype_to_np_dtype(self.types[position]))
+
+    def shape(self, position: int = 0) -> tuple[int, ...]:
+        return self.shapes.get(position, ())
+
+    def axis(self, default: int = 0, position: int = 0) -> int:
+        """Return the length of the axis of an input that the attribute ``axis`` means."""
+        shape = self.shape(position)
+        number = attributes.integer(self.site.node, "axis", default)
+        return shape[number] if -len(shape) <= number < len(shape) else 1
+
+    def below(self, limit: int, position: int) -> Array:
+        """Return indices below ``limit`` in the shape of an input."""
+        return self.random.integers(0, max(1, limit), self.shape(position)).astype(self.dtype(position))
+
+    def full(self, value: int, position: int) -> Array:
+        return np.full(self.shape(position), value).astype(self.dtype(position))
+
+    def count(self, position: int) -> int:
+        return math.prod(self.shape(position))
+
+    def output(self, position: int = 0) -> tuple[int, ...] | None:
+        """Return the shape of an output, or None when not all of it is known."""
+        names = self.site.node.output
+        known = self.site.scope.type_of(names[position]) if position < len(names) and names[position] else None
+        if known is None or known.shape is None:
+            return None
+        lengths = tuple(each for each in known.shape if isinstance(each, int))
+        return lengths if len(lengths) == len(known.shape) else None
+
+
+Role = Callable[[_Inputs, int], Array]
+
+
+def _along_axis(inputs: _Inputs, position: int) -> Array:
+    return inputs.below(inputs.axis(), position)
+
+
+def _distinct_along_axis(inputs: _Inputs, position: int) -> Array:
+    """Return indices of which no two mean the same element, as far as the axis is long enough."""
+    shape, axis = inputs.shape(position), attributes.integer(inputs.site.node, "axis", 0)
+    if not shape:
+        return inputs.below(inputs.axis(), position)
+    order = inputs.random.permutation(max(inputs.axis(), shape[axis]))[: shape[axis]] % max(1, inputs.axis())
+    column = np.moveaxis(np.broadcast_to(order, (*np.delete(shape, axis), shape[axis])), -1, axis)
+    return column.astype(inputs.dtype(position))
+
+
+def _tuples(inputs: _Inputs, position: int) -> Array:
+    """Return indices of several axes of the data at once; no two alike where the data has enough elements."""
+    shape, data = inputs.shape(position), inputs.shape()
+    start = attributes.integer(inputs.site.node, "batch_dims", 0)
+    lengths = data[start : start + (shape[-1] if shape else 1)]
+    total, wanted = max(1, math.prod(lengths)), math.prod(shape[:-1])
+    flat = np.resize(inputs.random.permutation(total), wanted)
+    found = np.stack(np.unravel_index(flat, lengths), axis=-1) if lengths else np.zeros((wanted, 0))
+    return found.reshape(shape).astype(inputs.dtype(position))
+
+
+def _each_axis(inputs: _Inputs, position: int) -> Array:
+    return np.arange(inputs.count(position)).reshape(inputs.shape(position)).astype(inputs.dtype(position))
+
+
+def _same_shape(inputs: _Inputs, position: int) -> Array:
+    """Return the output's shape where it is known, else one that the data goes into."""
+    length, known = inputs.count(position), inputs.output()
+    if known is None or len(known) != length:
+        known = inputs.shape() if len(inputs.shape()) == length else (*[1] * (length - 1), -1)[-length:]
+    return np.array(known).reshape(inputs.shape(position)).astype(inputs.dtype(position))
+
+
+def _divisors(inputs: _Inputs, position: int) -> Array:
+    dtype = inputs.dtype(position)
+    if dtype.kind not in "iu":
+        return (inputs.random.standard_normal(inputs.shape(position)) * 3 + 0.1).astype(dtype)
+    values = inputs.random.integers(1, 6, inputs.shape(position))
+    signs = inputs.random.choice([-1, 1], inputs.shape(position)) if dtype.kind == "i" else 1
+    return np.asarray(values * signs).astype(dtype)
+
+
+def _positive(inputs: _Inputs, position: int) -> Array:
+    values = inputs.random.uniform(0.25, 2.0, inputs.shape(position))
+    return np.asarray(values).astype(inputs.dtype(position))
+
+
+def _within_one(inputs: _Inputs, position: int) -> Array:
+    return np.asarray(inputs.random.uniform(-1, 1, inputs.shape(position))).astype(inputs.dtype(position))
+
+
+def _boxes(inputs: _Inputs, position: int) -> Array:
+    """Return regions whose ends lie above their starts; MaxRoiPool's begin with the image they lie in."""
+    shape = inputs.shape(position)
+    corners = np.sort(inputs.random.uniform(0, 4, (*shape[:-1], 2, 2)), axis=-2)
+    flat = corners.reshape(*shape[:-1], 4)
+    image = np.zeros((*shape[:-1], shape[-1] - 4)) if shape else flat
+    return np.concatenate([image, flat], axis=-1).astype(inputs.dtype(position))
+
+
+def _lengths(inputs: _Inputs, position: int) -> Array:
+    """Return how long each sequence of a batch is, up to the whole time axis."""
+    axis = attributes.integer(inputs.site.node, "time_axis", 0)
+    longest = inputs.shape()[1 if attributes.integer(inputs.site.node, "layout", 0) else axis]
+    return inputs.random.integers(1, longest + 1, inputs.shape(position)).astype(inputs.dtype(position))
+
+
+def _pieces(inputs: _Inputs, position: int) -> Array:
+    """Return lengths that add up to the axis that is split."""
+    count, whole = inputs.count(position), inputs.axis()
+    if not inputs.shape(position):
+        return np.array(max(1, whole // 2)).astype(inputs.dtype(position))
+    pieces = np.full(count, whole // count)
+    pieces[-1] += whole - pieces.sum()
+    return pieces.astype(inputs.dtype(position))
+
+
+def _past_the_end(inputs: _Inputs, position: int) -> Array:
+    """Return indices in and beyond the range of OneHot, negative ones too."""
+    depth = inputs.site.constant(1)
+    limit = int(depth.reshape(-1)[0]) if depth is not None and depth.size else 3
+    low = 0 if inputs.dtype(position).kind == "u" else -limit - 1
+    return inputs.random.integers(low, limit + 2, inputs.shape(position)).astype(inputs.dtype(position))
+
+
+def _always(value: int) -> Role:
+    return lambda inputs, position: inputs.full(value, position)
+
+
+def _classes(inputs: _Inputs, position: int) -> Array:
+    return inputs.below(inputs.shape()[1] if len(inputs.shape()) > 1 else 1, position)
+
+
+_REDUCTIONS = (
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+)
+
+_ROLES: dict[tuple[str, int], Role] = {
+    ("AffineGrid", 1): _same_shape,
+    ("BatchNormalization", 4): _positive,
+    ("BitShift", 1): _always(1),
+    ("CenterCropPad", 1): _same_shape,
+    ("ConstantOfShape", 0): _always(2),
+    ("CumSum", 1): _always(0),
+    ("DFT", 1): _always(4),
+    ("DequantizeLinear", 1): _positive,
+    ("Div", 1): _divisors,
+    ("Expand", 1): _same_shape,
+    ("Gather", 1): _along_axis,
+    ("GatherElements", 1): _along_axis,
+    ("GatherND", 1): _tuples,
+    ("GridSample", 1): _within_one,
+    ("MaxRoiPool", 1): _boxes,
+    ("MaxUnpool", 1): lambda inputs, position: np.arange(inputs.count(position)).reshape(inputs.shape(position)),
+    ("MelWeightMatrix", 0): _always(4),
+    ("Mod", 1): _divisors,
+    ("NegativeLogLikelihoodLoss", 1): _classes,
+    ("NonMaxSuppression", 0): _boxes,
+    ("OneHot", 0): _past_the_end,
+    ("OneHot", 1): _always(3),
+    ("Pad", 1): _always(1),
+    ("QLinearMatMul", 1): _positive,
+    ("QLinearMatMul", 4): _positive,
+    ("QLinearMatMul", 6): _positive,
+    ("QuantizeLinear", 1): _positive,
+    ("Range", 0): _always(1),
+    ("Range", 1): _always(9),
+    ("Range", 2): _always(2),
+    ("Reshape", 1): _same_shape,
+    ("ReverseSequence", 1): _lengths,
+    ("RoiAlign", 1): _boxes,
+    ("RoiAlign", 2): _always(0),
+    ("Scatter", 1): _distinct_along_axis,
+    ("ScatterElements", 1): _distinct_along_axis,
+    ("ScatterND", 1): _tuples,
+    ("Slice", 1): _always(0),
+    ("Slice", 2): _always(2),
+    ("Slice", 3): _each_axis,
+    ("Slice", 4): _always(1),
+    ("SoftmaxCrossEntropyLoss", 1): _classes,
+    ("Split", 1): _pieces,
+    ("SplitToSequence", 1): _pieces,
+    ("Tile", 1): _always(2),
+    ("TopK", 1): _always(1),
+    ("Trilu", 1): _always(1),
+    ("Unsqueeze", 1): _each_axis,
+    **{(name, 4): _lengths for name in ("GRU", "LSTM", "RNN")},
+    **{(name, 1): _each_axis for name in (*_REDUCTIONS, "Squeeze")},
+}
+"""By operator and position of the input. ``CumSum``'s axis and the like may be any, so they are the simplest."""
+
+
+def trials_of(site: Site) -> tuple[Trial, ...]:
+    """Return shape cases: the declared shape where it is known, else one that the node's attributes allow.
+
+    Nothing when an input is no tensor.
+    """
+    node = site.node
+    known = {position: site.scope.type_of(name) for position, name in enumerate(node.input) if name}
+    types = {
+        position: type_.elem_type if type_ is not None and type_.elem_type else guessed_type(site, position)
+        for position, type_ in known.items()
+    }
+    shapes: dict[int, tuple[int, ...]] = {}
+    for position, type_ in known.items():
+        constant = site.constant(position)
+        shapes[position] = constant.shape if constant is not None else _trial_shape(site, position, type_)
+    if node.op_type in _ELEMENTWISE:
+        shapes = _cut_alike(site, shapes)
+    inputs = _Inputs(site, shapes, types, np.random.default_rng(len(node.input)))
+    trial: dict[str, TrialInput] = {}
+    for position, name in enumerate(node.input):
+        if not name or name in trial:
+            continue
+        constant = site.constant(position)
+        if constant is not None:
+            elem_type = int(helper.np_dtype_to_tensor_dtype(constant.dtype))
+            trial[name] = TrialInput(constant.shape, elem_type, constant, constant=True)
+            continue
+        role = _ROLES.get((node.op_type, position))
+        value = None
+        if role is not None:
+            value = np.asarray(role(inputs, position)).astype(inputs.dtype(position)).reshape(shapes[position])
+        trial[name] = TrialInput(shapes[position], types[position], value)
+    return (trial,)
+
+
+def is_known(site: Site) -> bool:
+    """Whether the shapes of all inputs are known to the last axis, and small enough for a trial of its own."""
+    total = 0
+    for position, name in enumerate(site.node.input):
+        known = site.scope.type_of(name) if name else None
+        if not name:
+            continue
+        if known is None or not known.elem_type or known.shape is None:
+            return False
+        if not all(isinstance(length, int) for length in known.shape):
+            return False
+        if site.node.op_type not in _ELEMENTWISE or site.constant(position) is not None:
+            total += math.prod(length for length in known.shape if isinstance(length, int))
+    return total <= LARGEST_TRIAL
+
+
+def guessed_type(site: Site, position: int) -> int:
+    """Return a type that the operator allows for an input whose own is not known."""
+    schema = defs.get_schema(site.node.op_type, site.opset, DEFAULT_DOMAIN)
+    allowed = schema.inputs[min(position, len(schema.inputs) - 1)].types if schema.inputs else ["tensor(float)"]
+    return int(TensorProto.FLOAT if "tensor(float)" in allowed or "tensor(int64)" not in allowed else TensorProto.INT64)
+
+
+def _cut_alike(site: Site, shapes: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+    """Shorten axes of data, counted from the last, unless a constant holds their full length."""
+    full = {
+        length
+        for position, shape in shapes.items()
+        for length in shape
+        if site.constant(position) is not None and length > 1
+    }
+    return {
+        position: shape
+        if site.constant(position) is not None
+        else tuple(length if length in full else min(length, _SHORT_SIZE) for length in shape)
+        for position, shape in shapes.items()
+    }
+
+
+def _trial_shape(site: Site, position: int, known: ValueType | None) -> tuple[int, ...]:
+    if known is not None and known.shape is not None:
+        shape = [size if isinstance(size, int) else _run_time_size(site, axis) for axis, size in enumerate(known.shape)]
+        return _shortened(site.node.op_type, shape, position)
+    if site.node.op_type == "BatchNormalization" and position > 0:
+        return (3,)
+    pads = attributes.integers(site.node, "pads") or attributes.integers(site.node, "paddings") or []
+    axes = attributes.integers(site.node, "axes") or []
+    axis = attributes.integer(site.node, "axis", 0)
+    rank = len(pads) // 2 or max([2, axis, *axes]) + 1
+    shape = [2, *[3] * (rank - 1)]
+    if site.node.op_type == "Squeeze":
+        return tuple(1 if number in axes else size for number, size in enumerate(shape))
+    return tuple(_run_time_size(site, number) if number == axis else size for number, size in enumerate(shape))
+
+
+def _run_time_size(site: Site, axis: int) -> int:
+    """Return a length for an axis whose own is not known, one that the node can take."""
+    if site.node.op_type == "Split" and axis == attributes.integer(site.node, "axis", 0):
+        return sum(attributes.integers(site.node, "split") or [2 * len(site.node.output)])
+    if site.node.op_type == "Squeeze" and axis in (attributes.integers(site.node, "axes") or []):
+        return 1
+    return 3 if site.node.op_type == "BatchNormalization" and axis == 1 else _UNKNOWN_SIZE
+
+
+def _shortened(op_type: str, shape: list[int], position: int) -> tuple[int, ...]:
+    """Shorten the axes of a large input that the operator treats alike."""
+    if math.prod(shape) > _LARGEST_AXIS and position == 0:
+        if op_type in _REDUCTIONS:
+            return tuple(min(size, _SHORT_SIZE) for size in shape)
+        if op_type == "BatchNormalization":
+            return tuple(size if axis == 1 else min(size, _SHORT_SIZE) for axis, size in enumerate(shape))
+    return tuple(shape)
