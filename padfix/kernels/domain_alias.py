@@ -21,13 +21,19 @@ def without_alias(model: ModelProto) -> ModelProto:
     return copy
 
 
+def all_nodes_of(model: ModelProto) -> Iterator[NodeProto]:
+    """Yield every node of the graph, of bodies and of functions."""
+    yield from _nodes(model.graph)
+    for function in model.functions:
+        yield from _nodes(function)
+
+
 def _places(model: ModelProto) -> Iterator[NodeProto | OperatorSetIdProto]:
     """Yield everything in the model that names the domain of an operator."""
     yield from model.opset_import
-    yield from _nodes(model.graph)
     for function in model.functions:
         yield from function.opset_import
-        yield from _nodes(function)
+    yield from all_nodes_of(model)
 
 
 def _nodes(container: GraphProto | FunctionProto) -> Iterator[NodeProto]:

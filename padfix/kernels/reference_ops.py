@@ -14,6 +14,7 @@ from onnx.reference.ops.op_scatter_elements import ScatterElements
 from padfix.kernels.contrib_ops import CONTRIB_OPS
 from padfix.kernels.conv import conv
 from padfix.kernels.domain_alias import without_alias
+from padfix.kernels.early_ops import OneHot, early_form, without_superseded
 from padfix.kernels.loop import Loop
 from padfix.kernels.normalization import (
     batch_normalization,
@@ -26,7 +27,7 @@ from padfix.kernels.normalization import (
 )
 from padfix.kernels.padding import pad_tensor
 from padfix.kernels.pool import average_pool, lp_pool, max_pool, max_pool_with_indices
-from padfix.kernels.quantized_ops import QUANTIZED_OPS, EarlyDequantizeLinear
+from padfix.kernels.quantized_ops import QUANTIZED_OPS
 from padfix.kernels.resample import legacy_resize, resize
 from padfix.kernels.transpose import conv_transpose
 from padfix.kernels.windows import Array
@@ -241,6 +242,7 @@ SPEC_OPS: list[type[OpRun]] = [
     LogSoftmax,
     Hardmax,
     Loop,
+    OneHot,
     Scatter,
     *QUANTIZED_OPS,
     *CONTRIB_OPS,
@@ -265,14 +267,11 @@ class SpecEvaluator(ReferenceEvaluator):
         **options: Any,
     ) -> None:
         if isinstance(proto, ModelProto):
-            proto = without_alias(proto)
+            proto = without_superseded(without_alias(proto))
         super().__init__(proto, opsets, functions, verbose, [*(new_ops or []), *SPEC_OPS], **options)
 
     def _load_impl(self, node: Any, input_types: Any = None) -> Any:
-        if (
-            node.op_type == "DequantizeLinear"
-            and node.domain in ("", "ai.onnx")
-            and self.opsets.get(node.domain, 0) < 19
-        ):
-            return EarlyDequantizeLinear
-        return super()._load_impl(node, input_types)
+        form = None
+        if node.domain in ("", "ai.onnx"):
+            form = early_form(node, self.opsets.get(node.domain, 1))
+        return form or super()._load_impl(node, input_types)

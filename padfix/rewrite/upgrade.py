@@ -8,6 +8,7 @@ step is a :class:`~padfix.rules.base.Rewrite` with trials, so each is proven on 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,7 @@ import numpy as np
 from onnx import AttributeProto, ModelProto, NodeProto, defs, helper, numpy_helper
 
 from padfix.files.model import Model
+from padfix.graph import attributes
 from padfix.graph.fragment import Fragment
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, bodies_of, normal_domain
 from padfix.rewrite.upgrade_adapters import ADAPTERS
@@ -79,21 +81,24 @@ def upgrade(
                 )
             if fragment is not None:
                 steps.append(UpgradeStep(site, Rewrite(fragment, trials_of(site))))
-            elif _version(site.opset, node) != _version(target, node):
+            else:
                 steps.extend(_unchanged(site, target))
     return steps
 
 
-def _version(opset: int, node: NodeProto) -> int | None:
-    schema = _schema(node.op_type, opset)
-    return None if schema is None else int(schema.since_version)
-
-
 def _unchanged(site: Site, target: int) -> list[UpgradeStep]:
-    """Return the step of a node that stays as it is, to be proven; nothing where there is no way to try it."""
+    """Return the step of a node that stays as it is, to be proven; nothing where there is no way to try it.
+
+    That its version stays the same is no proof either where a runtime computes by the operator's definition in others:
+    those may have newer versions that it has not.
+    """
+    old, new = _schema(site.node.op_type, site.opset), _schema(site.node.op_type, target)
+    defined_by_others = new.has_function or new.has_context_dependent_function
+    if old.since_version == new.since_version and not defined_by_others:
+        return []
     if site.node.op_type == "Constant" or any(True for _ in bodies_of(site.node)):
         return []  # bodies are scopes of their own; the operators around them only gained types
-    must_run = not _extends(site.node.op_type, site.opset, target)
+    must_run = not _takes(new, old, site.node)
     if not must_run and (any(each.ref_attr_name for each in site.node.attribute) or not is_known(site)):
         return []
     node = NodeProto()
@@ -114,19 +119,62 @@ def _upgraded(site: Site, target: int) -> Fragment | Refusal | None:
         return Refusal("Scan-8 iterates over a batch axis, which newer versions don't have")
     if node.op_type == "Constant" or any(True for _ in bodies_of(node)):
         return None  # bodies are scopes of their own; the operators around them only gained types
-    same = not new.deprecated and _extends(node.op_type, site.opset, target)
-    referenced = [attribute.name for attribute in node.attribute if attribute.ref_attr_name]
-    if referenced and not same:
-        return Refusal(f"the caller of the function gives {', '.join(referenced)}; inline the function first")
+    explicit = dataclasses.replace(site, node=_with_old_defaults(node, old, new))
+    same = not new.deprecated and _takes(new, old, explicit.node)
     adapter = ADAPTERS.get(node.op_type)
-    adapted = None if adapter is None else adapter(site, target)
+    adapted = None if adapter is None else adapter(explicit, target)
+    referenced = [attribute.name for attribute in node.attribute if attribute.ref_attr_name]
+    if referenced and not (same and adapted is None):
+        return Refusal(f"the caller of the function gives {', '.join(referenced)}; inline the function first")
     if adapted is None:
-        if same:
-            return None
-        adapted = _converted(site, target)
-    if isinstance(adapted, Fragment) and _is_unchanged(node, adapted, new):
+        adapted = Fragment((explicit.node,), (), target) if same else _converted(explicit, target)
+    if isinstance(adapted, Refusal):
+        return adapted
+    if _is_unchanged(node, adapted, new):
         return None
-    return adapted
+    problem = _problem(site, adapted)
+    return adapted if problem is None else Refusal(problem)
+
+
+def _with_old_defaults(node: NodeProto, old: Any, new: Any) -> NodeProto:
+    """Return the node with every default written out that is another in the newer version, or is none there.
+
+    The hint of opset 1 that an operator may overwrite its input goes: it never changed a result.
+    """
+    explicit = NodeProto()
+    explicit.CopyFrom(node)
+    attributes.remove(explicit, "consumed_inputs")
+    for name, attribute in old.attributes.items():
+        default, later = attribute.default_value, new.attributes.get(name)
+        if default.type == AttributeProto.UNDEFINED or attributes.find(node, name) is not None or later is None:
+            continue
+        if str(attribute.type) == str(later.type) and default != later.default_value:
+            explicit.attribute.append(default)
+    return explicit
+
+
+def _problem(site: Site, fragment: Fragment) -> str | None:
+    """Return what the checker says against the node's replacement, where it has nothing against the node."""
+    from onnx import checker, shape_inference
+
+    def said(model: ModelProto) -> str | None:
+        try:
+            checker.check_model(model)
+            shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+        except Exception as error:
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            return lines[0] if lines else type(error).__name__
+        return None
+
+    before = _one_node_model(site)
+    after = ModelProto()
+    after.CopyFrom(before)
+    del after.graph.node[:]
+    after.graph.node.extend(fragment.nodes)
+    after.graph.initializer.extend(fragment.initializers)
+    after.opset_import[0].version = fragment.opset
+    problem = said(after)
+    return None if problem is None or said(before) is not None else f"the result is not a valid model: {problem}"
 
 
 @cache
@@ -137,31 +185,26 @@ def _schema(op_type: str, opset: int) -> Any:
         return None
 
 
-@cache
-def _extends(op_type: str, opset: int, target: int) -> bool:
-    """Whether the newer version takes all that the older one took and only adds what may be left out.
+def _takes(new: Any, old: Any, node: NodeProto) -> bool:
+    """Whether the newer version takes the node as it stands, and only adds what may be left out.
 
-    Broadcasting is the same since opset 7. That an addition, left out, means what the older version meant is not in
-    the schemas: where it does not, there is an adapter.
+    That an addition, left out, means what the older version meant, and that names stand for the same, is not in the
+    schemas: where it is not so, there is an adapter.
     """
-    old, new = _schema(op_type, opset), _schema(op_type, target)
-    if opset < 7 or new.min_input > old.min_input or new.min_output != old.min_output:
+    if not new.min_input <= len(node.input) or len(node.output) < new.min_output:
         return False
-    for before, after in ((old.inputs, new.inputs), (old.outputs, new.outputs)):
-        if [(each.name, each.option) for each in before] != [(each.name, each.option) for each in after][: len(before)]:
+    for count, before, after in (
+        (len(node.input), old.inputs, new.inputs),
+        (len(node.output), old.outputs, new.outputs),
+    ):
+        if [each.name for each in before][:count] != [each.name for each in after][: min(count, len(before))]:
             return False
-    attributes_before, attributes_after = _attributes(old), _attributes(new)
-    return all(attributes_after.get(name) == meaning for name, meaning in attributes_before.items()) and not any(
-        new.attributes[name].required for name in attributes_after.keys() - attributes_before.keys()
-    )
-
-
-def _attributes(schema: Any) -> dict[str, tuple[str, bool, bytes]]:
-    """Return the type of each attribute, whether it has to be there, and its default."""
-    return {
-        name: (str(each.type), each.required, each.default_value.SerializeToString())
-        for name, each in schema.attributes.items()
-    }
+    given = {each.name: each for each in node.attribute}
+    return all(
+        name in new.attributes and str(new.attributes[name].type) == str(old.attributes[name].type)
+        for name in given
+        if name in old.attributes
+    ) and not any(each.required and name not in given for name, each in new.attributes.items())
 
 
 def _converted(site: Site, target: int) -> Fragment | Refusal:
@@ -246,5 +289,7 @@ def _meaningful(node: NodeProto, schema: Any) -> dict[str, bytes]:
 
 
 def _value(attribute: AttributeProto) -> Any:
-    """Return an attribute's value, or None when it has none."""
-    return None if attribute.type == AttributeProto.UNDEFINED else helper.get_attribute_value(attribute)
+    """Return an attribute's value, or None when it has none of its own."""
+    if attribute.type == AttributeProto.UNDEFINED or attribute.ref_attr_name:
+        return None
+    return helper.get_attribute_value(attribute)

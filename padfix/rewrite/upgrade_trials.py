@@ -147,6 +147,10 @@ def _within_one(inputs: _Inputs, position: int) -> Array:
     return np.asarray(inputs.random.uniform(-1, 1, inputs.shape(position))).astype(inputs.dtype(position))
 
 
+def _within_zero_and_one(inputs: _Inputs, position: int) -> Array:
+    return np.asarray(inputs.random.uniform(0, 1, inputs.shape(position))).astype(inputs.dtype(position))
+
+
 def _boxes(inputs: _Inputs, position: int) -> Array:
     """Return regions whose ends lie above their starts; MaxRoiPool's begin with the image they lie in."""
     shape = inputs.shape(position)
@@ -189,6 +193,21 @@ def _classes(inputs: _Inputs, position: int) -> Array:
     return inputs.below(inputs.shape()[1] if len(inputs.shape()) > 1 else 1, position)
 
 
+def _scales(inputs: _Inputs, position: int) -> Array:
+    """Return factors that double the last two axes."""
+    count = inputs.count(position)
+    return np.array([1.0] * max(0, count - 2) + [2.0] * min(2, count)).astype(inputs.dtype(position))
+
+
+def _region(inputs: _Inputs, position: int) -> Array:
+    count = inputs.count(position)
+    return np.array([0.0] * (count // 2) + [1.0] * (count - count // 2)).astype(inputs.dtype(position))
+
+
+def _scales_or_region(inputs: _Inputs, position: int) -> Array:
+    return (_scales if inputs.site.opset < 11 else _region)(inputs, position)
+
+
 _REDUCTIONS = (
     "ReduceL1",
     "ReduceL2",
@@ -223,6 +242,8 @@ _ROLES: dict[tuple[str, int], Role] = {
     ("Mod", 1): _divisors,
     ("NegativeLogLikelihoodLoss", 1): _classes,
     ("NonMaxSuppression", 0): _boxes,
+    ("NonMaxSuppression", 2): _always(3),
+    ("NonMaxSuppression", 3): _within_zero_and_one,
     ("OneHot", 0): _past_the_end,
     ("OneHot", 1): _always(3),
     ("Pad", 1): _always(1),
@@ -234,6 +255,9 @@ _ROLES: dict[tuple[str, int], Role] = {
     ("Range", 1): _always(9),
     ("Range", 2): _always(2),
     ("Reshape", 1): _same_shape,
+    ("Resize", 1): _scales_or_region,
+    ("Resize", 2): _scales,
+    ("Resize", 3): _same_shape,
     ("ReverseSequence", 1): _lengths,
     ("RoiAlign", 1): _boxes,
     ("RoiAlign", 2): _always(0),
@@ -251,6 +275,7 @@ _ROLES: dict[tuple[str, int], Role] = {
     ("TopK", 1): _always(1),
     ("Trilu", 1): _always(1),
     ("Unsqueeze", 1): _each_axis,
+    ("Upsample", 1): _scales,
     **{(name, 4): _lengths for name in ("GRU", "LSTM", "RNN")},
     **{(name, 1): _each_axis for name in (*_REDUCTIONS, "Squeeze")},
 }
