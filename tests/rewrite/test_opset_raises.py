@@ -278,8 +278,8 @@ def test_what_was_wrong_once_is_raised(
     feeds = {f"X{place}": array for place, array in enumerate(arrays) if place not in positions}
     expected = SpecExecutor(model.SerializeToString()).run(feeds)
     for output in model.graph.output:
-        elem_type = helper.np_dtype_to_tensor_dtype(arrays[0].dtype)
-        output.CopyFrom(helper.make_tensor_value_info(output.name, elem_type, None))
+        elem_type = helper.np_dtype_to_tensor_dtype(expected[output.name].dtype)
+        output.CopyFrom(helper.make_tensor_value_info(output.name, elem_type, expected[output.name].shape))
     onnx.save(model, tmp_path / "before.onnx")
     padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", opset=target, reference="spec")
     after = onnx.load(tmp_path / "after.onnx")
