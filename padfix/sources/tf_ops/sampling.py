@@ -179,12 +179,12 @@ KERNELS: dict[str, tuple[float, Callable[[Tensor], Tensor]]] = {
     "lanczos3": (3.0, _lanczos(3.0)),
     "lanczos5": (5.0, _lanczos(5.0)),
     "gaussian": (1.5, _gaussian),
-    "box": (0.5, _box),
+    "box": (1.0, _box),
     "triangle": (1.0, _triangle),
     "keyscubic": (2.0, _keys_cubic),
     "mitchellcubic": (2.0, _mitchell_cubic),
 }
-"""Radius in pixels and weight by distance of each ``kernel_type`` of ScaleAndTranslate."""
+"""How far taps are looked for, in pixels, and weight by distance of each ``kernel_type`` of ScaleAndTranslate."""
 
 
 def filter_weights(
@@ -193,13 +193,24 @@ def filter_weights(
     """Return the matrix of ScaleAndTranslate, where ``scale`` is output pixels an input pixel.
 
     With ``antialias`` the kernel is stretched when the image shrinks. Positions outside the image give zero.
+
+    At some ratios (13 to 6) a pixel lies on the very edge of a kernel that does not end in zero. Whether it counts is
+    then a matter of rounding, so the operations are those of scale_and_translate_op.cc, in their order.
     """
     builder = size.builder
     inverse = builder.floats(1.0) / scale
     shift = inverse * -1.0 * translation
     stretch = inverse.maximum(1.0) if antialias else builder.floats(1.0)
+    # The same number as 1 / stretch. A product with a quotient of 1 becomes one division in ONNX Runtime's optimised
+    # graphs, which rounds otherwise.
+    shrink = (builder.floats(1.0) / inverse).minimum(1.0) if antialias else builder.floats(1.0)
     sample = (count_up(builder, count) + 0.5) * inverse + shift
     seen = sample.less(0.0).negated() & sample.greater(size.cast(FLOAT)).negated()
-    distance = (count_up(builder, size) + 0.5 - _column(sample)) * (builder.floats(1.0) / stretch)
-    weights = KERNELS[kernel][1](distance.absolute())
+    radius, kernel_weight = KERNELS[kernel]
+    reach, pixel = stretch * radius, count_up(builder, size)
+    first = _column((sample - reach - 0.5).ceil())
+    last = _column((sample + reach - 0.5).floor())
+    reached = pixel.less(first).negated() & pixel.greater(last).negated()
+    distance = (pixel + 0.5 - _column(sample)) * shrink
+    weights = builder.choose(reached, kernel_weight(distance.absolute()), 0.0)
     return builder.choose(_column(seen), _normalised(weights, size), 0.0)
