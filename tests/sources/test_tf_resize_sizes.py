@@ -110,7 +110,7 @@ def images(count: int | None) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("count", [150, pytest.param(None, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("operator", "settings"), configurations())
+@pytest.mark.parametrize(("operator", "settings"), [*configurations()])
 def test_every_size(tf: Any, operator: str, settings: tuple[Any, Any], count: int | None) -> None:
     tolerance = POSITION if operator == "ResizeBilinear" else TOLERANCE
     assert not differences(tf, resized(tf, operator, settings), images(count), tolerance)
