@@ -103,8 +103,11 @@ def settle_defaults(tensorflow: Any, graph_def: Any, inputs: Sequence[str]) -> l
         if node.op != "PlaceholderWithDefault" or node.name in fed:
             continue
         value = _constant(tensorflow, nodes, node.input[0])
-        default = "its default" if value is None else f"its default, {shown(value)}"
-        notes.append(f"{node.name} keeps {default}; --constant {node.name}=VALUE fixes it to another value.")
+        if value is None:
+            notes.append(f"{node.name} is no input: it hands on its default, which the graph computes.")
+        else:
+            default = f"its default, {shown(value)}"
+            notes.append(f"{node.name} keeps {default}; --constant {node.name}=VALUE fixes it to another value.")
         node.op = "Identity"
         data_type = node.attr["dtype"].type
         node.attr.clear()

@@ -1,0 +1,203 @@
+"""Where a frozen graph begins and ends: which tensors are fed, and which are results.
+
+A graph that was trained has more of both than a user means: input pipelines in front of it, placeholders that the graph
+itself fills, counters, summaries and savers behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from padfix.errors import UsageError
+from padfix.sources.fixed_inputs import split
+
+_PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
+_DEFAULTED = "PlaceholderWithDefault"
+_PIPELINES = frozenset(
+    {"IteratorGetNext", "IteratorGetNextSync", "OptionalGetValue", "Unstage", "InfeedDequeue", "InfeedDequeueTuple"}
+    | {"QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo"}
+    | {"QueueDequeueV2", "QueueDequeueManyV2", "QueueDequeueUpToV2"}
+    | {"ReaderRead", "ReaderReadUpTo", "ReaderReadV2", "ReaderReadUpToV2"}
+)
+"""What hands a graph its data from outside: iterators over datasets, queues, readers of files."""
+
+_NEVER_OUTPUTS = frozenset(
+    {"NoOp", "Const", "HostConst", _DEFAULTED}
+    | {"Assert", "Print", "PrintV2", "Abort", "ControlTrigger"}
+    | {"Save", "SaveSlices", "SaveV2", "ShardedFilename", "MergeV2Checkpoints", "WriteFile", "WriteSummary"}
+    | {"AudioSummary", "HistogramSummary", "ImageSummary", "MergeSummary", "ScalarSummary"}
+    | {"TensorSummary", "TensorSummaryV2"}
+    | {"HashTable", "HashTableV2", "InitializeTable", "InitializeTableV2", "LookupTableImport", "LookupTableImportV2"}
+    | {"Assign", "AssignAdd", "AssignSub", "AssignVariableOp"}
+    | _PLACEHOLDERS
+    | _PIPELINES
+)
+"""Nodes that end a graph without being a result of it."""
+
+_HAND_ON = frozenset({"Identity", "CheckNumerics", "StopGradient", "PreventGradient", "Const", "Assert", "NoOp"})
+_FIRST_OUTPUT_ONLY = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "_FusedBatchNormEx"})
+"""Only their first output is a result; the others are statistics for training."""
+
+
+class GraphEnds:
+    """The inputs and outputs of a ``GraphDef``."""
+
+    def __init__(self, graph_def: Any) -> None:
+        self._graph_def = graph_def
+        self._nodes = {node.name: node for node in graph_def.node}
+        self._kinds: dict[str, str] = {}
+
+    def outputs(self) -> list[str]:
+        """Return the tensors that nothing consumes and that compute something of an input, in the graph's order.
+
+        Left out are nodes that are no results: constants, assertions, summaries, savers, inputs handed on by a check. A
+        node with several outputs gives all of them. Where nothing computes anything, the rest is returned.
+        """
+        consumed = {split(read)[0] for node in self._graph_def.node if node.op != "NoOp" for read in node.input}
+        tensors: list[str] = []
+        for node in self._graph_def.node:
+            if node.name in consumed or node.op in _NEVER_OUTPUTS or self._is_pivot(node):
+                continue
+            count = 1 if node.op in _FIRST_OUTPUT_ONLY else _output_count(self._graph_def, node)
+            tensors.extend(f"{node.name}:{port}" for port in range(count))
+        return [tensor for tensor in tensors if self._computes(tensor)] or tensors
+
+    def inputs(self, outputs: Sequence[str]) -> list[str]:
+        """Return what has to be fed for ``outputs``, in the graph's order.
+
+        That is each placeholder, and what an input pipeline hands over. A placeholder with a default is an input when
+        it is a tensor whose default is constant or comes from a pipeline. It is none when the graph computes its
+        default of another input: TensorFlow then hands that on. A scalar one with a constant default (a training flag,
+        a keep probability) keeps it, unless there is no other input.
+        """
+        reached = self._reached(outputs)
+        found: list[str] = []
+        kept: list[str] = []
+        for node in self._graph_def.node:
+            if node.name not in reached:
+                continue
+            if self._is_input(node):
+                ports = reached[node.name] if node.op in _PIPELINES else {0}
+                found.extend(f"{node.name}:{port}" for port in sorted(ports))
+            elif self._kind(node) == "kept":
+                kept.append(f"{node.name}:0")
+        return found or kept
+
+    def notes(self, inputs: Sequence[str]) -> list[str]:
+        """Return a sentence for each of ``inputs`` in whose place the graph has an input pipeline."""
+        said: dict[str, list[str]] = {}
+        for tensor in inputs:
+            node = self._nodes[split(tensor)[0]]
+            reads = [tensor] if node.op in _PIPELINES else node.input[:1] if node.op == _DEFAULTED else []
+            for name in self._reached(reads):
+                if self._nodes[name].op in _PIPELINES:
+                    said.setdefault(name, []).append(tensor.removesuffix(":0"))
+        return [
+            f"The input pipeline that ends at {name} ({self._nodes[name].op}) was cut off; "
+            f"{', '.join(tensors)} {'is an input' if len(tensors) == 1 else 'are inputs'} instead."
+            for name, tensors in said.items()
+        ]
+
+    def require_known(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Refuse ``inputs`` that a user named when ``outputs`` need something else as well.
+
+        Raises:
+            UsageError: Naming what is missing.
+        """
+        above = ancestors(self._graph_def, outputs, inputs)
+        cut = {split(tensor)[0] for tensor in inputs}
+        missing = {node.name: node.op for node in self._graph_def.node if node.name in above and node.name not in cut}
+        for what, operators in (("placeholder", _PLACEHOLDERS), ("input pipeline", _PIPELINES)):
+            names = [name for name, operator in missing.items() if operator in operators]
+            if names:
+                raise UsageError(
+                    f"The outputs also need the {what}{'s' if len(names) > 1 else ''} {', '.join(names)}.",
+                    "Name them with --input as well.",
+                )
+
+    def _is_input(self, node: Any) -> bool:
+        return node.op in _PLACEHOLDERS or node.op in _PIPELINES or self._kind(node) == "input"
+
+    def _kind(self, node: Any) -> str:
+        """Return whether a placeholder with a default is an "input", is "kept" or is "passed"; else nothing."""
+        if node.op != _DEFAULTED:
+            return ""
+        if node.name not in self._kinds:
+            self._kinds[node.name] = "passed"  # where it is, in a loop, its own source
+            sources = [self._nodes[name] for name in self._reached(node.input[:1])]
+            sources = [source for source in sources if self._is_input(source)]
+            shape = node.attr["shape"].shape
+            if any(source.op not in _PIPELINES for source in sources):
+                self._kinds[node.name] = "passed"
+            elif sources or shape.unknown_rank or shape.dim:
+                self._kinds[node.name] = "input"
+            else:
+                self._kinds[node.name] = "kept"
+        return self._kinds[node.name]
+
+    def _reached(self, tensors: Sequence[str]) -> dict[str, set[int]]:
+        """Return the outputs read by node above ``tensors``, inputs included and nothing above these."""
+        found: dict[str, set[int]] = {}
+        pending = list(tensors)
+        while pending:
+            reference = pending.pop()
+            name, port = split(reference)
+            if name not in self._nodes:
+                continue
+            is_new = name not in found
+            ports = found.setdefault(name, set())
+            if not reference.startswith("^"):
+                ports.add(port)
+            if is_new and not self._is_input(self._nodes[name]):
+                pending.extend(self._nodes[name].input)
+        return found
+
+    def _computes(self, tensor: str) -> bool:
+        nodes = [self._nodes[name] for name in self._reached([tensor])]
+        sources = [node for node in nodes if node.op == _DEFAULTED or self._is_input(node)]
+        return bool(sources) and any(node not in sources and node.op not in _HAND_ON for node in nodes)
+
+    def _is_pivot(self, node: Any) -> bool:
+        """Whether a node only marks a branch of a condition, as ``cond/switch_t`` does; half of them are dead."""
+        if node.op == "Identity":
+            source = self._nodes.get(split(node.input[0])[0])
+            return source is not None and source.op == "Switch" and self._is_pivot(source)
+        return bool(node.op == "Switch" and split(node.input[0]) == split(node.input[1]))
+
+
+def ancestors(graph_def: Any, tensors: Sequence[str], stop: Collection[str] = ()) -> set[str]:
+    """Return the names of the nodes that ``tensors`` need when the tensors in ``stop`` are fed."""
+    nodes = {node.name: node for node in graph_def.node}
+    fed = {split(tensor)[0] for tensor in stop}
+    seen: set[str] = set()
+    pending = [split(tensor)[0] for tensor in tensors if tensor not in stop]
+    while pending:
+        name = pending.pop()
+        if name in seen or name not in nodes:
+            continue
+        seen.add(name)
+        for reference in nodes[name].input:
+            source, port = split(reference)
+            is_fed = source in fed if reference.startswith("^") else f"{source}:{port}" in stop
+            if not is_fed:
+                pending.append(source)
+    return seen
+
+
+def _output_count(graph_def: Any, node: Any) -> int:
+    from tensorflow.python.framework import op_def_registry
+
+    definition = op_def_registry.get(node.op)
+    if definition is None:
+        signature = next(
+            (item.signature for item in graph_def.library.function if item.signature.name == node.op), None
+        )
+        return len(signature.output_arg) if signature else 1
+    total = 0
+    for output in definition.output_arg:
+        if output.type_list_attr:
+            total += len(node.attr[output.type_list_attr].list.type)
+        else:
+            total += node.attr[output.number_attr].i if output.number_attr else 1
+    return total
