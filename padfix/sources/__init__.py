@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from padfix.errors import UsageError
 from padfix.files.detection import Kind, detect
+from padfix.graph.dependence import loose_ends
 from padfix.process import watch
 from padfix.sources import tensorflow_runtime
 
@@ -81,8 +82,12 @@ def open_source(path: Path, options: SourceOptions | None = None) -> Source:
         UsageError: The options name something that the model does not have.
         MissingDependencyError: TensorFlow or tf2onnx is needed and not installed.
     """
-    options = options or SourceOptions()
-    kind = detect(path)
+    source = _open(path, detect(path), options or SourceOptions())
+    source.notes.extend(loose_ends(source.model.proto.graph))
+    return source
+
+
+def _open(path: Path, kind: Kind, options: SourceOptions) -> Source:
     match kind:
         case "onnx":
             from padfix.sources.onnx_file import open_onnx, require_data

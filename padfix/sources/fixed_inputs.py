@@ -6,7 +6,7 @@ the Switch and Merge of TensorFlow 1 in the graph, or takes the wrong branch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,11 @@ import numpy as np
 from padfix.errors import UnsupportedError, UsageError
 
 _TRUE, _FALSE = frozenset({"true", "1", "yes"}), frozenset({"false", "0", "no"})
+_BOOL = 10  # TensorFlow's DataType number (types.proto)
+_RANDOM = frozenset(
+    {"RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "ParameterizedTruncatedNormal"}
+    | {"RandomGamma", "RandomPoisson", "RandomPoissonV2", "RandomShuffle", "RandomCrop", "Multinomial"}
+)
 _HAND_ON = frozenset({"Identity", "StopGradient", "PlaceholderWithDefault", "Snapshot"})
 
 
@@ -21,6 +26,25 @@ def split(reference: str) -> tuple[str, int]:
     """Return (node, output) of an input of a NodeDef or a user's spelling: ``name``, ``name:1``, ``^name``."""
     name, colon, port = reference.removeprefix("^").rpartition(":")
     return (name, int(port)) if colon and port.isdigit() else (reference.removeprefix("^"), 0)
+
+
+def ancestors(graph_def: Any, tensors: Sequence[str], stop: Collection[str] = ()) -> set[str]:
+    """Return the names of the nodes that ``tensors`` need when the tensors in ``stop`` are fed."""
+    nodes = {node.name: node for node in graph_def.node}
+    fed = {split(tensor)[0] for tensor in stop}
+    seen: set[str] = set()
+    pending = [split(tensor)[0] for tensor in tensors if tensor not in stop]
+    while pending:
+        name = pending.pop()
+        if name in seen or name not in nodes:
+            continue
+        seen.add(name)
+        for reference in nodes[name].input:
+            source, port = split(reference)
+            is_fed = source in fed if reference.startswith("^") else f"{source}:{port}" in stop
+            if not is_fed:
+                pending.append(source)
+    return seen
 
 
 def value_of(name: str, given: object, dtype: Any, shape: Sequence[int | None] | None) -> np.ndarray[Any, Any]:
@@ -113,6 +137,53 @@ def settle_defaults(tensorflow: Any, graph_def: Any, inputs: Sequence[str]) -> l
         node.attr.clear()
         node.attr["T"].type = data_type
     return notes
+
+
+def flags_against_chance(
+    tensorflow: Any, graph_def: Any, inputs: Sequence[str], outputs: Sequence[str]
+) -> dict[str, bool]:
+    """Return the values of truth values kept by default without which the graph would draw random numbers.
+
+    A graph that was frozen as it was trained has its training flag on, and what it computes then can't be compared.
+    Nothing is returned where the default draws none, or the other values as well.
+
+    Args:
+        tensorflow: The module.
+        graph_def: The graph; not changed.
+        inputs: Tensors that are fed.
+        outputs: Tensors that are wanted.
+    """
+    if not any(node.op in _RANDOM for node in graph_def.node):
+        return {}
+    fed = {split(tensor)[0] for tensor in inputs}
+    nodes = {node.name: node for node in graph_def.node}
+    flags = {}
+    for node in graph_def.node:
+        is_flag = node.op == "PlaceholderWithDefault" and node.attr["dtype"].type == _BOOL and node.name not in fed
+        value = _constant(tensorflow, nodes, node.input[0]) if is_flag else None
+        if value is not None and value.size == 1:
+            flags[node.name] = bool(value.reshape(-1)[0])
+    flipped: dict[str, bool] = {}
+    drawn = _draws(tensorflow, graph_def, flags, outputs)
+    for name, default in flags.items():
+        fewer = _draws(tensorflow, graph_def, {**flags, **flipped, name: not default}, outputs)
+        if fewer < drawn:
+            drawn = fewer
+            flipped[name] = not default
+    return {} if drawn else flipped
+
+
+def _draws(tensorflow: Any, graph_def: Any, flags: Mapping[str, bool], outputs: Sequence[str]) -> int:
+    """Return how many nodes draw random numbers for ``outputs`` when the flags have these values."""
+    sketch = type(graph_def)()
+    for node in graph_def.node:
+        if node.op != "Const" or node.attr["dtype"].type == _BOOL:
+            sketch.node.add().CopyFrom(node)  # without the weights
+        if node.name in flags:
+            make_constant(tensorflow, sketch.node[-1], np.array(flags[node.name]))
+    wanted = prune(tensorflow, sketch, outputs)
+    above = ancestors(sketch, wanted)
+    return sum(node.op in _RANDOM for node in sketch.node if node.name in above)
 
 
 def _constant(tensorflow: Any, nodes: Mapping[str, Any], reference: str) -> np.ndarray[Any, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from padfix.errors import SourceError, UnsupportedError, UsageError
 from padfix.sources import conversion, side_effects, tensorflow_runtime
 from padfix.sources.conversion import FrozenGraph, Port
-from padfix.sources.fixed_inputs import split
-from padfix.sources.graph_ends import GraphEnds, ancestors
+from padfix.sources.fixed_inputs import ancestors, flags_against_chance, split
+from padfix.sources.graph_ends import GraphEnds, queued_shape
 from padfix.sources.saved_model import finish, session_loaded
 from padfix.sources.tensorflow_runtime import first_line, quiet
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from padfix.sources import Source, SourceOptions
 
 _VARIABLES = frozenset(["Variable", "VariableV2", "VarHandleOp", "TemporaryVariable", "AutoReloadVariable"])
+
+_CHANCE = "With its default, {name} lets the graph draw random numbers, as in training; so it is {value} here."
 
 
 def open_frozen_graph(path: Path, options: SourceOptions) -> Source:
@@ -35,6 +38,10 @@ def open_frozen_graph(path: Path, options: SourceOptions) -> Source:
     session = _session(tensorflow, graph_def, path)
     ends = GraphEnds(graph_def)
     outputs = _named(session.graph, options.outputs) if options.outputs else ends.outputs()
+    flags = flags_against_chance(
+        tensorflow, graph_def, _named(session.graph, [*(options.inputs or ()), *options.constants]), outputs
+    )
+    options = dataclasses.replace(options, constants={**flags, **options.constants})
     constants = _named(session.graph, options.constants)
     if options.inputs:
         inputs = _named(session.graph, options.inputs)
@@ -63,7 +70,8 @@ def open_frozen_graph(path: Path, options: SourceOptions) -> Source:
         side_effects.refuse_in_graph(cut.graph_def, [port.tensor for port in cut.outputs], str(path))
     loaded = session_loaded(tensorflow, session, original)
     loaded.frozen = cut
-    return finish(tensorflow, "frozen_graph", loaded, options, path.stem, ends.notes(inputs))
+    notes = [*ends.notes(inputs), *(_CHANCE.format(name=name, value=value) for name, value in flags.items())]
+    return finish(tensorflow, "frozen_graph", loaded, options, path.stem, notes)
 
 
 def read_graph_def(tensorflow: Any, path: Path) -> Any:
@@ -139,7 +147,8 @@ def _cut(graph: Any, original: FrozenGraph) -> FrozenGraph:
         tensor = graph.get_tensor_by_name(port.tensor)
         node = graph_def.node.add(name=stand_in, op="Placeholder")
         node.attr["dtype"].type = tensor.dtype.as_datatype_enum
-        node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
+        shape = tensor.shape if tensor.shape.rank is not None else queued_shape(original.graph_def, port.tensor)
+        node.attr["shape"].shape.CopyFrom(type(tensor.shape)(shape).as_proto())
         replacement[name, index] = stand_in
         inputs.append(Port(f"{stand_in}:0", port.name))
     for node in original.graph_def.node:

@@ -6,11 +6,12 @@ itself fills, counters, summaries and savers behind it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from padfix.errors import UsageError
-from padfix.sources.fixed_inputs import split
+from padfix.sources.fixed_inputs import ancestors, split
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 _DEFAULTED = "PlaceholderWithDefault"
@@ -35,6 +36,11 @@ _NEVER_OUTPUTS = frozenset(
 )
 """Nodes that end a graph without being a result of it."""
 
+_ABOUT_PIPELINES = re.compile(
+    r".*Dataset(V\d)?|(OneShot|Anonymous)?Iterator(V\d)?|Iterator(To|From)StringHandle(V\d)?|QueueSize(V2)?"
+)
+"""What an input pipeline ends in besides the data."""
+
 _HAND_ON = frozenset({"Identity", "CheckNumerics", "StopGradient", "PreventGradient", "Const", "Assert", "NoOp"})
 _FIRST_OUTPUT_ONLY = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "_FusedBatchNormEx"})
 """Only their first output is a result; the others are statistics for training."""
@@ -57,7 +63,8 @@ class GraphEnds:
         consumed = {split(read)[0] for node in self._graph_def.node if node.op != "NoOp" for read in node.input}
         tensors: list[str] = []
         for node in self._graph_def.node:
-            if node.name in consumed or node.op in _NEVER_OUTPUTS or self._is_pivot(node):
+            is_none = node.op in _NEVER_OUTPUTS or _ABOUT_PIPELINES.fullmatch(node.op)
+            if node.name in consumed or is_none or self._is_pivot(node):
                 continue
             count = 1 if node.op in _FIRST_OUTPUT_ONLY else _output_count(self._graph_def, node)
             tensors.extend(f"{node.name}:{port}" for port in range(count))
@@ -108,7 +115,7 @@ class GraphEnds:
         above = ancestors(self._graph_def, outputs, inputs)
         cut = {split(tensor)[0] for tensor in inputs}
         missing = {node.name: node.op for node in self._graph_def.node if node.name in above and node.name not in cut}
-        for what, operators in (("placeholder", _PLACEHOLDERS), ("input pipeline", _PIPELINES)):
+        for what, operators in (("input pipeline", _PIPELINES), ("placeholder", _PLACEHOLDERS)):
             names = [name for name, operator in missing.items() if operator in operators]
             if names:
                 raise UsageError(
@@ -166,23 +173,20 @@ class GraphEnds:
         return bool(node.op == "Switch" and split(node.input[0]) == split(node.input[1]))
 
 
-def ancestors(graph_def: Any, tensors: Sequence[str], stop: Collection[str] = ()) -> set[str]:
-    """Return the names of the nodes that ``tensors`` need when the tensors in ``stop`` are fed."""
+def queued_shape(graph_def: Any, tensor: str) -> list[int | None] | None:
+    """Return the lengths, None for free ones, of what a queue hands over; None for other tensors and unknown shapes.
+
+    TensorFlow's own inference forgets them: the queue is a resource.
+    """
     nodes = {node.name: node for node in graph_def.node}
-    fed = {split(tensor)[0] for tensor in stop}
-    seen: set[str] = set()
-    pending = [split(tensor)[0] for tensor in tensors if tensor not in stop]
-    while pending:
-        name = pending.pop()
-        if name in seen or name not in nodes:
-            continue
-        seen.add(name)
-        for reference in nodes[name].input:
-            source, port = split(reference)
-            is_fed = source in fed if reference.startswith("^") else f"{source}:{port}" in stop
-            if not is_fed:
-                pending.append(source)
-    return seen
+    name, port = split(tensor)
+    node = nodes[name]
+    queue = nodes.get(split(node.input[0])[0]) if node.op.startswith("QueueDequeue") else None
+    shapes = queue.attr["shapes"].list.shape if queue is not None else ()
+    if port >= len(shapes) or shapes[port].unknown_rank:
+        return None
+    lengths = [dimension.size if dimension.size >= 0 else None for dimension in shapes[port].dim]
+    return [None, *lengths] if "Many" in node.op or "UpTo" in node.op else lengths
 
 
 def _output_count(graph_def: Any, node: Any) -> int:

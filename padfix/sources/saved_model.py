@@ -110,7 +110,7 @@ def finish(tensorflow: Any, kind: Any, loaded: Loaded, options: SourceOptions, n
     if mixed:
         notes = [*notes, *mixed, "So the result was compared one image at a time."]
         # A copy of images alone: other inputs have no batch that TensorFlow would mix.
-        declared = {name: [1, *shape[1:]] if len(shape) == 4 else shape for name, shape in declared.items()}
+        declared = {name: [1, *shape[1:]] if shape and len(shape) == 4 else shape for name, shape in declared.items()}
 
     def executor() -> TensorFlowExecutor:
         names = [port.name for port in loaded.frozen.outputs]
@@ -154,21 +154,25 @@ def fix_inputs(tensorflow: Any, loaded: Loaded, constants: Mapping[str, object])
 
 
 def _specifications(
-    loaded: Loaded, pinned: Mapping[str, tuple[int, ...]], declared: Mapping[str, list[int | None]]
+    loaded: Loaded, pinned: Mapping[str, tuple[int, ...]], declared: Mapping[str, list[int | None] | None]
 ) -> list[TensorSpec]:
     """Return the inputs as TensorFlow declares them, lengths that only the conversion found out put in."""
     from padfix.proof.executors import TensorSpec
 
     found = []
     for name, (dtype, shape) in loaded.types.items():
-        known, theirs = pinned.get(name, shape), declared.get(name, [])
-        if known is not None and len(known) == len(theirs):
+        known, theirs = pinned.get(name, shape), declared.get(name)
+        if known is None:
+            known = None if theirs is None else tuple(theirs)
+        elif theirs is not None and len(known) == len(theirs):
             known = tuple(mine if mine is not None else other for mine, other in zip(known, theirs, strict=True))
         found.append(TensorSpec(name, element_type(dtype), known))
     return found
 
 
-def _lengths(value: ValueInfoProto) -> list[int | None]:
+def _lengths(value: ValueInfoProto) -> list[int | None] | None:
+    if not value.type.tensor_type.HasField("shape"):
+        return None
     dimensions = value.type.tensor_type.shape.dim
     return [dimension.dim_value if dimension.HasField("dim_value") else None for dimension in dimensions]
 

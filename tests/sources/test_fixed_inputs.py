@@ -209,3 +209,21 @@ def test_an_onnx_file_has_no_constants(tmp_path: Path) -> None:
     source = Path(__file__).parents[2] / "fixtures" / "onnx" / "same_cnn.onnx"
     with pytest.raises(UsageError, match="--constant is for TensorFlow"):
         padfix.convert(source, tmp_path / "out.onnx", constants={"X": 1})
+
+
+def test_a_graph_frozen_in_training_is_taken_for_inference(tf: Any, tmp_path: Path) -> None:
+    def build(v1: Any) -> None:
+        x = v1.placeholder(tf.float32, [None, 9, 10, 3], name="x")
+        training = v1.placeholder_with_default(True, [], name="training")
+        y = tf.nn.conv2d(x, weights(3, 3, 3, 4), 2, "SAME", name="c")
+        tf.identity(
+            v1.cond(training, lambda: y * tf.floor(tf.random.uniform(tf.shape(y)) + 0.5), lambda: y), name="out"
+        )
+
+    path = frozen(tf, tmp_path / "m.pb", build)
+    report, inputs = convert(path, tmp_path)
+    assert inputs == ["x"]
+    assert "With its default, training lets the graph draw random numbers" in " ".join(report.notes)
+    assert "training is fixed to False." in report.notes
+    with pytest.raises(ProofUnavailableError, match="other numbers each time"):
+        convert(path, tmp_path, constants={"training": True})

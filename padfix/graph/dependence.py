@@ -1,0 +1,43 @@
+"""Inputs that nothing is made of, and outputs that are made of no input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onnx import GraphProto
+
+from padfix.graph.scopes import outer_names_of
+
+
+def loose_ends(graph: GraphProto) -> list[str]:
+    """Return a sentence on inputs that no output depends on and one on outputs that depend on no input.
+
+    Inputs with a default (an initializer of the same name) are left out, and a graph without other inputs altogether.
+    """
+    given = {tensor.name for tensor in graph.initializer} | {tensor.values.name for tensor in graph.sparse_initializer}
+    inputs = [value.name for value in graph.input if value.name not in given]
+    outputs = [value.name for value in graph.output]
+    if not inputs:
+        return []
+    reads = [{*node.input, *outer_names_of(node)} for node in graph.node]
+    fed, needed = set(inputs), set(outputs)
+    for node, names in zip(graph.node, reads, strict=True):
+        if not fed.isdisjoint(names):
+            fed.update(node.output)
+    for node, names in zip(reversed(graph.node), reversed(reads), strict=True):
+        if not needed.isdisjoint(node.output):
+            needed.update(names)
+    sentences = []
+    unused = [name for name in inputs if name not in needed]
+    if unused:
+        sentences.append(f"No output depends on the {_listed('input', unused)}.")
+    fixed = [name for name in outputs if name not in fed]
+    if fixed:
+        depends = "depends" if len(fixed) == 1 else "depend"
+        sentences.append(f"The {_listed('output', fixed)} {depends} on none of the inputs.")
+    return sentences
+
+
+def _listed(what: str, names: Sequence[str]) -> str:
+    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"{what} {shown}" if len(names) == 1 else f"{what}s {shown}"

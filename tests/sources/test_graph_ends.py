@@ -1,0 +1,185 @@
+"""Which tensors of a frozen graph are fed and which are results, input pipelines and computed defaults included."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import padfix
+from padfix.errors import UsageError
+from padfix.sources import tensorflow_runtime
+
+pytestmark = [
+    pytest.mark.tensorflow,
+    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
+]
+
+Build = Callable[[Any], None]
+
+
+@pytest.fixture(scope="module")
+def tf() -> Any:
+    return tensorflow_runtime.load("a test")
+
+
+def weights(*shape: int) -> Any:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def convert(tf: Any, tmp_path: Path, build: Build, **options: Any) -> tuple[padfix.ConvertReport, list[str], list[str]]:
+    """Convert a graph of TensorFlow 1; return the report and the names of inputs and outputs."""
+    with tf.Graph().as_default() as graph:
+        build(tf.compat.v1)
+    (tmp_path / "m.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    report = padfix.convert(tmp_path / "m.pb", tmp_path / "out.onnx", **options)
+    assert report.verdict is not None
+    assert report.verdict.equivalent
+    converted = onnx.load(tmp_path / "out.onnx").graph
+    return report, [value.name for value in converted.input], [value.name for value in converted.output]
+
+
+def image_network(tf: Any, image: Any) -> Any:
+    """Return features of an image, [batch, 6]."""
+    features = tf.nn.conv2d(image, weights(3, 3, 3, 6), 2, "SAME", name="conv")
+    return tf.reduce_mean(features, [1, 2], name="features")
+
+
+def retrained(tf: Any) -> Build:
+    """A bottleneck placeholder that the network itself fills, as retraining scripts write it."""
+
+    def build(v1: Any) -> None:
+        image = v1.placeholder(tf.float32, [1, 9, 9, 3], name="input")
+        bottleneck = v1.placeholder_with_default(image_network(tf, image), [None, 6], name="bottleneck")
+        tf.nn.softmax(tf.matmul(bottleneck, weights(6, 2)), name="result")
+
+    return build
+
+
+def test_a_computed_default_passes(tf: Any, tmp_path: Path) -> None:
+    report, inputs, outputs = convert(tf, tmp_path, retrained(tf))
+    assert (inputs, outputs) == (["input"], ["result"])
+    assert report.notes == ["bottleneck is no input: it hands on its default, which the graph computes."]
+    assert "Conv" in {node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node}
+
+
+def test_a_computed_default_is_an_input_when_named(tf: Any, tmp_path: Path) -> None:
+    _, inputs, outputs = convert(tf, tmp_path, retrained(tf), inputs=["bottleneck"])
+    assert (inputs, outputs) == (["bottleneck"], ["result"])
+
+
+def test_the_command_line_takes_it_as_well(tf: Any, tmp_path: Path) -> None:
+    convert(tf, tmp_path, retrained(tf))
+    command = ["convert", str(tmp_path / "m.pb"), "-o", str(tmp_path / "again.onnx"), "--input", "bottleneck"]
+    subprocess.run([sys.executable, "-m", "padfix", *command], check=True)
+    assert [value.name for value in onnx.load(tmp_path / "again.onnx").graph.input] == ["bottleneck"]
+
+
+def iterated(tf: Any, v1: Any) -> Any:
+    """Return image, label and size from an iterator over a dataset that is made elsewhere."""
+    handle = v1.placeholder(tf.string, [], name="handle")
+    types = (tf.float32, tf.int64, tf.int32)
+    shapes = (tf.TensorShape([None, 9, 9, 3]), tf.TensorShape([None]), tf.TensorShape([None, 2]))
+    return v1.data.Iterator.from_string_handle(handle, types, shapes).get_next()
+
+
+def test_a_default_from_an_iterator_is_an_input(tf: Any, tmp_path: Path) -> None:
+    def build(v1: Any) -> None:
+        image, _, size = iterated(tf, v1)
+        image = v1.placeholder_with_default(image, [None, 9, 9, 3], name="img")
+        v1.placeholder_with_default(size, [None, 2], name="dim")
+        tf.identity(v1.placeholder_with_default(size, [None, 2], name="other"), name="handed_on")
+        tf.nn.sigmoid(image_network(tf, image), name="prob")
+
+    report, inputs, outputs = convert(tf, tmp_path, build)
+    assert (inputs, outputs) == (["img"], ["prob"])
+    expected = "The input pipeline that ends at IteratorGetNext (IteratorGetNext) was cut off; img is an input instead."
+    assert report.notes == [expected]
+
+
+def test_what_an_iterator_hands_over_is_an_input(tf: Any, tmp_path: Path) -> None:
+    def build(v1: Any) -> None:
+        image, label, _ = iterated(tf, v1)
+        wanted = tf.cast(tf.reshape(label, [-1, 1]), tf.float32)
+        tf.subtract(image_network(tf, image), wanted, name="error")
+
+    report, inputs, outputs = convert(tf, tmp_path, build)
+    assert (inputs, outputs) == (["IteratorGetNext", "IteratorGetNext:1"], ["error"])
+    assert "IteratorGetNext, IteratorGetNext:1 are inputs instead." in report.notes[0]
+
+
+def test_a_scalar_from_an_iterator_is_an_input(tf: Any, tmp_path: Path) -> None:
+    def build(v1: Any) -> None:
+        image = v1.placeholder(tf.float32, [None, 9, 9, 3], name="image")
+        _, label, _ = iterated(tf, v1)
+        factor = v1.placeholder_with_default(tf.cast(label[0], tf.float32), [], name="factor")
+        tf.multiply(image_network(tf, image), factor, name="scaled")
+
+    _, inputs, outputs = convert(tf, tmp_path, build)
+    assert (sorted(inputs), outputs) == (["factor", "image"], ["scaled"])
+
+
+@pytest.mark.parametrize("dequeue", ["one", "many", "up_to"])
+def test_queues_are_cut_off(tf: Any, tmp_path: Path, dequeue: str) -> None:
+    def build(v1: Any) -> None:
+        queue = v1.FIFOQueue(8, [tf.float32, tf.int64], [[9, 9, 3], []], name="queue")
+        queue.enqueue([v1.placeholder(tf.float32, [9, 9, 3], name="fed"), v1.placeholder(tf.int64, [], name="label")])
+        queue.size(name="waiting")
+        if dequeue == "one":
+            image = queue.dequeue(name="next")[0][None]
+        else:
+            image = (queue.dequeue_many if dequeue == "many" else queue.dequeue_up_to)(4, name="next")[0]
+        tf.nn.relu(image_network(tf, image), name="result")
+
+    report, inputs, outputs = convert(tf, tmp_path, build)
+    assert (inputs, outputs) == (["next"], ["result"])
+    assert "The input pipeline that ends at next (QueueDequeue" in report.notes[0]
+
+
+def test_files_are_not_read_behind_a_cut(tf: Any, tmp_path: Path) -> None:
+    def build(v1: Any) -> None:
+        names = v1.FIFOQueue(8, [tf.string], [[]], name="names")
+        _, content = v1.WholeFileReader().read(names)
+        decoded = tf.cast(tf.io.decode_raw(content, tf.uint8), tf.float32)
+        image = v1.placeholder_with_default(tf.reshape(decoded, [1, 9, 9, 3]), [1, 9, 9, 3], name="image")
+        tf.nn.relu(image_network(tf, image), name="result")
+
+    report, inputs, outputs = convert(tf, tmp_path, build)
+    assert (inputs, outputs) == (["image"], ["result"])
+    assert "(ReaderReadV2) was cut off; image is an input instead." in report.notes[0]
+
+
+def test_a_pipeline_beside_named_inputs_is_told(tf: Any, tmp_path: Path) -> None:
+    def build(v1: Any) -> None:
+        image, label, _ = iterated(tf, v1)
+        tf.subtract(image_network(tf, image), tf.cast(tf.reshape(label, [-1, 1]), tf.float32), name="error")
+
+    with pytest.raises(UsageError, match="also need the input pipeline IteratorGetNext"):
+        convert(tf, tmp_path, build, inputs=["features"])
+
+
+def test_variables_beside_the_outputs_do_not_matter(tf: Any, tmp_path: Path) -> None:
+    def build(v1: Any) -> None:
+        v1.get_variable("step", [], use_resource=False)
+        tf.nn.relu(v1.placeholder(tf.float32, [2], name="x"), name="y")
+
+    _, inputs, outputs = convert(tf, tmp_path, build)
+    assert (inputs, outputs) == (["x"], ["y"])
+
+
+def test_an_output_without_an_input_is_told(tf: Any, tmp_path: Path) -> None:
+    def build(v1: Any) -> None:
+        tf.nn.relu(v1.placeholder(tf.float32, [2], name="x"), name="y")
+        v1.placeholder(tf.float32, [2], name="z")
+        tf.constant([1.0, 2.0], name="fixed")
+
+    report, _, _ = convert(tf, tmp_path, build, inputs=["x", "z"], outputs=["y", "fixed"])
+    assert "No output depends on the input z." in report.notes
+    assert "The output fixed depends on none of the inputs." in report.notes
