@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 
+from padfix.graph.declarations import drop_unconfirmed
 from padfix.graph.scopes import Scope, bodies_of
 from padfix.graph.shapes import contradicts, value_type
 
@@ -83,6 +84,7 @@ def apply_splices(scope: Scope) -> None:
         return
     container = scope.container
     outputs: set[str] = set()
+    measured: set[str] = set()
     after: list[NodeProto] = []
     for index, node in enumerate(container.node):
         planned = scope.edits.get(index)
@@ -91,6 +93,7 @@ def apply_splices(scope: Scope) -> None:
         else:
             outputs.update(node.output)
             after.extend(planned)
+            measured.update(each.input[0] for each in planned if each.op_type == "Shape")
     if len(after) == len(container.node):
         for index in scope.edits:
             container.node[index].CopyFrom(after[index])
@@ -100,6 +103,7 @@ def apply_splices(scope: Scope) -> None:
     scope.edits.clear()
     _drop_stale(scope, outputs)
     scope.refresh()
+    drop_unconfirmed(scope, measured)
 
 
 def drop_unread(scope: Scope, names: Collection[str]) -> None:
