@@ -154,7 +154,7 @@ def _windowed(node: NodeProto, shape: Shape, weights: Shape | None) -> Shape | N
         stride, dilation = strides[axis], dilations[axis]
         begin, end = pads[axis], pads[spatial + axis]
         if node.op_type == "ConvTranspose":
-            sizes.append(_transposed(node, axis, size, taps, stride, dilation, begin, end))
+            sizes.append(_transposed(node, axis, spatial, size, taps, stride, dilation, begin, end))
         elif auto_pad in SAME:
             sizes.append(_same(size, stride))
         elif isinstance(size, int) and isinstance(taps, int):
@@ -190,12 +190,20 @@ def _named(size: Dimension, length: Length) -> Dimension:
 
 
 def _transposed(
-    node: NodeProto, axis: int, size: Dimension, taps: Dimension, stride: int, dilation: int, begin: int, end: int
+    node: NodeProto,
+    axis: int,
+    spatial: int,
+    size: Dimension,
+    taps: Dimension,
+    stride: int,
+    dilation: int,
+    begin: int,
+    end: int,
 ) -> Dimension:
     wanted = attributes.integers(node, "output_shape")
     if wanted:
-        spatial_only = wanted[-(len(attributes.integers(node, "kernel_shape") or wanted)) :]
-        return spatial_only[axis] if axis < len(spatial_only) else None
+        from_the_end = axis - spatial  # the list may hold batch and channels as well
+        return wanted[from_the_end] if len(wanted) in (spatial, spatial + 2) else None
     if attributes.text(node, "auto_pad") in SAME:
         return _named(size, length_of(size).times(stride))
     extra = attributes.integers(node, "output_padding") or []
