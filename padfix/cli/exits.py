@@ -52,8 +52,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         _forget_what_is_not_printed()  # the reader of our output went away (`padfix ... | head`)
         return EXIT_COULD_NOT_TELL
     except Exception as error:
-        if _is_want_of_memory(error):
-            print_error(_out_of_memory(error))
+        if (want := _want_of_memory(error)) is not None:
+            print_error(_out_of_memory(want))
             return EXIT_COULD_NOT_TELL
         if isinstance(error, OSError) and error.errno in _PRINTING_FAILS and error.filename is None:
             written = "The output had been written." if watch.was_written() else "Nothing was written."
@@ -69,19 +69,19 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
 
 def _explained(error: PadfixError) -> PadfixError:
     """Return the error to show for ``error``: another one if it comes from a want of memory, whoever noticed that."""
-    return _out_of_memory(error) if _is_want_of_memory(error) else error
+    want = _want_of_memory(error)
+    return error if want is None else _out_of_memory(want)
 
 
-def _is_want_of_memory(error: BaseException) -> bool:
+def _want_of_memory(error: BaseException) -> str | None:
     left = memory.available()
     is_limited = watch.memory_limit() > 0 or (left is not None and left.is_short)
-    return memory.is_want_of_memory(error, under_a_limit=is_limited)
+    return memory.want_behind(error, under_a_limit=is_limited)
 
 
-def _out_of_memory(error: BaseException) -> PadfixError:
+def _out_of_memory(want: str) -> PadfixError:
     outcome = "The output had been written." if watch.was_written() else "Nothing was written."
-    text = str(error.message if isinstance(error, PadfixError) else error).strip()
-    said = f" ({text.rstrip('.')})" if text else ""
+    said = f" ({want.strip().rstrip('.')})" if want.strip() else ""
     limit = watch.memory_limit()
     if limit:
         return PadfixError(

@@ -77,22 +77,25 @@ def used_by(process: int) -> float:
     return own + sum(used_by(int(child)) for child in children)
 
 
-def is_want_of_memory(error: BaseException | str, *, under_a_limit: bool = False) -> bool:
-    """Whether an error, or one behind it, says that memory ran out, in the words of whichever library raised it.
+def is_want_of_memory(text: str) -> bool:
+    """Whether the text of an error says that memory ran out, in the words of whichever library raised it."""
+    return any(word in text for word in _WANT)
+
+
+def want_behind(error: BaseException, *, under_a_limit: bool = False) -> str | None:
+    """Return what says that memory ran out, among an error and those that led to it; None where nothing does.
 
     Args:
-        error: An error, or its text.
+        error: The error.
         under_a_limit: Whether memory is limited; then more errors mean a want of it.
     """
     words = (*_WANT, *_WANT_UNDER_A_LIMIT) if under_a_limit else _WANT
-    if isinstance(error, str):
-        return any(word in error for word in words)
-    for each in _chain(error):
-        if isinstance(each, MemoryError) or (isinstance(each, OSError) and each.errno == errno.ENOMEM):
-            return True
-        if any(word in f"{type(each).__name__}: {each}" for word in words):
-            return True
-    return False
+    for each in reversed(list(_chain(error))):
+        text = f"{type(each).__name__}: {each}".removeprefix("MemoryError: ").removesuffix(": ")
+        is_of_system = isinstance(each, OSError) and each.errno == errno.ENOMEM
+        if isinstance(each, MemoryError) or is_of_system or any(word in text for word in words):
+            return text
+    return None
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

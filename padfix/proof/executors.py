@@ -24,6 +24,7 @@ from padfix.files.model import Model
 from padfix.files.skeleton import load_whole
 from padfix.graph.scopes import Dimension, all_nodes, normal_domain
 from padfix.process import watch
+from padfix.process.memory import is_want_of_memory
 
 Array = npt.NDArray[Any]
 
@@ -45,10 +46,7 @@ class ExecutionFailed(Exception):  # noqa: N818 - a name of the contract between
     @property
     def is_out_of_memory(self) -> bool:
         """Whether memory ran out, which says nothing about the model's correctness either."""
-        return any(word in self.message for word in _OUT_OF_MEMORY)
-
-
-_OUT_OF_MEMORY = ("Failed to allocate memory", "MemoryError", "bad_alloc", "OOM when allocating", "Unable to allocate")
+        return is_want_of_memory(self.message)
 
 
 @dataclass(frozen=True)
