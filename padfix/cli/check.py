@@ -6,6 +6,7 @@ import dataclasses
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from padfix.cli import options
 from padfix.cli.exits import print_error
 from padfix.cli.output import append, write
 from padfix.config import Config
+from padfix.process import watch
 from padfix.reports import check_formats
 from padfix.reports.characters import printable
 from padfix.results import CheckReport, Severity
@@ -132,7 +134,8 @@ def command(
 
     MODEL is a file, a folder (every ONNX file below it, told by content) or a pattern such as "models/**/*.onnx".
     """
-    from padfix.checking import baseline, discovery, many
+    from padfix.checking import baseline, discovery
+    from padfix.process.workers import in_order
 
     config = _config(config_file, settings)
     paths = discovery.onnx_files(models, excluded=config.excludes)
@@ -144,11 +147,11 @@ def command(
     limits.apply(paths)
     reports: list[CheckReport] = []
     failures: Failures = []
-    for outcome in many.check_all(paths, config, jobs=jobs):
-        if outcome.report is not None:
-            reports.append(outcome.report)
-        if outcome.failure is not None:
-            failures.append((str(outcome.source), outcome.failure))
+    for path, outcome in zip(paths, in_order(partial(_check_one, config), paths, jobs=jobs), strict=True):
+        if isinstance(outcome, CheckReport):
+            reports.append(outcome)
+        else:
+            failures.append((str(path), outcome))
 
     if write_baseline is not None:
         write(write_baseline, baseline.render(reports, write_baseline.resolve().parent))
@@ -182,6 +185,25 @@ def command(
             return errors.EXIT_NO
     found = any(finding.severity.rank >= config.fail_on.rank for report in reports for finding in report.findings)
     return errors.EXIT_NO if found and write_baseline is None else errors.EXIT_YES
+
+
+def _check_one(config: Config, model: Path) -> CheckReport | errors.PadfixError:
+    """Return the report of one model, or the reason why there is none."""
+    from padfix import api
+
+    watch.tell(f"padfix (checking {model})")
+    try:
+        report = api.check(model, target=config.target, select=_words(config.select), ignore=_words(config.ignore))
+    except errors.UsageError:
+        raise  # The options are wrong, whatever the model.
+    except errors.PadfixError as failure:
+        return failure
+    kept = [finding for finding in report.findings if not config.ignores(model, finding)]
+    return dataclasses.replace(report, findings=kept)
+
+
+def _words(listed: Sequence[str] | None) -> list[str] | None:
+    return list(listed) if listed else None
 
 
 def _config(file: Path | None, settings: dict[str, object]) -> Config:

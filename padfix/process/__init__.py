@@ -1,1 +1,1 @@
-"""The process that does the work, and what it may use."""
+"""The process that does the work, what it may use, and several of them for many models."""
