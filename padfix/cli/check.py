@@ -135,7 +135,6 @@ def command(
     MODEL is a file, a folder (every ONNX file below it, told by content) or a pattern such as "models/**/*.onnx".
     """
     from padfix.checking import baseline, discovery
-    from padfix.process.workers import in_order
 
     config = _config(config_file, settings)
     paths = discovery.onnx_files(models, excluded=config.excludes)
@@ -145,14 +144,7 @@ def command(
     if proof_file is not None and len(paths) != 1:
         raise errors.UsageError("A proof is about one model.", "Give one MODEL with --require-proof.")
     limits.apply(paths)
-    reports: list[CheckReport] = []
-    failures: Failures = []
-    for path, outcome in zip(paths, in_order(partial(_check_one, config), paths, jobs=jobs), strict=True):
-        if isinstance(outcome, CheckReport):
-            reports.append(outcome)
-        else:
-            failures.append((str(path), outcome))
-
+    reports, failures = _check_all(paths, config, jobs)
     if write_baseline is not None:
         write(write_baseline, baseline.render(reports, write_baseline.resolve().parent))
         number = sum(len(report.findings) for report in reports)
@@ -161,17 +153,7 @@ def command(
         reports, stale = baseline.apply(reports, (config.folder or Path()) / config.baseline)
         if stale:
             print(f"padfix: {stale} entries of the baseline are fixed; write it again", file=sys.stderr)
-
-    for each, file in more_reports:
-        write(file, check_formats.render(each, reports, failures, fail_on=config.fail_on))
-    if report_file is not None:
-        write(report_file, check_formats.render(report_format, reports, failures, fail_on=config.fail_on))
-    else:
-        colour = options.wants_colour(sys.stdout)
-        shown = check_formats.render(report_format, reports, failures, fail_on=config.fail_on, colour=colour)
-        click.echo(shown, nl=False, color=colour)
-    if report_format == "github":
-        _step_summary(reports, failures)
+    _deliver(reports, failures, config, report_format, report_file, more_reports)
     for name, failure in failures:
         print_error(failure, name if len(paths) > 1 else "")
     if failures:
@@ -185,6 +167,40 @@ def command(
             return errors.EXIT_NO
     found = any(finding.severity.rank >= config.fail_on.rank for report in reports for finding in report.findings)
     return errors.EXIT_NO if found and write_baseline is None else errors.EXIT_YES
+
+
+def _check_all(paths: Sequence[Path], config: Config, jobs: int) -> tuple[list[CheckReport], Failures]:
+    from padfix.process.workers import in_order
+
+    reports: list[CheckReport] = []
+    failures: Failures = []
+    for path, outcome in zip(paths, in_order(partial(_check_one, config), paths, jobs=jobs), strict=True):
+        if isinstance(outcome, CheckReport):
+            reports.append(outcome)
+        else:
+            failures.append((str(path), outcome))
+    return reports, failures
+
+
+def _deliver(
+    reports: Sequence[CheckReport],
+    failures: Failures,
+    config: Config,
+    report_format: str,
+    report_file: Path | None,
+    more_reports: Sequence[tuple[str, Path]],
+) -> None:
+    """Print the reports or write them to a file, write them in other formats, and on the page of a GitHub step."""
+    for each, file in more_reports:
+        write(file, check_formats.render(each, reports, failures, fail_on=config.fail_on))
+    if report_file is not None:
+        write(report_file, check_formats.render(report_format, reports, failures, fail_on=config.fail_on))
+    else:
+        colour = options.wants_colour(sys.stdout)
+        shown = check_formats.render(report_format, reports, failures, fail_on=config.fail_on, colour=colour)
+        click.echo(shown, nl=False, color=colour)
+    if report_format == "github":
+        _step_summary(reports, failures)
 
 
 def _check_one(config: Config, model: Path) -> CheckReport | errors.PadfixError:

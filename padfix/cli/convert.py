@@ -12,7 +12,7 @@ import click
 from padfix import errors
 from padfix.cli import options, pipes
 from padfix.cli.exits import print_error
-from padfix.cli.output import deliver
+from padfix.cli.output import Delivery
 from padfix.cli.progress import stages
 from padfix.results import ConvertReport
 
@@ -77,10 +77,7 @@ def command(
     outputs: tuple[str, ...],
     no_verify: bool,
     probes: tuple[Path, ...],
-    report_file: Path | None,
-    report_format: str,
-    quiet: bool,
-    verbose: bool,
+    delivery: Delivery,
     limits: options.Limits,
     **settings: Any,
 ) -> int:
@@ -91,51 +88,48 @@ def command(
     compared with the original, and written only when they agree and nothing was left implicit.
     """
     jobs = _plan(sources, destination, output_dir, in_place)
-    _check_options(jobs, report_file, no_backup=no_backup, in_place=in_place)
+    _check_options(jobs, delivery.file, no_backup=no_backup, in_place=in_place)
+    several = len(jobs) > 1
+    as_one = several and delivery.format == "json"
     settings.update(
         inputs=list(inputs) or None,
         outputs=list(outputs) or None,
         probes=list(probes) or None,
         verify=not no_verify,
-        certificate=report_file is not None or (len(jobs) > 1 and report_format == "json"),
-        layers=options.draws(report_file),
+        certificate=delivery.file is not None or as_one,
+        layers=delivery.draws,
     )
     if in_place:
         settings.update(in_place=True, backup=not no_backup)
-    several = len(jobs) > 1
     reports: list[ConvertReport] = []
     failures: list[tuple[str, errors.PadfixError]] = []
     for source, output in jobs:
-        failure: errors.PadfixError | None = None
-        report: ConvertReport | None = None
         limits.apply([source])
-        try:
-            report = _convert(source, output, settings, quiet=quiet, verbose=verbose)
-        except errors.PadfixError as error:
-            failure = error
-            report = getattr(error, "report", None)
+        report, failure = _attempt(source, output, settings, delivery)
         if report is not None and failure is None:
             reports.append(report)
-        if report is not None and not (several and report_format == "json"):
-            deliver(
-                report,
-                written=failure is None,
-                file=report_file,
-                report_format=report_format,
-                quiet=quiet,
-                verbose=verbose,
-                to_stderr=output == pipes.PIPE,
-            )
+        if report is not None and not as_one:
+            delivery.deliver(report, written=failure is None, to_stderr=output == pipes.PIPE)
         if failure is not None:
             if not several:
                 raise failure
             failures.append((str(source), failure))
             print_error(failure, str(source))
-    if several and report_format == "json" and not quiet:
+    if as_one and not delivery.quiet:
         from padfix.reports import json
 
         click.echo(json.conversions(reports, failures), nl=False)
     return max((failure.exit_code for _, failure in failures), default=errors.EXIT_YES)
+
+
+def _attempt(
+    source: Path, output: Path, settings: dict[str, Any], delivery: Delivery
+) -> tuple[ConvertReport | None, errors.PadfixError | None]:
+    """Convert one source; return the report, as far as there is one, and what went wrong."""
+    try:
+        return _convert(source, output, settings, quiet=delivery.quiet, verbose=delivery.verbose), None
+    except errors.PadfixError as error:
+        return getattr(error, "report", None), error
 
 
 def _convert(source: Path, output: Path, settings: dict[str, Any], *, quiet: bool, verbose: bool) -> ConvertReport:

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import click
 
+from padfix.cli.output import Delivery
 from padfix.process import watch
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -63,11 +64,6 @@ def report_path(ctx: click.Context, param: click.Parameter, value: Path | None) 
     if value is not None and value.suffix.lower() not in REPORT_SUFFIXES:
         raise click.BadParameter(f"{str(value)!r} should end in {', '.join(REPORT_SUFFIXES)}", ctx, param)
     return value
-
-
-def draws(report_file: Path | None) -> bool:
-    """Whether a report has pictures, the error of each layer among them."""
-    return report_file is not None and report_file.suffix.lower() in (".html", ".md")
 
 
 def codes(values: tuple[str, ...]) -> list[str] | None:
@@ -159,10 +155,18 @@ _LIMIT_OPTIONS: tuple[Decorator, ...] = (
 
 
 def proof_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--reference --probe --rtol --atol --seed --shape --report --format --quiet -v``."""
+    """Add ``--reference --probe --rtol --atol --seed --shape``, and ``--report --format --quiet -v`` as a Delivery."""
+
+    @functools.wraps(command)
+    def delivering(
+        *arguments: Any, report_file: Path | None, report_format: str, quiet: bool, verbose: bool, **settings: Any
+    ) -> Any:
+        return command(*arguments, delivery=Delivery(report_file, report_format, quiet, verbose), **settings)
+
+    decorated: Callable[..., Any] = delivering
     for option in reversed(_PROOF_OPTIONS):
-        command = option(command)
-    return command
+        decorated = option(decorated)
+    return decorated
 
 
 _PROOF_OPTIONS: tuple[Decorator, ...] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -13,29 +14,46 @@ from padfix.reports.characters import printable
 from padfix.results import ConvertReport, Verdict
 
 
-def deliver(
-    report: ConvertReport | Verdict,
-    *,
-    written: bool,
-    file: Path | None,
-    report_format: str,
-    quiet: bool,
-    verbose: bool,
-    to_stderr: bool = False,
-) -> None:
-    """Print ``report`` unless ``quiet`` and write it to ``file`` if given; ``written``: whether a model was.
+@dataclass(frozen=True)
+class Delivery:
+    """Where a report goes, as the user asked for it.
 
-    ``to_stderr`` leaves standard output to the model. A report that does not fit into memory is left out with a note:
-    it must not cost what it is about.
+    Attributes:
+        file: A file to write it to, whatever the outcome.
+        format: Format of what is printed.
+        quiet: Whether nothing but errors is printed.
+        verbose: Whether everything is.
     """
-    if file is not None:
-        try:
-            write(file, _render(report, file.suffix.lower().lstrip("."), written=written, verbose=True))
-        except MemoryError:
-            note = f"the report {printable(str(file))} was left out: there is not enough memory for it"
-            print(f"padfix: note: {note}", file=sys.stderr)
-    if not quiet:
-        click.echo(_render(report, report_format, written=written, verbose=verbose), nl=False, err=to_stderr)
+
+    file: Path | None
+    format: str
+    quiet: bool
+    verbose: bool
+
+    @property
+    def draws(self) -> bool:
+        """Whether the report has pictures, the error of each layer among them."""
+        return self.file is not None and self.file.suffix.lower() in (".html", ".md")
+
+    def deliver(self, report: ConvertReport | Verdict, *, written: bool, to_stderr: bool = False) -> None:
+        """Print the report unless ``quiet``, and write it to the file if there is one.
+
+        A report that does not fit into memory is left out with a note: it must not cost what it is about.
+
+        Args:
+            report: The report.
+            written: Whether a model was written.
+            to_stderr: Leave standard output to the model.
+        """
+        if self.file is not None:
+            try:
+                write(self.file, _render(report, self.file.suffix.lower().lstrip("."), written=written, verbose=True))
+            except MemoryError:
+                note = f"the report {printable(str(self.file))} was left out: there is not enough memory for it"
+                print(f"padfix: note: {note}", file=sys.stderr)
+        if not self.quiet:
+            shown = _render(report, self.format, written=written, verbose=self.verbose)
+            click.echo(shown, nl=False, err=to_stderr)
 
 
 def write(file: Path, text: str) -> None:

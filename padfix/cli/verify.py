@@ -9,7 +9,7 @@ import click
 
 from padfix import errors
 from padfix.cli import options
-from padfix.cli.output import deliver
+from padfix.cli.output import Delivery
 from padfix.cli.progress import stages
 
 
@@ -25,28 +25,25 @@ def command(
     candidate: Path,
     *,
     probes: tuple[Path, ...],
-    report_file: Path | None,
-    report_format: str,
-    quiet: bool,
-    verbose: bool,
+    delivery: Delivery,
     limits: options.Limits,
     **settings: Any,
 ) -> int:
     """Run models A and B on the same inputs and say whether their outputs agree. A is the reference."""
     from padfix import api
 
-    if report_file is not None and report_file.resolve() in (original.resolve(), candidate.resolve()):
+    if delivery.file is not None and delivery.file.resolve() in (original.resolve(), candidate.resolve()):
         raise errors.UsageError("--report names one of the models.", "Give the report a file of its own.")
     limits.apply([original, candidate])
-    with stages(quiet=quiet, verbose=verbose) as progress:
+    with stages(quiet=delivery.quiet, verbose=delivery.verbose) as progress:
         verdict = api.verify(
             original,
             candidate,
             probes=list(probes) or None,
-            certificate=report_file is not None,
-            layers=options.draws(report_file),
+            certificate=delivery.file is not None,
+            layers=delivery.draws,
             progress=progress,
             **settings,
         )
-    deliver(verdict, written=False, file=report_file, report_format=report_format, quiet=quiet, verbose=verbose)
+    delivery.deliver(verdict, written=False)
     return errors.EXIT_YES if verdict.equivalent else errors.EXIT_NO
