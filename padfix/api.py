@@ -146,7 +146,7 @@ def inspect(source: PathArgument, *, trust: bool = False) -> list[OpRecord]:
 
 def check_rule_words(words: Sequence[str]) -> None:
     """Raise :class:`UsageError` for the first word that is not the code, family or name of a rule."""
-    from padfix.config import suggestion
+    from padfix.errors import suggestion
     from padfix.rules.registry import RULES
 
     for word in words:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import fnmatch
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from padfix.errors import UsageError
+from padfix.errors import UsageError, suggestion
 from padfix.results import Finding, Severity
 
 if TYPE_CHECKING:
@@ -106,12 +105,6 @@ def load(path: Path) -> Config:
     if section is None:
         raise UsageError(f"{path} has no [tool.padfix].", "Add the section, or name a padfix.toml.")
     return _parse(section, path)
-
-
-def suggestion(word: str, known: Sequence[str], title: str = "Known") -> str:
-    """Return ``"Did you mean 'x'?"`` for the nearest of ``known``, or the list of them after ``title``."""
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"Did you mean {near[0]!r}?" if near else f"{title}: {', '.join(known)}."
 
 
 def _read(path: Path) -> dict[str, Any]:

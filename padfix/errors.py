@@ -7,6 +7,7 @@ means "could not tell".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -91,3 +92,11 @@ class RefusedError(PadfixError):
     def __init__(self, message: str, hint: str = "", report: ConvertReport | None = None) -> None:
         super().__init__(message, hint)
         self.report = report
+
+
+def suggestion(word: str, known: Sequence[str], title: str = "Known") -> str:
+    """Return ``"Did you mean 'x'?"`` for the nearest of ``known``, or the list of them after ``title``."""
+    import difflib
+
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"Did you mean {near[0]!r}?" if near else f"{title}: {', '.join(known)}."

@@ -27,7 +27,7 @@ def command(code: str, report_format: str) -> int:
     """
     if code.strip().lower() == "resize":
         return _resize(report_format)
-    from padfix.config import suggestion
+    from padfix.errors import suggestion
     from padfix.reports import pages
     from padfix.rules.registry import RULES
 

@@ -9,8 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from padfix.config import suggestion
-from padfix.errors import UsageError
+from padfix.errors import UsageError, suggestion
 
 PADS_STYLES = ("attribute", "node")
 """Where pads may go: the operator's attribute, or a Pad (a Slice behind ConvTranspose) beside an operator without."""
