@@ -2,35 +2,26 @@
 
 ``fixtures/<code>-<name>/<case>/`` holds ``before.onnxtxt`` and ``case.toml``: ``title``, either ``finding`` (the code
 that check reports and convert rewrites) or ``refusal`` (a pattern of the reason), ``issue``, a public thread about
-it if there is one, and ``target``, ``pads`` or ``opset``, what convert is told if it isn't the default.
+it if there is one, and ``target``, ``pads`` or ``opset``, what convert is told if it isn't the default. Beside them
+lies ``after.onnxtxt``, what convert makes of the model; ``python -m tests.rules.renew_fixtures`` writes it.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, TensorProto, helper, parser
+from onnx import ModelProto, TensorProto, helper
 
 import padfix
 from padfix.proof.executors import SpecExecutor
+from tests.rules.renew_fixtures import CASES, TOLD, load, text_of
 from tests.support.padding_models import session
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
-CASES = sorted(path.parent for path in FIXTURES.glob("PF*/*/case.toml"))
-TOLD = ("target", "pads", "opset")
 LENGTHS = ((7, 9), (8, 10), (9, 6))
-
-
-def load(folder: Path) -> tuple[dict[str, Any], ModelProto]:
-    case = tomllib.loads((folder / "case.toml").read_text())
-    model: ModelProto = parser.parse_model((folder / "before.onnxtxt").read_text())
-    return case, model
 
 
 def feeds_of(model: ModelProto, lengths: tuple[int, int], rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -64,6 +55,7 @@ def test_every_fixture_says_what_it_is_for() -> None:
         assert set(case) <= {"title", "finding", "refusal", "issue", *TOLD}, folder
         assert case["title"] and case.get("issue", "https://").startswith("https://"), folder
         assert ("finding" in case) != ("refusal" in case), folder
+        assert (folder / "after.onnxtxt").exists() == ("finding" in case), folder
         assert model.graph.node, folder
 
 
@@ -94,6 +86,7 @@ def test_fixture(folder: Path, tmp_path: Path) -> None:
 
     after = onnx.load(result)
     onnx.checker.check_model(after, full_check=True)
+    assert text_of(after) == (folder / "after.onnxtxt").read_text(encoding="utf-8"), "see tests.rules.renew_fixtures"
     specification = SpecExecutor(model.SerializeToString())
     for seed, lengths in enumerate(LENGTHS):
         feeds = feeds_of(model, lengths, np.random.default_rng(seed))
