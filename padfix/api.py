@@ -176,6 +176,10 @@ class _Conversion:
         self.original = self.opened.model.copy()
         self.rewriting = self._rewrite()
         self.report = self._report()
+        if self.options.verify and self.opened.kind == "onnx":
+            from padfix.rewrite.declared_outputs import restore_contradicted
+
+            self.report.notes.extend(restore_contradicted(self.original, self.opened.model, self.options.pinned))
         if not self.options.partial:
             _require_all_rewritten(self.report)
         certificate = self._certify()

@@ -213,31 +213,6 @@ def every_small_size(inputs: Sequence[TensorSpec]) -> Iterator[dict[str, tuple[i
             yield shapes
 
 
-def make_probes(
-    inputs: Sequence[TensorSpec],
-    *,
-    seed: int = 0,
-    shapes: Mapping[str, Sequence[int]] | None = None,
-    kinds: Sequence[str] = KINDS,
-    controls: Mapping[str, Control] | None = None,
-) -> list[Probe]:
-    """Return one probe for each of ``kinds``, each at its first choice of sizes.
-
-    Args:
-        inputs: What has to be fed.
-        seed: Same seed, same numbers.
-        shapes: Shapes that the user fixed.
-        kinds: A selection of :data:`KINDS`.
-        controls: Inputs that are scales, sizes or regions of a resampling.
-
-    Raises:
-        ExecutionFailed: The rank of an input is unknown, or its element type can't be made.
-        UsageError: ``shapes`` doesn't fit the inputs.
-    """
-    fixed = with_shapes(inputs, shapes)
-    return [make_probe(fixed, next(dynamic_sizes(fixed, kind)), kind, seed=seed, controls=controls) for kind in kinds]
-
-
 def make_probe(
     inputs: Sequence[TensorSpec],
     shapes: Shapes,

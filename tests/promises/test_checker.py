@@ -81,3 +81,16 @@ def test_a_right_declaration_of_a_transposed_output_stays(lengths: list[int], tm
     padfix.convert(tmp_path / "in.onnx", tmp_path / "out.onnx", verify=False, partial=True)
     (output,) = onnx.load(tmp_path / "out.onnx").graph.output
     assert [entry.dim_value for entry in output.type.tensor_type.shape.dim] == [1, 8, 10, 12]
+
+
+def test_a_correction_that_running_contradicts_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever shape inference may get wrong: here a rule that claims what is not so."""
+    from padfix.rules import stale_shapes
+
+    onnx.save(transposed([10, 12], [1, 8, 10, 12]), tmp_path / "in.onnx")
+    wrong = stale_shapes.ValueType(TensorProto.FLOAT, (1, 8, 1, 8))
+    monkeypatch.setattr(stale_shapes.StaleShapes, "_contradiction", staticmethod(lambda scope, value: wrong))
+    report = padfix.convert(tmp_path / "in.onnx", tmp_path / "out.onnx", partial=True)
+    (output,) = onnx.load(tmp_path / "out.onnx").graph.output
+    assert [entry.dim_value for entry in output.type.tensor_type.shape.dim] == [1, 8, 10, 12]
+    assert any("running gives [1, 8, 10, 12]" in note for note in report.notes)

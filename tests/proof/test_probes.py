@@ -18,7 +18,6 @@ from padfix.proof.probes import (
     fill,
     is_dynamic,
     make_probe,
-    make_probes,
     resolve,
     with_shapes,
 )
@@ -26,17 +25,23 @@ from padfix.proof.probes import (
 IMAGE = TensorSpec("x", TensorProto.FLOAT, ("N", 3, "H", "W"))
 
 
+def probes_of(inputs, *, shapes=None, **settings) -> list:
+    """Return a probe of each kind, each at its first choice of sizes."""
+    specs = with_shapes(inputs, shapes)
+    return [make_probe(specs, next(dynamic_sizes(specs, kind)), kind, **settings) for kind in KINDS]
+
+
 def test_every_kind_is_made_once_and_is_repeatable() -> None:
-    probes = make_probes([IMAGE], seed=3)
+    probes = probes_of([IMAGE], seed=3)
     assert [probe.name for probe in probes] == list(KINDS)
-    again = make_probes([IMAGE], seed=3)
+    again = probes_of([IMAGE], seed=3)
     for probe, other in zip(probes, again, strict=True):
         assert np.array_equal(probe.arrays["x"], other.arrays["x"])
-    assert not np.array_equal(probes[0].arrays["x"], make_probes([IMAGE], seed=4)[0].arrays["x"])
+    assert not np.array_equal(probes[0].arrays["x"], probes_of([IMAGE], seed=4)[0].arrays["x"])
 
 
 def test_sizes_vary_in_parity_and_differ_between_axes() -> None:
-    shapes = [probe.arrays["x"].shape for probe in make_probes([IMAGE])]
+    shapes = [probe.arrays["x"].shape for probe in probes_of([IMAGE])]
     assert {shape[0] for shape in shapes} == {1, 2}
     assert all(shape[1] == 3 for shape in shapes)
     heights = {shape[2] for shape in shapes}
@@ -76,8 +81,8 @@ def test_other_sizes_hold_multiples_of_32_and_known_networks() -> None:
 def test_unknown_rank_asks_for_a_shape() -> None:
     spec = TensorSpec("x", TensorProto.FLOAT, None)
     with pytest.raises(ExecutionFailed, match="--shape x="):
-        make_probes([spec])
-    assert make_probes([spec], shapes={"x": (1, 5)})[0].arrays["x"].shape == (1, 5)
+        probes_of([spec])
+    assert probes_of([spec], shapes={"x": (1, 5)})[0].arrays["x"].shape == (1, 5)
 
 
 def test_shapes_of_the_user_are_checked() -> None:
@@ -164,7 +169,7 @@ def test_scales_that_are_inputs_get_values_that_make_sense() -> None:
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
     )
     specs = [TensorSpec("x", TensorProto.FLOAT, (1, 2, 3, 4)), TensorSpec("s", TensorProto.FLOAT, (4,))]
-    probes = make_probes(specs, controls=control_inputs(graph))
+    probes = probes_of(specs, controls=control_inputs(graph))
     scales = [probe.arrays["s"] for probe in probes]
     assert all(np.array_equal(each[:2], [1, 1]) and each.min() > 0 for each in scales)
     assert any(each[2] != each[3] for each in scales)
