@@ -100,6 +100,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
         ProofUnavailableError: A model could not be run.
         PadfixError: A file could not be read.
     """
+    from padfix.proof.room import require_room
     from padfix.proof.whole import verify as prove_whole
     from padfix.proof.witnesses import candidates_of, executor_of, load_probes, witness_name
     from padfix.proof.work import multiplications, result_bytes
@@ -111,6 +112,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
     opening = SourceOptions(shapes=wanted.pinned, trust=wanted.trust)
     first, second = open_source(Path(a), opening), open_source(Path(b), opening)
     for opened in (first, second):
+        require_room(opened.model)
         watch.allow_work(multiplications(opened.model), result_bytes(opened.model))
     judge = executor_of(first, first.model, Path(a), witness_name(wanted.reference, first))
     verdict = prove_whole(
@@ -311,12 +313,14 @@ class _Conversion:
 
     def _run_whole(self, candidate: Path) -> Verdict:
         from padfix.proof.probes import KINDS
+        from padfix.proof.room import require_room
         from padfix.proof.whole import verify as prove_whole
         from padfix.proof.witnesses import candidates_of_result, executor_of, load_probes
         from padfix.proof.work import FEW_KINDS, HEAVY, multiplications, result_bytes
 
         options, original = self.options, self.original
         work = multiplications(original)
+        require_room(original)
         watch.allow_work(work, result_bytes(original))
         contradicted = bool(self.rewriting.untouched_contradictions)
         judge = executor_of(self.opened, original, original.path, self.witness)

@@ -268,19 +268,18 @@ def test_a_model_that_runs_for_ever(command: tuple[str, ...], tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("command", [CONVERT, SPEC], ids=["onnxruntime", "spec"])
-@pytest.mark.parametrize("count", [3 * 2**28, 2**40])
-def test_a_model_that_wants_all_memory(count: int, command: tuple[str, ...], tmp_path: Path) -> None:
-    (answer,) = answers(much_memory(count), tmp_path, [(*command, "--untrusted")])
+def test_a_model_that_wants_all_memory(command: tuple[str, ...], tmp_path: Path) -> None:
+    (answer,) = answers(much_memory(3 * 2**28), tmp_path, [(*command, "--untrusted")])
     assert answer.code == 2
     assert "--memory" in answer.stderr
 
 
 @pytest.mark.parametrize("command", [CONVERT, SPEC], ids=["onnxruntime", "spec"])
 def test_a_model_that_wants_more_memory_than_there_is(command: tuple[str, ...], tmp_path: Path) -> None:
-    """Without any limit, too."""
+    """Found from the file, without any limit."""
     (answer,) = answers(much_memory(2**40), tmp_path, [command])
     assert answer.code == 2
-    assert "memory" in answer.stderr
+    assert "The tensor 'z' alone takes 4,096 GiB; this machine has" in answer.stderr
 
 
 def test_functions_that_expand_without_end(tmp_path: Path) -> None:
