@@ -26,8 +26,17 @@ from onnx import (
 from padfix.errors import UsageError
 from padfix.files.model import Model
 from padfix.graph import attributes, lengths
+from padfix.graph.inference_forms import rewrite_for_inference
 from padfix.graph.lengths import is_expression
-from padfix.graph.scopes import Scope, ValueType, bodies_of, iterate_scopes, normal_domain, outer_names_of
+from padfix.graph.scopes import (
+    DEFAULT_DOMAIN,
+    Scope,
+    ValueType,
+    bodies_of,
+    iterate_scopes,
+    normal_domain,
+    outer_names_of,
+)
 from padfix.graph.window_shapes import COVERED, output_shape
 
 _PINNED_DOMAIN = "padfix.pinned"
@@ -335,7 +344,10 @@ class _Inference:
         model = ModelProto(ir_version=max(self._proto.ir_version, 3))
         model.graph.CopyFrom(graph)
         model.functions.extend(self._proto.functions)
-        for domain, version in {**scope.opsets, _PINNED_DOMAIN: 1}.items():
+        opsets = {**scope.opsets, _PINNED_DOMAIN: 1}
+        if DEFAULT_DOMAIN in opsets:
+            opsets[DEFAULT_DOMAIN] = rewrite_for_inference(model.graph, scope.opset)
+        for domain, version in opsets.items():
             model.opset_import.add(domain=domain, version=version)
         inferred = graph
         for data_propagation in (True, False):

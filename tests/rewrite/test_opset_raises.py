@@ -306,3 +306,49 @@ def test_what_can_not_be_raised_is_declined(tmp_path: Path, model: ModelProto, t
     with pytest.raises(UsageError, match=reason):
         padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", opset=target, reference="spec")
     assert not (tmp_path / "after.onnx").exists()
+
+
+def old_network(opset: int) -> ModelProto:
+    """Return a small classifier as it was written for opset 1 to 6, without a type on any inner value."""
+    hint = (lambda count: {"consumed_inputs": [0] * count}) if opset < 6 else (lambda count: {})
+    statistics = {"consumed_inputs": [0, 0, 0, 1, 1]} if opset < 6 else {}
+    weights = {"W": f(4, 3, 3, 3), "g": f(4), "b": f(4), "m": f(4), "v": abs(f(4)), "k": f(4), "G": f(32, 5), "c": f(5)}
+    if opset < 5:
+        flat = helper.make_node("Reshape", ["kept"], ["flat"], shape=[0, -1], **hint(1))
+    else:
+        flat, weights["shape"] = helper.make_node("Reshape", ["kept", "shape"], ["flat"]), i(0, -1)
+    nodes = [
+        helper.make_node("Conv", ["X", "W"], ["conv"], kernel_shape=[3, 3], auto_pad="SAME_UPPER", strides=[2, 2]),
+        helper.make_node("BatchNormalization", ["conv", "g", "b", "m", "v"], ["normal"], is_test=1, **statistics),
+        helper.make_node("Relu", ["normal"], ["relu"], **hint(1)),
+        helper.make_node("Add", ["relu", "k"], ["sum"], broadcast=1, axis=1, **hint(2)),
+        helper.make_node("Concat", ["sum", "relu"], ["both"], **({} if opset < 4 else {"axis": 1})),
+        helper.make_node("MaxPool", ["both"], ["pooled"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Dropout", ["pooled"], ["kept"], is_test=1, ratio=0.5, **hint(1)),
+        flat,
+        helper.make_node("Gemm", ["flat", "G", "c"], ["scores"], broadcast=1),
+        helper.make_node("Softmax", ["scores"], ["Y"]),
+    ]
+    declared = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+        for name, value in weights.items()
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("X", onnx.TensorProto.FLOAT, [1, 3, 8, 8]), *declared],
+        [helper.make_tensor_value_info("Y", onnx.TensorProto.FLOAT, [1, 5])],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=3)
+
+
+@pytest.mark.parametrize("opset", range(1, 7))
+def test_an_old_network_is_raised_and_proven_by_the_specification(tmp_path: Path, opset: int) -> None:
+    onnx.save(old_network(opset), tmp_path / "before.onnx")
+    with pytest.raises(padfix.PadfixError, match="--reference spec"):
+        padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", opset=13)
+    report = padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", opset=13, reference="spec")
+    assert report.verdict is not None
+    assert report.verdict.equivalent
+    assert onnx.load(tmp_path / "after.onnx").opset_import[0].version == 13
