@@ -407,6 +407,9 @@ def _runtime_words(text: str) -> str:
     """Return the part of an ONNX Runtime message that says what is wrong, as one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     line = _SOURCE_LINE.sub("", _ORT_PREFIX.sub("", lines[0])) if lines else "no message"
+    ceiling = re.search(r"Current official support for domain \S+ is till opset (\d+)", line)
+    if ceiling is not None:
+        return f"it knows opsets up to {ceiling[1]}."
     node = re.match(
         r"Non-zero status code returned while running (\S+) node\. Name:'([^']*)' Status Message: (.*)", line
     )

@@ -295,6 +295,7 @@ def test_what_was_wrong_once_is_raised(
     ("model", "target", "reason"),
     [
         (single("Swish", 24, [IMAGE]), 26, "ONNX Runtime can't load the new form"),
+        (single("OneHot", 11, [i(1), i(3), f(2)]), NEWEST, "it knows opsets up to"),
         (single("Dropout", 6, [IMAGE]), 13, "written for training"),
         (single("BatchNormalization", 6, [IMAGE, f(3), f(3), f(3), abs(f(3))]), 13, "written for training"),
         (single("GlobalLpPool", 1, [IMAGE], p=2.5), 13, "whole numbers"),
