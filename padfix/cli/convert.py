@@ -130,6 +130,10 @@ def _attempt(
         return _convert(source, output, settings, quiet=delivery.quiet, verbose=delivery.verbose), None
     except errors.PadfixError as error:
         return getattr(error, "report", None), error
+    except MemoryError as error:  # one source's matter, where there are several
+        shortage = errors.PadfixError("There is not enough memory.", "Nothing was written.")
+        shortage.__cause__ = error
+        return None, shortage
 
 
 def _convert(source: Path, output: Path, settings: dict[str, Any], *, quiet: bool, verbose: bool) -> ConvertReport:
