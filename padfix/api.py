@@ -100,6 +100,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
         ProofUnavailableError: A model could not be run.
         PadfixError: A file could not be read.
     """
+    from padfix.diagnose.place import describe
     from padfix.proof.room import require_room
     from padfix.proof.whole import verify as prove_whole
     from padfix.proof.witnesses import candidates_of, executor_of, load_probes, witness_name
@@ -123,7 +124,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
         rtol=wanted.rtol,
         atol=wanted.atol,
         seed=wanted.seed,
-        locate=wanted.locate,
+        describe=describe if wanted.locate else None,
         layers=wanted.layers,
         stand_in=lambda: executor_of(first, first.model, first.model.path, "onnxruntime"),
         progress=tell,
@@ -312,6 +313,7 @@ class _Conversion:
         return verdict
 
     def _run_whole(self, candidate: Path) -> Verdict:
+        from padfix.diagnose.place import describe
         from padfix.proof.probes import KINDS
         from padfix.proof.room import require_room
         from padfix.proof.whole import verify as prove_whole
@@ -338,7 +340,7 @@ class _Conversion:
             rtol=options.rtol,
             atol=options.atol,
             seed=options.seed,
-            locate=True,
+            describe=describe,
             layers=options.layers,
             rewritten=True,
             kinds=kinds,

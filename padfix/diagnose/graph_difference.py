@@ -8,15 +8,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
+from onnx import AttributeProto, NodeProto
 
-from padfix.errors import PadfixError
 from padfix.files.model import Model
-from padfix.files.payloads import load_payload
+from padfix.proof.constants import Constants
 from padfix.proof.executors import Array
-
-LARGEST_WEIGHT = 64_000_000
-"""Weights of more elements are not compared."""
 
 
 def differences(
@@ -113,41 +109,6 @@ def _text(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-class Constants:
-    """The weights of a main graph, loaded when they are asked for."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self._tensors = constant_tensors(model.proto.graph)
-
-    def tensor(self, name: str) -> TensorProto | None:
-        """Return a weight as the model holds it, large ones without their numbers."""
-        return self._tensors.get(name)
-
-    def find(self, name: str) -> Array | None:
-        """Return a weight's numbers; None where there is no such weight, or none that can be shown."""
-        tensor = self._tensors.get(name)
-        if tensor is None or tensor.data_type == TensorProto.STRING:
-            return None
-        if int(np.prod(tensor.dims, dtype=np.int64)) > LARGEST_WEIGHT:
-            return None
-        try:
-            whole = TensorProto(data_type=tensor.data_type, dims=tensor.dims)
-            whole.raw_data = load_payload(self._model, tensor)
-            return onnx.numpy_helper.to_array(whole)
-        except (PadfixError, ValueError, TypeError, OSError, KeyError):
-            return None
-
-
-def constant_tensors(graph: GraphProto) -> dict[str, TensorProto]:
-    """Return the initializers of ``graph`` and the tensors of its Constant nodes by name."""
-    found = {tensor.name: tensor for tensor in graph.initializer}
-    for node in graph.node:
-        if node.op_type == "Constant":
-            found.update((node.output[0], each.t) for each in node.attribute if each.name == "value")
-    return found
 
 
 def _weights(node: NodeProto, twin: NodeProto, first: Constants, second: Constants) -> list[str]:

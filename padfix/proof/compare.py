@@ -29,6 +29,7 @@ infinity of its sign.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,19 @@ def default_rtol(output: np.dtype[Any], inputs: Iterable[np.dtype[Any]] = ()) ->
     return DEFAULT_RTOL[max((str(name) for name in names), key=_COARSENESS.index)]
 
 
+def coarsest(types: Iterable[np.dtype[Any]]) -> str:
+    """Return the float type among ``types`` that rounds most; ``float32`` when there is none."""
+    names = {name for dtype in types if (name := _float_name(dtype)) is not None}
+    if not names <= set(_COARSENESS):
+        return "other"
+    return max(names, key=_COARSENESS.index, default="float32")
+
+
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether values of ``dtype`` are rounded; others must be equal."""
+    return _float_name(dtype) is not None
+
+
 def scale_of(reference: Array) -> float:
     """Return ``max(spread, magnitude / 10)`` over the finite values of a float array; 0 when there are none."""
     finite = _wide(reference)[np.isfinite(reference)]
@@ -75,6 +89,43 @@ def scale_of(reference: Array) -> float:
 
 def _wide(array: Array) -> Array:
     return array.astype(np.complex128 if np.iscomplexobj(array) else np.float64)
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far one array is from another.
+
+    Attributes:
+        largest: The largest absolute difference; infinite where no number can say it.
+        magnitude: The largest absolute value of the reference, infinities left aside.
+        is_float: Whether rounding plays a part; else everything must be equal.
+        detail: What no number says: another shape or type, not-a-number in one of the two; else empty.
+    """
+
+    largest: float
+    magnitude: float
+    is_float: bool
+    detail: str = ""
+
+
+def distance(reference: Array | None, candidate: Array | None) -> Distance:
+    """Return how far ``candidate`` is from ``reference``; None for a tensor that a side doesn't have."""
+    infinite = float("inf")
+    if reference is None or candidate is None:
+        words = f"only the {'candidate' if reference is None else 'reference'} has this output"
+        return Distance(infinite, 0.0, False, words)
+    reference, candidate = np.asarray(reference), np.asarray(candidate)
+    text = _is_text(reference) and _is_text(candidate)
+    if reference.dtype != candidate.dtype and not text:
+        return Distance(infinite, 0.0, False, f"type {candidate.dtype} instead of {reference.dtype}")
+    if reference.shape != candidate.shape:
+        words = f"shape {list(candidate.shape)} instead of {list(reference.shape)}"
+        return Distance(infinite, 0.0, False, words)
+    if text:
+        return _text_distance(reference, candidate)
+    if _float_name(reference.dtype) is None:
+        return _exact_distance(reference, candidate)
+    return _float_distance(reference, candidate)
 
 
 def compare(
@@ -101,81 +152,76 @@ def compare(
         say it (another shape, another type, not-a-number in one), both differences are infinite and ``detail`` has
         the words.
     """
-    if reference is None or candidate is None:
-        return _unlike(name, f"only the {'candidate' if reference is None else 'reference'} has this output")
-    reference, candidate = np.asarray(reference), np.asarray(candidate)
-    if _is_text(reference) and _is_text(candidate):
-        return _compare_text(name, reference, candidate)
-    if reference.dtype != candidate.dtype:
-        return _unlike(name, f"type {candidate.dtype} instead of {reference.dtype}")
-    if reference.shape != candidate.shape:
-        return _unlike(name, f"shape {list(candidate.shape)} instead of {list(reference.shape)}")
-    if _float_name(reference.dtype) is None:
-        return _compare_exactly(name, reference, candidate)
+    found = distance(reference, candidate)
+    if not found.is_float or reference is None or candidate is None or not np.isfinite(found.largest):
+        return described(name, found, 0.0, reference, candidate)
     relative = default_rtol(reference.dtype, input_types) if rtol is None else rtol
     allowed = (DEFAULT_ATOL if atol is None else atol) + relative * scale_of(reference)
-    return _compare_floats(name, reference, candidate, allowed)
+    return described(name, found, allowed, reference, candidate)
 
 
-def _unlike(name: str, detail: str) -> OutputDifference:
-    return OutputDifference(name, float("inf"), float("inf"), 0.0, False, detail)
+def described(
+    name: str, found: Distance, allowed: float, reference: Array | None = None, candidate: Array | None = None
+) -> OutputDifference:
+    """Return a distance as a difference that is within ``allowed`` or not; the arrays tell where it is not."""
+    relative = 0.0
+    if found.largest:
+        relative = found.largest / found.magnitude if found.magnitude else float("inf")
+    equivalent = found.largest <= allowed
+    detail = found.detail
+    if not equivalent and not detail and reference is not None and candidate is not None:
+        wide, other = _wide(reference), _wide(candidate)
+        usual = np.isfinite(wide) & np.isfinite(other)
+        difference = np.abs(wide[usual] - other[usual])
+        outside = int(np.count_nonzero(difference > allowed))
+        position = [int(i) for i in np.argwhere(usual)[int(difference.argmax())]]
+        detail = f"{outside} of {wide.size} values are outside the tolerance, the worst at {position}"
+    return OutputDifference(name, found.largest, relative, allowed, equivalent, detail)
 
 
 def _is_text(array: Array) -> bool:
     return array.dtype.kind in "OSU"
 
 
-def _compare_text(name: str, reference: Array, candidate: Array) -> OutputDifference:
-    if reference.shape != candidate.shape:
-        return _unlike(name, f"shape {list(candidate.shape)} instead of {list(reference.shape)}")
+def _text_distance(reference: Array, candidate: Array) -> Distance:
     # TensorFlow gives bytes, ONNX Runtime text.
     pairs = zip(reference.reshape(-1), candidate.reshape(-1), strict=True)
     different = sum(_text(first) != _text(second) for first, second in pairs)
     if different:
-        return _unlike(name, f"{different} of {reference.size} strings differ")
-    return OutputDifference(name, 0.0, 0.0, 0.0, True)
+        return Distance(float("inf"), 0.0, False, f"{different} of {reference.size} strings differ")
+    return Distance(0.0, 0.0, False)
 
 
 def _text(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def _compare_exactly(name: str, reference: Array, candidate: Array) -> OutputDifference:
-    different = reference != candidate
-    count = int(np.count_nonzero(different))
+def _exact_distance(reference: Array, candidate: Array) -> Distance:
+    count = int(np.count_nonzero(reference != candidate))
     if count == 0:
-        return OutputDifference(name, 0.0, 0.0, 0.0, True)
+        return Distance(0.0, 0.0, False)
+    words = f"{count} of {reference.size} values differ"
     try:
         largest = float(np.abs(reference.astype(np.float64) - candidate.astype(np.float64)).max())
         magnitude = float(np.abs(reference.astype(np.float64)).max())
     except (TypeError, ValueError):
-        return _unlike(name, f"{count} of {reference.size} values differ")
+        return Distance(float("inf"), 0.0, False, words)
     # Neighbours above 2**53 are one double.
-    largest = largest or 1.0
-    relative = largest / magnitude if magnitude else float("inf")
-    return OutputDifference(name, largest, relative, 0.0, False, f"{count} of {reference.size} values differ")
+    return Distance(largest or 1.0, magnitude, False, words)
 
 
-def _compare_floats(name: str, reference: Array, candidate: Array, allowed: float) -> OutputDifference:
+def _float_distance(reference: Array, candidate: Array) -> Distance:
     wide, other = _wide(reference), _wide(candidate)
     nan, other_nan = np.isnan(wide), np.isnan(other)
     infinite, other_infinite = np.isinf(wide), np.isinf(other)
     if (count := int(np.count_nonzero(nan != other_nan))) > 0:
         where = "candidate" if np.count_nonzero(other_nan & ~nan) else "reference"
-        return _unlike(name, f"{count} of {wide.size} values are not a number in the {where} only")
+        words = f"{count} of {wide.size} values are not a number in the {where} only"
+        return Distance(float("inf"), 0.0, True, words)
     if np.any(infinite != other_infinite) or np.any(wide[infinite] != other[infinite]):
-        return _unlike(name, "infinities stand at different places or have different signs")
+        return Distance(float("inf"), 0.0, True, "infinities stand at different places or have different signs")
     usual = ~(nan | infinite)
-    difference = np.abs(wide[usual] - other[usual])
-    if difference.size == 0:
-        return OutputDifference(name, 0.0, 0.0, allowed, True)
-    largest = float(difference.max())
-    magnitude = float(np.abs(wide[usual]).max())
-    relative = largest / magnitude if magnitude else (0.0 if largest == 0 else float("inf"))
-    equivalent = largest <= allowed
-    detail = ""
-    if not equivalent:
-        outside = int(np.count_nonzero(difference > allowed))
-        position = [int(i) for i in np.argwhere(usual)[int(difference.argmax())]]
-        detail = f"{outside} of {wide.size} values are outside the tolerance, the worst at {position}"
-    return OutputDifference(name, largest, relative, allowed, equivalent, detail)
+    wide, other = wide[usual], other[usual]
+    if wide.size == 0:
+        return Distance(0.0, 0.0, True)
+    return Distance(float(np.abs(wide - other).max()), float(np.abs(wide).max()), True)

@@ -480,17 +480,6 @@ class SpecExecutor:
         """Run the model once; see :class:`Executor`."""
         return self.run_to(feeds, self._output_names)
 
-    def leeway(self, feeds: Mapping[str, Array], results: Mapping[str, Array]) -> dict[str, float]:
-        """Return how far the outputs of a quantized model may be, because values lie between two steps.
-
-        Args:
-            feeds: The probe.
-            results: What the model gives for it.
-        """
-        from padfix.proof.steps import rounding_steps
-
-        return rounding_steps(self.proto, lambda proto, arrays: SpecExecutor.of(proto).run(arrays), feeds, results)
-
     def run_to(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
         """Run the model once and return the tensors called ``names``, outputs or not.
 

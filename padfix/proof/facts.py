@@ -38,7 +38,7 @@ _CONVOLUTIONS = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3, "ConvTranspose":
 _QUANTIZERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul"})
 _KNOWN_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 # Dropout only draws in training, which depends on an input.
-_RANDOM = frozenset(
+RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"}
     | {"Attention", "MultiHeadAttention", "Sampling"}
 )
@@ -87,7 +87,7 @@ def may_vary(graph: GraphProto) -> bool:
     """Whether the graph may give other numbers each time: it draws some, or calls what can't be looked into."""
     return any(
         node.domain not in _KNOWN_DOMAINS
-        or node.op_type in _RANDOM
+        or node.op_type in RANDOM
         or any(may_vary(body) for _, body in bodies_of(node))
         for node in graph.node
     )

@@ -21,8 +21,8 @@ from padfix.proof.compare import compare
 from padfix.proof.cost import is_too_large
 from padfix.proof.disagreement import RuntimeSlip, difference
 from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor, SpecExecutor
-from padfix.proof.noise import FACTOR, spread
 from padfix.proof.probes import fill
+from padfix.proof.rounding import spread
 from padfix.results import LocalProof, OutputDifference
 from padfix.rules.base import Rewrite, Trial, TrialInput
 
@@ -35,6 +35,8 @@ whole proof's for float32, because nothing piles up over one operator; 16-bit su
 # ONNX Runtime reads every IR version up to its own; from 4 on initializers needn't be inputs.
 _LEAST_IR_VERSION = 8
 _MOST_CACHED = 20_000
+_FACTOR = 10.0
+"""What is allowed of the original's own move when its inputs move in their last bit."""
 
 
 @dataclass(frozen=True)
@@ -323,7 +325,7 @@ class _Court:
         """
         if self.case.rewrite.exact:
             return True
-        noise = {name: FACTOR * moved for name, moved in spread(reference, feeds, expected, 0).items()}
+        noise = {name: _FACTOR * moved for name, moved in spread(reference.run, feeds, expected).items()}
         return self._difference(expected, result, feeds, noise=noise) is not None
 
     def _difference(

@@ -1,53 +1,61 @@
-"""The whole proof: two models on the same probes, output by output."""
+"""The proof of a whole model: both models on the same probes, output by output, and the stretches between."""
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from padfix.errors import ProofUnavailableError
 from padfix.process import watch
-from padfix.proof.compare import DEFAULT_ATOL, compare
-from padfix.proof.executors import (
-    Array,
-    ExecutionFailed,
-    Executor,
-    OnnxRuntimeExecutor,
-    TensorSpec,
-    graph_of,
-    label_of,
-    numpy_type,
-)
-from padfix.proof.facts import Control, cast_types, control_inputs, may_vary, quantizes, refine
-from padfix.proof.leeway import within
-from padfix.proof.matching import InputMatch, Order, blank, match_inputs, match_outputs, order_between, read_inputs
-from padfix.proof.noise import FACTOR, STEPS, between_levels, floor, spread
-from padfix.proof.probes import (
-    KINDS,
-    Probe,
-    calmer,
-    dynamic_sizes,
-    every_small_size,
-    is_dynamic,
-    make_probe,
-    with_shapes,
-)
+from padfix.proof.compare import compare
+from padfix.proof.executors import Array, ExecutionFailed, Executor, TensorSpec, graph_of, label_of, numpy_type
+from padfix.proof.facts import Control, cast_types, may_vary
+from padfix.proof.feeding import Feeding
+from padfix.proof.matching import InputMatch, Order, match_outputs, order_between
+from padfix.proof.probes import KINDS, Probe, calmer, dynamic_sizes, every_small_size, is_dynamic, make_probe
+from padfix.proof.verdict import Failure, Inside, Ran, conclude, look_inside
 from padfix.results import FirstDifference, OutputDifference, ProofRun, Verdict
-
-if TYPE_CHECKING:
-    from padfix.proof.inside import Inside
 
 Progress = Callable[[str], None]
 Candidate = Executor | Callable[[], Executor]
+Describe = Callable[[Inside, Failure | None], FirstDifference | None]
 
 SEARCH_SECONDS = 10.0
 """How long to look for a size that a model accepts, when it took none of the usual ones."""
+
+_KEPT_BYTES = 256_000_000
+"""Size of the probes that are kept for the stretches."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a proof is to go.
+
+    Attributes:
+        rtol: The user's relative tolerance; None for what rounding explains.
+        atol: The user's absolute tolerance likewise.
+        seed: Seed of the generated data.
+        output_names: The candidate's name for an output of the reference, where names and positions don't tell.
+        rewritten: Whether the candidate is the reference rewritten node by node, so that every tensor whose name is in
+            both must hold the same numbers.
+        kinds: Which of :data:`padfix.proof.probes.KINDS` to generate.
+        probes_only: Whether the user's probes are all the data there is.
+        layers: Whether the verdict is to list every stretch that was compared.
+    """
+
+    rtol: float | None = None
+    atol: float | None = None
+    seed: int = 0
+    output_names: Mapping[str, str] = field(default_factory=dict)
+    rewritten: bool = False
+    kinds: Sequence[str] = KINDS
+    probes_only: bool = False
+    layers: bool = False
 
 
 def verify(
@@ -56,23 +64,16 @@ def verify(
     *,
     probes: Iterable[Probe] | Callable[[Sequence[InputMatch]], Iterable[Probe]] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
-    rtol: float | None = None,
-    atol: float | None = None,
-    seed: int = 0,
-    output_names: Mapping[str, str] | None = None,
-    locate: bool = False,
-    layers: bool = False,
     stand_in: Callable[[], Executor] | None = None,
-    rewritten: bool = False,
-    kinds: Sequence[str] = KINDS,
+    describe: Describe | None = None,
     progress: Progress | None = None,
+    **settings: Any,
 ) -> Verdict:
-    """Run the original and the candidates on the same data and compare every output.
+    """Run the original and the candidates on the same data, and judge every stretch of them by itself.
 
     Inputs and outputs are matched by name, else by position and type, and images in NHWC with images in NCHW where the
     lengths leave no other way (not where the candidate is the rewritten reference). Dynamic inputs are run at several
-    sizes; where the reference refuses a size, others are tried, and the notes say which ran. One probe is in memory at
-    a time.
+    sizes; where the reference refuses a size, others are tried, and the notes say which ran.
 
     Args:
         reference: Runs the original; its results are what is right.
@@ -80,80 +81,43 @@ def verify(
         probes: The user's data under the reference's names or the candidate's, run before the generated probes; or a
             function that makes it, told how the first candidate's inputs were matched.
         shapes: Shapes that the user fixed, by input name of the reference (or of the candidate).
-        rtol: Relative tolerance of float outputs, in place of the default of their type.
-        atol: Absolute tolerance likewise.
-        seed: Seed of the generated data.
-        output_names: The candidate's name for an output of the reference, where names and positions don't tell.
-        locate: Whether to look for the first tensor that differs when the models are not equal.
-        layers: Whether to compare inner tensors as well, on one probe.
-        stand_in: Makes an executor of the original as ONNX, whose inner tensors can be looked at where the
-            reference's can't.
-        rewritten: Whether the candidate is the reference rewritten node by node, so that every tensor whose name is
-            in both must hold the same numbers.
-        kinds: Which of :data:`padfix.proof.probes.KINDS` to generate.
+        stand_in: Makes an executor of the original as ONNX, for what can't be looked at in the reference.
+        describe: Says where the models part, when they do.
         progress: Told a few words before each probe.
+        settings: The fields of :class:`Settings`.
 
     Raises:
-        ProofUnavailableError: The reference can't run the original, contradicts itself, or has other inputs.
+        ProofUnavailableError: The reference can't run the original, contradicts itself, or has other inputs; or nothing
+            could be judged.
         UsageError: ``shapes`` doesn't fit the inputs.
     """
-    proof = _WholeProof(reference, rtol, atol, dict(output_names or {}), progress or (lambda words: None))
-    proof.seed, proof.rewritten = seed, rewritten
+    proof = _WholeProof(reference, Settings(**settings), progress or (lambda words: None))
     proof.load(candidates)
     proof.match()
     proof.run_given(probes)
-    proof.run_generated(shapes, seed, kinds)
-    proof.measure_noise()
-    proof.compare_inside(stand_in)
-    verdict = proof.verdict()
-    if layers:
-        verdict = proof.by_layer(verdict, stand_in)
-    return verdict if verdict.equivalent or not locate else proof.locate(verdict, stand_in)
-
-
-@dataclass
-class _Run:
-    """A run to look into: what it was fed, who ran it, and the names of the outputs on both sides."""
-
-    probe: Probe
-    candidate: Executor
-    outputs: dict[str, str]
-    types: list[np.dtype[Any]]
-
-
-@dataclass
-class _Worst:
-    """The run that used most of its tolerance so far, with what the reference gave there."""
-
-    share: float
-    index: int
-    probe: Probe
-    results: Mapping[str, Array]
+    if not (proof.settings.probes_only and proof.ran):
+        proof.run_generated(shapes)
+    inside = proof.look_inside(stand_in)
+    return conclude(proof.ran, inside, proof.failures, proof.notes, proof.settings, reference, describe)
 
 
 @dataclass
 class _WholeProof:
     reference: Executor
-    rtol: float | None
-    atol: float | None
-    output_names: Mapping[str, str]
+    settings: Settings
     progress: Progress
     candidates: list[Executor] = field(default_factory=list)
-    runs: list[ProofRun] = field(default_factory=list)
+    ran: list[Ran] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    kept: list[Probe] = field(default_factory=list)
     is_consistent: bool = False
-    rewritten: bool = False
-    seed: int = 0
     computed: list[np.dtype[Any]] | None = None
-    matches: dict[int, list[InputMatch]] = field(default_factory=dict)
     orders: dict[str, Order] = field(default_factory=dict)
     varies: dict[str, bool] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
     accepted: dict[str, tuple[int, ...]] | None = None
-    failure: _Run | None = None
-    sample: _Run | None = None
-    inside: FirstDifference | None = None
-    kept: list[Probe] = field(default_factory=list)
-    worst: _Worst | None = None
+    feeding: Feeding = field(init=False)
 
     def load(self, candidates: Sequence[Candidate]) -> None:
         """Make the candidates that are still to be made; one that can't be is a run that failed."""
@@ -165,67 +129,6 @@ class _WholeProof:
             else:
                 self.candidates.append(cast(Executor, executor))
 
-    def verdict(self) -> Verdict:
-        """Return what was found."""
-        equivalent = bool(self.runs) and all(run.equivalent for run in self.runs)
-        return Verdict(equivalent, self.reference.name, tuple(self.runs), tuple(self.notes), self.inside)
-
-    def compare_inside(self, stand_in: Callable[[], Executor] | None) -> None:
-        """Compare inner tensors where the outputs agree: those that the models compute in different ways."""
-        constant = [name for name, varies in self.varies.items() if not varies]
-        found: Inside | None = None
-        if self.kept and self.runs and all(run.equivalent for run in self.runs):
-            # The rewritten nodes were proven on their own before: one probe shows whether they are in their place.
-            for probe in self.kept[:1] if self.rewritten else self.kept:
-                found = self._compare_inside(probe, stand_in)
-                if found is None or found.place is not None:
-                    break
-        if constant:
-            words = ", which proves little about it"
-            if found is not None and found.compared + found.alike > 0:
-                words = (
-                    f"; of the inner tensors that have one name in both models, {found.alike} are computed by the same "
-                    f"nodes from the same weights, {found.compared} others agree"
-                )
-            self.notes.append(
-                f"Output {', '.join(constant)} held one single value on every probe{words}. Real data (--probe) "
-                "would say more."
-            )
-
-    def _compare_inside(self, probe: Probe, stand_in: Callable[[], Executor] | None) -> Inside | None:
-        from padfix.proof.inner_tensors import exposable
-        from padfix.proof.inside import compare_inside
-
-        candidate = self.candidates[0]
-        graph = graph_of(candidate)
-        if self.reference.name != candidate.name and graph is not None and quantizes(graph):
-            return None  # Two runtimes round to steps that may lie one apart.
-        try:
-            first = exposable(self.reference) or (exposable(stand_in()) if stand_in is not None else None)
-            second = exposable(candidate)
-            if first is None or second is None:
-                return None
-            self.progress("Comparing inner tensors")
-            inside = compare_inside(
-                first,
-                second,
-                (probe.arrays, self._feeds(candidate, probe)),
-                _same_inputs(self.matches[id(candidate)]),
-                rewritten=self.rewritten,
-                quantized=graph is not None and quantizes(graph),
-                rtol=self.rtol,
-                atol=self.atol,
-                types=self._types(probe),
-            )
-        except (ExecutionFailed, ProofUnavailableError):
-            return None  # The stand-in can't run what the reference can; the outputs were compared all the same.
-        if inside.place is not None:
-            self.inside = inside.place
-            detail = f"an inner tensor that the outputs hide: {inside.place.difference.detail}"
-            difference = dataclasses.replace(inside.place.difference, detail=detail)
-            self.runs.append(ProofRun(probe.name, label_of(candidate), probe.shapes, (difference,)))
-        return inside
-
     def match(self) -> None:
         """Find for every candidate where each of its inputs comes from.
 
@@ -233,66 +136,38 @@ class _WholeProof:
             ProofUnavailableError: The candidate wants an input that the reference doesn't have.
         """
         try:
-            given = self._with_facts(self.reference.inputs, self.reference)
-            for candidate in self.candidates:
-                found = match_inputs(given, self._with_facts(read_inputs(candidate), candidate))
-                if found and isinstance(found[0], str):
-                    raise self._strange(candidate, found)
-                self.matches[id(candidate)] = cast(list[InputMatch], found)
+            self.feeding = Feeding(self.reference, self.candidates, rewritten=self.settings.rewritten)
         except ExecutionFailed as failure:
             raise self._unavailable(failure.message) from None
-        for match in self._first_matches():
-            name, other = match.reference.name, match.candidate.name
-            if match.order is not None:
-                self.notes.append(
-                    f"Input {name!r} has its axes in the order {list(match.order)} in the result ({other!r})."
-                )
-            if match.candidate.elem_type != match.reference.elem_type:
-                self.notes.append(
-                    f"Input {name!r} is of type {numpy_type(match.candidate.elem_type)} in the result, not "
-                    f"{numpy_type(match.reference.elem_type)}; both are given numbers that both types hold."
-                )
-
-    def _with_facts(self, inputs: Sequence[TensorSpec], executor: Executor) -> list[TensorSpec]:
-        graph = graph_of(executor) if is_dynamic(inputs) else None
-        return refine(inputs, graph) if graph is not None else list(inputs)
-
-    def _first_matches(self) -> list[InputMatch]:
-        return self.matches[id(self.candidates[0])] if self.candidates else []
+        self.notes += self.feeding.notes
 
     def run_given(self, probes: Iterable[Probe] | Callable[[Sequence[InputMatch]], Iterable[Probe]] | None) -> None:
         """Run the user's probes; every one of them must run."""
-        given = probes(self._first_matches()) if callable(probes) else probes or ()
+        given = probes(self.feeding.first) if callable(probes) else probes or ()
         for probe in given:
             self.progress(f"Proving on {probe.name}")
             try:
-                named = self._common(Probe(probe.name, self._for_reference(probe.arrays)))
+                named = self.feeding.common(Probe(probe.name, self.feeding.of_reference(probe.arrays)))
                 results = self._reference_run(named)
             except ExecutionFailed as failure:
                 raise self._unavailable(failure.message) from None
             self._judge(named, results)
 
-    def _common(self, probe: Probe) -> Probe:
-        """Return the probe in numbers that both sides can hold."""
-        arrays = dict(probe.arrays)
-        for match in self._first_matches():
-            if match.reference.name in arrays:
-                arrays[match.reference.name] = match.common(arrays[match.reference.name])
-        return Probe(probe.name, arrays)
-
-    def run_generated(self, shapes: Mapping[str, Sequence[int]] | None, seed: int, kinds: Sequence[str]) -> None:
+    def run_generated(self, shapes: Mapping[str, Sequence[int]] | None) -> None:
         """Run the generated probes; at least one must run unless the user's did."""
         failures: list[str] = []
         try:
-            inputs, controls = self._inputs(shapes)
+            inputs, controls, notes = self.feeding.generated(shapes)
+            self._require_ranks(inputs)
         except ExecutionFailed as failure:
-            if not self.runs:
+            if not self.ran:
                 raise self._unavailable(failure.message) from None
             self.notes.append(f"Only the given probes were run: {failure.message}")
             return
+        self.notes += notes
         dynamic = is_dynamic(inputs)
         ran: list[str] = []
-        for kind in kinds:
+        for kind in self.settings.kinds:
             if ran and watch.time_is_short():
                 self.notes.append(
                     f"Half of the time was spent after {len(ran)} of {len(KINDS)} kinds of data, and the others were "
@@ -300,7 +175,7 @@ class _WholeProof:
                 )
                 break
             self.progress(f"Proving on {kind} data")
-            found = self._first_that_runs(inputs, controls, kind, seed, failures)
+            found = self._first_that_runs(inputs, controls, kind, failures)
             if found is None:
                 # No size of any kind has run yet: the other kinds would only fail at the same sizes again.
                 if not ran and dynamic:
@@ -309,7 +184,7 @@ class _WholeProof:
             probe, results = found
             ran.append(f"{kind} at {_shapes_text(probe.shapes)}")
             self._judge(probe, results)
-        if not ran and not self.runs:
+        if not ran and not self.ran:
             raise self._unavailable(failures[0] if failures else "there is nothing to run.", dynamic=dynamic)
         if dynamic and ran:
             self.notes.append(f"Sizes run: {'; '.join(ran)}.")
@@ -318,71 +193,43 @@ class _WholeProof:
                 f"{label_of(self.reference)} refused {len(failures)} of the inputs tried; the first time: {failures[0]}"
             )
 
-    def _inputs(self, shapes: Mapping[str, Sequence[int]] | None) -> tuple[list[TensorSpec], dict[str, Control]]:
-        inputs = self.reference.inputs
-        known = {spec.name for spec in inputs}
-        named: dict[str, Sequence[int]] = {}
-        for name, shape in (shapes or {}).items():
-            named[name if name in known else self._reference_name(name)] = shape
-        inputs = self._narrowed(with_shapes(inputs, named))
-        controls: dict[str, Control] = {}
-        if is_dynamic(inputs) or any(len(spec.shape or ()) == 1 for spec in inputs):
-            for executor in (self.reference, *self.candidates):
-                graph = graph_of(executor)
-                if graph is not None:
-                    inputs = refine(inputs, graph)
-                    controls = {**control_inputs(graph), **controls}
+    def look_inside(self, stand_in: Callable[[], Executor] | None) -> Inside:
+        """Judge the stretches on the probes that ran."""
+        if not self.candidates or not self.kept:
+            return Inside()
+        constant = [name for name, varies in self.varies.items() if not varies]
+        inside = look_inside(
+            self.reference,
+            self.candidates,
+            self.feeding,
+            self.outputs,
+            self.kept,
+            self.settings,
+            stand_in,
+            self.progress,
+        )
+        if constant:
+            self.notes.append(
+                f"Output {', '.join(constant)} held one single value on every probe, which proves little about it; "
+                f"{inside.words()}. Real data (--probe) would say more."
+            )
+        return inside
+
+    @staticmethod
+    def _require_ranks(inputs: Sequence[TensorSpec]) -> None:
         for spec in inputs:
             if spec.shape is None:
                 raise ExecutionFailed(
                     f"The number of axes of input {spec.name!r} is not known; give --shape {spec.name}=..."
                 )
-        return inputs, controls
-
-    def _narrowed(self, inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
-        """Return the inputs with the lengths that only the candidate fixes, and say which those are."""
-        if self.rewritten:
-            return list(inputs)
-        found = []
-        for spec in inputs:
-            match = next((each for each in self._first_matches() if each.reference.name == spec.name), None)
-            theirs = match.candidate.shape if match is not None else None
-            if match is None or theirs is None or (spec.shape is not None and len(spec.shape) != len(theirs)):
-                found.append(spec)
-                continue
-            if match.order is not None:
-                theirs = tuple(theirs[int(axis)] for axis in np.argsort(match.order))
-            mine = spec.shape or (None,) * len(theirs)
-            shape = tuple(own if isinstance(own, int) else other for own, other in zip(mine, theirs, strict=True))
-            fixed = [axis for axis, own in enumerate(mine) if not isinstance(own, int) and isinstance(shape[axis], int)]
-            # A name stands for one length everywhere; where the candidate only has another name, ours stays.
-            shape = tuple(shape[axis] if axis in fixed else mine[axis] for axis in range(len(mine)))
-            if fixed:
-                self.notes.append(
-                    f"The result takes input {spec.name!r} only at {_lengths_text(shape)}, the original at any length "
-                    f"of axis {', '.join(map(str, fixed))}; they were compared there."
-                )
-            found.append(dataclasses.replace(spec, shape=shape))
-        return found
-
-    def _reference_name(self, name: str) -> str:
-        for candidate in self.candidates:
-            for match in self.matches.get(id(candidate), ()):
-                if match.candidate.name == name:
-                    return match.reference.name
-        return name
 
     def _first_that_runs(
-        self,
-        inputs: Sequence[TensorSpec],
-        controls: Mapping[str, Control],
-        kind: str,
-        seed: int,
-        failures: list[str],
+        self, inputs: Sequence[TensorSpec], controls: Mapping[str, Control], kind: str, failures: list[str]
     ) -> tuple[Probe, dict[str, Array]] | None:
         for shapes in self._sizes(inputs, kind):
             try:
-                first = self._common(make_probe(inputs, shapes, kind, seed=seed, controls=controls))
+                made = make_probe(inputs, shapes, kind, seed=self.settings.seed, controls=controls)
+                first = self.feeding.common(made)
             except ExecutionFailed as failure:
                 failures.append(_sentence(failure.message))
                 continue
@@ -427,20 +274,17 @@ class _WholeProof:
         return results
 
     def _types(self, probe: Probe) -> list[np.dtype[Any]]:
-        """Return the types that the models compute in: those of the inputs, and what either casts to."""
+        """Return the types that the original computes in: those of its inputs, and what it casts to."""
         if self.computed is None:
-            graphs = [graph for each in (self.reference, *self.candidates) if (graph := graph_of(each)) is not None]
-            self.computed = [numpy_type(each) for each in sorted(set().union(*map(cast_types, graphs)))]
+            graph = graph_of(self.reference)
+            self.computed = [numpy_type(each) for each in sorted(cast_types(graph))] if graph is not None else []
         return [*(array.dtype for array in probe.arrays.values()), *self.computed]
 
     def _require_repeatable(self, probe: Probe, results: Mapping[str, Array]) -> None:
         """Run the reference again: numbers that are others each time can't be compared with anything."""
         again = self.reference.run(probe.arrays)
-        types = self._types(probe)
         different = [
-            name
-            for name, array in results.items()
-            if not compare(name, array, again.get(name), rtol=self.rtol, atol=self.atol, input_types=types).equivalent
+            each.name for each in self._compare(results, again, self._types(probe), results) if not each.equivalent
         ]
         if different:
             raise ProofUnavailableError(
@@ -451,276 +295,51 @@ class _WholeProof:
             )
 
     def _judge(self, probe: Probe, results: Mapping[str, Array]) -> None:
-        if len(self.kept) < 2:
+        size = sum(array.nbytes for each in (*self.kept, probe) for array in each.arrays.values())
+        if not self.kept or size <= _KEPT_BYTES:
             self.kept.append(probe)
         types = self._types(probe)
-        noise: dict[str, float] = {}
-        for candidate in self.candidates:
+        for number, candidate in enumerate(self.candidates):
+            optimised = bool(getattr(candidate, "optimised", False))
             try:
-                feeds = self._feeds(candidate, probe)
-                found = candidate.run(feeds)
+                found = candidate.run(self.feeding.of_candidate(number, probe.arrays))
             except ExecutionFailed as failure:
                 if failure.is_out_of_memory:
                     raise ProofUnavailableError(
-                        f"Memory ran out in {label_of(candidate)}: {_sentence(failure.message)}", _memory_hint()
+                        f"Memory ran out in {label_of(candidate)}: {_sentence(failure.message)}", memory_hint()
                     ) from None
                 self._fail(probe.name, label_of(candidate), probe.shapes, f"it can't be run: {failure.message}")
-                names = self._matched_outputs(results, dict.fromkeys(candidate.outputs))
-                self._remember(probe, candidate, self.runs[-1].outputs, names, types)
+                self.failures.append(Failure(probe, candidate, dict(results), None, optimised))
                 continue
-            differences = self._compare(results, found, types)
-            if not all(difference.equivalent for difference in differences):
-                differences = self._like_with_like(candidate, probe, found, types) or differences
-            if not all(difference.equivalent for difference in differences):
-                differences = self._above_noise(probe, results, found, types, noise) or differences
-            if not all(difference.equivalent for difference in differences):
-                differences = self._within_leeway(probe, results, differences)
-            if not all(difference.equivalent for difference in differences):
-                differences = self._within_steps(probe, results, found, differences)
-            share = max((each.share for each in differences if np.isfinite(each.share)), default=0.0)
-            if share > (self.worst.share if self.worst is not None else 0.0):
-                self.worst = _Worst(share, len(self.runs), probe, results)
-            self.runs.append(ProofRun(probe.name, label_of(candidate), probe.shapes, differences))
-            self.sample = self.sample or _Run(probe, candidate, self._matched_outputs(results, found), types)
-            self._remember(probe, candidate, differences, self._matched_outputs(results, found), types)
-
-    def measure_noise(self) -> None:
-        """Put the run that comes closest to its tolerance, or exceeds it most, beside the reference's own noise."""
-        if self.worst is None:
-            return
-        self.progress("Measuring the original's own rounding noise")
-        probe, results = self.worst.probe, self.worst.results
-        # One sample tells the order of magnitude; more where a verdict hangs on it.
-        noise = floor(spread(self.reference, probe.arrays, results, self.seed, samples=1), results)
-        run = self.runs[self.worst.index]
-        outputs = (dataclasses.replace(each, noise=noise.get(each.name)) for each in run.outputs)
-        self.runs[self.worst.index] = dataclasses.replace(run, outputs=tuple(outputs))
-
-    def _remember(
-        self,
-        probe: Probe,
-        candidate: Executor,
-        differences: Sequence[OutputDifference],
-        names: Mapping[str, str],
-        types: list[np.dtype[Any]],
-    ) -> None:
-        """Keep the first run that failed, one without optimisations before one with them."""
-        wrong = {each.name: names[each.name] for each in differences if not each.equivalent and each.name in names}
-        optimised = bool(getattr(candidate, "optimised", False))
-        earlier = self.failure
-        if wrong and (earlier is None or (getattr(earlier.candidate, "optimised", False) and not optimised)):
-            self.failure = _Run(probe, candidate, wrong, types)
-
-    def by_layer(self, verdict: Verdict, stand_in: Callable[[], Executor] | None) -> Verdict:
-        """Return ``verdict`` with the differences of inner tensors, where they can be looked at."""
-        from padfix.proof.inner_tensors import exposable
-        from padfix.proof.layers import layer_differences
-
-        run = self.failure or self.sample
-        if run is None:
-            return verdict
-        self.progress("Comparing layer by layer")
-        first, second = exposable(self.reference), exposable(run.candidate)
-        stands_in = first is None and stand_in is not None
-        try:
-            if stands_in and stand_in is not None:
-                first = exposable(stand_in())
-            if first is None or second is None:
-                return verdict
-            layers = layer_differences(
-                first,
-                second,
-                (run.probe.arrays, self._feeds(run.candidate, run.probe)),
-                run.outputs,
-                rtol=self.rtol,
-                atol=self.atol,
-                types=run.types,
-            )
-        except ExecutionFailed as trouble:
-            return _with_note(verdict, f"Inner tensors could not be compared: {trouble.message}")
-        verdict = dataclasses.replace(verdict, layers=layers)
-        if stands_in and layers:
-            return _with_note(verdict, "Layer by layer, the original as ONNX, before any rewrite, was compared.")
-        return verdict
-
-    def locate(self, verdict: Verdict, stand_in: Callable[[], Executor] | None) -> Verdict:
-        """Return ``verdict`` with the place where the models part, or with a note that says why there is none."""
-        from padfix.proof.inner_tensors import exposable
-        from padfix.proof.locate import first_difference
-
-        failure = self.failure
-        if failure is None:
-            return verdict
-        self.progress("Looking for the first tensor that differs")
-        first = exposable(self.reference)
-        stands_in = first is None and stand_in is not None
-        try:
-            if stands_in and stand_in is not None:
-                first = exposable(stand_in())
-            second = exposable(failure.candidate)
-            if first is None or second is None:
-                return _with_note(verdict, "The place of the difference is only looked for between ONNX models.")
-            place = first_difference(
-                first,
-                second,
-                (failure.probe.arrays, self._feeds(failure.candidate, failure.probe)),
-                failure.outputs,
-                rtol=self.rtol,
-                atol=self.atol,
-                types=failure.types,
-                inputs=_same_inputs(self.matches[id(failure.candidate)]),
-            )
-        except ExecutionFailed as trouble:
-            return _with_note(verdict, f"The place of the difference could not be looked for: {trouble.message}")
-        if place is not None:
-            return dataclasses.replace(verdict, first_difference=place)
-        if stands_in:
-            note = (
-                "The original as ONNX, before any rewrite, gives the same numbers as the result: the difference arises "
-                "in the conversion from TensorFlow."
-            )
-        elif getattr(failure.candidate, "optimised", False):
-            note = (
-                "The difference is there with all optimisations only, and not where inner tensors are looked at: a "
-                "fusion of ONNX Runtime's optimiser."
-            )
-        else:
-            note = "The difference is gone where the models are cut to look at their inner tensors."
-        return _with_note(verdict, note)
+            self.outputs = self.outputs or self._matched_outputs(results, found)
+            differences = self._compare(results, found, types, None)
+            run = ProofRun(probe.name, label_of(candidate), probe.shapes, differences)
+            self.ran.append(Ran(run, optimised))
+            if not run.equivalent:
+                self.failures.append(Failure(probe, candidate, dict(results), dict(found), optimised))
 
     def _compare(
-        self, results: Mapping[str, Array], found: Mapping[str, Array], types: Sequence[np.dtype[Any]]
+        self,
+        results: Mapping[str, Array],
+        found: Mapping[str, Array],
+        types: Sequence[np.dtype[Any]],
+        names: Mapping[str, object] | None,
     ) -> tuple[OutputDifference, ...]:
-        names = self._matched_outputs(results, found)
+        """Compare all outputs; with ``names``, those of one model with its own."""
+        partners = dict.fromkeys(results, "") if names is not None else self._matched_outputs(results, found)
+        if names is not None:
+            partners = {name: name for name in results}
         return tuple(
             compare(
                 name,
                 array,
-                self._in_layout(name, array, found.get(names[name])),
-                rtol=self.rtol,
-                atol=self.atol,
+                self._in_layout(name, array, found.get(partners[name])),
+                rtol=self.settings.rtol,
+                atol=self.settings.atol,
                 input_types=types,
             )
             for name, array in results.items()
         )
-
-    def _within_leeway(
-        self, probe: Probe, results: Mapping[str, Array], differences: tuple[OutputDifference, ...]
-    ) -> tuple[OutputDifference, ...]:
-        """Accept what the rounding of a quantised original leaves open; not where the user gave tolerances."""
-        if self.rtol is not None or self.atol is not None:
-            return differences
-        judged, words = within(self.reference, probe.arrays, results, differences)
-        note = f"Quantised numbers differ by their rounding on probe {probe.name!r}: {words}."
-        if words and note not in self.notes:
-            self.notes.append(note)
-        return judged
-
-    def _within_steps(
-        self,
-        probe: Probe,
-        results: Mapping[str, Array],
-        found: Mapping[str, Array],
-        differences: tuple[OutputDifference, ...],
-    ) -> tuple[OutputDifference, ...]:
-        """Accept of two quantized models what either differs from itself at another optimisation level.
-
-        Not where the result is the original rewritten, nor where the user gave tolerances.
-        """
-        reference, runners = self.reference, self.candidates[:2]
-        if self.rewritten or self.rtol is not None or self.atol is not None or len(runners) < 2:
-            return differences
-        graphs = [graph for each in (reference, runners[0]) if (graph := graph_of(each)) is not None]
-        if not isinstance(reference, OnnxRuntimeExecutor) or not any(map(quantizes, graphs)):
-            return differences
-        own, other = between_levels(
-            [
-                (reference, reference.optimised_twin, probe.arrays),
-                (runners[0], runners[1], self._feeds(runners[0], probe)),
-            ]
-        )
-        names = self._matched_outputs(results, found)
-        judged = []
-        for each in differences:
-            allowed = STEPS * max(own.get(each.name, 0.0), other.get(names.get(each.name, ""), 0.0))
-            if not each.equivalent and each.max_abs_diff <= allowed:
-                each = dataclasses.replace(each, equivalent=True, tolerance=allowed, detail="")
-                note = (
-                    "The models are quantized: where a value lies between two steps, another order of sums takes the "
-                    f"other one. {STEPS:.0f} times the distance between two optimisation levels of one model was "
-                    "allowed."
-                )
-                if note not in self.notes:
-                    self.notes.append(note)
-            judged.append(each)
-        return tuple(judged)
-
-    def _above_noise(
-        self,
-        probe: Probe,
-        results: Mapping[str, Array],
-        found: Mapping[str, Array],
-        types: Sequence[np.dtype[Any]],
-        noise: dict[str, float],
-    ) -> tuple[OutputDifference, ...] | None:
-        """Compare again with the original's own spread on this probe allowed for, or return None.
-
-        Not where the user gave tolerances. ``noise`` keeps the spread from one candidate to the next.
-        """
-        if self.rtol is not None or self.atol is not None:
-            return None
-        if not noise:
-            self._require_repeatable(probe, results)
-            noise.update(spread(self.reference, probe.arrays, results, self.seed))
-        names = self._matched_outputs(results, found)
-        differences = tuple(
-            compare(
-                name,
-                array,
-                self._in_layout(name, array, found.get(names[name])),
-                atol=DEFAULT_ATOL + FACTOR * noise.get(name, 0.0),
-                input_types=types,
-            )
-            for name, array in results.items()
-        )
-        if not all(difference.equivalent for difference in differences):
-            return None
-        worst = max(noise, key=lambda name: noise[name])
-        self.notes.append(
-            f"On probe {probe.name!r} the original itself moves by {noise[worst]:.2g} (output {worst!r}) when its "
-            f"inputs move in their last bit; {FACTOR:.0f} times that was allowed for there."
-        )
-        return differences
-
-    def _like_with_like(
-        self, candidate: Executor, probe: Probe, found: Mapping[str, Array], types: Sequence[np.dtype[Any]]
-    ) -> tuple[OutputDifference, ...] | None:
-        """Judge the optimised run of a quantized model by the original's optimised run, or return None.
-
-        Quantization turns a difference in the last bit into a whole step, and layers multiply it: ONNX Runtime's
-        optimiser moves such a model far beyond any tolerance even when nothing was rewritten. So the result must equal
-        the original level by level. Only for quantized models: elsewhere the optimiser's own slips must show.
-        """
-        reference = self.reference
-        if not isinstance(reference, OnnxRuntimeExecutor) or reference.optimised:
-            return None
-        graph = graph_of(reference)
-        if not getattr(candidate, "optimised", False) or graph is None or not quantizes(graph):
-            return None
-        try:
-            results = reference.optimised_twin.run(probe.arrays)
-        except ExecutionFailed:
-            return None
-        differences = self._compare(results, found, types)
-        if not all(difference.equivalent for difference in differences):
-            return None
-        note = (
-            "The model is quantized and ONNX Runtime's optimiser itself changes the original's numbers; "
-            "the optimised result was compared with the optimised original."
-        )
-        if note not in self.notes:
-            self.notes.append(note)
-        return differences
 
     def _fail(self, probe: str, label: str, shapes: dict[str, tuple[int, ...]], detail: str) -> None:
         try:
@@ -728,14 +347,14 @@ class _WholeProof:
         except ExecutionFailed:
             names = []
         outputs = [OutputDifference(name, float("inf"), float("inf"), 0.0, False, detail) for name in names or ["-"]]
-        self.runs.append(ProofRun(probe, label, shapes, tuple(outputs)))
+        self.ran.append(Ran(ProofRun(probe, label, shapes, tuple(outputs)), optimised=False, refused=True))
 
     def _matched_outputs(self, results: Mapping[str, Array], found: Mapping[str, object]) -> dict[str, str]:
-        return match_outputs(results, found, self.output_names)
+        return match_outputs(results, found, self.settings.output_names)
 
     def _in_layout(self, name: str, array: Array, found: Array | None) -> Array | None:
         """Return the candidate's output in the reference's layout, where its shape tells that it has another."""
-        if found is None or self.rewritten:
+        if found is None or self.settings.rewritten:
             return found
         order = order_between(array.shape, found.shape) if array.shape != found.shape else None
         if order is not None and name not in self.orders:
@@ -746,38 +365,10 @@ class _WholeProof:
             return found
         return found.transpose(np.argsort(order))
 
-    def _feeds(self, candidate: Executor, probe: Probe) -> dict[str, Array]:
-        """Return the probe's arrays under the candidate's names, in its layout and types."""
-        matches = self.matches[id(candidate)]
-        feeds = {match.candidate.name: match.feed(probe.arrays[match.reference.name]) for match in matches}
-        unread = (spec for spec in candidate.inputs if spec.name not in feeds)
-        return {**feeds, **{spec.name: blank(spec) for spec in unread}}
-
-    def _for_reference(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        """Return the user's arrays under the reference's names; they may bear the candidate's."""
-        wanted = self.reference.inputs
-        if all(spec.name in arrays for spec in wanted):
-            return {spec.name: arrays[spec.name] for spec in wanted}
-        renamed = {self._reference_name(name): array for name, array in arrays.items()}
-        missing = [spec.name for spec in wanted if spec.name not in renamed]
-        if missing:
-            raise ProofUnavailableError(
-                f"The probe has no array for input {missing[0]!r}.",
-                f"The inputs are: {', '.join(spec.name for spec in wanted)}.",
-            )
-        return {spec.name: renamed[spec.name] for spec in wanted}
-
-    def _strange(self, candidate: Executor, lost: Sequence[str]) -> ProofUnavailableError:
-        listed = ", ".join(map(repr, lost[:4])) + (f" and {len(lost) - 4} others" if len(lost) > 4 else "")
-        return ProofUnavailableError(
-            f"The two models have different inputs: nothing fits {listed} of {label_of(candidate)}.",
-            f"The reference has: {', '.join(spec.name for spec in self.reference.inputs) or 'no inputs'}.",
-        )
-
     def _unavailable(self, message: str, *, dynamic: bool = False) -> ProofUnavailableError:
         hints = []
         if watch.memory_limit() and ExecutionFailed(message).is_out_of_memory:
-            hints.append(_memory_hint())
+            hints.append(memory_hint())
         if dynamic:
             hints.append("Say which size it takes with --shape NAME=..., or give data with --probe FILE.npz.")
         if self.reference.name == "onnxruntime":
@@ -791,22 +382,10 @@ class _WholeProof:
         )
 
 
-def _same_inputs(matches: Sequence[InputMatch]) -> dict[str, str]:
-    """Return the candidate's name for each input that both are given in the same layout and type."""
-    return {
-        match.reference.name: match.candidate.name
-        for match in matches
-        if match.order is None and match.reference.elem_type == match.candidate.elem_type
-    }
-
-
-def _memory_hint() -> str:
+def memory_hint() -> str:
+    """Return what to do where memory ran out."""
     limit = watch.memory_limit()
     return f"It may use {limit / 1024:.1f} GiB; allow more with --memory GIB." if limit else "Close other programs."
-
-
-def _with_note(verdict: Verdict, note: str) -> Verdict:
-    return dataclasses.replace(verdict, notes=(*verdict.notes, note))
 
 
 def _says_something(array: Array) -> bool:
@@ -819,10 +398,6 @@ def _says_something(array: Array) -> bool:
 
 def _sentence(text: str) -> str:
     return text if text.endswith((".", "...")) else f"{text}."
-
-
-def _lengths_text(shape: Sequence[int | str | None]) -> str:
-    return f"[{', '.join('?' if length is None else str(length) for length in shape)}]"
 
 
 def _shapes_text(shapes: Mapping[str, tuple[int, ...]]) -> str:

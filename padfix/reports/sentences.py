@@ -103,8 +103,7 @@ def local_proof(proof: LocalProof | None) -> str:
 
 def difference(output: OutputDifference) -> str:
     """Return how far one output is, and how far it may be."""
-    words = f"{printable(output.name)!r} differs by {output.max_abs_diff:.3g} ({output.tolerance:.3g} allowed"
-    words += f", {multiple})" if (multiple := _multiple(output)) else ")"
+    words = f"{printable(output.name)!r} differs by {output.max_abs_diff:.3g} ({output.tolerance:.3g} allowed)"
     return f"{words}: {printable(output.detail)}" if output.detail else words
 
 
@@ -119,7 +118,7 @@ def verdict(result: Verdict) -> str:
     if result.equivalent:
         distance = (
             f"largest difference {worst.max_abs_diff:.3g} of {worst.tolerance:.3g} allowed"
-            f" (output {printable(worst.name)!r}{', ' if _multiple(worst) else ''}{_multiple(worst)})"
+            f" (output {printable(worst.name)!r})"
             if worst
             else "no outputs"
         )
@@ -129,15 +128,6 @@ def verdict(result: Verdict) -> str:
         f"NOT equal to the original as run by {reference}: {len(failed)} of {count(len(result.runs), 'run')} differ; "
         + ("worst: " + difference(worst) + "." if worst else "no outputs.")
     )
-
-
-def _multiple(output: OutputDifference) -> str:
-    """Return the difference as a multiple of the original's own noise; empty where that is not known or nothing."""
-    if not output.noise or not 0 < output.max_abs_diff < float("inf"):
-        return ""
-    times = output.max_abs_diff / output.noise
-    shown = f"{times:.0f}" if 1.5 <= times < 10000 else f"{times:.1g}"
-    return f"{shown} times the original's own rounding noise"
 
 
 def failures(result: Verdict) -> list[tuple[ProofRun, OutputDifference]]:

@@ -8,7 +8,15 @@ from __future__ import annotations
 from padfix.results.certificate import Certificate, FileDigest
 from padfix.results.findings import Disagreement, Finding, LocalProof, Refused, Rewritten, Sample, Severity
 from padfix.results.reports import SCHEMA, CheckReport, ConvertReport, OpRecord
-from padfix.results.verdict import Difference, FirstDifference, LayerDifference, OutputDifference, ProofRun, Verdict
+from padfix.results.verdict import (
+    Difference,
+    FirstDifference,
+    LayerDifference,
+    OutputDifference,
+    ProofRun,
+    StretchSummary,
+    Verdict,
+)
 
 __all__ = [
     "SCHEMA",
@@ -29,5 +37,6 @@ __all__ = [
     "Rewritten",
     "Sample",
     "Severity",
+    "StretchSummary",
     "Verdict",
 ]

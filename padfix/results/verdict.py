@@ -14,8 +14,7 @@ class OutputDifference:
     """How far one output of the candidate is from the reference, for one probe.
 
     ``tolerance`` is the absolute difference allowed; it scales with the output's range. ``detail`` says in words what
-    the numbers can't (different shapes, not-a-number in one of the two). ``noise`` is how far the reference itself
-    moves there when its inputs move in their last bit; None where nobody measured it.
+    the numbers can't (different shapes, not-a-number in one of the two).
     """
 
     name: str
@@ -24,7 +23,6 @@ class OutputDifference:
     tolerance: float
     equivalent: bool
     detail: str = ""
-    noise: float | None = None
 
     @property
     def share(self) -> float:
@@ -150,6 +148,25 @@ class LayerDifference:
 
 
 @dataclass(frozen=True)
+class StretchSummary:
+    """What lies between the tensors that both models have.
+
+    Attributes:
+        same: Number of stretches that are the same node by node and weight by weight.
+        judged: Number of others, each fed the original's own values and compared by itself.
+        worst: That of them which uses most of its tolerance.
+    """
+
+    same: int
+    judged: int
+    worst: LayerDifference | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as JSON-ready values."""
+        return {"same": self.same, "judged": self.judged, "worst": self.worst.to_dict() if self.worst else None}
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The whole proof: whether two models agree, who judged, and every run.
 
@@ -160,7 +177,8 @@ class Verdict:
         notes: Sentences worth saying (a witness that could not run, a runtime that contradicts the specification).
         first_difference: Where the models part; None when they agree, or when nobody looked.
         certificate: Which files the proof was about; only where it was asked for.
-        layers: How far inner tensors are, in the order of the original's nodes; only where it was asked for.
+        layers: The stretches that were compared, in the order of the original's nodes; only where it was asked for.
+        stretches: How many stretches are the same, and how many were compared; None where nobody could look inside.
     """
 
     equivalent: bool
@@ -170,6 +188,7 @@ class Verdict:
     first_difference: FirstDifference | None = None
     certificate: Certificate | None = None
     layers: tuple[LayerDifference, ...] = ()
+    stretches: StretchSummary | None = None
 
     @property
     def outputs(self) -> tuple[OutputDifference, ...]:
@@ -202,4 +221,5 @@ class Verdict:
             "first_difference": self.first_difference.to_dict() if self.first_difference else None,
             "certificate": self.certificate.to_dict() if self.certificate else None,
             "layers": [layer.to_dict() for layer in self.layers],
+            "stretches": self.stretches.to_dict() if self.stretches else None,
         }

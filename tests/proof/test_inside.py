@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import ModelProto, TensorProto, helper
 
+from padfix.diagnose.place import describe
 from padfix.proof.executors import OnnxRuntimeExecutor
 from padfix.proof.whole import verify
 from padfix.results import Verdict
@@ -16,7 +17,7 @@ X = {"X": (TensorProto.FLOAT, (1, 1, 9, 8))}
 
 def judged(first: ModelProto, second: ModelProto, **options: object) -> Verdict:
     executors = [OnnxRuntimeExecutor(each.SerializeToString(), optimised=False) for each in (first, second)]
-    return verify(executors[0], executors[1:], **options)  # type: ignore[arg-type]
+    return verify(executors[0], executors[1:], describe=describe, **options)  # type: ignore[arg-type]
 
 
 def saturated(pads: list[int], weight: np.ndarray = WEIGHT) -> ModelProto:
@@ -53,11 +54,11 @@ def test_an_output_that_never_varies_hides_nothing() -> None:
 def test_equal_models_whose_output_never_varies_are_equal_and_that_is_said() -> None:
     verdict = judged(saturated([1, 1, 1, 1]), saturated([1, 1, 1, 1]))
     assert verdict.equivalent
-    assert any("4 are computed by the same nodes from the same weights" in note for note in verdict.notes)
+    assert any("4 stretches are the same node by node and weight by weight" in note for note in verdict.notes)
     # As many numbers, in another spelling.
     verdict = judged(saturated([1, 1, 1, 1]), saturated([]))
     assert verdict.equivalent
-    assert any("3 are computed by the same nodes" in note and "1 others agree" in note for note in verdict.notes)
+    assert any("3 stretches are the same" in note and "1 others were fed" in note for note in verdict.notes)
 
 
 def test_what_is_made_up_for_is_no_difference() -> None:
@@ -108,21 +109,23 @@ def test_numbers_that_two_exporters_gave_to_other_tensors_are_no_difference() ->
     assert judged(exported(2, extra=True), exported(1, extra=False)).equivalent
 
 
-def test_the_sign_of_a_tiny_weight_is_found_where_no_tensor_shows_it() -> None:
+def test_a_weight_that_the_arithmetic_ignores_is_no_difference() -> None:
     other = WEIGHT.copy()
     other[1, 0, 2, 0] = 1e-9
     changed = other.copy()
     changed[1, 0, 2, 0] = -1e-9
-    pair = saturated([1, 1, 1, 1], other), saturated([1, 1, 1, 1], changed)
-    verdict = judged(*pair)
+    assert judged(saturated([1, 1, 1, 1], other), saturated([1, 1, 1, 1], changed)).equivalent
+
+
+def test_a_sign_among_many_weights_is_found_where_the_output_hides_it() -> None:
+    changed = WEIGHT.copy()
+    changed[1, 0, 2, 0] *= -1
+    verdict = judged(saturated([1, 1, 1, 1], WEIGHT), saturated([1, 1, 1, 1], changed))
     assert not verdict.equivalent
     assert verdict.first_difference is not None
     assert verdict.first_difference.node == "conv"
-    assert "1 of 18 weights of 'W' differ, the first at [1, 0, 2, 0]" in verdict.first_difference.difference.detail
     # A tolerance that the user gives has the last word.
-    assert judged(*pair, rtol=1e-4).equivalent
-    # Another rounding is not another weight.
-    assert judged(pair[0], saturated([1, 1, 1, 1], np.nextafter(other, np.float32(9)))).equivalent
+    assert judged(saturated([1, 1, 1, 1], WEIGHT), saturated([1, 1, 1, 1], changed), rtol=10.0).equivalent
 
 
 def test_rounding_inside_a_chaotic_network_is_no_difference() -> None:
@@ -139,5 +142,5 @@ def test_rounding_inside_a_chaotic_network_is_no_difference() -> None:
         constants = {f"k{number}": np.array(step, np.float32) for number, step in enumerate(steps)}
         return model(nodes, X, constants={**constants, "small": np.array(1e-7, np.float32)})
 
-    assert judged(chaotic((1e6,)), chaotic((1e3, 1e3))).equivalent
+    assert judged(chaotic((1e3,)), chaotic((40.0, 25.0))).equivalent
     assert not judged(chaotic((1e0,)), chaotic((1e1, 1.01e-1))).equivalent

@@ -12,9 +12,10 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 import padfix
+from padfix.diagnose.place import describe
+from padfix.proof.cut import part_of
 from padfix.proof.executors import OnnxRuntimeExecutor, SpecExecutor
-from padfix.proof.inner_tensors import exposable, outputs_only
-from padfix.proof.locate import WIDTH, first_difference
+from padfix.proof.whole import verify
 from padfix.results import FirstDifference
 from tests.support.mutants import DAMAGES, Mutant, mutants, named
 from tests.support.proofs import model
@@ -92,10 +93,8 @@ def test_each_kind_of_damage_is_located(kind: str, witness: str, tmp_path: Path)
 
 
 def between(before: ModelProto, after: ModelProto) -> FirstDifference | None:
-    sides = [exposable(OnnxRuntimeExecutor(each.SerializeToString(), optimised=False)) for each in (before, after)]
-    assert sides[0] is not None and sides[1] is not None
-    feeds = {"X": np.random.default_rng(1).standard_normal((1, 2, 9, 8)).astype(np.float32)}
-    return first_difference(sides[0], sides[1], (feeds, feeds), {"Y": "Y"})
+    sides = [OnnxRuntimeExecutor(each.SerializeToString(), optimised=False) for each in (before, after)]
+    return verify(sides[0], sides[1:], describe=describe).first_difference
 
 
 def test_the_report_says_what_the_graphs_say_differently() -> None:
@@ -135,7 +134,7 @@ def test_a_length_that_agrees_does_not_clear_what_it_is_the_length_of() -> None:
     assert place.graph_differences == ("LeakyRelu: alpha is 0.2, was 0.1.",)
 
 
-def test_a_difference_deep_in_a_long_chain_takes_few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_deep_in_a_long_chain_is_judged_by_its_stretch_alone() -> None:
     def chain(wrong: int | None) -> ModelProto:
         nodes = [
             helper.make_node(
@@ -149,23 +148,16 @@ def test_a_difference_deep_in_a_long_chain_takes_few_runs(monkeypatch: pytest.Mo
         ]
         return model(nodes, {"X": (TensorProto.FLOAT, (1, 2, 9, 8))})
 
-    counted: list[int] = []
-    original = OnnxRuntimeExecutor.run
-
-    def counting(self: OnnxRuntimeExecutor, feeds: object) -> object:
-        counted.append(len(self.outputs))
-        return original(self, feeds)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(OnnxRuntimeExecutor, "run", counting)
-    place = between(chain(None), chain(123))
-    assert place is not None
-    assert place.node == "n123"
-    assert max(counted) <= WIDTH
-    assert len(counted) <= 16
+    sides = [OnnxRuntimeExecutor(chain(each).SerializeToString(), optimised=False) for each in (None, 123)]
+    verdict = verify(sides[0], sides[1:], describe=describe)
+    assert verdict.first_difference is not None
+    assert verdict.first_difference.node == "n123"
+    assert verdict.stretches is not None
+    assert (verdict.stretches.same, verdict.stretches.judged) == (199, 1)
 
 
 def test_a_cut_model_keeps_what_its_outputs_need_and_nothing_else() -> None:
-    part = outputs_only(padded(), ["P"])
+    part = part_of(padded(), ["P"])
     assert [node.name for node in part.graph.node] == ["relu", "pad"]
     assert [tensor.name for tensor in part.graph.initializer] == ["pads"]
     assert SpecExecutor.of(part).outputs == ["P"]

@@ -12,7 +12,7 @@ import pytest
 
 import padfix
 from padfix.errors import SourceError, UnsupportedError, UsageError
-from padfix.proof.leeway import within
+from padfix.proof.allowances import interpreter_rounding
 from padfix.results import OutputDifference
 from padfix.sources import Source, SourceOptions, open_source, tensorflow_runtime
 
@@ -293,7 +293,7 @@ def test_the_leeway_of_a_quantised_model_is_small(tf: Any, tmp_path: Path) -> No
     assert 2 <= leeway[output] <= 0.1 * np.ptp(results[output].astype(float)) or leeway[output] == 2
     near = OutputDifference(output, leeway[output], 0.1, 0.0, False, "values differ")
     far = OutputDifference(output, leeway[output] + 1, 0.1, 0.0, False, "values differ")
-    assert [item.equivalent for item in within(executor, feeds, results, [near, far])[0]] == [True, False]
+    assert [item.equivalent for item in interpreter_rounding(leeway, (near, far), [])] == [True, False]
 
 
 def test_what_is_not_quantised_has_no_leeway(tf: Any, tmp_path: Path) -> None:

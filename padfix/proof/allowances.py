@@ -1,0 +1,244 @@
+"""All that is ever allowed beyond rounding, in order; each is measured on the original alone.
+
+A stretch that differs by more than its rounding is asked of each allowance in turn. None of them looks at the candidate
+but to see whether it stays within what the original itself leaves open, and each has a cap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from onnx import ModelProto, numpy_helper
+
+from padfix.proof.compare import coarsest, distance
+from padfix.proof.constants import constant_tensors
+from padfix.proof.cut import output_name, part_of
+from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor
+from padfix.proof.graph_view import NodeView
+from padfix.proof.probes import Probe
+from padfix.proof.rounding import spread
+from padfix.proof.sides import OnnxSide, Side
+from padfix.results import OutputDifference
+
+OUTPUT_SCALE = {
+    "QuantizeLinear": 1,
+    "QLinearConv": 6,
+    "QLinearMatMul": 6,
+    "QLinearAdd": 6,
+    "QLinearMul": 6,
+    "QLinearAveragePool": 3,
+    "QLinearGlobalAveragePool": 3,
+    "QLinearLeakyRelu": 3,
+    "QLinearSigmoid": 3,
+    "QLinearSoftmax": 3,
+    "QLinearConcat": 0,
+    "QGemm": 7,
+}
+"""Position of the scale that an operator rounds to."""
+
+TIE = 2.0**-14
+"""How far scales are moved to find ties: under a hundredth of a step at 128 steps.
+
+Half a step has to move visibly when a zero point of up to 255 was added to it in float32, as ONNX Runtime does.
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A tensor of one stretch on one probe, which differs by more than rounding explains.
+
+    Attributes:
+        reference: The original.
+        feeds: Its inputs.
+        inner: The values that the stretch is fed, by the original's names.
+        name: The tensor.
+        nodes: The original's nodes of the stretch.
+        expected: What the original gives.
+        found: What the candidate gives, in the same layout.
+        magnitude: The tensor's largest absolute value over all probes.
+        types: What the original computes the stretch in.
+    """
+
+    reference: Side
+    feeds: Mapping[str, Array]
+    inner: Mapping[str, Array]
+    name: str
+    nodes: tuple[NodeView, ...]
+    expected: Array
+    found: Array
+    magnitude: float
+    types: tuple[np.dtype[np.generic], ...]
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """Something that the original itself leaves open.
+
+    Attributes:
+        name: One word or two.
+        reason: Why it is no difference between the models, as a sentence for the report.
+        allows: Whether the difference of a case is within it; returns the absolute difference allowed, or None.
+    """
+
+    name: str
+    reason: str
+    allows: Callable[[Case], float | None]
+
+
+CONDITIONING_FACTOR = 16.0
+"""Moves of the result that are allowed: every operator of the stretch rounds, the samples move its inputs alone."""
+
+CONDITIONING_CAP = {"float64": 1e-9, "float32": 1e-2, "float16": 2.0**-5, "bfloat16": 2.0**-4}
+"""Share of the magnitude beyond which nothing is allowed, however much the original moves."""
+
+
+def conditioning(case: Case) -> float | None:
+    """Return a multiple of what the original's stretch moves when its inputs move in their last bits, up to the cap."""
+    cap = CONDITIONING_CAP.get(coarsest(case.types), 0.25) * case.magnitude
+    difference = _largest(case)
+    if difference is None or difference > cap or not case.reference.can_be_fed:
+        return None
+    allowed = min(CONDITIONING_FACTOR * own_move(case), cap)
+    return allowed if difference <= allowed else None
+
+
+def own_move(case: Case) -> float:
+    """Return how far the original's stretch moves when everything that it reads moves in its last bit."""
+
+    def run(arrays: Mapping[str, Array]) -> Mapping[str, Array]:
+        feeds = {name: array for name, array in arrays.items() if name in case.feeds and name not in case.inner}
+        inner = {name: arrays[name] for name in case.inner}
+        return case.reference.fed(feeds, inner, [case.name])
+
+    return spread(run, {**case.feeds, **case.inner}, {case.name: case.expected}).get(case.name, 0.0)
+
+
+def ties(case: Case) -> float | None:
+    """Return one step where every value that differs lies between two steps before it is rounded.
+
+    Such a value takes the other step when the scales that the stretch rounds to, or what it reads, move by
+    :data:`TIE`, or when the runtime runs the original's own stretch with its optimisations, which round elsewhere.
+    Position by position, nothing else may differ.
+    """
+    if not any(node.op_type in OUTPUT_SCALE or "Quant" in node.op_type for node in case.nodes):
+        return None
+    if case.expected.shape != case.found.shape or not case.reference.can_be_fed:
+        return None
+    expected, found = case.expected.astype(np.float64), case.found.astype(np.float64)
+    reach = np.zeros(expected.shape)
+    for factor in (1 + TIE, 1 - TIE, None):
+        try:
+            other = _optimised(case) if factor is None else _with_moved_scales(case, factor)
+        except ExecutionFailed:
+            return None
+        if other is None or other.shape != expected.shape:
+            return None
+        reach = np.maximum(reach, np.abs(other.astype(np.float64) - expected))
+    difference = np.abs(found - expected)
+    if not np.all(difference <= reach):
+        return None
+    return float(difference.max(initial=0.0))
+
+
+def _optimised(case: Case) -> Array | None:
+    return case.reference.fed(case.feeds, case.inner, [case.name], optimised=True).get(case.name)
+
+
+def _with_moved_scales(case: Case, factor: float) -> Array | None:
+    """Return the tensor with every scale that the stretch rounds to multiplied; without scales, with moved inputs."""
+    side = case.reference
+    names = {
+        node.inputs[position]
+        for node in case.nodes
+        if (position := OUTPUT_SCALE.get(node.op_type)) is not None and position < len(node.inputs)
+    }
+    if isinstance(side, OnnxSide):
+        kinds = side.kinds(case.inner)
+        part = part_of(side.model.proto, [case.name], kinds)
+        scales = names & constant_tensors(part.graph).keys()
+        if scales:
+            found = side.run_part(_scaled(part, scales, factor), {**case.feeds, **case.inner})
+            return found.get(output_name(case.name, kinds))
+    arrays = {
+        name: (array * factor).astype(array.dtype) if array.dtype.kind == "f" else array
+        for name, array in {**case.feeds, **case.inner}.items()
+    }
+    inner = {name: arrays[name] for name in case.inner}
+    return side.fed({name: arrays[name] for name in case.feeds}, inner, [case.name]).get(case.name)
+
+
+def _scaled(part: ModelProto, scales: set[str], factor: float) -> ModelProto:
+    known = constant_tensors(part.graph)
+    for node in [node for node in part.graph.node if node.op_type == "Constant" and node.output[0] in scales]:
+        part.graph.node.remove(node)
+    for tensor in [tensor for tensor in part.graph.initializer if tensor.name in scales]:
+        part.graph.initializer.remove(tensor)
+    for name in sorted(scales):
+        array = numpy_helper.to_array(known[name])
+        part.graph.initializer.append(numpy_helper.from_array((array * factor).astype(array.dtype), name))
+    return part
+
+
+def _largest(case: Case) -> float | None:
+    """Return the largest difference; None where no number can say it."""
+    if case.expected.shape != case.found.shape or case.expected.dtype.kind not in "fc":
+        return None
+    with np.errstate(invalid="ignore"):
+        difference = np.abs(case.found.astype(np.float64) - case.expected.astype(np.float64))
+    difference = difference[case.found != case.expected]
+    if np.isnan(difference).any() or np.isinf(difference).any():
+        return None
+    return float(difference.max(initial=0.0))
+
+
+ALLOWANCES: tuple[Allowance, ...] = (
+    Allowance(
+        "conditioning",
+        "The original's own operators turn the last bits of what they read into more than rounding.",
+        conditioning,
+    ),
+    Allowance(
+        "ties",
+        "The original rounds to steps, and a value between two steps may take either.",
+        ties,
+    ),
+)
+
+
+def interpreter_rounding(
+    allowed: Mapping[str, float], outputs: tuple[OutputDifference, ...], notes: list[str]
+) -> tuple[OutputDifference, ...]:
+    """Accept what an interpreter of quantized numbers leaves open, and note it.
+
+    Args:
+        allowed: What its own kernels differ by, as an absolute difference by output.
+        outputs: What was found.
+        notes: A sentence for each output that is accepted is added.
+    """
+    judged = []
+    for each in outputs:
+        bound = allowed.get(each.name, 0.0)
+        if each.equivalent or not each.max_abs_diff <= bound:
+            judged.append(each)
+            continue
+        judged.append(replace(each, equivalent=True, tolerance=bound, detail=""))
+        note = f"Quantised numbers differ by their rounding: {each.name!r}, where {bound:.3g} is allowed."
+        if note not in notes:
+            notes.append(note)
+    return tuple(judged)
+
+
+def optimiser_rounding(reference: Executor, probe: Probe, name: str) -> float:
+    """Return how far an output of the original moves with all optimisations, or when its inputs' last bits do."""
+    try:
+        results = {name: reference.run(probe.arrays)[name]}
+        found = spread(reference.run, probe.arrays, results).get(name, 0.0)
+        if isinstance(reference, OnnxRuntimeExecutor):
+            other = reference.optimised_twin.run(probe.arrays)[name]
+            apart = distance(results[name], other)
+            found = max(found, apart.largest if np.isfinite(apart.largest) else 0.0)
+    except (ExecutionFailed, KeyError):
+        return 0.0
+    return found

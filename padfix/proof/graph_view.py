@@ -1,0 +1,131 @@
+"""A main graph seen by its tensors: who computes a name, what it is computed from, and who reads it.
+
+The proof pairs tensors of two graphs and cuts the graphs between them. An ONNX graph and a TensorFlow graph look alike
+from here; only an ONNX graph also says what its nodes and weights are, so that two can be compared node by node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from onnx import GraphProto, NodeProto
+
+from padfix.graph.scopes import label, outer_names_of
+
+
+@dataclass(frozen=True)
+class NodeView:
+    """One node of a main graph.
+
+    Attributes:
+        index: Its place in the graph; nodes stand in topological order.
+        name: Its name for people.
+        op_type: Its operator.
+        inputs: Names that it reads, in order; then those that its bodies read from outside.
+        outputs: Names that it computes; ``""`` where one is left out.
+        proto: The node itself, where the graph is ONNX.
+    """
+
+    index: int
+    name: str
+    op_type: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    proto: NodeProto | None = None
+
+
+class GraphView:
+    """A graph by its tensors.
+
+    Args:
+        nodes: The nodes in topological order, constants left out.
+        inputs: Names of the graph's inputs.
+        outputs: Names of its outputs.
+
+    Attributes:
+        nodes: As given.
+        inputs: As given.
+        outputs: As given.
+        producers: The node that computes each name.
+    """
+
+    def __init__(self, nodes: Sequence[NodeView], inputs: Iterable[str], outputs: Iterable[str]) -> None:
+        self.nodes = tuple(nodes)
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.producers = {name: node for node in self.nodes for name in node.outputs if name}
+
+    @cached_property
+    def readers(self) -> Mapping[str, list[NodeView]]:
+        """The nodes that read each name, in order."""
+        found: dict[str, list[NodeView]] = {}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.inputs):
+                if name:
+                    found.setdefault(name, []).append(node)
+        return found
+
+    @cached_property
+    def live(self) -> frozenset[str]:
+        """Names that some output depends on, the outputs included."""
+        return frozenset(self.needed(self.outputs))
+
+    def needed(self, names: Iterable[str]) -> set[str]:
+        """Return ``names`` and every computed name or input that they depend on."""
+        found: set[str] = set()
+        rest = list(names)
+        while rest:
+            name = rest.pop()
+            if name in found:
+                continue
+            found.add(name)
+            node = self.producers.get(name)
+            if node is not None:
+                rest.extend(each for each in node.inputs if each and each not in found)
+        return found
+
+    def stretch(
+        self, end: str, border: Mapping[str, object] | set[str], *, most: int | None = None
+    ) -> tuple[list[str], list[NodeView]]:
+        """Return the names of ``border`` next above ``end``, and the nodes between them and it, in order.
+
+        Args:
+            end: The name below.
+            border: Names not to go beyond.
+            most: Number of nodes after which no more are looked for.
+        """
+        seen, nodes, above = {end}, dict[int, NodeView](), dict[str, None]()
+        rest = [end]
+        while rest and (most is None or len(nodes) <= most):
+            node = self.producers.get(rest.pop())
+            if node is None or node.index in nodes:
+                continue
+            nodes[node.index] = node
+            for name in node.inputs:
+                if not name:
+                    continue
+                if name in border:
+                    above[name] = None
+                elif name not in seen:
+                    seen.add(name)
+                    rest.append(name)
+        return list(above), [nodes[index] for index in sorted(nodes)]
+
+
+def onnx_view(graph: GraphProto) -> GraphView:
+    """Return the view of an ONNX graph; Constant nodes and initializers are no nodes of it."""
+    constants = {tensor.name for tensor in graph.initializer}
+    constants |= {tensor.values.name for tensor in graph.sparse_initializer}
+    nodes = []
+    for index, node in enumerate(graph.node):
+        if node.op_type == "Constant":
+            constants.update(node.output)
+            continue
+        outer = (
+            sorted(outer_names_of(node) - set(node.input)) if any(each.HasField("g") for each in node.attribute) else []
+        )
+        nodes.append(NodeView(index, label(node, index), node.op_type, (*node.input, *outer), tuple(node.output), node))
+    inputs = (value.name for value in graph.input if value.name not in constants)
+    return GraphView(nodes, inputs, (value.name for value in graph.output))

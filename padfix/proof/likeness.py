@@ -1,0 +1,161 @@
+"""Whether two stretches of ONNX graphs are the same, node by node and weight by weight: such need no run."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+from onnx import AttributeProto, ModelProto, NodeProto, defs
+
+from padfix.graph.scopes import bodies_of, normal_domain, outer_names_of
+from padfix.proof.constants import Constants
+from padfix.proof.graph_view import GraphView, NodeView
+
+
+class Meanings:
+    """What the nodes of one model mean, as values that are equal where the meaning is.
+
+    Two nodes with equal operators and attributes compute one function of their inputs; the version of the operator's
+    definition is part of it, and so is the body of a model-local function.
+    """
+
+    def __init__(self, model: ModelProto) -> None:
+        self._versions = {normal_domain(entry.domain): entry.version for entry in model.opset_import}
+        self._functions = {(normal_domain(each.domain), each.name, each.overload): each for each in model.functions}
+        self._operators: dict[tuple[str, str, str], Hashable] = {}
+        self._defaults: dict[tuple[str, str, str], frozenset[bytes]] = {}
+
+    def operator(self, node: NodeProto) -> Hashable:
+        """Return which operator ``node`` is, in which version."""
+        key = (normal_domain(node.domain), node.op_type, node.overload)
+        if key not in self._operators:
+            self._operators[key] = (*key, self._definition(key))
+        return self._operators[key]
+
+    def attributes(self, node: NodeProto) -> Hashable:
+        """Return the attributes of ``node``, whatever their order, bodies included, without what is the default."""
+        key = (normal_domain(node.domain), node.op_type, node.overload)
+        if key not in self._defaults:
+            self._defaults[key] = self._default_attributes(key)
+        return frozenset(_attribute(each) for each in node.attribute) - self._defaults[key]
+
+    def _default_attributes(self, key: tuple[str, str, str]) -> frozenset[bytes]:
+        domain, op_type, _ = key
+        try:
+            schema = defs.get_schema(op_type, self._versions.get(domain, 1), domain)
+        except defs.SchemaError:
+            return frozenset()
+        values = (each.default_value for each in schema.attributes.values() if each.default_value.name)
+        return frozenset(_attribute(value) for value in values)
+
+    def _definition(self, key: tuple[str, str, str]) -> Hashable:
+        function = self._functions.get(key)
+        if function is not None:
+            own = [self.operator(node) for node in function.node]
+            return bytes(function.SerializeToString(deterministic=True)), tuple(own)
+        domain, op_type, _ = key
+        version = self._versions.get(domain, 1)
+        try:
+            return int(defs.get_schema(op_type, version, domain).since_version)
+        except defs.SchemaError:
+            return int(version)
+
+
+def _attribute(attribute: AttributeProto) -> bytes:
+    if attribute.doc_string:
+        plain = AttributeProto()
+        plain.CopyFrom(attribute)
+        plain.ClearField("doc_string")
+        attribute = plain
+    return bytes(attribute.SerializeToString(deterministic=True))
+
+
+class Likeness:
+    """Compares stretches of two ONNX graphs; each pair of names is looked at once.
+
+    Args:
+        views: The two graphs.
+        meanings: What their nodes mean.
+        constants: Their constants.
+        partners: The candidate's name of each tensor of the reference that is paired with one; a live mapping.
+    """
+
+    def __init__(
+        self,
+        views: tuple[GraphView, GraphView],
+        meanings: tuple[Meanings, Meanings],
+        constants: tuple[Constants, Constants],
+        partners: Mapping[str, str],
+    ) -> None:
+        self._views = views
+        self._meanings = meanings
+        self._constants = constants
+        self._partners = partners
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def forget(self) -> None:
+        """Forget what was found: pairs were taken apart."""
+        self._known.clear()
+
+    def same(self, ours: str, theirs: str) -> bool:
+        """Whether the stretches that end with two tensors are the same."""
+        rest = [(ours, theirs)]
+        seen: set[tuple[str, str]] = set()
+        while rest:
+            pair = rest.pop()
+            if pair in seen or self._known.get(pair):
+                continue
+            seen.add(pair)
+            above = None if self._known.get(pair) is False else self._alike(*pair)
+            if above is None:
+                self._known[pair] = False
+                self._known[ours, theirs] = False
+                return False
+            rest.extend(above)
+        self._known.update(dict.fromkeys(seen, True))
+        return True
+
+    def _alike(self, ours: str, theirs: str) -> list[tuple[str, str]] | None:
+        """Return the pairs that must be the same for these two to be; None where they differ themselves."""
+        node, twin = self._views[0].producers.get(ours), self._views[1].producers.get(theirs)
+        if node is None or twin is None or not self._same_node(node, twin):
+            return None
+        if node.outputs.index(ours) != twin.outputs.index(theirs):
+            return None
+        above = []
+        for one, other in zip(node.inputs, twin.inputs, strict=True):
+            if self._partners.get(one) == other and one:
+                continue
+            if not one or not other:
+                if one != other:
+                    return None
+                continue
+            ours_constant, theirs_constant = (
+                name in each for name, each in zip((one, other), self._constants, strict=True)
+            )
+            if ours_constant or theirs_constant:
+                if not (ours_constant and theirs_constant) or not self.same_constant(one, other):
+                    return None
+                continue
+            above.append((one, other))
+        return above
+
+    def same_constant(self, ours: str, theirs: str) -> bool:
+        """Whether two constants hold the same bits."""
+        return self._constants[0].digest(ours) == self._constants[1].digest(theirs)
+
+    def _same_node(self, node: NodeView, twin: NodeView) -> bool:
+        if node.proto is None or twin.proto is None or len(node.inputs) != len(twin.inputs):
+            return False
+        first, second = self._meanings
+        if first.operator(node.proto) != second.operator(twin.proto):
+            return False
+        if first.attributes(node.proto) != second.attributes(twin.proto):
+            return False
+        if any(True for _ in bodies_of(node.proto)):  # their text is the same, so they read the same names from outside
+            return all(self._same_outside(name) for name in outer_names_of(node.proto))
+        return True
+
+    def _same_outside(self, name: str) -> bool:
+        if name in self._constants[0] or name in self._constants[1]:
+            return all(name in each for each in self._constants) and self.same_constant(name, name)
+        return self._partners.get(name) == name

@@ -1,0 +1,233 @@
+"""Which tensor of one graph is which of another.
+
+Wiring decides: nodes of one operator that read paired tensors compute paired ones, weights and attributes left aside,
+because these are what is to be compared. Names decide where the wiring differs (an optimiser fused a node, a converter
+wrote another one), and only where both tensors are computed from the same paired tensors: "17" of one exporter is not
+"17" of another. Where the candidate is the reference rewritten, every name means the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from padfix.graph.scopes import normal_domain
+from padfix.proof.constants import Constants
+from padfix.proof.facts import RANDOM
+from padfix.proof.graph_view import GraphView, NodeView
+from padfix.proof.likeness import Meanings
+
+COMMUTATIVE = frozenset({"Add", "Mul", "And", "Or", "Xor", "Equal", "Max", "Min", "Sum", "Mean"})
+
+_WIDEST_SEARCH = 64
+"""Nodes above a name that are looked through for what it is computed from."""
+
+_Key = tuple[str, str, tuple[str, ...], int]
+
+
+@dataclass
+class Pairing:
+    """Pairs of tensors.
+
+    Attributes:
+        partners: The candidate's name for each tensor of the reference, inputs and outputs included.
+        back: The reference's name for each of these.
+    """
+
+    partners: dict[str, str] = field(default_factory=dict)
+    back: dict[str, str] = field(default_factory=dict)
+
+    def add(self, ours: str, theirs: str) -> None:
+        """Pair two tensors that have no partner yet."""
+        if ours not in self.partners and theirs not in self.back:
+            self.partners[ours] = theirs
+            self.back[theirs] = ours
+
+    def remove(self, ours: str) -> None:
+        """Take a pair apart."""
+        del self.back[self.partners.pop(ours)]
+
+
+def pair_by_name(views: tuple[GraphView, GraphView], inputs: Mapping[str, str], outputs: Mapping[str, str]) -> Pairing:
+    """Pair inputs, outputs and every tensor that both compute under one name; ``:0`` is no part of a name.
+
+    Args:
+        views: The reference and the candidate.
+        inputs: The candidate's name for each input of the reference.
+        outputs: Likewise for outputs.
+    """
+    pairing = Pairing()
+    for ours, theirs in (*inputs.items(), *_computed(views, outputs)):
+        pairing.add(ours, theirs)
+    plain = {_plain(name): name for name in views[1].producers if name in views[1].live}
+    for name in views[0].producers:
+        if name not in views[0].live:
+            continue
+        twin = name if name in views[1].producers and name in views[1].live else plain.get(_plain(name))
+        if twin is not None:
+            pairing.add(name, twin)
+    return pairing
+
+
+def pair_by_wiring(
+    views: tuple[GraphView, GraphView],
+    meanings: tuple[Meanings, Meanings],
+    constants: tuple[Constants, Constants],
+    inputs: Mapping[str, str],
+    outputs: Mapping[str, str],
+) -> Pairing:
+    """Pair what is computed alike in two ONNX graphs, from the inputs on; what no output depends on stays alone.
+
+    Args:
+        views: The reference and the candidate.
+        meanings: What their nodes mean.
+        constants: Their constants.
+        inputs: The candidate's name for each input of the reference.
+        outputs: Likewise for outputs.
+    """
+    pairing = Pairing()
+    for ours, theirs in inputs.items():
+        pairing.add(ours, theirs)
+    aligner = _Aligner(views, meanings, constants, pairing, dict(_computed(views, outputs)))
+    aligner.run()
+    return pairing
+
+
+def _computed(views: tuple[GraphView, GraphView], outputs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for ours, theirs in outputs.items():
+        if ours in views[0].producers and theirs in views[1].producers:
+            yield ours, theirs
+
+
+def _plain(name: str) -> str:
+    return name.removesuffix(":0")
+
+
+class _Aligner:
+    def __init__(
+        self,
+        views: tuple[GraphView, GraphView],
+        meanings: tuple[Meanings, Meanings],
+        constants: tuple[Constants, Constants],
+        pairing: Pairing,
+        outputs: Mapping[str, str],
+    ) -> None:
+        self._views = views
+        self._meanings = meanings
+        self._constants = constants
+        self._pairing = pairing
+        self._outputs = outputs
+        self._taken: set[int] = set()
+        self._origins = _origins(views[0], meanings[0], constants[0]), _origins(views[1], meanings[1], constants[1])
+        self._index: dict[_Key, list[NodeView]] = {}
+        for node in views[0].nodes:
+            if any(name in views[0].live for name in node.outputs):
+                self._index.setdefault(self._key(node, 0, lambda name: name), []).append(node)
+
+    def run(self) -> None:
+        view = self._views[1]
+        ends = {theirs: ours for ours, theirs in self._outputs.items()}
+        for node in view.nodes:
+            copied = self._origins[1].get(node.outputs[0], node.outputs[0]) != node.outputs[0]
+            if (copied and not ends.keys() & set(node.outputs)) or not any(name in view.live for name in node.outputs):
+                continue
+            twin = self._aligned(node)
+            if twin is not None:
+                self._taken.add(twin.index)
+                for ours, theirs in zip(twin.outputs, node.outputs, strict=False):
+                    if ours and theirs and ours in self._views[0].live and theirs in view.live:
+                        self._pair(ours, theirs, ends)
+            else:
+                for theirs in node.outputs:
+                    self._by_name(theirs, ends)
+        for ours, theirs in self._outputs.items():
+            self._pairing.add(ours, theirs)
+
+    def _pair(self, ours: str, theirs: str, ends: Mapping[str, str]) -> None:
+        """Pair two tensors; outputs only with each other, because the user knows which is which."""
+        if ends.get(theirs, ours) == ours and self._outputs.get(ours, theirs) == theirs:
+            self._pairing.add(ours, theirs)
+
+    def _key(self, node: NodeView, side: int, partner: Callable[[str], str | None]) -> _Key:
+        """Return what a node of one side reads, in the reference's names, and which operator it is."""
+        assert node.proto is not None
+        origins = self._origins[side]
+        names = [self._part(origins.get(name, name), partner, self._constants[side]) for name in node.inputs]
+        if node.op_type in COMMUTATIVE:
+            names.sort()
+        return normal_domain(node.proto.domain), node.op_type, tuple(names), len(node.outputs)
+
+    @staticmethod
+    def _part(name: str, partner: Callable[[str], str | None], constants: Constants) -> str:
+        if not name or name in constants:
+            return "#" if name else ""
+        return partner(name) or "?"
+
+    def _aligned(self, node: NodeView) -> NodeView | None:
+        """Return the free node of the reference that reads the partners of what ``node`` reads, the likest of them."""
+        key = self._key(node, 1, self._pairing.back.get)
+        if "?" in key[2]:
+            return None
+        free = [twin for twin in self._index.get(key, ()) if twin.index not in self._taken]
+        if len(free) < 2:
+            return free[0] if free else None
+        return max(free, key=lambda twin: (self._likeness(twin, node), -twin.index))
+
+    def _likeness(self, node: NodeView, twin: NodeView) -> tuple[int, int, int, int]:
+        """Return how much speaks for two nodes to be one: equal constants, names, attributes, kinds of constants."""
+        assert node.proto is not None and twin.proto is not None
+        ours, theirs = self._constants
+        pairs = [(a, b) for a, b in zip(node.inputs, twin.inputs, strict=False) if a in ours and b in theirs]
+        equal = sum(ours.digest(a) == theirs.digest(b) for a, b in pairs)
+        alike = sum(ours.shape(a) == theirs.shape(b) for a, b in pairs)
+        names = len({*node.outputs, node.name} & {*twin.outputs, twin.name} - {""})
+        attributes = self._meanings[0].attributes(node.proto) == self._meanings[1].attributes(twin.proto)
+        return equal, names, int(attributes), alike
+
+    def _by_name(self, theirs: str, ends: Mapping[str, str]) -> None:
+        """Pair a tensor with that of its name, where both are computed from the same paired tensors."""
+        ours = ends.get(theirs, theirs)
+        first, second = self._views
+        if theirs not in second.live or ours not in first.producers or ours not in first.live:
+            return
+        if theirs in ends:
+            self._pairing.add(ours, theirs)
+            return
+        above, beyond = (
+            self._above(first, ours, self._pairing.partners),
+            self._above(second, theirs, self._pairing.back),
+        )
+        if above is None or beyond is None or {self._pairing.partners[name] for name in above} != set(beyond):
+            return
+        self._pair(ours, theirs, ends)
+
+    @staticmethod
+    def _above(view: GraphView, name: str, border: Mapping[str, str]) -> Sequence[str] | None:
+        above, nodes = view.stretch(name, border, most=_WIDEST_SEARCH)
+        return above if len(nodes) <= _WIDEST_SEARCH else None
+
+
+def _origins(view: GraphView, meanings: Meanings, constants: Constants) -> dict[str, str]:
+    """Return for each tensor the first one that holds the same numbers in the same graph, where that is another.
+
+    A runtime's optimiser writes a node once more for each reader, or once where there were several, and drops nodes
+    that hand on what they read.
+    """
+    origins: dict[str, str] = {}
+    first: dict[Hashable, tuple[str, ...]] = {}
+    for node in view.nodes:
+        assert node.proto is not None
+        if node.op_type == "Identity" and node.inputs[0] not in constants:
+            origins[node.outputs[0]] = origins.get(node.inputs[0], node.inputs[0])
+            continue
+        if any(each.HasField("g") for each in node.proto.attribute) or node.op_type in RANDOM:
+            continue
+        inputs = tuple(
+            ("", constants.digest(name)) if name in constants else (origins.get(name, name), None)
+            for name in node.inputs
+        )
+        key = (meanings.operator(node.proto), meanings.attributes(node.proto), inputs, tuple(map(bool, node.outputs)))
+        known = first.setdefault(key, node.outputs)
+        if known is not node.outputs:
+            origins.update((mine, theirs) for mine, theirs in zip(node.outputs, known, strict=True) if mine)
+    return origins

@@ -1,0 +1,189 @@
+"""The two sides of a proof: models whose inner tensors can be looked at, and fed.
+
+``Side.values`` gives tensors as the whole model computes them. ``Side.fed`` gives every tensor as its own stretch
+computes it: all readers of a fed name read what is fed, so that one run judges every stretch by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Protocol
+
+from onnx import ModelProto, helper
+
+from padfix.errors import PadfixError
+from padfix.files.model import Model
+from padfix.proof.cut import output_name, part_of
+from padfix.proof.executors import (
+    Array,
+    ExecutionFailed,
+    Executor,
+    InnerExecutor,
+    OnnxRuntimeExecutor,
+    SpecExecutor,
+    inner_of,
+)
+from padfix.proof.graph_view import GraphView, NodeView, onnx_view
+
+_TENSORFLOW_CONSTANTS = frozenset({"Const", "NoOp"})
+
+_MOST_PARTS = 4
+"""Parts of a model that stay loaded; their weights are in memory as long."""
+
+
+class Side(Protocol):
+    """A model that is looked into.
+
+    Attributes:
+        view: Its main graph.
+        model: The model, where it is ONNX.
+        can_be_fed: Whether :meth:`fed` works.
+    """
+
+    @property
+    def view(self) -> GraphView: ...
+    @property
+    def model(self) -> Model | None: ...
+    @property
+    def can_be_fed(self) -> bool: ...
+
+    def values(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
+        """Return the tensors called ``names`` as the model computes them from its inputs.
+
+        Raises:
+            ExecutionFailed: The runtime refused.
+        """
+        ...
+
+    def fed(
+        self, feeds: Mapping[str, Array], inner: Mapping[str, Array], names: Sequence[str], *, optimised: bool = False
+    ) -> dict[str, Array]:
+        """Return ``names`` computed from ``inner``, which every reader of these tensors reads in place of its own.
+
+        Args:
+            feeds: The model's inputs.
+            inner: Values of inner tensors.
+            names: What to return; names of ``inner`` too, as their own nodes compute them.
+            optimised: Whether the runtime's optimiser is to work on the part.
+
+        Raises:
+            ExecutionFailed: The runtime refused.
+        """
+        ...
+
+
+class OnnxSide:
+    """An ONNX model, run in parts by ONNX Runtime or by the specification."""
+
+    can_be_fed = True
+
+    def __init__(self, executor: OnnxRuntimeExecutor | SpecExecutor) -> None:
+        self._executor = executor
+        self.model: Model = _model_of(executor)
+        self.view = onnx_view(self.model.proto.graph)
+        self._parts: dict[Hashable, Executor] = {}
+
+    def values(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
+        """See :class:`Side`."""
+        if isinstance(self._executor, SpecExecutor):
+            return self._executor.run_to(feeds, names)
+        return self._run(("values", tuple(names)), lambda: part_of(self.model.proto, names), feeds, optimised=False)
+
+    def fed(
+        self, feeds: Mapping[str, Array], inner: Mapping[str, Array], names: Sequence[str], *, optimised: bool = False
+    ) -> dict[str, Array]:
+        """See :class:`Side`."""
+        kinds = self.kinds(inner)
+        key = ("fed", tuple(names), tuple(kinds.items()), optimised)
+        given = {**feeds, **inner}
+        found = self._run(key, lambda: part_of(self.model.proto, names, kinds), given, optimised=optimised)
+        return {name: found[output_name(name, kinds)] for name in names if output_name(name, kinds) in found}
+
+    @staticmethod
+    def kinds(inner: Mapping[str, Array]) -> dict[str, tuple[int, int]]:
+        """Return element type and rank of each array, as :func:`padfix.proof.cut.part_of` takes them."""
+        return {name: (_elem_type(array), array.ndim) for name, array in inner.items()}
+
+    def run_part(self, part: ModelProto, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """Run a part of the model once.
+
+        Raises:
+            ExecutionFailed: The runtime refused.
+        """
+        return _run(self._load(part, optimised=False), feeds)
+
+    def _run(
+        self, key: Hashable, make: Callable[[], ModelProto], feeds: Mapping[str, Array], *, optimised: bool
+    ) -> dict[str, Array]:
+        executor = self._parts.get(key)
+        if executor is None:
+            executor = self._load(make(), optimised=optimised)
+            while len(self._parts) >= _MOST_PARTS:
+                del self._parts[next(iter(self._parts))]
+            self._parts[key] = executor
+        return _run(executor, feeds)
+
+    def _load(self, part: ModelProto, *, optimised: bool) -> Executor:
+        if isinstance(self._executor, SpecExecutor):
+            return SpecExecutor.of(part)
+        try:
+            serialized = part.SerializeToString()
+        except ValueError as error:
+            raise ExecutionFailed(f"The model is too large to be cut: {error}") from None
+        return OnnxRuntimeExecutor(serialized, optimised=optimised, folder=self.model.folder)
+
+
+class TensorFlowSide:
+    """A TensorFlow graph; what the interpreter of TensorFlow Lite runs can be looked at and not fed."""
+
+    model = None
+
+    def __init__(self, executor: Executor, inner: InnerExecutor) -> None:
+        self._inner = inner
+        nodes = [
+            NodeView(
+                index, tensor.name.rpartition(":")[0] or tensor.name, tensor.op_type, tensor.inputs, (tensor.name,)
+            )
+            for index, tensor in enumerate(inner.graph())
+            if tensor.op_type not in _TENSORFLOW_CONSTANTS
+        ]
+        self.view = GraphView(nodes, (spec.name for spec in executor.inputs), executor.outputs)
+        self.can_be_fed = inner.can_feed
+
+    def values(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
+        """See :class:`Side`."""
+        return self._inner.run_inner(feeds, names)
+
+    def fed(
+        self, feeds: Mapping[str, Array], inner: Mapping[str, Array], names: Sequence[str], *, optimised: bool = False
+    ) -> dict[str, Array]:
+        """See :class:`Side`."""
+        return self._inner.run_inner({**feeds, **inner}, names)
+
+
+def _run(executor: Executor, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    wanted = {spec.name for spec in executor.inputs}
+    return executor.run({name: array for name, array in feeds.items() if name in wanted})
+
+
+def side_of(executor: Executor) -> Side | None:
+    """Return ``executor`` as one whose inner tensors can be looked at, or None."""
+    try:
+        if isinstance(executor, OnnxRuntimeExecutor | SpecExecutor):
+            return OnnxSide(executor)
+        inner = inner_of(executor)
+        return None if inner is None else TensorFlowSide(executor, inner)
+    except (PadfixError, ExecutionFailed, OSError, ValueError):
+        return None
+
+
+def _model_of(executor: OnnxRuntimeExecutor | SpecExecutor) -> Model:
+    if isinstance(executor, SpecExecutor):
+        return Model(executor.proto, None, executor.folder)
+    return executor.skeleton
+
+
+def _elem_type(array: Array) -> int:
+    if array.dtype.kind in "OSU":
+        return helper.np_dtype_to_tensor_dtype(array.dtype) if array.dtype.kind != "O" else 8
+    return int(helper.np_dtype_to_tensor_dtype(array.dtype))

@@ -1,0 +1,349 @@
+"""From what was run to a verdict: outputs and stretches together.
+
+Outputs and stretches agree: equal. A stretch disagrees: not equal, and it is the place. Only outputs disagree while
+every stretch agrees: the original amplifies rounding, and the verdict names where. What can't be cut is judged by its
+outputs alone; what nothing could judge is no verdict.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from padfix.errors import ProofUnavailableError
+from padfix.proof.allowances import ALLOWANCES, interpreter_rounding, optimiser_rounding
+from padfix.proof.amplification import amplifier
+from padfix.proof.constants import Constants
+from padfix.proof.executors import Array, ExecutionFailed, Executor, label_of
+from padfix.proof.feeding import Feeding
+from padfix.proof.likeness import Likeness, Meanings
+from padfix.proof.pairing import Pairing, pair_by_name, pair_by_wiring
+from padfix.proof.probes import Probe
+from padfix.proof.sides import Side, side_of
+from padfix.proof.stretches import Judged, Outcome, Stretches
+from padfix.results import (
+    FirstDifference,
+    LayerDifference,
+    OutputDifference,
+    ProofRun,
+    StretchSummary,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from padfix.proof.whole import Describe, Settings
+
+OPTIMISER_FACTOR = 4.0
+"""What is allowed of the distance between the original with and without the runtime's optimisations."""
+
+REWRITTEN_PROBES = 2
+"""Probes that the stretches of a rewritten model are judged on: each rewrite was proven on its own data before."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One probe through the original and one executor of the candidate; ``refused`` where that could not run it."""
+
+    run: ProofRun
+    optimised: bool
+    refused: bool = False
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run whose outputs disagree, with the numbers of both sides; ``found`` is None where the candidate refused."""
+
+    probe: Probe
+    candidate: Executor
+    results: Mapping[str, Array]
+    found: Mapping[str, Array] | None
+    optimised: bool
+
+
+@dataclass
+class Inside:
+    """What was seen inside.
+
+    Attributes:
+        stretches: The stretches; None where one of the models can't be looked into.
+        outcome: What was found of them.
+        stands_in: Whether the original as ONNX, before any rewrite, was looked into, because the original can't be.
+        trouble: Why nothing was seen.
+        probes: What the stretches were judged on.
+    """
+
+    stretches: Stretches | None = None
+    outcome: Outcome | None = None
+    stands_in: bool = False
+    trouble: str = ""
+    probes: Sequence[Probe] = ()
+
+    def words(self) -> str:
+        """Return how many stretches are the same, and how many were compared."""
+        if self.outcome is None:
+            return "its inner tensors could not be compared"
+        same, judged = self.outcome.same, len(self.outcome.judged)
+        parts = [f"{same} stretches are the same node by node and weight by weight"] if same else []
+        if judged:
+            bits = all(each.difference.max_abs_diff == 0 for each in self.outcome.judged)
+            agree = "equal to the bit" if bits else "compared"
+            parts.append(
+                f"{judged} {'others were' if same else 'stretches were'} fed the original's values and {agree}"
+            )
+        return "; ".join(parts) or "there is nothing inside to compare"
+
+
+def look_inside(
+    reference: Executor,
+    candidates: Sequence[Executor],
+    feeding: Feeding,
+    outputs: Mapping[str, str],
+    probes: Sequence[Probe],
+    settings: Settings,
+    stand_in: Callable[[], Executor] | None,
+    progress: Callable[[str], None],
+) -> Inside:
+    """Judge the stretches between the original and the first candidate.
+
+    Args:
+        reference: Runs the original.
+        candidates: Run the result, the first without optimisations.
+        feeding: Their inputs.
+        outputs: The candidate's name for each output of the original.
+        probes: What the original ran on.
+        settings: How the proof is to go.
+        stand_in: Makes an executor of the original as ONNX.
+        progress: Told what is being done.
+    """
+    try:
+        first = side_of(reference)
+        stands_in = first is None and stand_in is not None
+        if first is None and stand_in is not None:
+            first = side_of(stand_in())
+        second = side_of(candidates[0])
+        if first is None or second is None:
+            return Inside(trouble="one of the models can't be looked into.")
+        stretches = _stretches(first, second, candidates, feeding, outputs, settings, progress)
+        chosen = probes[:REWRITTEN_PROBES] if settings.rewritten else probes
+        return Inside(stretches, stretches.run(chosen), stands_in, probes=chosen)
+    except ExecutionFailed as failure:
+        return Inside(trouble=failure.message)
+    except ProofUnavailableError as failure:  # the stand-in can't run what the original can
+        return Inside(trouble=str(failure))
+
+
+def _stretches(
+    first: Side,
+    second: Side,
+    candidates: Sequence[Executor],
+    feeding: Feeding,
+    outputs: Mapping[str, str],
+    settings: Settings,
+    progress: Callable[[str], None],
+) -> Stretches:
+    views = first.view, second.view
+    inputs = {name: other for name, other in feeding.same_inputs().items() if name in views[0].inputs}
+    named = outputs or {name: name for name in views[0].outputs if name in views[1].outputs}
+    likeness = None
+    constants: tuple[Constants | None, Constants | None] = None, None
+    pairing: Pairing
+    both_onnx = first.model is not None and second.model is not None
+    if first.model is not None and second.model is not None:
+        known = tuple(Constants(each, trusted=settings.rewritten) for each in (first.model, second.model))
+        meanings = Meanings(first.model.proto), Meanings(second.model.proto)
+        constants = known[0], known[1]
+        if settings.rewritten:
+            pairing = pair_by_name(views, inputs, named)
+        else:
+            pairing = pair_by_wiring(views, meanings, (known[0], known[1]), inputs, named)
+        likeness = Likeness(views, meanings, (known[0], known[1]), pairing.partners)
+    else:
+        pairing = pair_by_name(views, inputs, named)
+    levels = [False]
+    if any(getattr(each, "optimised", False) for each in candidates):
+        levels.append(True)
+    return Stretches(
+        (first, second),
+        pairing,
+        likeness,
+        constants,
+        feeding,
+        levels=levels,
+        rewritten=settings.rewritten and both_onnx,
+        rtol=settings.rtol,
+        atol=settings.atol,
+        probes_only=settings.probes_only,
+        progress=progress,
+    )
+
+
+def conclude(
+    ran: Sequence[Ran],
+    inside: Inside,
+    failures: Sequence[Failure],
+    notes: Sequence[str],
+    settings: Settings,
+    reference: Executor,
+    describe: Describe | None,
+) -> Verdict:
+    """Return the verdict.
+
+    Args:
+        ran: Every run of the whole models.
+        inside: What was seen of the stretches.
+        failures: Runs whose outputs disagree.
+        notes: What was noted so far.
+        settings: How the proof went.
+        reference: Ran the original.
+        describe: Says where the models part.
+
+    Raises:
+        ProofUnavailableError: Outputs that say nothing, and stretches that no data could judge.
+    """
+    judge = _Judge(inside, failures, list(notes), settings, reference)
+    runs = judge.runs(ran)
+    equivalent = bool(runs) and all(run.equivalent for run in runs)
+    place = None
+    if not equivalent and describe is not None:
+        place = describe(inside, _first(failures) if failures else None)
+        judge.note_place(place, failures)
+    outcome = inside.outcome
+    layers: tuple[LayerDifference, ...] = ()
+    summary = None
+    if outcome is not None and not inside.stands_in:
+        every = [_layer(each) for each in outcome.judged]
+        layers = tuple(every) if settings.layers else ()
+        worst = max(every, key=lambda each: each.difference.share, default=None)
+        summary = StretchSummary(outcome.same, len(outcome.judged), worst)
+    return Verdict(equivalent, reference.name, tuple(runs), tuple(judge.notes), place, layers=layers, stretches=summary)
+
+
+def _first(failures: Sequence[Failure]) -> Failure:
+    return min(failures, key=lambda each: each.optimised)
+
+
+def _layer(judged: Judged) -> LayerDifference:
+    last = judged.stretch.nodes[-1]
+    return LayerDifference(last.name, last.op_type, judged.difference)
+
+
+class _Judge:
+    def __init__(
+        self, inside: Inside, failures: Sequence[Failure], notes: list[str], settings: Settings, reference: Executor
+    ) -> None:
+        self.notes = notes
+        self._inside = inside
+        self._failures = failures
+        self._settings = settings
+        self._reference = reference
+        self._amplified: dict[str, float] = {}
+        self._amplifying: list[Failure] = []
+
+    def runs(self, ran: Sequence[Ran]) -> list[ProofRun]:
+        """Return the runs with what the stretches say of them."""
+        outcome = self._inside.outcome
+        runs = [each.run for each in ran]
+        if outcome is not None and outcome.wrong:
+            if all(run.equivalent for run in runs):
+                runs.append(self._hidden(runs))
+            return runs
+        if outcome is not None:
+            self._note_allowances(outcome)
+        if self._settings.rtol is not None or self._settings.atol is not None:
+            return runs
+        found = [self._forgiven(each) if not each.run.equivalent and not each.refused else each.run for each in ran]
+        self.note_amplification()
+        return found
+
+    def _hidden(self, runs: Sequence[ProofRun]) -> ProofRun:
+        assert self._inside.outcome is not None
+        wrong = self._inside.outcome.wrong[0]
+        words = "an inner tensor that the outputs hide"
+        detail = f"{words}: {wrong.difference.detail}" if wrong.difference.detail else words
+        difference = dataclasses.replace(wrong.difference, detail=detail)
+        like = next((run for run in runs if run.probe == wrong.data), runs[0] if runs else None)
+        shapes = like.shapes if like is not None else {}
+        return ProofRun(wrong.data, like.candidate if like is not None else "-", shapes, (difference,))
+
+    def _note_allowances(self, outcome: Outcome) -> None:
+        for allowance in ALLOWANCES:
+            used = [each for each in outcome.judged if each.allowance == allowance.name]
+            if used:
+                listed = ", ".join(repr(each.stretch.name) for each in used[:3]) + (", ..." if len(used) > 3 else "")
+                self.notes.append(f"{allowance.reason} ({allowance.name}: {listed})")
+
+    def _forgiven(self, ran: Ran) -> ProofRun:
+        """Return a run whose outputs disagree as equal, where every stretch agrees: the original amplifies rounding."""
+        failure = next((each for each in self._failures if self._is_of(each, ran)), None)
+        if failure is None or failure.found is None:
+            return ran.run
+        outputs = ran.run.outputs
+        ask = getattr(self._reference, "leeway", None)
+        if ask is not None:
+            outputs = interpreter_rounding(ask(failure.probe.arrays, failure.results), outputs, self.notes)
+        if self._is_complete() and not all(each.equivalent for each in outputs):
+            outputs = tuple(self._amplified_difference(each, failure) for each in outputs)
+        return dataclasses.replace(ran.run, outputs=outputs)
+
+    @staticmethod
+    def _is_of(failure: Failure, ran: Ran) -> bool:
+        return failure.probe.name == ran.run.probe and label_of(failure.candidate) == ran.run.candidate
+
+    def _is_complete(self) -> bool:
+        """Whether everything between inputs and outputs was seen to agree."""
+        inside, outcome = self._inside, self._inside.outcome
+        if outcome is None or inside.stretches is None or inside.stands_in or outcome.wrong or outcome.unknown:
+            return False
+        view = inside.stretches.sides[0].view
+        return all(name in inside.stretches.pairing.partners for name in view.outputs if name in view.producers)
+
+    def _amplified_difference(self, difference: OutputDifference, failure: Failure) -> OutputDifference:
+        if difference.equivalent or not np.isfinite(difference.max_abs_diff):
+            return difference
+        name = difference.name
+        if failure.optimised:
+            bound = max(self._amplified.get(name, 0.0), optimiser_rounding(self._reference, failure.probe, name))
+            if difference.max_abs_diff > OPTIMISER_FACTOR * bound:
+                return difference
+        else:
+            self._amplified[name] = max(self._amplified.get(name, 0.0), difference.max_abs_diff)
+        self._amplifying.append(failure)
+        words = "beyond the tolerance for whole models; every stretch agrees, so the original amplifies rounding"
+        return dataclasses.replace(difference, equivalent=True, detail=words)
+
+    def note_amplification(self) -> None:
+        """Say on which probes the original amplifies rounding, and where most."""
+        stretches, plain = self._inside.stretches, [each for each in self._amplifying if not each.optimised]
+        if not self._amplifying or stretches is None:
+            return
+        agree = "every stretch agrees when it is fed the original's own values"
+        names = ", ".join(dict.fromkeys(repr(each.probe.name) for each in plain or self._amplifying))
+        if plain:
+            found = amplifier(stretches, plain[0].probe)
+            where = f"most of all {found.words}" if found is not None else "over many operators"
+            self.notes.append(f"The original amplifies rounding (probe {names}), {where}: {agree}.")
+        else:
+            self.notes.append(
+                "The original itself gives other numbers with ONNX Runtime's optimisations, by as much as the result "
+                f"(probe {names}): {agree}."
+            )
+
+    def note_place(self, place: FirstDifference | None, failures: Sequence[Failure]) -> None:
+        """Add why there is no place, where there is none, or where it lies."""
+        inside = self._inside
+        if inside.stands_in and place is None and inside.outcome is not None:
+            self.notes.append(
+                "The original as ONNX, before any rewrite, gives the same numbers as the result: the difference arises "
+                "in the conversion from TensorFlow."
+            )
+        elif place is None and inside.trouble:
+            self.notes.append(f"The place of the difference could not be looked for: {inside.trouble}")
+        elif place is None and failures and all(each.optimised for each in failures):
+            self.notes.append(
+                "The difference is there with all optimisations only, and not where inner tensors are looked at: a "
+                "fusion of ONNX Runtime's optimiser."
+            )

@@ -1,0 +1,76 @@
+"""Data for a stretch by itself: what the probes never bring to it, so that every branch of it is reached.
+
+Probes go through the whole network, and what arrives inside is calm: no value above a Clip's limit, none below a Relu's
+zero behind a normalisation, no variance so small that an epsilon counts. So a stretch that is not the same in both
+models also sees wide numbers, long tails, small ones, and nearly constant ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+from onnx import AttributeProto
+
+from padfix.proof.constants import Constants
+from padfix.proof.executors import Array
+from padfix.proof.graph_view import NodeView
+
+LARGEST_LIMIT = 1e4
+"""Constants of the graph above this are no limits of values (minus infinity of a mask, say)."""
+
+TAIL = 6.0
+"""Long tails reach from two to the power of minus this to two to the power of this."""
+
+
+def wide_data(values: Mapping[str, Array], limit: float, seed: int = 0) -> Iterator[tuple[str, dict[str, Array]]]:
+    """Yield (words for the data, the same tensors with other floats); whole numbers stay as they are.
+
+    Args:
+        values: What a probe brought.
+        limit: Largest constant that values are held against in the stretch, so that data goes beyond it.
+        seed: Same seed, same numbers.
+    """
+    if not any(array.dtype.kind == "f" and array.size for array in values.values()):
+        return
+    random = np.random.default_rng([seed, 7])
+    for words, make in (
+        ("wide", lambda shape, _: random.standard_normal(shape) * 2 * limit),
+        ("long-tailed", lambda shape, _: _signs(shape, random) * 2.0 ** random.uniform(-TAIL, TAIL, shape)),
+        ("small", lambda shape, _: random.standard_normal(shape) * 1e-3),
+        ("nearly constant", lambda shape, _: 1.0 + 1e-5 * random.standard_normal(shape)),
+        ("enlarged", lambda _, array: 16.0 * array.astype(np.float64)),
+        ("reversed", lambda _, array: -array.astype(np.float64)),
+    ):
+        yield words, {name: _replaced(array, make) for name, array in values.items()}
+
+
+def _signs(shape: tuple[int, ...], random: np.random.Generator) -> Array:
+    signs: Array = random.integers(0, 2, shape) * 2.0 - 1.0
+    return signs
+
+
+def _replaced(array: Array, make: object) -> Array:
+    if array.dtype.kind != "f" or not array.size:
+        return array
+    assert callable(make)
+    most = float(np.finfo(array.dtype).max) / 64
+    other: Array = np.clip(make(array.shape, array), -most, most).astype(array.dtype)
+    return other
+
+
+def largest_limit(nodes: Iterable[NodeView], constants: Constants | None) -> float:
+    """Return the largest number that ``nodes`` hold values against: scalar constants and attributes; at least 4."""
+    found = [4.0]
+    for node in nodes:
+        if node.proto is None:
+            continue
+        attributes = node.proto.attribute
+        found.extend(abs(attribute.f) for attribute in attributes if attribute.type == AttributeProto.FLOAT)
+        for name in node.inputs:
+            if constants is not None and name in constants and math.prod(constants.shape(name)) == 1:
+                array = constants.find(name)
+                if array is not None and array.dtype.kind == "f":
+                    found.append(abs(float(array.reshape(-1)[0])))
+    return max(value for value in found if value <= LARGEST_LIMIT)
