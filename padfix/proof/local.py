@@ -200,8 +200,8 @@ def _groups(trials: Sequence[Trial]) -> Iterator[list[Trial]]:
     for trial in trials:
         key = tuple(
             (name, given.elem_type, given.constant)
-            + ((given.shape, None if given.value is None else given.value.tobytes()) if given.constant else ())
-            + (len(given.shape),)
+            + ((None if given.value is None else given.value.tobytes(),) if given.constant else ())
+            + ((given.shape,) if given.constant or given.value is not None else (len(given.shape),))
             for name, given in trial.items()
         )
         groups.setdefault(key, []).append(trial)
@@ -422,14 +422,16 @@ def _model(
     trial: Trial,
     case: _Case,
 ) -> ModelProto:
-    """Return a model of ``nodes`` whose inputs have the ranks of ``trial`` and symbolic lengths."""
+    """Return a model of ``nodes`` whose inputs have the ranks of ``trial`` and, those of data, symbolic lengths."""
     graph = GraphProto(name="trial", node=nodes, initializer=initializers)
     for name, given in trial.items():
         if given.constant:
             value = fill("normal", given.shape, given.elem_type, np.random.default_rng(0))
             graph.initializer.append(numpy_helper.from_array(value if given.value is None else given.value, name))
         else:
-            lengths = [f"{name}_{axis}" for axis in range(len(given.shape))]
+            # The inputs that aren't data (sizes, scales) have the length that the rank of the data gives them.
+            fixed = given.value is not None
+            lengths = [size if fixed else f"{name}_{axis}" for axis, size in enumerate(given.shape)]
             graph.input.append(helper.make_tensor_value_info(name, given.elem_type, lengths))
     graph.output.extend(ValueInfoProto(name=name) for name in case.outputs)
     domains = {normal_domain(node.domain) for node in nodes} | {""}

@@ -8,6 +8,7 @@ from padfix.rules.asymmetric_padding import AsymmetricPadding
 from padfix.rules.base import Rule
 from padfix.rules.conflicting_padding import ConflictingPadding
 from padfix.rules.dynamic_same_padding import DynamicSamePadding
+from padfix.rules.empty_resize_scales import EmptyResizeScales
 from padfix.rules.implicit_same_padding import ImplicitSamePadding
 from padfix.rules.implicit_transpose_padding import ImplicitTransposePadding
 from padfix.rules.implicit_valid_padding import ImplicitValidPadding
@@ -37,6 +38,8 @@ RULES: tuple[Rule, ...] = (
     # Resizes, by age: an Upsample becomes a Resize, and a Resize names its coordinates.
     LegacyUpsample(),
     LegacyResize(),
+    # Once the inputs of a Resize are those of today, what is left empty among them can go.
+    EmptyResizeScales(),
     # What runtimes are known to get wrong: after all rules that give the node another form, so that a node that is
     # rewritten anyway is not reported, or padded apart, for a slip of the form that goes.
     ResizeRuntimeSlip(),

@@ -20,12 +20,15 @@ SCHEMA = json.loads((Path(padfix.__file__).parent / "schemas" / "padfix-1.schema
 
 by_code = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 
+QUOTE = ' "'
+"""What stands around the name of an input; nothing else is left of one that is left out."""
+
 
 def operators(text: str) -> list[str]:
-    """Return operator, attributes and number of inputs of each node; names are free, and attributes have no types."""
+    """Return operator, attributes and number of given inputs of each node; names are free, attributes without types."""
     text = re.sub(r":\s*(ints?|floats?|strings?)\s*=", " =", " ".join(text.split()))
     return [
-        f"{name} {''.join(attributes.split())} {len(inputs.split(','))}"
+        f"{name} {''.join(attributes.split())} {len([each for each in inputs.split(',') if each.strip(QUOTE)])}"
         for name, attributes, inputs in re.findall(r"= (\w+)\s*((?:<[^>]*>)?)\s*\(([^)]*)\)", text)
     ]
 

@@ -1,0 +1,134 @@
+"""The shape cases that a rewrite of a modern Resize is proven on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from padfix.graph import attributes
+from padfix.rules.base import Refusal, Site, Trial, TrialInput
+
+SCALES, SIZES = 2, 3
+"""Positions of the two inputs of Resize that say how far."""
+
+_LONGEST = 96
+"""Resized axes that are longer are represented by shorter ones, unless the rewrite holds for one length only."""
+
+_UNCHANGED = 2
+"""Length that stands for an axis that keeps its length."""
+
+
+@dataclass(frozen=True)
+class ResizedAxis:
+    """One axis of the input of a Resize: its length, and the scale or the new length; None for what is not known.
+
+    An axis that the node does not name among its ``axes`` is not sampled at all.
+    """
+
+    length: int | None
+    scale: float | None = None
+    output: int | None = None
+    named: bool = True
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the axis is known to keep its length."""
+        return not self.named or self.scale == 1 or (self.output is not None and self.output == self.length)
+
+
+def is_empty(site: Site, position: int) -> bool:
+    """Whether an input is there and holds no elements, whatever its values are said to be."""
+    known = site.input_type(position)
+    return known is not None and known.shape is not None and 0 in known.shape
+
+
+def resized_axes(site: Site) -> list[ResizedAxis] | Refusal:
+    """Return every axis of the input of a Resize of opset 11 or newer; or why that can't be said."""
+    known = site.input_type(0)
+    uses_scales = bool(site.input_name(SCALES)) and not is_empty(site, SCALES)
+    values = site.constant(SCALES if uses_scales else SIZES)
+    named = attributes.integers(site.node, "axes")
+    if known is not None and known.shape is not None:
+        lengths = [each if isinstance(each, int) else None for each in known.shape]
+    elif values is not None and named is None:
+        lengths = [None] * int(values.size)
+    else:
+        return Refusal("The rank of the input is not known: declare its shape (--shape).")
+    rank = len(lengths)
+    axes = list(range(rank)) if named is None else [axis % rank for axis in named if -rank <= axis < rank]
+    if values is not None and values.size != len(axes):
+        return Refusal(f"{values.size} scales or sizes for {len(axes)} axes: correct the node.")
+    found = [ResizedAxis(length, named=False) for length in lengths]
+    for place, axis in enumerate(axes):
+        value = None if values is None else values.ravel()[place]
+        if uses_scales:
+            found[axis] = ResizedAxis(lengths[axis], scale=None if value is None else float(value))
+        else:
+            found[axis] = ResizedAxis(lengths[axis], output=None if value is None else int(value))
+    return found
+
+
+def resize_trials(site: Site, *, as_declared: bool = False) -> tuple[Trial, ...] | Refusal:
+    """Return shape cases for a Resize of opset 11 or newer.
+
+    Axes that keep their length are short. The others have their own lengths where they are known and not too long, or,
+    ``as_declared``, however long; where they are not known, two lengths that grow and shrink.
+    """
+    axes = resized_axes(site)
+    if isinstance(axes, Refusal):
+        return axes
+    named = attributes.integers(site.node, "axes")
+    places = list(range(len(axes))) if named is None else [axis % len(axes) for axis in named]
+    uses_scales = bool(site.input_name(SCALES)) and not is_empty(site, SCALES)
+    trials = []
+    for number in range(1 if as_declared else 2):
+        cases = [
+            _case(axis, number, axis_is_last=place >= len(axes) - 2, as_declared=as_declared)
+            for place, axis in enumerate(axes)
+        ]
+        amounts: Sequence[float] = [cases[place][1 if uses_scales else 2] for place in places]
+        trials.append(_trial(site, [case[0] for case in cases], amounts, uses_scales=uses_scales))
+    return tuple(trials)
+
+
+def _case(axis: ResizedAxis, number: int, *, axis_is_last: bool, as_declared: bool) -> tuple[int, float, int]:
+    """Return a length, a scale and a new length that stand for an axis."""
+    if axis.is_kept or (axis.scale is None and axis.output is None and not axis_is_last):
+        length = axis.length if as_declared and axis.length is not None else _UNCHANGED
+        return length, 1.0, length
+    if axis.scale is not None:
+        enough = math.ceil(1 / axis.scale) + 2 + number if axis.scale > 0 else 1
+        length = axis.length if axis.length is not None and (as_declared or axis.length <= _LONGEST) else enough
+        return length, axis.scale, 0
+    length = 4 + 3 * number if axis.length is None else axis.length
+    output = 6 - number if axis.output is None else axis.output
+    longest = max(length, output)
+    if longest > _LONGEST and not as_declared:
+        length, output = (max(1, each * _LONGEST // longest) for each in (length, output))
+    return length, 2.0 - 0.5 * number, output
+
+
+def _trial(site: Site, shape: Sequence[int], amounts: Sequence[float], *, uses_scales: bool) -> Trial:
+    known = site.input_type(0)
+    elem_type = known.elem_type if known is not None and known.elem_type else int(TensorProto.FLOAT)
+    trial: dict[str, TrialInput] = {site.input_name(0): TrialInput(tuple(shape), elem_type)}
+    for position in range(1, len(site.node.input)):
+        name = site.input_name(position)
+        if not name or name in trial:
+            continue
+        constant = site.constant(position)
+        if position == (SCALES if uses_scales else SIZES):
+            value = np.array(amounts, np.float32 if uses_scales else np.int64)
+        elif constant is not None:
+            value = constant
+        else:
+            given = site.input_type(position)
+            dtype = helper.tensor_dtype_to_np_dtype(given.elem_type if given is not None else TensorProto.FLOAT)
+            value = np.zeros(0, dtype) if is_empty(site, position) else np.array([0, 1], dtype).repeat(len(shape))
+        kind = int(helper.np_dtype_to_tensor_dtype(value.dtype))
+        trial[name] = TrialInput(value.shape, kind, value, constant=constant is not None)
+    return trial
