@@ -16,6 +16,7 @@ from padfix.rules.legacy_opset import LegacyOpset
 from padfix.rules.legacy_resize import LegacyResize
 from padfix.rules.legacy_upsample import LegacyUpsample
 from padfix.rules.opset_too_new import OpsetTooNew
+from padfix.rules.removed_resize_mode import RemovedResizeMode
 from padfix.rules.resize_runtime_slip import ResizeRuntimeSlip
 from padfix.rules.runtime_contradicts_spec import RuntimeContradictsSpec
 from padfix.rules.separate_pad import SeparatePad
@@ -38,6 +39,8 @@ RULES: tuple[Rule, ...] = (
     # Resizes, by age: an Upsample becomes a Resize, and a Resize names its coordinates.
     LegacyUpsample(),
     LegacyResize(),
+    # A mode that is no more comes before the inputs: what becomes a Gather has none to leave out.
+    RemovedResizeMode(),
     # Once the inputs of a Resize are those of today, what is left empty among them can go.
     EmptyResizeScales(),
     # What runtimes are known to get wrong: after all rules that give the node another form, so that a node that is
