@@ -42,7 +42,7 @@ def check(
         UsageError: ``select``, ``ignore`` or ``target`` names something that does not exist.
     """
     from padfix.config import names_rule
-    from padfix.graph.shapes import infer
+    from padfix.operators.inference import infer
     from padfix.rewrite.matches import findings
     from padfix.rules.registry import RULES
     from padfix.sources.onnx_file import open_onnx
@@ -142,9 +142,9 @@ def inspect(source: PathArgument, *, trust: bool = False) -> list[OpRecord]:
     Raises:
         PadfixError: The file could not be read.
     """
-    from padfix.operators.inspection import inspect_path
+    from padfix.sources.inspection import inspect_source
 
-    return inspect_path(Path(source), trust=trust)
+    return inspect_source(Path(source), trust=trust)
 
 
 def check_rule_words(words: Sequence[str]) -> None:

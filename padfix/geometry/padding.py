@@ -9,6 +9,8 @@ Sources: the ONNX operator specification (Conv, MaxPool, AveragePool, LpPool) an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def effective_kernel(kernel: int, dilation: int = 1) -> int:
     """Return the length that ``kernel`` taps span at ``dilation``: ``(kernel - 1) * dilation + 1``."""
@@ -83,6 +85,34 @@ def size_independent_padding(
     begin, end = lasting_padding(kernel, stride, dilation, upper=upper)
     most = split_same_padding(same_total_padding_of_residue(1, kernel, stride, dilation), upper=upper)
     return (begin, end) if begin == most[0] else None
+
+
+def known_same_pads(
+    sizes: Sequence[int | None],
+    kernel: Sequence[int | None],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    *,
+    upper: bool,
+) -> tuple[int | None, ...]:
+    """Return SAME pads of all axes in ONNX order; None on an axis whose pads can't be known.
+
+    An axis of unknown size is known all the same when its pads are the same for every size.
+    """
+    pairs: list[tuple[int, int] | None] = []
+    for size, length, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
+        if length is None or stride < 1:
+            pairs.append(None)
+        elif size is None:
+            pairs.append(residue_independent_padding(length, stride, dilation, upper=upper))
+        else:
+            pairs.append(same_padding(size, length, stride, dilation, upper=upper))
+    return in_onnx_order(pairs)
+
+
+def in_onnx_order(pairs: Sequence[tuple[int, int] | None]) -> tuple[int | None, ...]:
+    """Return (begin, end) pairs in ONNX order, all begins first; None stands for both pads of an axis."""
+    return tuple(pair and pair[0] for pair in pairs) + tuple(pair and pair[1] for pair in pairs)
 
 
 def window_output_size(

@@ -85,6 +85,14 @@ def declared(dimension: Dimension) -> Dimension:
     return repr(dimension) if isinstance(dimension, str) and not dimension.isidentifier() else dimension
 
 
+def named(size: Dimension, length: Length) -> Dimension:
+    """Return ``length``, computed from ``size``, as a dimension.
+
+    That of a length without a name says something if it is a multiple.
+    """
+    return None if size is None and len(length.factors) == 1 and length.factors[0][1] == 1 else length.dimension()
+
+
 def known_residue(dimension: Dimension, modulus: int) -> int | None:
     """Return ``dimension % modulus`` where it is known, else None."""
     return length_of(dimension).residue(modulus)

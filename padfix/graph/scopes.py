@@ -60,6 +60,7 @@ class Scope:
         opsets: Imported opset version for each normalised domain.
         types: Inferred types of names defined in this scope; filled by :mod:`padfix.graph.shapes`.
         ir_version: The model's; below 4 an initializer that is also an input is a constant.
+        readings: What readers of nodes have found, by the node's identity; theirs to fill, forgotten after edits.
         edits: What takes the place of nodes, by index, once :mod:`padfix.graph.splice` applies it; the questions about
             names are answered as if it were applied.
     """
@@ -70,17 +71,13 @@ class Scope:
     opsets: Mapping[str, int]
     ir_version: int
     types: dict[str, ValueType] = field(default_factory=dict)
+    readings: dict[int, object] = field(default_factory=dict)
     edits: dict[int, list[NodeProto]] = field(default_factory=dict)
 
     @property
     def nodes(self) -> Any:
         """The nodes, in order; a live protobuf container."""
         return self.container.node
-
-    @property
-    def is_function(self) -> bool:
-        """Whether the scope is (inside) a function body, where tensors can't be initializers."""
-        return isinstance(self.container, FunctionProto)
 
     @property
     def opset(self) -> int:
@@ -132,6 +129,7 @@ class Scope:
         names = ("_initializers", "_sparse_initializers", "inputs", "outputs", "_output_names")
         for name in (*names, "_producers", "_consumers"):
             self.__dict__.pop(name, None)
+        self.readings.clear()
 
     def exchange(self, node: NodeProto, nodes: Iterable[NodeProto], tensors: Iterable[TensorProto]) -> None:
         """Answer from now on as if ``nodes`` stood in the place of ``node`` and ``tensors`` were initializers.

@@ -9,6 +9,7 @@ else knows. Bodies and functions are inferred as graphs of their own with the ty
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from onnx import (
     AttributeProto,
@@ -19,6 +20,7 @@ from onnx import (
     TensorProto,
     TypeProto,
     ValueInfoProto,
+    defs,
     numpy_helper,
     shape_inference,
 )
@@ -37,7 +39,6 @@ from padfix.graph.scopes import (
     normal_domain,
     outer_names_of,
 )
-from padfix.graph.window_shapes import COVERED, output_shape
 
 _PINNED_DOMAIN = "padfix.pinned"
 """Domain without schemas: a node moved there keeps the output type that is written in value_info."""
@@ -57,17 +58,37 @@ TypeLookup = Callable[[str], TypeProto | None]
 FunctionKey = tuple[str, str, str]
 
 
-def infer(model: Model, input_shapes: Mapping[str, Sequence[int]] | None = None) -> list[Scope]:
+@dataclass(frozen=True)
+class OperatorTypes:
+    """What is known of operators beyond ONNX's own inference; whoever reads operators gives it.
+
+    Attributes:
+        covered: (Normalised domain, operator) of the nodes that ``result`` is asked about.
+        result: Returns the type of a node's first output, or None when it can't be told; ``elem_type`` 0 leaves the
+            element type open. Given the scope, the node of the scope, the node with the attributes that a caller gives
+            (the same object where it refers to none), and the types of names.
+        put_stand_in: Turns a node into one of ONNX whose first output has the same type; returns whether it did.
+    """
+
+    covered: frozenset[tuple[str, str]]
+    result: Callable[[Scope, NodeProto, NodeProto, Callable[[str], ValueType | None]], ValueType | None]
+    put_stand_in: Callable[[NodeProto], bool]
+
+
+def infer_types(
+    model: Model, operators: OperatorTypes, input_shapes: Mapping[str, Sequence[int]] | None = None
+) -> list[Scope]:
     """Return every scope of ``model`` with ``types`` filled as far as anything is known for certain.
 
     Never fails for an odd model: what can't be inferred stays unknown. The model is not changed.
 
     Args:
         model: The model; its weights are not needed.
+        operators: What is known of operators.
         input_shapes: Shapes to assume for inputs of the main graph; checked as in :func:`fix_input_shapes`.
     """
     scopes = list(iterate_scopes(model.proto))
-    inference = _Inference(model.proto, scopes)
+    inference = _Inference(model.proto, scopes, operators)
     main = scopes[0]
     inputs = _declared_types(model.proto.graph.input)
     if input_shapes:
@@ -231,8 +252,9 @@ Tree = dict[Scope, Types]
 class _Inference:
     """Infers scopes on demand, each with the types that flow into it."""
 
-    def __init__(self, proto: ModelProto, scopes: Sequence[Scope]) -> None:
+    def __init__(self, proto: ModelProto, scopes: Sequence[Scope], operators: OperatorTypes) -> None:
         self._proto = proto
+        self._operators = operators
         self._children: dict[Scope, list[Scope]] = {scope: [] for scope in scopes}
         self._functions: dict[FunctionKey, Scope] = {}
         for scope in scopes:
@@ -328,9 +350,14 @@ class _Inference:
             if _refers(node) and not _bind(node, bindings):
                 node.domain = _PINNED_DOMAIN
                 del node.attribute[:]
-            if self._function_of(node) is None and normal_domain(node.domain) not in _SCHEMA_DOMAINS:
+            if self._function_of(node) is None:
+                outputs = list(node.output)
+                if self._operators.put_stand_in(node):
+                    del outputs[:1]
+                elif normal_domain(node.domain) in _SCHEMA_DOMAINS:
+                    continue
                 graph.value_info.extend(
-                    ValueInfoProto(name=name, type=declared[name]) for name in node.output if name and name in declared
+                    ValueInfoProto(name=name, type=declared[name]) for name in outputs if name and name in declared
                 )
         believed = {value.name for value in graph.value_info}
         for name in scope.outputs:
@@ -344,9 +371,9 @@ class _Inference:
         model = ModelProto(ir_version=max(self._proto.ir_version, 3))
         model.graph.CopyFrom(graph)
         model.functions.extend(self._proto.functions)
-        opsets = {**scope.opsets, _PINNED_DOMAIN: 1}
-        if DEFAULT_DOMAIN in opsets:
-            opsets[DEFAULT_DOMAIN] = rewrite_for_inference(model.graph, scope.opset)
+        newest = {DEFAULT_DOMAIN: defs.onnx_opset_version()}  # what runtimes take where nothing is imported
+        opsets = {**newest, **scope.opsets, _PINNED_DOMAIN: 1}
+        opsets[DEFAULT_DOMAIN] = rewrite_for_inference(model.graph, opsets[DEFAULT_DOMAIN])
         for domain, version in opsets.items():
             model.opset_import.add(domain=domain, version=version)
         inferred = graph
@@ -376,7 +403,7 @@ class _Inference:
         children = iter(self._children[scope])
 
         def lookup(name: str) -> ValueType | None:
-            proto = types.get(name)
+            proto = found.get(name) or types.get(name)
             return value_type(proto) if proto is not None else scope.type_of(name)
 
         def raw(name: str) -> TypeProto | None:
@@ -390,11 +417,12 @@ class _Inference:
             holders = [(name, next(children)) for name, _ in bodies_of(original)]
             domain = normal_domain(original.domain)
             function = self._function_of(original)
-            interesting = holders or function or (domain, node.op_type) in COVERED
+            covered = function is None and (domain, original.op_type) in self._operators.covered
+            interesting = holders or function or covered
             if not interesting and not tainted:
                 continue
             used = {*original.input, *outer_names_of(original)} if tainted or holders else set()
-            if used & tainted:
+            if used & tainted and not (covered and used & tainted <= found.keys()):
                 tainted.update(original.output)
                 continue
             better: Sequence[TypeProto | None] = ()
@@ -405,10 +433,11 @@ class _Inference:
             elif function is not None:
                 better = self._through_call(function, original, raw, bindings)
             elif interesting and original.output and node.domain != _PINNED_DOMAIN:
-                shape = output_shape(scope, node, lookup)
-                inferred = lookup(node.output[0]) or lookup(node.input[0])
-                if shape is not None and inferred is not None:
-                    better = (_tensor_type(ValueType(inferred.elem_type, shape)),)
+                result = self._operators.result(scope, original, node if _refers(original) else original, lookup)
+                if result is not None:
+                    inferred = lookup(node.output[0])
+                    elem_type = inferred.elem_type if inferred is not None else result.elem_type
+                    better = (_tensor_type(ValueType(elem_type, result.shape)),)
             if node.domain == _PINNED_DOMAIN:
                 continue
             for name, proto in zip(original.output, better, strict=False):

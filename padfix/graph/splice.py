@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from padfix.graph.declarations import drop_unconfirmed
+from padfix.graph.fragment import LOCAL_PREFIX, Fragment
 from padfix.graph.scopes import Scope, bodies_of
 from padfix.graph.shapes import contradicts, value_type
-
-if TYPE_CHECKING:
-    from padfix.graph.fragment import Fragment
-
-LOCAL_PREFIX = "padfix::local::"
-"""How names of a fragment's own values start, so that no name of the host is taken for one; splicing renames them."""
 
 
 def splice(scope: Scope, index: int, fragment: Fragment) -> int:

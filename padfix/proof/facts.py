@@ -12,7 +12,12 @@ from dataclasses import dataclass, replace
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Dimension, bodies_of
+from padfix.graph.scopes import Dimension, ValueType, bodies_of
+from padfix.operators.reading import is_resampling, read_at
+from padfix.operators.resample import input_roles
+from padfix.operators.transposed import TransposedWindow
+from padfix.operators.window import Window
+from padfix.operators.written import Place
 from padfix.proof.executors import TensorSpec
 
 # Operators whose output has the axes of their first input.
@@ -33,8 +38,6 @@ _KEEPS_AXES = frozenset(
     }
     | {"MaxPool", "AveragePool", "LpPool", "Upsample", "Resize", "DequantizeLinear", "BatchNormalization"}
 )
-_POOLS = frozenset({"MaxPool", "AveragePool", "LpPool"})
-_CONVOLUTIONS = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3, "ConvTranspose": 1}
 _QUANTIZERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul"})
 _KNOWN_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 # Dropout only draws in training, which depends on an input.
@@ -43,12 +46,6 @@ RANDOM = frozenset(
     | {"Attention", "MultiHeadAttention", "Sampling"}
 )
 _SHORT_FLOATS = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
-_CONTROL_INPUTS = {
-    ("Upsample", 1): "scales",
-    ("Resize", 2): "scales",
-    ("Resize", 1): "roi",
-    ("Resize", 3): "sizes",
-}
 
 
 @dataclass(frozen=True)
@@ -72,10 +69,10 @@ def control_inputs(graph: GraphProto) -> dict[str, Control]:
     found: dict[str, Control] = {}
     for node in graph.node:
         for position, name in enumerate(node.input):
-            kind = _CONTROL_INPUTS.get((node.op_type, position))
-            if kind == "roi" and len(node.input) == 2:
-                kind = "scales"  # Resize-10 takes (X, scales).
-            if kind is None or name not in names:
+            if name not in names or not is_resampling(node):
+                continue
+            kind = input_roles(node).get(position)
+            if kind is None:
                 continue
             axes = attributes.integers(node, "axes")
             data = node.input[0] if node.input[0] in names else None
@@ -143,12 +140,11 @@ def _refine(
         for node in consumers.get(name, []):
             if not node.input or node.input[0] != name:
                 continue
-            rank = _rank_wanted(node, dims)
+            rank, channels, channels_last = _wanted(node, dims)
             if rank is not None and shape is None:
                 shape = [None] * rank
-            channels = _channels_wanted(node, dims)
             if channels is not None and shape is not None and len(shape) > 1:
-                place = len(shape) - 1 if attributes.integer(node, "channels_last", 0) else 1
+                place = len(shape) - 1 if channels_last else 1
                 axis = place if order is None else order[place]
                 if not isinstance(shape[axis], int):
                     shape[axis] = channels
@@ -172,43 +168,29 @@ def _refine(
     return replace(spec, shape=None if shape is None else tuple(shape))
 
 
-def _rank_wanted(node: NodeProto, dims: Mapping[str, tuple[int, ...]]) -> int | None:
-    weight = _weight(node, dims)
-    if weight is not None:
-        return len(weight)
-    if node.op_type in _POOLS or node.op_type in _CONVOLUTIONS:
-        kernel = attributes.integers(node, "kernel_shape")
-        return None if kernel is None else len(kernel) + 2
-    if node.op_type == "Upsample":
-        scales = attributes.find(node, "scales")
-        return len(scales.floats) if scales is not None else _length(node, 1, dims)
-    if node.op_type == "Resize" and attributes.find(node, "axes") is None:
-        return (
-            _length(node, 2, dims)
-            or _length(node, 3, dims)
-            or (_length(node, 1, dims) if len(node.input) == 2 else None)
-        )
+def _wanted(node: NodeProto, dims: Mapping[str, tuple[int, ...]]) -> tuple[int | None, int | None, bool]:
+    """Return the axes and channels that an operator wants its data to have, and whether the channels come last."""
+    if is_resampling(node):
+        return _resampled_rank(node, dims), None, False
+
+    def type_of(name: str) -> ValueType | None:
+        return ValueType(TensorProto.UNDEFINED, dims[name]) if name in dims else None
+
+    reading = read_at(node, Place("", None, type_of, lambda name: None))
+    if isinstance(reading, Window | TransposedWindow):
+        return reading.rank + 2, reading.channels, isinstance(reading, Window) and reading.channels_last
+    return None, None, False
+
+
+def _resampled_rank(node: NodeProto, dims: Mapping[str, tuple[int, ...]]) -> int | None:
+    """Return the rank that the lists of a resampling tell, which have an entry for each axis."""
+    if attributes.find(node, "axes") is not None:
+        return None
+    scales = attributes.find(node, "scales")
+    if scales is not None:
+        return len(scales.floats)
+    for position, role in input_roles(node).items():
+        shape = dims.get(node.input[position]) if position < len(node.input) else None
+        if role != "roi" and shape and shape[0]:
+            return shape[0]
     return None
-
-
-def _length(node: NodeProto, position: int, dims: Mapping[str, tuple[int, ...]]) -> int | None:
-    if position >= len(node.input):
-        return None
-    shape = dims.get(node.input[position])
-    return shape[0] if shape else None
-
-
-def _weight(node: NodeProto, dims: Mapping[str, tuple[int, ...]]) -> tuple[int, ...] | None:
-    position = _CONVOLUTIONS.get(node.op_type)
-    if position is None or position >= len(node.input):
-        return None
-    return dims.get(node.input[position])
-
-
-def _channels_wanted(node: NodeProto, dims: Mapping[str, tuple[int, ...]]) -> int | None:
-    weight = _weight(node, dims)
-    if weight is None or len(weight) < 3:
-        return None
-    if node.op_type == "ConvTranspose":
-        return weight[0]
-    return weight[1] * attributes.integer(node, "group", 1)

@@ -171,7 +171,7 @@ def _prove(case: _Case) -> LocalOutcome:
         )
     if not case.rewrite.trials or not case.outputs:
         return LocalOutcome(None, "there is nothing to try it on.")
-    if any(is_too_large(case.before, trial) for trial in case.rewrite.trials):
+    if any(is_too_large(case.before, case.opsets, trial) for trial in case.rewrite.trials):
         return LocalOutcome(
             None, "running it takes too much memory or time, even on the smallest data that shows it.", untried=True
         )

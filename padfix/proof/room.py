@@ -7,7 +7,7 @@ from onnx import TensorProto
 from padfix.errors import ProofUnavailableError
 from padfix.files.model import Model
 from padfix.files.tensors import payload_size
-from padfix.graph.shapes import infer
+from padfix.operators.inference import infer
 from padfix.process import memory
 
 

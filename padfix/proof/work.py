@@ -8,7 +8,10 @@ from onnx import NodeProto
 
 from padfix.files.model import Model
 from padfix.graph.scopes import Scope
-from padfix.graph.shapes import infer
+from padfix.operators.inference import infer
+from padfix.operators.reading import read
+from padfix.operators.transposed import TransposedWindow
+from padfix.operators.window import Window
 
 HEAVY = 2_000_000_000
 """Multiplications a run above which the whole proof of a rewritten model makes do with fewer kinds of data."""
@@ -17,7 +20,7 @@ FEW_KINDS = ("normal", "negative", "ramp")
 """Those that tell most: each rewrite was proven on all kinds of data before, on its own."""
 
 _GENERATORS = frozenset({"ConstantOfShape", "Expand", "Tile", "Range", "Pad", "Constant", "EyeLike", "OneHot", "Loop"})
-_MULTIPLIERS = frozenset({"Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "FusedConv", "MatMul", "Gemm"})
+_PRODUCTS = frozenset({"MatMul", "Gemm"})
 
 
 def multiplications(model: Model) -> int:
@@ -26,9 +29,7 @@ def multiplications(model: Model) -> int:
     Args:
         model: The model; its weights are not needed.
     """
-    return sum(
-        _of_node(scope, node) for scope in infer(model) for node in scope.container.node if node.op_type in _MULTIPLIERS
-    )
+    return sum(_of_node(scope, node) for scope in infer(model) for node in scope.container.node)
 
 
 def result_bytes(model: Model) -> int:
@@ -52,18 +53,21 @@ def result_bytes(model: Model) -> int:
 
 
 def _of_node(scope: Scope, node: NodeProto) -> int:
-    position = 3 if node.op_type == "QLinearConv" else 1
-    if len(node.input) <= position:
-        return 0
-    source, weight = _lengths(scope, node.input[0]), _lengths(scope, node.input[position])
-    result = _lengths(scope, node.output[0])
-    if weight is None or len(weight) < 2:
-        return 0
-    if node.op_type == "ConvTranspose":
-        return math.prod(source) * math.prod(weight[1:]) if source else 0
-    if node.op_type in ("MatMul", "Gemm"):
-        return math.prod(result) * max(weight[-2:]) if result else 0
-    return math.prod(result) * math.prod(weight[1:]) if result else 0
+    match read(scope, node):
+        case Window(kernel=kernel, channels=channels, written=written) if channels is not None:
+            result = _lengths(scope, node.output[0])
+            return math.prod(result) * (channels // written.group) * _taps(kernel) if result else 0
+        case TransposedWindow(kernel=kernel, maps_per_group=maps) if maps is not None:
+            source = _lengths(scope, node.input[0])
+            return math.prod(source) * maps * _taps(kernel) if source else 0
+    if node.op_type in _PRODUCTS and len(node.input) > 1:
+        weight, result = _lengths(scope, node.input[1]), _lengths(scope, node.output[0])
+        return math.prod(result) * max(weight[-2:]) if result and weight and len(weight) > 1 else 0
+    return 0
+
+
+def _taps(kernel: tuple[int | None, ...]) -> int:
+    return math.prod(taps or 1 for taps in kernel)
 
 
 def _lengths(scope: Scope, name: str) -> tuple[int, ...] | None:

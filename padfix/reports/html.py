@@ -48,7 +48,7 @@ def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, Padfi
             ]
             body.append(f"<h2>{_text(each.source)}</h2>")
             body.append(_table(["Severity", "Rule", "Node", "Operator", "Message"], rows))
-            body += _figures(each.findings)
+            body += _pictures(each.findings)
             if any(finding.fixable for finding in each.findings):
                 body.append(f"<p>To fix: <code>{_text(sentences.fix(each))}</code></p>")
     if failures:
@@ -76,9 +76,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<div><table>\n<tr>{top}</tr>\n{body}\n</table></div>"
 
 
-def _figures(findings: Sequence[Finding]) -> list[str]:
-    drawn, left_out = selection.of_findings(findings)
-    parts = [_figure(caption, picture) for caption, picture in drawn]
+def _pictures(findings: Sequence[Finding]) -> list[str]:
+    pictures, left_out = selection.of_findings(findings)
+    parts = [_figure(caption, picture) for caption, picture in pictures]
     if left_out:
         parts.append(f"<p>{left_out} more pictures are left out.</p>")
     return parts
@@ -105,7 +105,7 @@ def _conversion(result: ConvertReport, written: bool) -> list[str]:
             for each in result.rewrites
         ]
         parts += ["<h2>Rewritten</h2>", _table(["Rule", "Node", "Operator", "Finding", "Proof"], rows)]
-        parts += _figures([each.finding for each in result.rewrites])
+        parts += _pictures([each.finding for each in result.rewrites])
     if result.refusals:
         rows = [
             [
@@ -117,7 +117,7 @@ def _conversion(result: ConvertReport, written: bool) -> list[str]:
             for each in result.refusals
         ]
         parts += ["<h2>Refused</h2>", _table(["Rule", "Node", "Operator", "Reason"], rows)]
-        parts += _figures([each.finding for each in result.refusals])
+        parts += _pictures([each.finding for each in result.refusals])
     if result.notes:
         parts += ["<h2>Notes</h2>", "<ul>", *(f"<li>{_text(note)}</li>" for note in result.notes), "</ul>"]
     if result.verdict is not None:

@@ -39,8 +39,8 @@ def findings(
         lines += ["", *table(["Model", "Rule", "Severity", "Node", "Operator", "Message"], rows)]
     if pictures:
         for each in reports:
-            drawn = _figures(each.findings)
-            lines += ["", f"### {escaped(each.source)}", *drawn] if drawn else []
+            below = _pictures(each.findings)
+            lines += ["", f"### {escaped(each.source)}", *below] if below else []
     if failures:
         lines += ["", *(f"- Not read: {escaped(name)}: {escaped(str(error))}" for name, error in failures)]
     return "\n".join(lines) + "\n"
@@ -58,11 +58,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
-def _figures(findings: Sequence[Finding]) -> list[str]:
+def _pictures(findings: Sequence[Finding]) -> list[str]:
     """Return pictures as images that hold all of themselves; where those are not shown, their words are."""
-    drawn, left_out = selection.of_findings(findings)
+    pictures, left_out = selection.of_findings(findings)
     lines = []
-    for caption, picture in drawn:
+    for caption, picture in pictures:
         lines += ["", f"{escaped(caption)}:", "", picture.image()]
     return [*lines, "", f"{left_out} more pictures are left out."] if left_out else lines
 
@@ -84,7 +84,7 @@ def _conversion(result: ConvertReport, written: bool) -> list[str]:
             for each in result.rewrites
         ]
         lines += ["", "### Rewritten", "", *table(["Rule", "Node", "Operator", "Proof"], rows)]
-        lines += _figures([each.finding for each in result.rewrites])
+        lines += _pictures([each.finding for each in result.rewrites])
     if result.refusals:
         rows = [
             [
@@ -96,7 +96,7 @@ def _conversion(result: ConvertReport, written: bool) -> list[str]:
             for each in result.refusals
         ]
         lines += ["", "### Refused", "", *table(["Rule", "Node", "Operator", "Reason"], rows)]
-        lines += _figures([each.finding for each in result.refusals])
+        lines += _pictures([each.finding for each in result.refusals])
     if result.notes:
         lines += ["", "### Notes", "", *(f"- {escaped(note)}" for note in result.notes)]
     if result.verdict is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from padfix.results.fingerprints import fingerprint
-from padfix.results.illustration import Drawable
+from padfix.results.illustration import Illustration
 
 
 class Severity(enum.StrEnum):
@@ -40,7 +40,7 @@ class Finding:
         hint: What the user can do.
         fingerprint: Tells this finding from others of the model, and stays when nodes around it are renamed, added or
             removed. Made from the node's name unless it is given.
-        drawable: What a report can draw of the node; not part of what :meth:`to_dict` gives.
+        illustration: What a report can draw of the node; not part of what :meth:`to_dict` gives.
     """
 
     rule: str
@@ -53,7 +53,7 @@ class Finding:
     fixable: bool = True
     hint: str = ""
     fingerprint: str = ""
-    drawable: Drawable | None = field(default=None, compare=False, repr=False)
+    illustration: Illustration | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Fill in the fingerprint."""
@@ -63,7 +63,9 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as JSON-ready values."""
-        content = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name != "drawable"}
+        content = {
+            each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name != "illustration"
+        }
         return {**content, "severity": self.severity.value}
 
 

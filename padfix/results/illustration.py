@@ -90,4 +90,4 @@ class Samples:
     is_example: bool = False
 
 
-Drawable = Windows | Samples
+Illustration = Windows | Samples

@@ -12,14 +12,17 @@ from onnx import NodeProto
 from padfix.errors import UsageError
 from padfix.files.model import Model
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, normal_domain
-from padfix.graph.shapes import fix_input_shapes, infer
+from padfix.graph.shapes import fix_input_shapes
 from padfix.graph.splice import apply_splices, drop_unread, plan_splice
-from padfix.operators.illustrate import redrawn
+from padfix.operators.illustration import with_rewrite
+from padfix.operators.inference import infer
+from padfix.operators.refusal import Refusal
+from padfix.operators.validation import require_meaning
 from padfix.results import Disagreement, Finding, LocalProof, Refused, Rewritten, Severity
 from padfix.rewrite.matches import Match, Matches, corrections
 from padfix.rewrite.moving import Edit, plan_move, set_opset
 from padfix.rewrite.specialise import function_of, specialise
-from padfix.rules.base import Correction, Refusal, Rewrite, Rule, Site
+from padfix.rules.base import Correction, Rewrite, Rule, Site
 from padfix.rules.registry import RULES
 from padfix.targets import Target, named
 
@@ -76,6 +79,7 @@ def rewrite_model(
         progress: Called with a short sentence at each stage.
 
     Raises:
+        SourceError: A node has no meaning.
         UsageError: ``opset`` is below the model's, or can't be reached, or ``shapes`` names an input that does not
             exist.
     """
@@ -102,6 +106,7 @@ class _Pipeline:
 
     def run(self, opset: int | None) -> None:
         scopes = infer(self.model)
+        require_meaning(scopes)
         current = scopes[0].opset
         if opset is not None and opset < current:
             raise UsageError(
@@ -353,5 +358,5 @@ def _is_other(node: NodeProto, first: int, second: int) -> bool:
 
 
 def _rewritten(finding: Finding, rewrite: Rewrite, proof: LocalProof | None) -> Rewritten:
-    drawable = redrawn(finding.drawable, rewrite.after.nodes, rewrite.after.initializers)
-    return Rewritten(dataclasses.replace(finding, drawable=drawable), proof)
+    illustration = with_rewrite(finding.illustration, rewrite.after.nodes, rewrite.after.initializers)
+    return Rewritten(dataclasses.replace(finding, illustration=illustration), proof)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.refusal import Refusal
 from padfix.results import Finding
-from padfix.rules.base import Correction, Refusal, Rewrite, Rule, ScopeRule, Site
+from padfix.rules.base import Correction, Rewrite, Rule, ScopeRule, Site
 from padfix.rules.registry import RULES
 from padfix.targets import Target, named
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from padfix.files.model import Model
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, normal_domain
+from padfix.operators.refusal import Refusal
 from padfix.results import Finding
 from padfix.rewrite.matches import Match, rules_by_operator
-from padfix.rules.base import Refusal, Rewrite, Rule, Site
+from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.legacy_opset import LegacyOpset
 from padfix.targets import Target
 

@@ -15,7 +15,7 @@ from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, helper
 from padfix.files.model import Model
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, ValueType, all_nodes, normal_domain
-from padfix.graph.shapes import infer
+from padfix.operators.inference import infer
 
 FunctionKey = tuple[str, str, str]
 """Normalised domain, name and overload."""

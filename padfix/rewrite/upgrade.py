@@ -21,9 +21,10 @@ from padfix.files.model import Model
 from padfix.graph import attributes
 from padfix.graph.fragment import Fragment
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, bodies_of, normal_domain
+from padfix.operators.refusal import Refusal
 from padfix.rewrite.upgrade_adapters import ADAPTERS
 from padfix.rewrite.upgrade_trials import guessed_type, is_known, trials_of
-from padfix.rules.base import Refusal, Rewrite, Site
+from padfix.rules.base import Rewrite, Site
 
 _LARGEST_CONSTANT = 64
 """Elements; larger constants never decide how a node is upgraded."""

@@ -13,7 +13,8 @@ import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
 from padfix.graph import attributes
-from padfix.rules.base import Refusal, Site
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Site
 
 if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment

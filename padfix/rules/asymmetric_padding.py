@@ -12,27 +12,22 @@ from onnx import TensorProto, helper
 
 from padfix.geometry.padding import effective_kernel, separable_ceil_modes, taps_inside, window_output_size
 from padfix.graph import attributes
+from padfix.operators.reading import read, read_attributes_of
+from padfix.operators.refusal import Meaningless, Refusal
+from padfix.operators.table import PADDED
+from padfix.operators.transposed import TransposedWindow
+from padfix.operators.window import Pair, Window
 from padfix.results import Finding
-from padfix.rules.base import Refusal, Rewrite, Rule, Site
-from padfix.rules.cropped_transpose import rewrite_transposed
-from padfix.rules.cropped_window import rewrite_cropped
-from padfix.rules.dequantized_input import dequantized_input, with_quantized_data
-from padfix.rules.windowed import (
-    OPERATORS,
-    Pair,
-    Window,
-    bare_node,
-    bind,
-    has_indices,
-    indices_in_input,
-    leaves_pads_out,
-    no_position,
-    ones_like,
-    pad_before,
-    read_window,
-    spatial_shape_of,
-    trials,
-)
+from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.cropped_transpose import rewrite_transposed
+from padfix.rules.build.cropped_window import rewrite_cropped
+from padfix.rules.build.dequantized_input import dequantized_input, with_quantized_data
+from padfix.rules.build.explicit_pads import bare_node, bind
+from padfix.rules.build.indices import indices_in_input
+from padfix.rules.build.pad_node import ones_like, pad_before, spatial_shape_of, why_no_pad
+from padfix.rules.build.trials import trials
+
+_TRANSPOSED = ("", "ConvTranspose")
 
 _LARGEST_FACTOR = 1 << 18
 """Elements of the output up to which the correction of an average is written as a constant, and proven at full size."""
@@ -81,80 +76,71 @@ class AsymmetricPadding(Rule):
 
     code: ClassVar[str] = "PF106"
     name: ClassVar[str] = "asymmetric-padding"
-    operators: ClassVar[frozenset[tuple[str, str]]] = OPERATORS | {("", "ConvTranspose")}
+    operators: ClassVar[frozenset[tuple[str, str]]] = PADDED | {_TRANSPOSED}
     opt_in: ClassVar[Mapping[str, Any]] = {"pads": "node"}
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for explicit pads that differ between the sides of an axis, if the user cares."""
-        if site.target.pads != "node" or site.text("auto_pad") not in ("", "NOTSET"):
+        written = read_attributes_of(site.scope, site.node)
+        if site.target.pads != "node" or written.mode:
             return None
-        if attributes.is_reference(site.node, "pads"):
+        if "pads" in written.references:
             return self.finding(site, f"pads are decided by the callers of {site.scope.path}.", fixable=False)
-        pads = attributes.integers(site.node, "pads") or []
+        pads = written.pads or ()
         half = len(pads) // 2
-        if pads[:half] == pads[half:]:
+        if pads[:half] == pads[half:] or isinstance(read(site.scope, site.node), Meaningless):
             return None
         return self.finding(
             site,
-            f"pads={pads} differ between the two sides of an axis.",
+            f"pads={list(pads)} differ between the two sides of an axis.",
             f"padfix convert --pads node writes them as a {'Slice' if _is_transposed(site) else 'Pad'}.",
         )
 
     def minimum_opset(self, site: Site) -> int:
         """Return the version whose Pad takes the element type, or 9 where ones have to be made at run time."""
-        known = site.input_type(0)
-        elem_type = known.elem_type if known is not None else TensorProto.UNDEFINED
-        if _is_transposed(site):
+        window = read(site.scope, site.node)
+        if not isinstance(window, Window):
             return 1
-        if elem_type == TensorProto.BFLOAT16:
+        if window.elem_type == TensorProto.BFLOAT16:
             return 13
-        window = read_window(site)
-        if isinstance(window, Refusal):
-            return 1
-        if elem_type not in (*_FLOATS, TensorProto.UNDEFINED) or window.operator.zero_point is not None:
+        if window.elem_type not in (*_FLOATS, None) or window.operator.zero_point is not None:
             return 11
-        if has_indices(site.node):
+        if window.has_indices:
             return 10
         fixed = all(isinstance(each, int) for each in window.sizes)
-        return 9 if leaves_pads_out(site) and not fixed else 2
+        return 9 if window.leaves_pads_out and not fixed else 2
 
     def rewrite(self, site: Site) -> Rewrite | Refusal:
         """Return the operator without pads behind a Pad, or before a Slice."""
-        pads = attributes.integers(site.node, "pads") or []
-        if min(pads, default=0) < 0:
-            return Refusal(f"pads={pads}: no runtime accepts negative pads; correct the model.")
-        if len(pads) % 2:
-            return Refusal(f"pads={pads} needs two entries for each axis: correct the model.")
-        pairs = tuple(zip(pads[: len(pads) // 2], pads[len(pads) // 2 :], strict=True))
-        if _is_transposed(site):
-            return rewrite_transposed(site, pairs)
-        window = read_window(site)
-        if isinstance(window, Refusal):
-            return window
-        if len(pairs) != window.rank:
-            return Refusal(f"pads={pads} does not fit a kernel of {window.rank} axes: correct the model.")
-        return _rewrite_window(site, window, pairs)
+        window = read(site.scope, site.node)
+        if isinstance(window, TransposedWindow):
+            return rewrite_transposed(site, window)
+        if isinstance(window, Window):
+            return _rewrite_window(site, window, window.explicit_pads)
+        assert isinstance(window, Refusal)
+        return window
 
 
 def _is_transposed(site: Site) -> bool:
-    return site.node.op_type == "ConvTranspose"
+    return (site.domain, site.node.op_type) == _TRANSPOSED
 
 
 def _rewrite_window(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Rewrite | Refusal:
-    averaged = leaves_pads_out(site)
+    averaged = window.leaves_pads_out
     if averaged and window.operator.zero_point is not None:
         return rewrite_cropped(site, window, pairs)
-    if has_indices(site.node) and (refusal := no_position(window, pairs)):
+    refusal = why_no_pad(window, pairs)
+    if refusal is not None:
         return refusal
-    if window.elem_type is None and window.operator.is_pool:
-        return Refusal("The element type of the input is not known, so neither is the value to pad with: declare it.")
-    ceil_mode = _ceil_mode(site, window, pairs)
+    ceil_mode = _ceil_mode(window, pairs)
     if isinstance(ceil_mode, Refusal):
         return ceil_mode
     node = bare_node(site)
     if ceil_mode:
         attributes.set_integer(node, "ceil_mode", 1)
-        if window.op_type == "QLinearAveragePool":  # of a window that ceil mode lets reach out, it counts all taps
+        if (
+            window.operator.is_average and window.operator.zero_point is not None
+        ):  # of a window that ceil mode lets reach out, it counts all taps
             attributes.set_integer(node, "count_include_pad", 1)
     builder = site.builder()
     quantized = dequantized_input(site, window, site.scope.opset)
@@ -163,8 +149,8 @@ def _rewrite_window(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Rewr
     padded = pad_before(site, builder, window, source, pairs, quantized)
     result = builder.original(node, [padded, *rest])
     as_declared = False
-    if has_indices(site.node):
-        result[1] = indices_in_input(site, builder, window, pairs, result[1], source, padded, None)
+    if window.has_indices:
+        result[1] = indices_in_input(builder, window, pairs, result[1], source, padded, None)
     if averaged:
         factor = _correction(window, pairs, ceil_mode=ceil_mode)
         if factor is None:
@@ -182,9 +168,9 @@ def _rewrite_window(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Rewr
     return Rewrite(builder.build(), cases, exact=window.is_exact, replaces=(quantized.node,))
 
 
-def _ceil_mode(site: Site, window: Window, pairs: tuple[Pair, ...]) -> bool | Refusal:
+def _ceil_mode(window: Window, pairs: tuple[Pair, ...]) -> bool | Refusal:
     """Return the ceil mode of the pool behind the Pad."""
-    if not attributes.integer(site.node, "ceil_mode", 0):
+    if not window.written.ceil_mode:
         return False
     axes = zip(window.sizes, window.kernel, window.strides, window.dilations, pairs, strict=True)
     options = [

@@ -13,13 +13,15 @@ from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, ValueType, label, normal_domain
-from padfix.operators.illustrate import drawn
+from padfix.operators.illustration import illustrate
+from padfix.operators.refusal import Refusal
 from padfix.results import Finding, Severity
 from padfix.results.fingerprints import fingerprint
 from padfix.targets import Target, named
 
 if TYPE_CHECKING:
-    from padfix.graph.fragment import Fragment, FragmentBuilder
+    from padfix.graph.fragment import Fragment
+    from padfix.graph.fragment_builder import FragmentBuilder
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Site:
 
     def builder(self, opset: int | None = None) -> FragmentBuilder:
         """Return a builder for the nodes that take this node's place (imported late: linting never needs it)."""
-        from padfix.graph.fragment import FragmentBuilder
+        from padfix.graph.fragment_builder import FragmentBuilder
 
         return FragmentBuilder(opset or self.scope.opset)
 
@@ -114,13 +116,6 @@ class Rewrite:
     trials: tuple[Trial, ...]
     exact: bool = False
     replaces: tuple[NodeProto, ...] = ()
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Why a matched node can't be rewritten exactly; ``reason`` says what the user can do."""
-
-    reason: str
 
 
 class Rule(ABC):
@@ -183,7 +178,7 @@ class Rule(ABC):
             self.fixable if fixable is None else fixable,
             hint,
             site.fingerprint(self.code),
-            drawn(site.scope, site.index, site.node),
+            illustrate(site.scope, site.node),
         )
 
 

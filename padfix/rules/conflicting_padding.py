@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from padfix.graph import attributes
+from padfix.operators.reading import read_attributes_of, read_window
+from padfix.operators.refusal import Refusal
+from padfix.operators.table import PADDED
+from padfix.operators.written import PADDING_MODES
 from padfix.results import Finding, Severity
-from padfix.rules.base import Refusal, Rewrite, Rule, Site
-from padfix.rules.implicit_same_padding import rewrite_same
-from padfix.rules.windowed import (
-    OPERATORS,
-    PADDING_MODES,
-    auto_pad,
-    explicit_fragment,
-    flat,
-    needed_opset,
-    read_window,
-    trials,
-)
+from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.explicit_pads import explicit_fragment, flat, needed_opset
+from padfix.rules.build.pads_at_run_time import rewrite_same
+from padfix.rules.build.trials import trials
 
 
 class ConflictingPadding(Rule):
@@ -49,12 +44,13 @@ class ConflictingPadding(Rule):
     code: ClassVar[str] = "PF104"
     name: ClassVar[str] = "conflicting-padding"
     severity: ClassVar[Severity] = Severity.ERROR
-    operators: ClassVar[frozenset[tuple[str, str]]] = OPERATORS
+    operators: ClassVar[frozenset[tuple[str, str]]] = PADDED
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for auto_pad together with pads, and for an unknown auto_pad."""
-        mode = auto_pad(site)
-        if mode is None or attributes.is_reference(site.node, "auto_pad"):
+        written = read_attributes_of(site.scope, site.node)
+        mode = written.auto_pad
+        if mode is None or "auto_pad" in written.references:
             return None
         if mode not in PADDING_MODES:
             return self.finding(
@@ -63,26 +59,27 @@ class ConflictingPadding(Rule):
                 "Use NOTSET, SAME_UPPER, SAME_LOWER or VALID.",
                 fixable=False,
             )
-        pads = attributes.integers(site.node, "pads")
-        if mode in ("NOTSET", "") or not pads:
+        if not written.mode or not written.pads:
             return None
         fixable = not isinstance(self.rewrite(site), Refusal)
         hint = "padfix convert keeps what ONNX Runtime does: auto_pad wins." if fixable else "Remove one of the two."
-        return self.finding(site, f"auto_pad={mode} and pads={pads} exclude each other.", hint, fixable=fixable)
+        return self.finding(
+            site, f"auto_pad={mode} and pads={list(written.pads)} exclude each other.", hint, fixable=fixable
+        )
 
     def minimum_opset(self, site: Site) -> int:
         """Return 11 where the pads have to be computed at run time, or integers padded by a Pad."""
-        window = read_window(site)
+        window = read_window(site.scope, site.node)
         if isinstance(window, Refusal) or window.auto_pad == "VALID":
             return 1
-        return needed_opset(site, window, window.same_pads())
+        return needed_opset(window, window.same_pads())
 
     def rewrite(self, site: Site) -> Rewrite | Refusal:
         """Return the pool as its auto_pad says; a convolution only where its pads say the same."""
-        window = read_window(site)
+        window = read_window(site.scope, site.node)
         if isinstance(window, Refusal):
             return window
-        pads = attributes.integers(site.node, "pads") or []
+        pads = list(window.written.pads or ())
         pairs = ((0, 0),) * window.rank if window.auto_pad == "VALID" else window.same_pads()
         known = [pair for pair in pairs if pair is not None]
         if not window.operator.is_pool and (len(known) != len(pairs) or flat(known) != pads):

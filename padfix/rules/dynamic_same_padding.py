@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from padfix.operators.reading import asks_for_same, read_attributes_of, read_window
+from padfix.operators.refusal import Refusal
+from padfix.operators.table import PADDED
 from padfix.results import Finding
-from padfix.rules.base import Refusal, Rewrite, Rule, Site
-from padfix.rules.implicit_same_padding import asks_for_same, rewrite_same
-from padfix.rules.windowed import OPERATORS, read_window, runtime_opset
+from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.explicit_pads import runtime_opset
+from padfix.rules.build.pads_at_run_time import rewrite_same
 
 
 class DynamicSamePadding(Rule):
@@ -52,13 +55,13 @@ class DynamicSamePadding(Rule):
 
     code: ClassVar[str] = "PF102"
     name: ClassVar[str] = "dynamic-same-padding"
-    operators: ClassVar[frozenset[tuple[str, str]]] = OPERATORS
+    operators: ClassVar[frozenset[tuple[str, str]]] = PADDED
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for SAME where some axis has pads that depend on an unknown length."""
-        if not asks_for_same(site):
+        if not asks_for_same(read_attributes_of(site.scope, site.node)):
             return None
-        window = read_window(site)
+        window = read_window(site.scope, site.node)
         if isinstance(window, Refusal):
             return None
         axes = [window.leading + axis for axis, pair in enumerate(window.same_pads()) if pair is None]
@@ -73,10 +76,10 @@ class DynamicSamePadding(Rule):
 
     def minimum_opset(self, site: Site) -> int:
         """Return 11: before, Pad takes its pads as an attribute only."""
-        window = read_window(site)
-        return 1 if isinstance(window, Refusal) else runtime_opset(site, window)
+        window = read_window(site.scope, site.node)
+        return 1 if isinstance(window, Refusal) else runtime_opset(window)
 
     def rewrite(self, site: Site) -> Rewrite | Refusal:
         """Return the node behind a Pad that is computed at run time."""
-        window = read_window(site)
+        window = read_window(site.scope, site.node)
         return window if isinstance(window, Refusal) else rewrite_same(site, window, window.same_pads())

@@ -4,39 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from padfix.graph import attributes
 from padfix.graph.lengths import is_expression, is_made_up
+from padfix.operators.reading import asks_for_same, read_attributes_of, read_window
+from padfix.operators.refusal import Meaningless, Refusal
+from padfix.operators.table import PADDED
+from padfix.operators.window import Window
 from padfix.results import Finding
-from padfix.rules.base import Refusal, Rewrite, Rule, Site
-from padfix.rules.windowed import (
-    OPERATORS,
-    SAME,
-    Pair,
-    Window,
-    explicit_fragment,
-    flat,
-    needed_opset,
-    needs_separate_pad,
-    pad_at_run_time,
-    read_window,
-    trials,
-)
-
-
-def asks_for_same(site: Site) -> bool:
-    """Whether the node asks for SAME and has no ``pads`` that contradict it."""
-    return site.text("auto_pad") in SAME and not attributes.integers(site.node, "pads")
-
-
-def rewrite_same(site: Site, window: Window, pairs: tuple[Pair | None, ...]) -> Rewrite | Refusal:
-    """Return the rewrite of SAME: an attribute where every pad is known and accepted, else a Pad before the node."""
-    known = tuple(pair for pair in pairs if pair is not None)
-    if len(known) != len(pairs):
-        return pad_at_run_time(site, window, pairs)
-    if needs_separate_pad(window, known):
-        return pad_at_run_time(site, window, pairs)
-    fragment = explicit_fragment(site, flat(known), same=True)
-    return Rewrite(fragment, trials(site, window, same=True), exact=window.is_exact)
+from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.explicit_pads import flat, needed_opset
+from padfix.rules.build.pads_at_run_time import rewrite_same
 
 
 def _where(window: Window) -> str:
@@ -68,8 +44,9 @@ class ImplicitSamePadding(Rule):
     writes a Pad (of minus infinity for MaxPool) before the pool.
 
     Known operators: Conv, ConvInteger, QLinearConv, MaxPool, AveragePool and LpPool of ONNX; FusedConv, NhwcConv,
-    NhwcFusedConv, NhwcMaxPool, QLinearAveragePool and QLinearConv of ONNX Runtime (com.microsoft). An operator of any
-    other domain is left alone, whatever it is called.
+    NhwcFusedConv, NhwcMaxPool, MaxpoolWithMask, QLinearAveragePool and QLinearConv of ONNX Runtime (com.microsoft).
+    Those that ONNX Runtime writes for its own layout of memory are reported and left. An operator of any other domain
+    is left alone, whatever it is called.
 
     Refused: a kernel whose shape nothing tells, attributes that the callers of a function give, lists of a wrong
     length, and the indices of a MaxPool with a window that lies in the padding with all its taps.
@@ -94,18 +71,21 @@ class ImplicitSamePadding(Rule):
 
     code: ClassVar[str] = "PF101"
     name: ClassVar[str] = "implicit-same-padding"
-    operators: ClassVar[frozenset[tuple[str, str]]] = OPERATORS
+    operators: ClassVar[frozenset[tuple[str, str]]] = PADDED
 
     def match(self, site: Site) -> Finding | None:
-        """Return a finding for SAME with known pads, and for SAME that can't be read at all."""
-        if attributes.is_reference(site.node, "auto_pad"):
-            window = read_window(site)
+        """Return a finding for SAME with known pads, and for SAME that can't be read though it has a meaning."""
+        written = read_attributes_of(site.scope, site.node)
+        if "auto_pad" in written.references:
+            window = read_window(site.scope, site.node)
             hint = window.reason if isinstance(window, Refusal) else ""
             return self.finding(site, f"auto_pad is decided by the callers of {site.scope.path}.", hint, fixable=False)
-        if not asks_for_same(site):
+        if not asks_for_same(written):
             return None
-        window = read_window(site)
-        mode = site.text("auto_pad")
+        window = read_window(site.scope, site.node)
+        if isinstance(window, Meaningless):
+            return None
+        mode = written.mode
         if isinstance(window, Refusal):
             return self.finding(site, f"auto_pad={mode} leaves the pads to the runtime.", window.reason, fixable=False)
         pairs = window.same_pads()
@@ -120,10 +100,10 @@ class ImplicitSamePadding(Rule):
 
     def minimum_opset(self, site: Site) -> int:
         """Return 11 where a Pad of integers has to stand before the pool."""
-        window = read_window(site)
-        return 1 if isinstance(window, Refusal) else needed_opset(site, window, window.same_pads())
+        window = read_window(site.scope, site.node)
+        return 1 if isinstance(window, Refusal) else needed_opset(window, window.same_pads())
 
     def rewrite(self, site: Site) -> Rewrite | Refusal:
         """Return the node with its pads written out."""
-        window = read_window(site)
+        window = read_window(site.scope, site.node)
         return window if isinstance(window, Refusal) else rewrite_same(site, window, window.same_pads())

@@ -8,38 +8,29 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from onnx import NodeProto, TensorProto
 
 from padfix.geometry.padding import effective_kernel
-from padfix.geometry.transposed import TransposedAxis, output_shape_axis, same_axis
+from padfix.geometry.transposed import TransposedAxis, output_shape_axis
 from padfix.graph import attributes
+from padfix.operators.reading import read_attributes_of, read_transposed
+from padfix.operators.refusal import Meaningless, Refusal
+from padfix.operators.table import TRANSPOSED
+from padfix.operators.transposed import TransposedWindow
+from padfix.operators.written import SAME, Written
 from padfix.results import Finding, Severity
-from padfix.rules import transpose_with_dynamic_pads
-from padfix.rules.base import Refusal, Rewrite, Rule, Site, Trial, TrialInput
-from padfix.rules.windowed import LONGEST
+from padfix.rules.base import Rewrite, Rule, Site, Trial
+from padfix.rules.build.dynamic_pads import pads_by_mode, rewrite_dynamic_pads
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.transposed_trials import transposed_trials
 
 if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment
+    from padfix.graph.fragment_builder import FragmentBuilder, Value
 
-_EXPLICIT = frozenset({"", "NOTSET"})
-_SAME = frozenset({"SAME_UPPER", "SAME_LOWER"})
-_READ = ("auto_pad", "output_shape", "output_padding", "pads", "kernel_shape", "strides", "dilations", "group")
 _LARGEST_SIZE = 1 << 24
-
-
-@dataclass(frozen=True)
-class _Axis:
-    """One spatial axis as the node states it; ``size`` is None when the input length is only known at run time."""
-
-    size: int | None
-    kernel: int
-    stride: int
-    dilation: int
-    output_padding: int
-    output_size: int | None
 
 
 @dataclass(frozen=True)
@@ -47,16 +38,14 @@ class _Plan:
     """What takes the node's place.
 
     Attributes:
-        axes: What the node states.
+        window: What the node states.
         explicit: The attributes of each axis; those of ``sliced`` axes have no pads and the longest tail there can be.
         sliced: Spatial axes that are cropped at run time, because the amount depends on the input's length.
-        upper: Whether the odd element of a crop goes to the end.
     """
 
-    axes: tuple[_Axis, ...]
+    window: TransposedWindow
     explicit: tuple[TransposedAxis, ...]
     sliced: tuple[int, ...]
-    upper: bool
 
     @property
     def pads(self) -> list[int]:
@@ -111,23 +100,20 @@ class ImplicitTransposePadding(Rule):
     code: ClassVar[str] = "PF105"
     name: ClassVar[str] = "implicit-transpose-padding"
     severity: ClassVar[Severity] = Severity.WARNING
-    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset(
-        {("", "ConvTranspose"), transpose_with_dynamic_pads.OPERATOR}
-    )
+    operators: ClassVar[frozenset[tuple[str, str]]] = TRANSPOSED
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding when the node has ``auto_pad`` or ``output_shape``."""
-        auto_pad = attributes.find(site.node, "auto_pad")
-        output_shape = attributes.find(site.node, "output_shape")
-        if auto_pad is None and output_shape is None:
+        written = read_attributes_of(site.scope, site.node)
+        window = read_transposed(site.scope, site.node)
+        said = _said(site, written)
+        if not said or isinstance(window, Meaningless):
             return None
-        if _has_dynamic_pads(site):
-            return self._match_dynamic_pads(site)
-        written = [f'auto_pad="{site.text("auto_pad")}"'] if auto_pad is not None else []
-        if output_shape is not None:
-            written.append(f"output_shape={list(output_shape.ints)}")
-        plan = _plan(site)
-        said = f"ConvTranspose leaves its padding to {' and '.join(written)}"
+        if isinstance(window, Refusal):
+            return self.finding(site, f"{said}.", window.reason, fixable=False)
+        if window.has_dynamic_pads:
+            return self._match_dynamic_pads(site, window, said)
+        plan = _plan(window)
         if isinstance(plan, Refusal):
             return self.finding(site, f"{said}.", plan.reason, fixable=False)
         if plan.sliced:
@@ -137,165 +123,77 @@ class ImplicitTransposePadding(Rule):
             if any(plan.output_padding):
                 meaning += f" and output_padding={plan.output_padding}"
         found = self.finding(site, f"{said}; {meaning}.", "padfix convert writes it out.")
-        if output_shape is None and site.text("auto_pad") in _EXPLICIT:
+        if written.output_shape is None and not written.mode:
             return dataclasses.replace(found, severity=Severity.INFO)
         return found
 
-    def _match_dynamic_pads(self, site: Site) -> Finding | None:
-        if attributes.find(site.node, "auto_pad") is None:
-            return None
-        said = f'{site.node.op_type} has auto_pad="{site.text("auto_pad")}"'
-        plan = transpose_with_dynamic_pads.plan(site)
-        if isinstance(plan, Refusal):
-            return self.finding(site, f"{said}.", plan.reason, fixable=False)
-        if plan.pads is None:
+    def _match_dynamic_pads(self, site: Site, window: TransposedWindow, said: str) -> Finding:
+        pads = pads_by_mode(window)
+        if isinstance(pads, Refusal):
+            return self.finding(site, f"{said}.", pads.reason, fixable=False)
+        if pads is None:
             found = self.finding(site, f"{said}; its input Pads counts.", "padfix convert drops the attribute.")
             return dataclasses.replace(found, severity=Severity.INFO)
-        meaning = f"it means pads={list(plan.pads)}, whatever the input Pads holds"
+        meaning = f"it means pads={pads}, whatever the input Pads holds"
         return self.finding(site, f"{said}; {meaning}.", "padfix convert writes it out.")
 
     def minimum_opset(self, site: Site) -> int:
         """Return 10, where Slice takes its bounds as inputs, for a run-time crop; else 1."""
-        if _has_dynamic_pads(site):
+        window = read_transposed(site.scope, site.node)
+        if isinstance(window, Refusal) or window.has_dynamic_pads:
             return 1
-        plan = _plan(site)
+        plan = _plan(window)
         return 10 if isinstance(plan, _Plan) and plan.sliced else 1
 
     def rewrite(self, site: Site) -> Rewrite | Refusal:
         """Return the node with explicit ``pads`` and ``output_padding``, and a Slice after it where it takes one."""
-        if _has_dynamic_pads(site):
-            return transpose_with_dynamic_pads.rewrite(site)
-        plan = _plan(site)
+        window = read_transposed(site.scope, site.node)
+        if isinstance(window, Refusal):
+            return window
+        if window.has_dynamic_pads:
+            return rewrite_dynamic_pads(site, window)
+        plan = _plan(window)
         if isinstance(plan, Refusal):
             return plan
-        trials = _trials(site, plan)
-        if isinstance(trials, Refusal):
-            return trials
-        return Rewrite(_fragment(site, plan), trials)
+        trials = _trials(site, window)
+        return trials if isinstance(trials, Refusal) else Rewrite(_fragment(site, plan), trials)
 
 
-def _has_dynamic_pads(site: Site) -> bool:
-    return site.node.op_type == transpose_with_dynamic_pads.OPERATOR[1]
+def _said(site: Site, written: Written) -> str:
+    """Return the attributes that leave the padding open, as the start of a sentence; empty where there is none."""
+    mode = f'auto_pad="{written.auto_pad}"'
+    if (site.domain, site.node.op_type) != ("", "ConvTranspose"):
+        return f"{site.node.op_type} has {mode}" if written.auto_pad is not None else ""
+    parts = [mode] if written.auto_pad is not None else []
+    if written.output_shape is not None:
+        parts.append(f"output_shape={list(written.output_shape)}")
+    return f"ConvTranspose leaves its padding to {' and '.join(parts)}" if parts else ""
 
 
-def _spatial_axes(site: Site) -> tuple[list[int] | None, int] | Refusal:
-    """Return (kernel lengths or None, number of spatial axes)."""
-    kernel = attributes.integers(site.node, "kernel_shape")
-    weights = site.input_type(1)
-    if kernel is None and weights is not None and weights.shape is not None:
-        known = [length for length in weights.shape[2:] if isinstance(length, int)]
-        if len(known) == len(weights.shape) - 2:
-            kernel = known
-    if kernel is not None:
-        return kernel, len(kernel)
-    for position in (0, 1):
-        value = site.input_type(position)
-        if value is not None and value.rank is not None:
-            return None, value.rank - 2
-    strides = attributes.integers(site.node, "strides")
-    if strides is not None:
-        return None, len(strides)
-    return Refusal("The number of spatial axes is not known: give the node kernel_shape, or the model input shapes.")
-
-
-def _plan(site: Site) -> _Plan | Refusal:
-    node = site.node
-    for name in _READ:
-        if attributes.is_reference(node, name):
-            return Refusal(f"The caller of the function gives {name}: inline the function first, then convert.")
-    spatial = _spatial_axes(site)
-    if isinstance(spatial, Refusal):
-        return spatial
-    kernel, count = spatial
-    if count < 1:
-        return Refusal("The node has no spatial axis.")
-    image = site.input_type(0)
-    for value in (image, site.input_type(1)):
-        if value is not None and value.rank is not None and value.rank != count + 2:
-            return Refusal(f"An input has {value.rank} axes where the kernel asks for {count + 2}; correct the node.")
-    auto_pad = site.text("auto_pad")
-    if auto_pad not in _EXPLICIT | _SAME | {"VALID"}:
-        return Refusal(f'auto_pad="{auto_pad}" is not a value that ONNX knows.')
-    strides = attributes.integers(node, "strides") or [1] * count
-    dilations = attributes.integers(node, "dilations") or [1] * count
-    output_padding = attributes.integers(node, "output_padding") or [0] * count
-    pads = attributes.integers(node, "pads") or [0] * (2 * count)
-    output_shape = attributes.integers(node, "output_shape") or None
-    if output_shape is not None and len(output_shape) == count + 2:
-        output_shape = output_shape[2:]  # runtimes take the batch and channel axes along
-    for name, values, length, smallest in (
-        ("kernel_shape", kernel, count, 1),
-        ("strides", strides, count, 1),
-        ("dilations", dilations, count, 1),
-        ("output_padding", output_padding, count, 0),
-        ("output_shape", output_shape, count, 1),
-        ("pads", pads, 2 * count, 0),
-    ):
-        if values is not None and (len(values) != length or min(values) < smallest or max(values) > LONGEST):
-            return Refusal(
-                f"{name}={list(values)}: {length} values of {smallest} to {LONGEST} are needed; correct the node."
-            )
-    if output_shape is None and auto_pad not in _SAME:
-        if auto_pad == "VALID" and any(pads):
-            return Refusal(f"auto_pad=VALID contradicts pads={pads}: remove the one that is not meant.")
-        kept = tuple(TransposedAxis(pads[axis], pads[count + axis], output_padding[axis]) for axis in range(count))
-        lengths = kernel or [1] * count
-        return _Plan(_axes(image, lengths, strides, dilations, output_padding, None), kept, (), False)
-    if auto_pad in _SAME and output_shape is None and any(pads):
-        return Refusal(f"auto_pad={auto_pad} contradicts pads={pads}: remove the one that is not meant.")
-    if kernel is None:
+def _plan(window: TransposedWindow) -> _Plan | Refusal:
+    pads, mode = window.written.pads or (), window.auto_pad
+    if window.output_shape is None and mode and any(pads):
+        return Refusal(f"auto_pad={mode} contradicts pads={list(pads)}: remove the one that is not meant.")
+    implicit = window.output_shape is not None or mode in SAME
+    if implicit and any(taps is None for taps in window.kernel):
         return Refusal("The kernel's shape is not known: give the node kernel_shape.")
-    upper = auto_pad == "SAME_UPPER"
-    axes = _axes(image, kernel, strides, dilations, output_padding, output_shape)
     explicit: list[TransposedAxis] = []
     sliced: list[int] = []
-    for index, axis in enumerate(axes):
-        if axis.output_size is None:
-            found = same_axis(axis.kernel, axis.stride, axis.dilation, axis.output_padding, upper=upper)
-        elif axis.size is None:
+    for index, stride in enumerate(window.strides):
+        found = window.axis(index)
+        if found is None:
             sliced.append(index)
-            explicit.append(TransposedAxis(0, 0, axis.stride - 1))
+            explicit.append(TransposedAxis(0, 0, stride - 1))
             continue
-        else:
-            found = output_shape_axis(
-                axis.size,
-                axis.output_size,
-                axis.kernel,
-                axis.stride,
-                axis.dilation,
-                axis.output_padding,
-                upper=upper,
-            )
-        found = _without_long_tail(found, axis.stride)
-        if found.output_padding >= axis.stride:
-            return Refusal(
-                f"Axis {index + 2} is asked for {found.output_padding} elements beyond what the kernel reaches; "
-                f"output_padding must stay below the stride {axis.stride}. Correct output_shape or output_padding."
-            )
+        if implicit:
+            found = _without_long_tail(found, stride)
+            if found.output_padding >= stride:
+                return Refusal(
+                    f"Axis {index + 2} is asked for {found.output_padding} elements beyond what the kernel reaches; "
+                    f"output_padding must stay below the stride {stride}. Correct output_shape or output_padding."
+                )
         explicit.append(found)
-    return _Plan(axes, tuple(explicit), tuple(sliced), upper)
-
-
-def _axes(
-    image: Any,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    output_padding: Sequence[int],
-    output_shape: Sequence[int] | None,
-) -> tuple[_Axis, ...]:
-    sizes = [None] * len(kernel) if image is None or image.shape is None else list(image.shape[2:])
-    return tuple(
-        _Axis(
-            size if isinstance(size, int) else None,
-            kernel[index],
-            strides[index],
-            dilations[index],
-            output_padding[index],
-            None if output_shape is None else output_shape[index],
-        )
-        for index, size in enumerate(sizes)
-    )
+    return _Plan(window, tuple(explicit), tuple(sliced))
 
 
 def _without_long_tail(axis: TransposedAxis, stride: int) -> TransposedAxis:
@@ -307,9 +205,7 @@ def _without_long_tail(axis: TransposedAxis, stride: int) -> TransposedAxis:
 
 
 def _fragment(site: Site, plan: _Plan) -> Fragment:
-    node = NodeProto()
-    node.CopyFrom(site.node)
-    attributes.remove(node, "auto_pad", "output_shape")
+    node = copied(site.node, without=("auto_pad", "output_shape"))
     attributes.set_integers(node, "pads", plan.pads)
     if any(plan.output_padding):
         attributes.set_integers(node, "output_padding", plan.output_padding)
@@ -318,75 +214,77 @@ def _fragment(site: Site, plan: _Plan) -> Fragment:
     builder = site.builder()
     result = builder.original(node, [builder.input(name) for name in node.input])
     if plan.sliced:
-        positions = np.array([axis + 2 for axis in plan.sliced], np.int64)
-        axes = [plan.axes[axis] for axis in plan.sliced]
-        sizes = builder.op("Gather", [builder.op("Shape", [builder.input(node.input[0])]), builder.constant(positions)])
-        strides = builder.constant(np.array([axis.stride for axis in axes], np.int64))
-        # total = size * stride + (output_padding + effective_kernel - stride - output_size), never below 0
-        offsets = [
-            axis.output_padding + effective_kernel(axis.kernel, axis.dilation) - axis.stride - (axis.output_size or 0)
-            for axis in axes
-        ]
-        total = builder.op("Add", [builder.op("Mul", [sizes, strides]), builder.constant(np.array(offsets, np.int64))])
-        zero = builder.constant(np.array([0], np.int64))
-        total = builder.op("Where", [builder.op("Greater", [total, zero]), total, zero])
-        if not plan.upper:  # the bigger half is cut from the begin
-            total = builder.op("Add", [total, builder.constant(np.array([1], np.int64))])
-        starts = builder.op("Div", [total, builder.constant(np.array([2], np.int64))])
-        lengths = builder.constant(np.array([axis.output_size for axis in axes], np.int64))
-        ends = builder.op("Add", [starts, lengths])
-        result = builder.op("Slice", [result, starts, ends, builder.constant(positions)])
+        result = _cropped(builder, result, builder.input(node.input[0]), plan)
     builder.output(node.output[0], result)
     return builder.build()
 
 
-def _trials(site: Site, plan: _Plan) -> tuple[Trial, ...] | Refusal:
+def _cropped(builder: FragmentBuilder, result: Value, image: Value, plan: _Plan) -> Value:
+    """Return ``result`` cut to its output shape on the sliced axes, by the lengths that ``image`` has at run time."""
+
+    def numbers(values: Sequence[int]) -> Value:
+        return builder.constant(np.array(values, np.int64))
+
+    window, op = plan.window, builder.op
+    assert window.output_shape is not None
+    positions = numbers([axis + 2 for axis in plan.sliced])
+    sizes = op("Gather", [op("Shape", [image]), positions])
+    strides = numbers([window.strides[axis] for axis in plan.sliced])
+    # total = size * stride + (output_padding + effective_kernel - stride - output_size), never below 0
+    offsets = [
+        window.output_padding[axis]
+        + effective_kernel(window.kernel[axis] or 1, window.dilations[axis])
+        - window.strides[axis]
+        - window.output_shape[axis]
+        for axis in plan.sliced
+    ]
+    total = op("Add", [op("Mul", [sizes, strides]), numbers(offsets)])
+    zero = numbers([0])
+    total = op("Where", [op("Greater", [total, zero]), total, zero])
+    if not window.upper:  # the bigger half is cut from the begin
+        total = op("Add", [total, numbers([1])])
+    starts = op("Div", [total, numbers([2])])
+    ends = op("Add", [starts, numbers([window.output_shape[axis] for axis in plan.sliced])])
+    return op("Slice", [result, starts, ends, positions])
+
+
+def _trials(site: Site, window: TransposedWindow) -> tuple[Trial, ...] | Refusal:
     """Return shape cases with few channels: declared sizes where they matter, small ones elsewhere."""
-    node = site.node
-    group = attributes.integer(node, "group", 1)
-    if group < 1:
-        return Refusal(f"group={group} must be 1 or more; correct the node.")
     choices: list[list[int]] = []
-    for axis in plan.axes:
-        if axis.output_size is None:
+    for axis, size in enumerate(window.sizes):
+        if window.output_shape is None:
             choices.append([1, 2, 3, 5])
-        elif axis.size is not None:
-            if axis.size > _LARGEST_SIZE or axis.size < 1:
-                return Refusal(f"An input length of {axis.size} can't be proven.")
-            choices.append([axis.size])
+        elif isinstance(size, int):
+            if size > _LARGEST_SIZE or size < 1:
+                return Refusal(f"An input length of {size} can't be proven.")
+            choices.append([size])
         else:
             # The longer the input, the more there is to cut from: what one length reaches, all longer ones do.
-            lengths = range(1, axis.output_size + 2)
-            fitting = lengths[bisect.bisect_left(lengths, True, key=partial(_reaches, axis)) :]
+            wanted = window.output_shape[axis]
+            lengths = range(1, wanted + 2)
+            fitting = lengths[bisect.bisect_left(lengths, True, key=partial(_reaches, window, axis)) :]
             if not fitting:
-                return Refusal(f"No input length gives output_shape {axis.output_size}; correct the node.")
+                return Refusal(f"No input length gives output_shape {wanted}; correct the node.")
             choices.append([fitting[0], fitting[len(fitting) // 2], fitting[-1], *fitting[1:3]])
     rounds = max(len(choice) for choice in choices)
-    shapes = [
+    spatial = dict.fromkeys(
         tuple(choice[(step + place) % len(choice)] for place, choice in enumerate(choices)) for step in range(rounds)
-    ]
-    image, weights = site.input_type(0), site.input_type(1)
-    elem_type = next((each.elem_type for each in (image, weights) if each is not None and each.elem_type), 0)
-    elem_type = elem_type or TensorProto.FLOAT
-    kernels = tuple(axis.kernel for axis in plan.axes)
-    per_group = 2 if weights is None or weights.shape is None or weights.shape[1] != 1 else 1
-    inputs = 1 if group > 1 else 2
-    trials: list[Trial] = []
-    for batch, spatial in zip(itertools.cycle((1, 2)), dict.fromkeys(shapes), strict=False):
-        trial = {
-            node.input[0]: TrialInput((batch, inputs * group, *spatial), elem_type),
-            node.input[1]: TrialInput((inputs * group, per_group, *kernels), elem_type),
-        }
-        if len(node.input) > 2 and node.input[2]:
-            trial[node.input[2]] = TrialInput((per_group * group,), elem_type)
-        trials.append(trial)
-    return tuple(trials)
-
-
-def _reaches(axis: _Axis, size: int) -> bool:
-    """Whether the kernel and an output_padding below the stride reach ``output_size`` from an input of ``size``."""
-    assert axis.output_size is not None
-    found = output_shape_axis(
-        size, axis.output_size, axis.kernel, axis.stride, axis.dilation, axis.output_padding, upper=True
     )
-    return _without_long_tail(found, axis.stride).output_padding < axis.stride
+    shapes = [(batch, *sizes) for batch, sizes in zip(itertools.cycle((1, 2)), spatial, strict=False)]
+    return transposed_trials(site, window, shapes, 1 if window.written.group > 1 else 2)
+
+
+def _reaches(window: TransposedWindow, axis: int, size: int) -> bool:
+    """Whether the kernel and an output_padding below the stride reach the output shape from an input of ``size``."""
+    assert window.output_shape is not None
+    stride = window.strides[axis]
+    found = output_shape_axis(
+        size,
+        window.output_shape[axis],
+        window.kernel[axis] or 1,
+        stride,
+        window.dilations[axis],
+        window.output_padding[axis],
+        upper=True,
+    )
+    return _without_long_tail(found, stride).output_padding < stride

@@ -5,10 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-from padfix.graph import attributes
+from padfix.operators.reading import read_attributes_of, read_window, window_assumed
+from padfix.operators.refusal import Meaningless, Refusal, UnknownRank
+from padfix.operators.table import PADDED
+from padfix.operators.window import Window
 from padfix.results import Finding, Severity
-from padfix.rules.base import Refusal, Rewrite, Rule, Site
-from padfix.rules.windowed import OPERATORS, auto_pad, explicit_fragment, read_window, trials
+from padfix.rules.base import Rewrite, Rule, Site, Trial
+from padfix.rules.build.explicit_pads import explicit_fragment
+from padfix.rules.build.trials import trials
 
 
 class ImplicitValidPadding(Rule):
@@ -18,6 +22,9 @@ class ImplicitValidPadding(Rule):
     leaves everything else as it is, `ceil_mode` included: runtimes honour it with `VALID` as they do with pads of 0.
 
     `NOTSET` and the empty text mean "see `pads`". They are reported as info, and removed.
+
+    Where nothing tells how many axes there are, the attribute goes and no zeros are written: without `pads` there are
+    none.
 
     Refused: an attribute that the callers of a function give.
 
@@ -40,15 +47,24 @@ class ImplicitValidPadding(Rule):
 
     code: ClassVar[str] = "PF103"
     name: ClassVar[str] = "implicit-valid-padding"
-    operators: ClassVar[frozenset[tuple[str, str]]] = OPERATORS
+    operators: ClassVar[frozenset[tuple[str, str]]] = PADDED
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for VALID without pads (warning), NOTSET and empty (info)."""
-        mode = auto_pad(site)
-        if mode is None or attributes.is_reference(site.node, "auto_pad"):
+        written = read_attributes_of(site.scope, site.node)
+        mode = written.auto_pad
+        if mode is None or "auto_pad" in written.references:
             return None
-        if mode == "VALID" and not attributes.integers(site.node, "pads"):
-            return self.finding(site, "auto_pad=VALID stands for pads of 0.", "padfix convert writes the zeros out.")
+        if mode == "VALID" and not written.pads:
+            found = self.finding(site, "auto_pad=VALID stands for pads of 0.", "padfix convert writes the zeros out.")
+            window = read_window(site.scope, site.node)
+            if isinstance(window, Refusal) and not isinstance(window, UnknownRank):
+                return (
+                    None
+                    if isinstance(window, Meaningless)
+                    else dataclasses.replace(found, fixable=False, hint=window.reason)
+                )
+            return found
         if mode in ("NOTSET", ""):
             found = self.finding(
                 site, f"auto_pad={mode or repr(mode)} says nothing; `pads` decides.", "padfix convert removes it."
@@ -58,9 +74,24 @@ class ImplicitValidPadding(Rule):
 
     def rewrite(self, site: Site) -> Rewrite | Refusal:
         """Return the node without ``auto_pad``, with pads of 0 for VALID."""
-        window = read_window(site)
+        window = read_window(site.scope, site.node)
+        if isinstance(window, UnknownRank):
+            return self._without_rank(site)
         if isinstance(window, Refusal):
             return window
         pads = [0] * (2 * window.rank) if window.auto_pad == "VALID" else None
         fragment = explicit_fragment(site, pads, same=False)
         return Rewrite(fragment, trials(site, window, same=False), exact=window.is_exact)
+
+    @staticmethod
+    def _without_rank(site: Site) -> Rewrite | Refusal:
+        """Return the node without ``auto_pad``, proven on every number of axes that it may have."""
+        cases: list[Trial] = []
+        exact = False
+        for rank in (1, 2, 3):
+            window = window_assumed(site.scope, site.node, rank)
+            if not isinstance(window, Window):
+                return window
+            exact = window.is_exact
+            cases += trials(site, window, same=False)[:3]
+        return Rewrite(explicit_fragment(site, None, same=False), tuple(cases), exact=exact)

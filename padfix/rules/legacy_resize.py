@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from padfix.rules import resampling
+from padfix.operators.resample import MODERN_OPSET
 from padfix.rules.base import Site
-from padfix.rules.legacy_sampling import LegacySamplingRule
+from padfix.rules.build.legacy_sampling import LegacySamplingRule
 
 
 class LegacyResize(LegacySamplingRule):
@@ -45,10 +45,9 @@ class LegacyResize(LegacySamplingRule):
     code: ClassVar[str] = "PF202"
     name: ClassVar[str] = "legacy-resize"
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Resize")})
-    never_shrinks: ClassVar[bool] = False
 
     def problem(self, site: Site) -> str | None:
         """Return the problem of every Resize below opset 11."""
-        if site.opset >= resampling.MODERN_OPSET:
+        if site.opset >= MODERN_OPSET:
             return None
         return f"Resize of opset {site.opset} does not name its coordinates"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from padfix.rules.base import Site
-from padfix.rules.legacy_sampling import LegacySamplingRule
+from padfix.rules.build.legacy_sampling import LegacySamplingRule
 
 
 class LegacyUpsample(LegacySamplingRule):
@@ -43,7 +43,6 @@ class LegacyUpsample(LegacySamplingRule):
     code: ClassVar[str] = "PF201"
     name: ClassVar[str] = "legacy-upsample"
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Upsample")})
-    never_shrinks: ClassVar[bool] = True
 
     def problem(self, site: Site) -> str:
         """Return the problem of every Upsample."""

@@ -15,6 +15,7 @@ from padfix.rules.implicit_valid_padding import ImplicitValidPadding
 from padfix.rules.legacy_opset import LegacyOpset
 from padfix.rules.legacy_resize import LegacyResize
 from padfix.rules.legacy_upsample import LegacyUpsample
+from padfix.rules.meaningless_operator import MeaninglessOperator
 from padfix.rules.opset_too_new import OpsetTooNew
 from padfix.rules.removed_resize_mode import RemovedResizeMode
 from padfix.rules.resize_runtime_slip import ResizeRuntimeSlip
@@ -47,6 +48,8 @@ RULES: tuple[Rule, ...] = (
     # rewritten anyway is not reported, or padded apart, for a slip of the form that goes.
     ResizeRuntimeSlip(),
     RuntimeContradictsSpec(),
+    # What no rule can rewrite, because it has no meaning: convert ends before it asks any rule.
+    MeaninglessOperator(),
     # What the model declares, no node: the opset decides how all the nodes are read, declared shapes nothing at all.
     LegacyOpset(),
     OpsetTooNew(),

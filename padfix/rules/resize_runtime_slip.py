@@ -12,10 +12,12 @@ from onnx import helper
 
 from padfix.geometry.resampling import NEAREST_MODES, Scale, nearest_indices, output_size, source_coordinates
 from padfix.geometry.runtime_resampling import MEASURED_MODES, runtime_nearest_indices
-from padfix.graph import attributes
+from padfix.operators.reading import read_resample
+from padfix.operators.refusal import Refusal
+from padfix.operators.resample import Resample
 from padfix.results import Finding
 from padfix.rules.base import Rule, Site, Trial, TrialInput
-from padfix.rules.runtimes import ONNX_RUNTIME
+from padfix.rules.build.runtimes import ONNX_RUNTIME
 
 _LONGEST = 65_536
 """Axes with more elements are not looked at index by index."""
@@ -55,19 +57,18 @@ class ResizeRuntimeSlip(Rule):
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding where the two readings differ for the lengths that are known."""
-        if site.scope.opset < 11 or any(each.ref_attr_name for each in site.node.attribute):
+        resize = read_resample(site.scope, site.node)
+        if isinstance(resize, Refusal) or resize.is_legacy:
             return None
-        mode = site.text("mode", "nearest")
-        excludes, antialias = (attributes.integer(site.node, name, 0) for name in ("exclude_outside", "antialias"))
-        if mode == "linear" and excludes and not antialias:
+        mode, coordinates, nearest_mode = resize.mode, resize.coordinates, resize.nearest_mode
+        if mode == "linear" and resize.exclude_outside and not resize.antialias:
             words = "refuses to load exclude_outside=1 in mode linear"
             return self._finding(site, words, "Remove exclude_outside: without antialias it only matters for cubic.")
-        axes = _read(site)
-        if not axes:
-            return None
-        coordinates = site.text("coordinate_transformation_mode", "half_pixel")
-        nearest_mode = site.text("nearest_mode", "round_prefer_floor")
-        if nearest_mode not in NEAREST_MODES:
+        if resize.ignores_policy:
+            words = "ignores keep_aspect_ratio_policy and sizes where axes are negative, and gives the input's lengths"
+            return self._finding(site, words, "Count the axes from the front.")
+        axes = _resized(resize)
+        if not axes or nearest_mode not in NEAREST_MODES:
             return None
         try:
             moved = [axis for axis in axes if axis.moves(mode, coordinates, nearest_mode)]
@@ -148,44 +149,32 @@ class _Axis:
         )
 
 
-def _read(site: Site) -> list[_Axis] | None:
+def _resized(resize: Resample) -> list[_Axis] | None:
     """Return the resized axes; None when not every one is known."""
-    known = site.input_type(0)
-    if known is None or known.shape is None:
+    numbers = resize.resized_axes()
+    given: Sequence[float] | None = resize.scales or resize.sizes
+    if numbers is None or resize.shape is None or resize.policy != "stretch":
         return None
-    if site.text("keep_aspect_ratio_policy", "stretch") != "stretch":
-        return None
-    rank = len(known.shape)
-    numbers = attributes.integers(site.node, "axes") or list(range(rank))
-    scales, sizes = _vector(site, 2), _vector(site, 3)
-    given = scales or sizes
-    if given is None or (scales and sizes) or len(given) != len(numbers):
-        return None
-    if min(given) <= 0 or not all(-rank <= number < rank for number in numbers):
+    if given is None or (resize.scales and resize.sizes) or len(given) != len(numbers) or min(given) <= 0:
         return None
     rois = [(0.0, 1.0)] * len(numbers)
-    if site.text("coordinate_transformation_mode") == "tf_crop_and_resize":
-        roi = _vector(site, 1)
+    if resize.coordinates == "tf_crop_and_resize":
+        roi = resize.roi
         if roi is None or len(roi) != 2 * len(numbers):
             return None
         rois = list(zip(roi[: len(numbers)], roi[len(numbers) :], strict=True))
     axes = []
-    for number, value, roi_of_axis in zip(numbers, given, rois, strict=True):
-        size = known.shape[number % rank]
+    for number, value, region in zip(numbers, given, rois, strict=True):
+        size = resize.shape[number]
         if isinstance(size, int) and size > 0:
-            output = output_size(size, value) if scales else int(value)
-            scale: Scale = value if scales else Fraction(output, size)
-            axes.append(_Axis(number % rank, size, output, scale, roi_of_axis))
-        elif scales and value == 1:
-            axes.append(_Axis(number % rank, None, None, 1.0, roi_of_axis))
+            output = output_size(size, value) if resize.scales else int(value)
+            scale: Scale = value if resize.scales else Fraction(output, size)
+            axes.append(_Axis(number, size, output, scale, region))
+        elif resize.scales and value == 1:
+            axes.append(_Axis(number, None, None, 1.0, region))
         else:
-            axes.append(_Axis(number % rank, None, -1, 1.0, roi_of_axis))  # a length that changes, perhaps
+            axes.append(_Axis(number, None, -1, 1.0, region))  # a length that changes, perhaps
     return axes
-
-
-def _vector(site: Site, position: int) -> list[float] | None:
-    value = site.constant(position)
-    return None if value is None or value.size == 0 else [float(each) for each in value.ravel()]
 
 
 def _named(axes: list[_Axis]) -> str:

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-from onnx import NodeProto, TensorProto
+from onnx import TensorProto
 
-from padfix.geometry.padding import effective_kernel, has_window_in_padding, same_output_size, window_output_size
+from padfix.geometry.padding import effective_kernel, same_output_size, window_output_size
 from padfix.geometry.runtime_same import convolution_agrees, pool_agrees, pool_axis, unclamped_total
 from padfix.geometry.transposed import same_axis
-from padfix.graph import attributes
 from padfix.graph.lengths import known_residue
 from padfix.graph.scopes import Dimension
+from padfix.operators.reading import read
+from padfix.operators.refusal import Refusal
+from padfix.operators.table import PADDED
+from padfix.operators.transposed import TransposedWindow
+from padfix.operators.window import Pair, Window
+from padfix.operators.written import SAME
 from padfix.results import Finding
-from padfix.rules.base import Refusal, Rewrite, Rule, Site, Trial
-from padfix.rules.runtimes import ONNX_RUNTIME
-from padfix.rules.windowed import (
-    OPERATORS,
-    SAME,
-    Pair,
-    Window,
+from padfix.rules.base import Rewrite, Rule, Site, Trial
+from padfix.rules.build.explicit_pads import (
     bind,
-    has_indices,
+    copied,
+    is_too_long,
     needed_opset,
     needs_separate_pad,
-    pad_at_run_time,
-    read_window,
-    trials,
+    reads_padding_only,
 )
+from padfix.rules.build.pads_at_run_time import pad_at_run_time
+from padfix.rules.build.runtimes import ONNX_RUNTIME
+from padfix.rules.build.trials import trials
 
 _TRANSPOSED = ("", "ConvTranspose")
 
@@ -79,20 +80,20 @@ class RuntimeContradictsSpec(Rule):
 
     code: ClassVar[str] = "PF109"
     name: ClassVar[str] = "runtime-contradicts-spec"
-    operators: ClassVar[frozenset[tuple[str, str]]] = OPERATORS | {_TRANSPOSED}
+    operators: ClassVar[frozenset[tuple[str, str]]] = PADDED | {_TRANSPOSED}
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for a node that is known to be run against the specification."""
-        if (site.domain, site.node.op_type) == _TRANSPOSED:
-            return self._short_transpose(site)
-        window = read_window(site)
-        if isinstance(window, Refusal):
+        window = read(site.scope, site.node)
+        if isinstance(window, TransposedWindow):
+            return self._short_transpose(site, window)
+        if not isinstance(window, Window):
             return None
-        if window.auto_pad in SAME and not attributes.integers(site.node, "pads"):
+        if window.auto_pad in SAME and not window.written.pads:
             words = _same_slip(site, window)
             hint = "padfix convert writes the pads out; explicit pads are run as specified."
             return self._finding(site, words, hint) if words else None
-        pairs = _explicit(site, window)
+        pairs = _explicit(window)
         if not window.operator.is_pool:
             return None
         if _ceiling_is_misread(site, window):
@@ -103,17 +104,17 @@ class RuntimeContradictsSpec(Rule):
             )
         if not pairs:
             return None
-        if _too_long(window, pairs):
+        if is_too_long(window, pairs):
             hint = "padfix convert puts a Pad before the pool."
             words = "refuses to load pads that are as long as the kernel has taps"
-            reason = _why_not(site, window)
+            reason = _why_not(window)
             return self._finding(site, words, reason or hint, fixable=not reason)
-        if _lies_in_padding(window, pairs):
+        if reads_padding_only(window, pairs):
             words = {
                 "MaxPool": "gives the lowest finite number for a window that lies in the padding, not minus infinity",
                 "AveragePool": "gives 0 for a window that lies in the padding, not not-a-number",
             }.get(window.op_type)
-            reason = _why_not(site, window)
+            reason = _why_not(window)
             if window.op_type != "MaxPool":
                 reason = "Correct the dilations or the pads: such a window holds no data."
             return self._finding(
@@ -126,28 +127,13 @@ class RuntimeContradictsSpec(Rule):
             return None
         return self.finding(site, f"{ONNX_RUNTIME} {words}.", hint, fixable=fixable)
 
-    def _short_transpose(self, site: Site) -> Finding | None:
-        node = site.node
-        if site.text("auto_pad") not in SAME or attributes.integers(node, "output_shape"):
+    def _short_transpose(self, site: Site, window: TransposedWindow) -> Finding | None:
+        if window.auto_pad not in SAME or window.output_shape is not None:
             return None
-        if any(each.ref_attr_name for each in node.attribute):
-            return None
-        kernel: Sequence[object] | None = attributes.integers(node, "kernel_shape")
-        weights = site.input_type(1)
-        if not kernel and weights is not None and weights.shape is not None:
-            kernel = weights.shape[2:]
-        if not kernel or not all(isinstance(taps, int) for taps in kernel):
-            return None
-        ones = [1] * len(kernel)
-        strides = attributes.integers(node, "strides") or ones
-        dilations = attributes.integers(node, "dilations") or ones
-        extra = attributes.integers(node, "output_padding") or [0] * len(kernel)
-        if not len(kernel) == len(strides) == len(dilations) == len(extra):
-            return None
+        axes = zip(window.kernel, window.strides, window.dilations, window.output_padding, strict=True)
         missing = [
-            same_axis(taps, stride, dilation, more).output_padding - more
-            for taps, stride, dilation, more in zip(kernel, strides, dilations, extra, strict=True)
-            if isinstance(taps, int)
+            0 if taps is None else same_axis(taps, stride, dilation, more).output_padding - more
+            for taps, stride, dilation, more in axes
         ]
         if not any(missing):
             return None
@@ -161,56 +147,49 @@ class RuntimeContradictsSpec(Rule):
     def minimum_opset(self, site: Site) -> int:
         """Return 11 where a Pad of integers has to stand before the pool."""
         window = _separable(site)
-        return 1 if window is None else needed_opset(site, window, _explicit(site, window))
+        return 1 if window is None else needed_opset(window, _explicit(window))
 
     def trials(self, site: Site) -> tuple[Trial, ...]:
         """Return shapes that show what the node does as it stands."""
-        if (site.domain, site.node.op_type) == _TRANSPOSED:
-            return ()
-        window = read_window(site)
-        return () if isinstance(window, Refusal) else trials(site, window, same=False)
+        window = read(site.scope, site.node)
+        return trials(site, window, same=False) if isinstance(window, Window) else ()
 
     def rewrite(self, site: Site) -> Rewrite | Refusal:
         """Return a pool behind a Pad for pads that are too long for an attribute, or a pool without ceil_mode."""
-        read = None if (site.domain, site.node.op_type) == _TRANSPOSED else read_window(site)
-        if isinstance(read, Window) and read.auto_pad not in SAME and _ceiling_is_misread(site, read):
-            builder, node = site.builder(), NodeProto()
-            node.CopyFrom(site.node)
-            attributes.remove(node, "ceil_mode")
+        window = read(site.scope, site.node)
+        if isinstance(window, Window) and window.auto_pad not in SAME and _ceiling_is_misread(site, window):
+            node = copied(site.node, without=("ceil_mode",))
+            builder = site.builder()
             bind(builder, node, builder.original(node, [builder.input(name) for name in node.input]))
-            return Rewrite(builder.build(), trials(site, read, same=False), exact=read.is_exact)
-        window = _separable(site)
-        if window is None:
+            return Rewrite(builder.build(), trials(site, window, same=False), exact=window.is_exact)
+        separable = _separable(site)
+        if separable is None:
             return Refusal("It goes when the pads are written out, which was not possible here.")
-        reason = _why_not(site, window)
-        return Refusal(reason) if reason else pad_at_run_time(site, window, _explicit(site, window))
+        reason = _why_not(separable)
+        return Refusal(reason) if reason else pad_at_run_time(site, separable, _explicit(separable))
 
 
-def _explicit(site: Site, window: Window) -> tuple[Pair, ...]:
-    """Return the pads of a node without SAME; empty when it has none."""
-    pads = attributes.integers(site.node, "pads") or []
-    if window.auto_pad not in ("", "NOTSET") or len(pads) != 2 * window.rank or min(pads, default=0) < 0:
-        return ()
-    return tuple(zip(pads[: window.rank], pads[window.rank :], strict=True)) if any(pads) else ()
+def _explicit(window: Window) -> tuple[Pair, ...]:
+    """Return the pads of a node without auto_pad; empty when it has none."""
+    pairs = window.explicit_pads
+    return pairs if window.auto_pad == "" and any(map(any, pairs)) else ()
 
 
 def _separable(site: Site) -> Window | None:
-    if (site.domain, site.node.op_type) == _TRANSPOSED:
+    window = read(site.scope, site.node)
+    if not isinstance(window, Window):
         return None
-    window = read_window(site)
-    if isinstance(window, Refusal):
-        return None
-    pairs = _explicit(site, window)
+    pairs = _explicit(window)
     return window if pairs and needs_separate_pad(window, pairs) else None
 
 
 def _ceiling_is_misread(site: Site, window: Window) -> bool:
     """Whether ceil_mode adds no window on any axis, and would add one that starts in the end padding on some."""
-    if not window.operator.is_pool or site.scope.opset >= 22 or not attributes.integer(site.node, "ceil_mode", 0):
+    if not window.operator.is_pool or site.scope.opset >= 22 or not window.written.ceil_mode:
         return False
-    if window.auto_pad not in ("", "NOTSET", "VALID"):
+    if window.auto_pad in SAME:
         return False
-    pairs = _explicit(site, window) or ((0, 0),) * window.rank
+    pairs = _explicit(window) or ((0, 0),) * window.rank
     misread = False
     for size, taps, stride, dilation, (begin, end) in zip(
         window.sizes, window.kernel, window.strides, window.dilations, pairs, strict=True
@@ -227,23 +206,11 @@ def _ceiling_is_misread(site: Site, window: Window) -> bool:
     return misread
 
 
-def _too_long(window: Window, pairs: Sequence[Pair]) -> bool:
-    return any(taps is not None and max(pair) >= taps for pair, taps in zip(pairs, window.kernel, strict=True))
-
-
-def _lies_in_padding(window: Window, pairs: Sequence[Pair]) -> bool:
-    axes = zip(window.sizes, window.kernel, window.strides, window.dilations, pairs, strict=True)
-    return any(
-        isinstance(size, int) and taps is not None and has_window_in_padding(size, taps, stride, dilation, *pair)
-        for size, taps, stride, dilation, pair in axes
-    )
-
-
-def _why_not(site: Site, window: Window) -> str:
+def _why_not(window: Window) -> str:
     """Return why the pads can't be a Pad before the pool; empty when they can."""
-    if attributes.integer(site.node, "ceil_mode", 0) == 0:
+    if not window.written.ceil_mode:
         return ""
-    axes = zip(window.sizes, window.kernel, window.strides, window.dilations, _explicit(site, window), strict=True)
+    axes = zip(window.sizes, window.kernel, window.strides, window.dilations, _explicit(window), strict=True)
     for size, taps, stride, dilation, pair in axes:
         if not isinstance(size, int) or taps is None:
             return "With ceil_mode a Pad before the pool would add windows: set ceil_mode=0, or fix the size (--shape)."
@@ -269,9 +236,9 @@ def _same_slip(site: Site, window: Window) -> str | None:
     if not dilated and _refuses_negative_totals(site, window):
         negative = any(unclamped_total(n, taps, stride) < 0 for axis in axes for n, taps, stride, _ in axis)
         return "refuses to run SAME where the stride is longer than the kernel" if negative else None
-    ceil_mode = attributes.integer(site.node, "ceil_mode", 0) != 0
+    ceil_mode = window.written.ceil_mode
     cases = [case for axis in axes for case in axis]
-    counts = attributes.integer(site.node, "count_include_pad", 0) != 0
+    counts = window.written.count_include_pad
     if pool and all(pool_agrees(*case, upper=upper, ceil_mode=ceil_mode, counts_pads=counts) for case in cases):
         return None
     if not pool and all(convolution_agrees(*case[:3], upper=upper) for case in cases):
@@ -302,8 +269,6 @@ def _refuses_negative_totals(site: Site, window: Window) -> bool:
     """Whether the kernel of the node refuses a negative total when it runs, rather than using it."""
     if window.domain:
         return False
-    if window.op_type == "AveragePool":
-        node = site.node
-        counts = attributes.integer(node, "ceil_mode", 0) and attributes.integer(node, "count_include_pad", 0)
-        return site.scope.opset < 19 and not counts
-    return window.op_type == "MaxPool" and not has_indices(site.node) and window.elem_type in (None, TensorProto.FLOAT)
+    if window.operator.is_average:
+        return site.scope.opset < 19 and not (window.written.ceil_mode and window.written.count_include_pad)
+    return window.operator.is_maximum and not window.has_indices and window.elem_type in (None, TensorProto.FLOAT)

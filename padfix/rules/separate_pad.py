@@ -12,25 +12,19 @@ from onnx import NodeProto, helper
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.reading import read_window
+from padfix.operators.refusal import Refusal
+from padfix.operators.table import PADDED
+from padfix.operators.window import Pair, Window
 from padfix.results import Finding, Severity
-from padfix.rules.base import Refusal, Rewrite, Rule, Site, Trial, TrialInput
-from padfix.rules.merged_pads import same_windows
-from padfix.rules.windowed import (
-    OPERATORS,
-    Pair,
-    Window,
-    bind,
-    flat,
-    has_indices,
-    leaves_pads_out,
-    lowest,
-    needs_separate_pad,
-    read_window,
-    trials,
-)
+from padfix.rules.base import Rewrite, Rule, Site, Trial, TrialInput
+from padfix.rules.build.explicit_pads import bind, copied, flat, needs_separate_pad
+from padfix.rules.build.merged_pads import same_windows
+from padfix.rules.build.pad_node import lowest
+from padfix.rules.build.trials import trials
 
 _MOST_PADS = 4
-"""Pads in a row that are looked through; padfix itself writes two (see :mod:`padfix.rules.unfused_pad`)."""
+"""Pads in a row that are looked through; padfix itself writes two (see :mod:`padfix.rules.build.unfused_pad`)."""
 
 
 class SeparatePad(Rule):
@@ -76,7 +70,7 @@ class SeparatePad(Rule):
     code: ClassVar[str] = "PF107"
     name: ClassVar[str] = "separate-pad"
     severity: ClassVar[Severity] = Severity.INFO
-    operators: ClassVar[frozenset[tuple[str, str]]] = OPERATORS
+    operators: ClassVar[frozenset[tuple[str, str]]] = PADDED
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for an operator whose Pad can be folded into it, if nothing else keeps the Pad."""
@@ -96,11 +90,9 @@ class SeparatePad(Rule):
         fold = _fold(site)
         if fold is None:
             return Refusal("The Pad and the operator behind it are not the same as the operator with longer pads.")
-        node = NodeProto()
-        node.CopyFrom(site.node)
-        attributes.remove(node, "auto_pad")
+        node = copied(site.node, without=("auto_pad",))
         attributes.set_integers(node, "pads", flat(fold.pairs))
-        if "AveragePool" in fold.window.op_type:
+        if fold.window.operator.is_average:
             attributes.set_integer(node, "count_include_pad", 1)
         builder = site.builder()
         value = builder.input(fold.source)
@@ -141,13 +133,11 @@ class _Amounts:
 def _fold(site: Site) -> _Fold | None:
     """Return how the Pads before the node would be folded into it; None where that is not exact."""
     node, scope = site.node, site.scope
-    if site.text("auto_pad") not in ("", "NOTSET", "VALID") or has_indices(node):
+    window = read_window(scope, node)
+    if isinstance(window, Refusal) or window.auto_pad not in ("", "VALID") or window.has_indices:
         return None
-    window = read_window(site)
-    if isinstance(window, Refusal):
-        return None
-    own = attributes.integers(node, "pads") or [0] * (2 * window.rank)
-    if len(own) != 2 * window.rank or min(own) < 0 or (window.auto_pad == "VALID" and any(own)):
+    halves = window.explicit_pads
+    if window.operator.mask is not None or (window.auto_pad == "VALID" and any(map(any, halves))):
         return None
     rank = window.rank + 2
     name, order, transpose = node.input[0], list(range(rank)), None
@@ -179,17 +169,17 @@ def _fold(site: Site) -> _Fold | None:
         size - sum(pair) if isinstance(size, int) else size for size, pair in zip(window.sizes, before, strict=True)
     )
     window = dataclasses.replace(window, sizes=sizes)
-    halves = tuple(zip(own[: window.rank], own[window.rank :], strict=True))
     pairs = tuple((b + begin, e + end) for (b, e), (begin, end) in zip(halves, before, strict=True))
     if any(isinstance(size, int) and size < 1 for size in sizes) or needs_separate_pad(window, pairs):
         return None
-    if leaves_pads_out(site) and any(own):
+    operator = window.operator
+    if window.leaves_pads_out and any(map(any, halves)):
         return None
-    if leaves_pads_out(site) and node.op_type == "QLinearAveragePool" and attributes.integer(node, "ceil_mode", 0):
+    if window.leaves_pads_out and operator.zero_point is not None and window.written.ceil_mode:
         return None  # once it counts its pads, it counts those taps as well that ceil mode lets reach out
-    if node.op_type == "AveragePool" and site.opset < 7:  # there is no count_include_pad yet
+    if site.opset < operator.since.get("count_include_pad", 1):
         return None
-    if attributes.integer(node, "ceil_mode", 0) and not same_windows(window, halves, before):
+    if window.written.ceil_mode and not same_windows(window, halves, before):
         return None
     return _Fold(window, pairs, name, tuple(replaced), transpose)
 
@@ -273,7 +263,7 @@ def _readers(scope: Scope, node: NodeProto, depth: int = _MOST_PADS + 1) -> Iter
             key = (normal_domain(consumer.domain), consumer.op_type)
             if consumer.input[:1] != [name] or name in consumer.input[1:]:
                 yield None
-            elif key in OPERATORS:
+            elif key in PADDED:
                 yield consumer
             elif key in (("", "Pad"), ("", "Transpose")) and depth:
                 yield from _readers(scope, consumer, depth - 1)

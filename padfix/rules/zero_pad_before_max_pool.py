@@ -6,15 +6,18 @@ import dataclasses
 from typing import ClassVar
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper
+from onnx import TensorProto, helper
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.reading import read_window
+from padfix.operators.refusal import Refusal
+from padfix.operators.window import Pair, Window
+from padfix.operators.written import SAME
 from padfix.results import Finding
-from padfix.rules.base import Refusal, Rewrite, Rule, Site, Trial, TrialInput
-from padfix.rules.merged_pads import same_windows
-from padfix.rules.unfused_pad import no_op_pad
-from padfix.rules.windowed import has_indices, read_window
+from padfix.rules.base import Rewrite, Rule, Site, Trial, TrialInput
+from padfix.rules.build.merged_pads import same_windows
+from padfix.rules.build.unfused_pad import no_op_pad
 
 _UNSIGNED = (TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64)
 _TRANSPARENT = frozenset({"Identity", "Cast", "Dropout"})
@@ -78,7 +81,7 @@ class ZeroPadBeforeMaxPool(Rule):
         pool = _pool_after(site.scope, site.node.output[0]) if len(site.node.output) == 1 else None
         if pool is None or not _pads_with_zeros(site):
             return None
-        if pool.op_type == "AveragePool":
+        if pool.operator.is_average:
             return self._before_average(site, pool)
         known = site.input_type(0)
         never_negative = known is not None and known.elem_type in _UNSIGNED
@@ -91,9 +94,9 @@ class ZeroPadBeforeMaxPool(Rule):
             "padfix convert writes the Pad so that it is not fused.",
         )
 
-    def _before_average(self, site: Site, pool: NodeProto) -> Finding | None:
-        left_out = any(attributes.integers(pool, "pads") or []) and not attributes.integer(pool, "count_include_pad", 0)
-        if left_out or attributes.text(pool, "auto_pad") not in ("", "NOTSET"):
+    def _before_average(self, site: Site, pool: Window) -> Finding | None:
+        left_out = any(map(any, pool.explicit_pads)) and pool.leaves_pads_out
+        if left_out or pool.auto_pad:
             return None  # then it is not fused
         if _fused_pads_are_short(site, pool) and _keeps_windows(site, pool):
             return None
@@ -162,7 +165,7 @@ def _folds(scope: Scope, name: str, depth: int = _DEPTH) -> bool:
     return bool(producer.input) and all(_folds(scope, each, depth - 1) for each in producer.input if each)
 
 
-def _pool_after(scope: Scope, name: str) -> NodeProto | None:
+def _pool_after(scope: Scope, name: str) -> Window | None:
     """Return the pool that alone uses ``name``, operators that ONNX Runtime removes first looked through."""
     for _ in range(_DEPTH):
         consumers = scope.consumers(name)
@@ -172,7 +175,8 @@ def _pool_after(scope: Scope, name: str) -> NodeProto | None:
         if normal_domain(consumer.domain) or not consumer.input or consumer.input[0] != name:
             return None
         if consumer.op_type in ("MaxPool", "AveragePool"):
-            return None if has_indices(consumer) else consumer
+            pool = read_window(scope, consumer)
+            return None if isinstance(pool, Refusal) or pool.has_indices else pool
         if consumer.op_type not in _TRANSPARENT or not consumer.output:
             return None
         name = consumer.output[0]
@@ -192,35 +196,32 @@ def _never_negative(site: Site) -> bool:
     return producer.op_type in _NEVER_NEGATIVE
 
 
-def _fused_pads_are_short(site: Site, pool: NodeProto) -> bool:
+def _added(site: Site, pool: Window) -> tuple[Pair, ...] | None:
+    """Return what the Pad adds on the pool's axes; None where that is not known."""
+    pads, rank = _amounts(site), pool.rank + 2
+    return None if pads is None or len(pads) != 2 * rank else tuple(zip(pads[2:rank], pads[rank + 2 :], strict=True))
+
+
+def _fused_pads_are_short(site: Site, pool: Window) -> bool:
     """Whether the fused pool would load: ONNX Runtime wants each pad to be shorter than the kernel."""
-    pads = _amounts(site)
-    kernel = attributes.integers(pool, "kernel_shape")
-    own = attributes.integers(pool, "pads")
-    if pads is None or not kernel or len(pads) != 2 * (len(kernel) + 2):
+    added = _added(site, pool)
+    if added is None:
         return False
-    if attributes.text(pool, "auto_pad").startswith("SAME"):
-        own = [taps - 1 for taps in kernel] * 2
-    own = own or [0] * (2 * len(kernel))
-    rank = len(kernel) + 2
-    spatial = [*pads[2:rank], *pads[rank + 2 :]]
-    return all(first + second < taps for first, second, taps in zip(spatial, own, [*kernel, *kernel], strict=False))
+    taps = [each or 1 for each in pool.kernel]
+    own = tuple((each - 1, each - 1) for each in taps) if pool.auto_pad in SAME else pool.explicit_pads
+    fused = zip(own, added, strict=True)
+    sums = [(begin + before, end + after) for (begin, end), (before, after) in fused]
+    return all(max(pair) < each for pair, each in zip(sums, taps, strict=True))
 
 
-def _keeps_windows(site: Site, pool: NodeProto) -> bool:
+def _keeps_windows(site: Site, pool: Window) -> bool:
     """Whether the fused pool would have the same windows."""
-    if not attributes.integer(pool, "ceil_mode", 0):
+    if not pool.written.ceil_mode:
         return True
-    window, pads = read_window(dataclasses.replace(site, node=pool)), _amounts(site)
-    if isinstance(window, Refusal) or pads is None or len(pads) != 2 * (window.rank + 2):
+    added, known = _added(site, pool), site.input_type(0)
+    if added is None or known is None or known.shape is None or len(known.shape) != pool.rank + 2:
         return False
-    own = attributes.integers(pool, "pads") or [0] * (2 * window.rank)
-    added = tuple(zip(pads[2 : window.rank + 2], pads[window.rank + 4 :], strict=True))
-    known = site.input_type(0)
-    if known is None or known.shape is None or len(known.shape) != window.rank + 2:
-        return False
-    window = dataclasses.replace(window, sizes=known.shape[2:])
-    return same_windows(window, tuple(zip(own[: window.rank], own[window.rank :], strict=True)), added)
+    return same_windows(dataclasses.replace(pool, sizes=known.shape[2:]), pool.explicit_pads, added)
 
 
 def _amounts(site: Site) -> list[int] | None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from padfix.files.detection import detect
-from padfix.operators.inspection import explicit, same_pads
+from padfix.geometry.padding import known_same_pads
+from padfix.operators.inspection import explicit
 from padfix.results import OpRecord
 from padfix.sources import SourceOptions, tensorflow_runtime
 
@@ -159,7 +160,7 @@ def _window(node: Any, scope: str, shape_of: ShapeOf) -> OpRecord:
     elif written == "VALID":
         pads = (0,) * 2 * spatial_count
     elif written == "SAME":
-        pads = same_pads(sizes, kernel, strides, dilations, upper=True)
+        pads = known_same_pads(sizes, kernel, strides, dilations, upper=True)
     else:
         pads = None
     return OpRecord(node.name, node.op, scope, kernel, strides, dilations, written, pads, layout)

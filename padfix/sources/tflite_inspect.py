@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from padfix.operators.inspection import same_pads
+from padfix.geometry.padding import known_same_pads
 from padfix.results import OpRecord
 from padfix.sources import tflite_graph
 
@@ -67,7 +67,7 @@ def _window(graph: Any, operator: Any, kind: str, scope: str) -> OpRecord:
     written = "SAME" if options.padding == _SAME else "VALID"
     pads: Shape = (0,) * 2 * len(letters)
     if written == "SAME":
-        pads = same_pads(sizes, kernel, strides, dilations, upper=True)
+        pads = known_same_pads(sizes, kernel, strides, dilations, upper=True)
     return OpRecord(_name(graph, operator), kind, scope, kernel, strides, dilations, written, pads, f"N{letters}C")
 
 

@@ -7,10 +7,11 @@ import onnx
 from onnx import ModelProto, TensorProto, helper, parser
 
 from padfix.files.model import Model
-from padfix.graph.fragment import Fragment, FragmentBuilder
+from padfix.graph.fragment import Fragment
+from padfix.graph.fragment_builder import FragmentBuilder
 from padfix.graph.scopes import Scope
-from padfix.graph.shapes import infer
 from padfix.graph.splice import splice
+from padfix.operators.inference import infer
 
 TEXT = (
     '<ir_version: {ir}, opset_import: ["": 17, "f": 1]> g (float[1,1,8] X, bool c) => (float[a,b,d] Y) {{ '

@@ -12,7 +12,7 @@ from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorPro
 
 import padfix
 from padfix.files.model import Model
-from padfix.graph.shapes import infer
+from padfix.operators.inference import infer
 from padfix.proof.executors import SpecExecutor
 from padfix.rewrite.engine import rewrite_model
 from padfix.rewrite.matches import findings

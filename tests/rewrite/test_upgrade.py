@@ -15,10 +15,10 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 import padfix
 from padfix.files.model import Model
 from padfix.graph.scopes import iterate_scopes
-from padfix.graph.shapes import infer
+from padfix.operators.inference import infer
+from padfix.operators.refusal import Refusal
 from padfix.rewrite.moving import plan_move
 from padfix.rewrite.upgrade import UpgradeStep, upgrade
-from padfix.rules.base import Refusal
 from padfix.rules.registry import RULES
 from padfix.targets import named
 from tests.support.one_node import fill_types

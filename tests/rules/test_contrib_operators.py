@@ -11,8 +11,8 @@ import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
 import padfix
+from padfix.operators.refusal import Refusal
 from padfix.proof.executors import SpecExecutor
-from padfix.rules.base import Refusal
 from tests.support import oracle
 from tests.support.contrib_models import CONTRIB, WITH_KERNEL, WITHOUT_KERNEL, Case, contrib_model, last
 from tests.support.padding_models import apply_rules, session
@@ -59,7 +59,7 @@ def test_random_operators_keep_their_meaning_full(op_type: str) -> None:
 
 
 @pytest.mark.parametrize("op_type", ["Conv", "MaxPool", "NhwcMaxPool", "FusedConv", "QLinearAveragePool"])
-@pytest.mark.parametrize("domain", ["mydomain", "com.microsoft.nchwc", "ai.onnx.ml", "COM.MICROSOFT"])
+@pytest.mark.parametrize("domain", ["mydomain", "ai.onnx.ml", "COM.MICROSOFT"])
 def test_an_operator_of_an_unknown_domain_is_never_touched(op_type: str, domain: str) -> None:
     model = contrib_model(
         op_type,
@@ -73,6 +73,21 @@ def test_an_operator_of_an_unknown_domain_is_never_touched(op_type: str, domain:
     )
     before = model.SerializeToString()
     assert apply_rules(model) == []
+    assert model.SerializeToString() == before
+
+
+@pytest.mark.parametrize("op_type", ["Conv", "MaxPool"])
+@pytest.mark.parametrize("domain", ["com.microsoft.nchwc", "com.ms.internal.nhwc"])
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "VALID"])
+def test_what_onnx_runtime_wrote_for_its_own_layout_is_reported_and_left(op_type: str, domain: str, mode: str) -> None:
+    weights = {"W": np.ones((2, 3, 3, 3), np.float32)} if op_type == "Conv" else {}
+    model = contrib_model(
+        op_type, [1, 3, "h", 8], TensorProto.FLOAT, weights, domain, auto_pad=mode, kernel_shape=[3, 3], strides=[2, 2]
+    )
+    before = model.SerializeToString()
+    ((code, reason),) = apply_rules(model)
+    assert code in ("PF101", "PF103")
+    assert isinstance(reason, Refusal) and "its own layout of memory" in reason.reason
     assert model.SerializeToString() == before
 
 

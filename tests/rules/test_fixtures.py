@@ -1,9 +1,10 @@
 """The fixtures: each is a model in ONNX's text format and a line about what padfix says of it.
 
 ``fixtures/<code>-<name>/<case>/`` holds ``before.onnxtxt`` and ``case.toml``: ``title``, either ``finding`` (the code
-that check reports and convert rewrites) or ``refusal`` (a pattern of the reason), ``issue``, a public thread about
-it if there is one, and ``target``, ``pads`` or ``opset``, what convert is told if it isn't the default. Beside them
-lies ``after.onnxtxt``, what convert makes of the model; ``python -m tests.rules.renew_fixtures`` writes it.
+that check reports and convert rewrites), ``refusal`` (a pattern of the reason) or ``error`` (a pattern of what convert
+says of a model without a meaning), ``issue``, a public thread about it if there is one, and ``target``, ``pads`` or
+``opset``, what convert is told if it isn't the default. Beside them lies ``after.onnxtxt``, what convert makes of the
+model; ``python -m tests.rules.renew_fixtures`` writes it.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ def test_every_fixture_says_what_it_is_for() -> None:
     assert CASES
     for folder in CASES:
         case, model = load(folder)
-        assert set(case) <= {"title", "finding", "refusal", "issue", *TOLD}, folder
+        assert set(case) <= {"title", "finding", "refusal", "error", "issue", *TOLD}, folder
         assert case["title"] and case.get("issue", "https://").startswith("https://"), folder
-        assert ("finding" in case) != ("refusal" in case), folder
+        assert len({"finding", "refusal", "error"} & set(case)) == 1, folder
         assert (folder / "after.onnxtxt").exists() == ("finding" in case), folder
         assert model.graph.node, folder
 
@@ -70,6 +71,11 @@ def test_fixture(folder: Path, tmp_path: Path) -> None:
     found = {finding.rule for finding in padfix.check(source, target=target, select=[code]).findings}
     assert code in found or "opset" in told
 
+    if "error" in case:
+        with pytest.raises(padfix.SourceError, match=case["error"]):
+            padfix.convert(source, result, **told, reference="spec")
+        assert not result.exists()
+        return
     if "refusal" in case:
         report = padfix.convert(source, result, **told, reference="spec", verify=False, partial=True)
         reasons = [refused.reason for refused in report.refusals]

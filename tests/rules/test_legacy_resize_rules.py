@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
-from padfix.rules.base import Refusal, Rewrite
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Rewrite
 from padfix.rules.legacy_resize import LegacyResize
 from padfix.rules.legacy_upsample import LegacyUpsample
 from tests.support.one_node import node_types, one_node, rewrite_of, run, site_of, with_fragment

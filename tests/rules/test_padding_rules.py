@@ -7,16 +7,19 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, parser
 
+from padfix.errors import SourceError
 from padfix.files.model import Model
-from padfix.graph.shapes import infer
-from padfix.rules.base import Refusal, Rewrite, Site
+from padfix.operators.inference import infer
+from padfix.operators.refusal import Refusal
+from padfix.results import Severity
+from padfix.rewrite.engine import findings, rewrite_model
+from padfix.rules.base import Rewrite, Site
 from padfix.rules.conflicting_padding import ConflictingPadding
 from padfix.rules.dynamic_same_padding import DynamicSamePadding
 from padfix.rules.implicit_same_padding import ImplicitSamePadding
 from padfix.rules.zero_pad_before_max_pool import ZeroPadBeforeMaxPool
 from tests.support import oracle
 from tests.support.padding_models import (
-    PADDING_RULES,
     Case,
     apply_rules,
     expected,
@@ -174,22 +177,19 @@ CONV = (
         ('MaxPool<auto_pad="SAME_UPPER">', 13, "kernel_shape"),
         ('MaxPool<auto_pad="SAME_UPPER", kernel_shape=[3]>', 13, "axes"),
         ('MaxPool<auto_pad="SAME_UPPER", kernel_shape=[3,-3]>', 13, "positive"),
-        ('MaxPool<auto_pad="SAME", kernel_shape=[3,3]>', 13, ""),
+        ('MaxPool<auto_pad="SAME", kernel_shape=[3,3]>', 13, "'SAME'"),
     ],
 )
 def test_nonsense_is_refused_with_a_reason(node: str, opset: int, word: str) -> None:
     model = text_model(POOL.format(node=node, opset=opset, size=6))
     scope = infer(Model(model))[0]
-    site = Site(scope, 0, scope.nodes[0])
-    (rule,) = [rule for rule in PADDING_RULES if ("", "MaxPool") in rule.operators and rule.match(site)]
-    finding = rule.match(site)
-    assert finding is not None
-    if finding.fixable:
-        outcome = rule.rewrite(site)
-        assert isinstance(outcome, Refusal)
-        assert word in outcome.reason
-    else:
-        assert finding.hint
+    (finding,) = findings([scope])
+    assert not finding.fixable
+    assert word in f"{finding.message} {finding.hint}"
+    if opset == 13:
+        assert finding.severity is Severity.ERROR
+        with pytest.raises(SourceError, match=word):
+            rewrite_model(Model(model))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 import padfix
-from padfix.rules.base import Refusal
+from padfix.operators.refusal import Refusal
 from tests.support import oracle
 from tests.support.padding_models import apply_rules, session
 

@@ -8,7 +8,7 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 import padfix
 from padfix.files.model import Model
-from padfix.graph.shapes import infer
+from padfix.operators.inference import infer
 from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor, SpecExecutor
 from padfix.rewrite.engine import rewrite_model
 from padfix.rewrite.matches import findings

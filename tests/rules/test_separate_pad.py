@@ -11,7 +11,7 @@ import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, parser
 
 from padfix.files.model import Model
-from padfix.graph.shapes import infer
+from padfix.operators.inference import infer
 from padfix.rewrite.engine import Rewriting, rewrite_model
 from padfix.rules.base import Site
 from padfix.rules.separate_pad import SeparatePad

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from padfix.operators.refusal import Meaningless, Refusal
 from padfix.results import Severity
-from padfix.rules.base import Refusal, Rewrite
+from padfix.rules.base import Rewrite
 from padfix.rules.implicit_transpose_padding import ImplicitTransposePadding
 from tests.support.one_node import node_types, one_node, rewrite_of, run, site_of, with_fragment
 
@@ -226,7 +227,7 @@ def test_one_rewrite_serves_every_run_time_length() -> None:
         ({"auto_pad": "SAME_UPPER", "strides": [0]}, "strides"),
         ({"auto_pad": "SAME_UPPER", "dilations": [-1]}, "dilations"),
         ({"auto_pad": "SAME_UPPER", "pads": [1, 0]}, "contradicts"),
-        ({"auto_pad": "SAME"}, "not a value"),
+        ({"auto_pad": "SAME"}, "no value"),
         ({"output_shape": [0]}, "output_shape"),
         ({"output_shape": [40]}, "output_padding"),
         ({"output_shape": [4], "group": 0}, "group"),
@@ -234,9 +235,11 @@ def test_one_rewrite_serves_every_run_time_length() -> None:
 )
 def test_what_is_refused(attributes: dict[str, Any], reason: str) -> None:
     model = one_node("ConvTranspose", {"X": (1, 2, 4), "W": (2, 2, 3)}, 11, **attributes)
-    result = rewrite_of(model, RULE)
+    site = site_of(model)
+    result = RULE.rewrite(site)
     assert isinstance(result, Refusal)
     assert reason in result.reason
+    assert (RULE.match(site) is None) == isinstance(result, Meaningless)
 
 
 def test_attribute_of_the_functions_caller_is_refused() -> None:

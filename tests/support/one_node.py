@@ -11,7 +11,8 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from padfix.graph.fragment import Fragment
 from padfix.graph.scopes import Scope, ValueType, iterate_scopes
-from padfix.rules.base import Refusal, Rewrite, Rule, Site
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Rewrite, Rule, Site
 
 Shape = Sequence[int | str | None] | None
 

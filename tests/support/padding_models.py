@@ -10,9 +10,10 @@ import onnxruntime
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from padfix.files.model import Model
-from padfix.graph.shapes import infer
 from padfix.graph.splice import splice
-from padfix.rules.base import Refusal, Rule, Site
+from padfix.operators.inference import infer
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Rule, Site
 from padfix.rules.conflicting_padding import ConflictingPadding
 from padfix.rules.dynamic_same_padding import DynamicSamePadding
 from padfix.rules.implicit_same_padding import ImplicitSamePadding

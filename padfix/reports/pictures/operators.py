@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from padfix.reports.pictures.svg import Picture
-from padfix.results.illustration import Drawable, Samples, Sampling, WindowAxis, Windows
+from padfix.results.illustration import Illustration, Samples, Sampling, WindowAxis, Windows
 
 CELL = 18.0
 GAP = 16.0
@@ -15,47 +15,51 @@ AT_AN_END = 9
 MOST_INPUTS = 24
 
 
-def picture(drawable: Drawable) -> Picture:
+def picture(illustration: Illustration) -> Picture:
     """Return the picture of what a node does."""
-    return _windows(drawable) if isinstance(drawable, Windows) else _samples(drawable)
+    return _windows(illustration) if isinstance(illustration, Windows) else _samples(illustration)
 
 
-def _windows(drawable: Windows) -> Picture:
-    result = Picture(_window_words(drawable))
-    result.text(0, 12, _title(drawable), "strong")
-    if len(drawable.axes) == 2:
-        bottom = _grid(result, drawable.axes[0], drawable.axes[1], 30)
+def _windows(illustration: Windows) -> Picture:
+    result = Picture(_window_words(illustration))
+    result.text(0, 12, _title(illustration), "strong")
+    if len(illustration.axes) == 2:
+        bottom = _grid(result, illustration.axes[0], illustration.axes[1], 30)
     else:
         bottom = 16.0
-        for number, axis in enumerate(drawable.axes):
+        for number, axis in enumerate(illustration.axes):
             bottom = _strip(result, f"axis {number + 2}", axis, bottom + 8)
-    _window_legend(result, drawable, bottom + 22)
+    _window_legend(result, illustration, bottom + 22)
     return result
 
 
-def _title(drawable: Windows) -> str:
-    kernel = " × ".join(str(axis.kernel) for axis in drawable.axes)
-    strides = " × ".join(str(axis.stride) for axis in drawable.axes)
-    dilations = " × ".join(str(axis.dilation) for axis in drawable.axes)
-    title = f"{drawable.op_type}, kernel {kernel}, strides {strides}"
-    return f"{title}, dilations {dilations}" if any(axis.dilation > 1 for axis in drawable.axes) else title
+def _title(illustration: Windows) -> str:
+    kernel = " × ".join(str(axis.kernel) for axis in illustration.axes)
+    strides = " × ".join(str(axis.stride) for axis in illustration.axes)
+    dilations = " × ".join(str(axis.dilation) for axis in illustration.axes)
+    title = f"{illustration.op_type}, kernel {kernel}, strides {strides}"
+    return f"{title}, dilations {dilations}" if any(axis.dilation > 1 for axis in illustration.axes) else title
 
 
-def _window_words(drawable: Windows) -> str:
-    sizes = " × ".join(str(axis.size) for axis in drawable.axes)
-    counts = " × ".join(str(axis.windows) for axis in drawable.axes)
-    begins = ", ".join(str(axis.begin) for axis in drawable.axes)
-    ends = ", ".join(str(axis.end) for axis in drawable.axes)
-    if drawable.transposed:
-        words = f"{_title(drawable)}: {counts} windows are written, {begins} elements are cut off before the output "
+def _window_words(illustration: Windows) -> str:
+    sizes = " × ".join(str(axis.size) for axis in illustration.axes)
+    counts = " × ".join(str(axis.windows) for axis in illustration.axes)
+    begins = ", ".join(str(axis.begin) for axis in illustration.axes)
+    ends = ", ".join(str(axis.end) for axis in illustration.axes)
+    if illustration.transposed:
+        words = (
+            f"{_title(illustration)}: {counts} windows are written, {begins} elements are cut off before the output "
+        )
         words += f"and {ends} behind it; {sizes} are left"
     else:
-        words = f"{_title(drawable)}: {counts} windows on an input of {sizes} with pads of {begins} before and {ends} "
+        words = (
+            f"{_title(illustration)}: {counts} windows on an input of {sizes} with pads of {begins} before and {ends} "
+        )
         words += "behind it"
-        unread = [axis.end - _read_at_the_end(axis) for axis in drawable.axes]
+        unread = [axis.end - _read_at_the_end(axis) for axis in illustration.axes]
         if any(unread):
             words += f"; of the pads behind, {', '.join(map(str, unread))} are never read"
-    if any(axis.is_example for axis in drawable.axes):
+    if any(axis.is_example for axis in illustration.axes):
         words += ". The size is only known at run time; this is one that it may have"
     return words + "."
 
@@ -170,10 +174,10 @@ def _cell(result: Picture, x: float, y: float, inside: bool, read: bool) -> None
         result.line(x + 5, y + CELL / 2, x + CELL - 5, y + CELL / 2, "thin")
 
 
-def _window_legend(result: Picture, drawable: Windows, top: float) -> None:
-    verb = "written" if drawable.transposed else "read"
-    inside = "output" if drawable.transposed else "input"
-    border = "cut off" if drawable.transposed else "pad"
+def _window_legend(result: Picture, illustration: Windows, top: float) -> None:
+    verb = "written" if illustration.transposed else "read"
+    inside = "output" if illustration.transposed else "input"
+    border = "cut off" if illustration.transposed else "pad"
     x = 0.0
     entries = (
         (True, True, f"{inside}, {verb}"),
@@ -191,24 +195,27 @@ def _window_legend(result: Picture, drawable: Windows, top: float) -> None:
     result.text(105 + CELL + 5, top + 38, "last window")
     result.triangle(218, top + 38, "start")
     result.text(228, top + 38, "a window begins")
-    if any(axis.is_example for axis in drawable.axes):
+    if any(axis.is_example for axis in illustration.axes):
         result.text(0, top + 58, "The size is only known at run time; this is one that it may have.", "faint")
 
 
-def _samples(drawable: Samples) -> Picture:
-    lanes = [("As written", drawable.written)]
-    if drawable.rewritten is not None:
-        lanes.append(("As rewritten", drawable.rewritten))
-    if drawable.default is not None:
-        lanes.append(("For comparison, a Resize of today without attributes", drawable.default))
-    result = Picture(_sample_words(drawable, lanes))
+def _samples(illustration: Samples) -> Picture:
+    lanes = [("As written", illustration.written)]
+    if illustration.rewritten is not None:
+        lanes.append(("As rewritten", illustration.rewritten))
+    if illustration.default is not None:
+        lanes.append(("For comparison, a Resize of today without attributes", illustration.default))
+    result = Picture(_sample_words(illustration, lanes))
     result.text(
-        0, 12, f"{drawable.op_type}, axis {drawable.axis}: {drawable.size} elements to {drawable.output}", "strong"
+        0,
+        12,
+        f"{illustration.op_type}, axis {illustration.axis}: {illustration.size} elements to {illustration.output}",
+        "strong",
     )
-    frame = _Frame(drawable.size, [sampling for _, sampling in lanes])
+    frame = _Frame(illustration.size, [sampling for _, sampling in lanes])
     bottom = 20.0
     for title, sampling in lanes:
-        bottom = _lane(result, f"{title}: {sampling.title}", sampling, frame, drawable, bottom + 14)
+        bottom = _lane(result, f"{title}: {sampling.title}", sampling, frame, illustration, bottom + 14)
     result.text(
         0,
         bottom + 18,
@@ -217,7 +224,7 @@ def _samples(drawable: Samples) -> Picture:
     )
     result.dot(4, bottom + 30, 3, "dot")
     result.text(12, bottom + 34, "position in the input that an output element samples", "faint")
-    if drawable.is_example:
+    if illustration.is_example:
         result.text(0, bottom + 50, "The size is only known at run time; this is one that it may have.", "faint")
     return result
 
@@ -252,13 +259,13 @@ class _Frame:
         return (position - self.lowest) * self.step
 
 
-def _sample_words(drawable: Samples, lanes: Sequence[tuple[str, Sampling]]) -> str:
+def _sample_words(illustration: Samples, lanes: Sequence[tuple[str, Sampling]]) -> str:
     parts = [
         f"{title} ({sampling.title}) it reads {', '.join(_made_of(reads) for reads in sampling.reads[:8])}"
         for title, sampling in lanes
     ]
     return (
-        f"{drawable.op_type} of {drawable.size} elements to {drawable.output} on axis {drawable.axis}. "
+        f"{illustration.op_type} of {illustration.size} elements to {illustration.output} on axis {illustration.axis}. "
         + ". ".join(parts)
         + "."
     )
@@ -268,7 +275,7 @@ def _made_of(reads: Sequence[int]) -> str:
     return "+".join(map(str, reads))
 
 
-def _lane(result: Picture, title: str, sampling: Sampling, frame: _Frame, drawable: Samples, top: float) -> float:
+def _lane(result: Picture, title: str, sampling: Sampling, frame: _Frame, illustration: Samples, top: float) -> float:
     """Draw the input, the output below it, and a line from each output element to where it samples."""
     result.text(0, top + 8, title)
     upper, lower = top + 16, top + 16 + CELL + 30
@@ -277,7 +284,7 @@ def _lane(result: Picture, title: str, sampling: Sampling, frame: _Frame, drawab
         result.rectangle(frame.place(index - 0.5), upper, frame.step, CELL, "in")
         if index % every == 0:
             result.text(frame.place(index), upper + 13, str(index), "", "middle")
-    if frame.inputs < drawable.size:
+    if frame.inputs < illustration.size:
         result.text(frame.place(frame.inputs - 0.5) + 8, upper + 13, "…", "strong")
     cell = frame.width / frame.outputs
     pairs = list(zip(sampling.positions, sampling.reads, strict=True))[: frame.outputs]
@@ -287,6 +294,6 @@ def _lane(result: Picture, title: str, sampling: Sampling, frame: _Frame, drawab
         result.dot(frame.place(position), upper + CELL + 4, 3, "dot")
         result.rectangle(index * cell, lower, cell, CELL, "un")
         result.text(middle, lower + 13, _made_of(reads), "", "middle")
-    if frame.outputs < drawable.output:
+    if frame.outputs < illustration.output:
         result.text(frame.width + 6, lower + 13, "…", "strong")
     return lower + CELL

@@ -8,7 +8,7 @@ from padfix.reports import sentences
 from padfix.reports.pictures import layers, operators
 from padfix.reports.pictures.svg import Picture
 from padfix.results import Finding, Verdict
-from padfix.results.illustration import Drawable
+from padfix.results.illustration import Illustration
 
 MOST = 24
 """Pictures of operators in one report; a model that needs more has more in its table."""
@@ -18,17 +18,17 @@ MOST_NAMES = 6
 
 def of_findings(findings: Sequence[Finding]) -> tuple[list[tuple[str, Picture]], int]:
     """Return (caption, picture) of what can be drawn, and how many pictures were left out."""
-    groups: dict[Drawable, list[str]] = {}
+    groups: dict[Illustration, list[str]] = {}
     for finding in findings:
-        if finding.drawable is not None:
-            places = groups.setdefault(finding.drawable, [])
+        if finding.illustration is not None:
+            places = groups.setdefault(finding.illustration, [])
             if sentences.place(finding) not in places:
                 places.append(sentences.place(finding))
-    figures = []
-    for drawable, places in list(groups.items())[:MOST]:
+    pictures = []
+    for illustration, places in list(groups.items())[:MOST]:
         more = f" and {len(places) - MOST_NAMES} more" if len(places) > MOST_NAMES else ""
-        figures.append((", ".join(places[:MOST_NAMES]) + more, operators.picture(drawable)))
-    return figures, len(groups) - len(figures)
+        pictures.append((", ".join(places[:MOST_NAMES]) + more, operators.picture(illustration)))
+    return pictures, len(groups) - len(pictures)
 
 
 def of_verdict(verdict: Verdict) -> list[tuple[str, Picture]]:

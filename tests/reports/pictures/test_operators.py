@@ -59,9 +59,9 @@ def write(name: str, folder: Path) -> Path:
     return save(folder / f"{name}.onnx", MODELS[name])
 
 
-def drawn(name: str, folder: Path) -> Any:
+def illustration_of(name: str, folder: Path) -> Any:
     (finding,) = padfix.check(write(name, folder)).findings
-    return finding.drawable
+    return finding.illustration
 
 
 lengths = st.integers(1, 9)
@@ -78,11 +78,11 @@ def test_what_is_read_is_what_the_taps_touch(
 
 
 def test_the_windows_are_those_of_the_node(tmp_path: Path) -> None:
-    assert drawn("same", tmp_path) == Windows(
+    assert illustration_of("same", tmp_path) == Windows(
         "MaxPool", (WindowAxis(32, 3, 2, 1, 0, 1, 16), WindowAxis(8, 3, 2, 1, 0, 1, 4))
     )
-    assert [axis.is_example for axis in drawn("dynamic", tmp_path).axes] == [True, True]
-    assert drawn("transposed", tmp_path) == Windows(
+    assert [axis.is_example for axis in illustration_of("dynamic", tmp_path).axes] == [True, True]
+    assert illustration_of("transposed", tmp_path) == Windows(
         "ConvTranspose", (WindowAxis(10, 3, 2, 1, 0, 1, 5), WindowAxis(12, 3, 2, 1, 0, 1, 6)), transposed=True
     )
 
@@ -107,16 +107,16 @@ def test_the_grid_has_each_cell_once() -> None:
 @pytest.mark.parametrize("name", ["shrink", "grow", "linear"])
 def test_a_resize_samples_the_same_before_and_after(name: str, tmp_path: Path) -> None:
     report = padfix.convert(write(name, tmp_path), tmp_path / "out.onnx", reference="spec")
-    drawable = report.rewrites[0].finding.drawable
-    assert isinstance(drawable, Samples)
-    assert drawable.rewritten is not None
-    assert drawable.default is not None
-    assert drawable.rewritten.reads == drawable.written.reads[: len(drawable.rewritten.reads)]
-    assert drawable.axis == {"shrink": 2, "grow": 3, "linear": 2}[name]
+    illustration = report.rewrites[0].finding.illustration
+    assert isinstance(illustration, Samples)
+    assert illustration.rewritten is not None
+    assert illustration.default is not None
+    assert illustration.rewritten.reads == illustration.written.reads[: len(illustration.rewritten.reads)]
+    assert illustration.axis == {"shrink": 2, "grow": 3, "linear": 2}[name]
     if name != "grow":
-        assert drawable.default.reads != drawable.written.reads
+        assert illustration.default.reads != illustration.written.reads
     if name == "shrink":
-        assert drawable.written.reads[:3] == ((0,), (10,), (20,))
+        assert illustration.written.reads[:3] == ((0,), (10,), (20,))
 
 
 def test_nonsense_has_no_picture(tmp_path: Path) -> None:
@@ -130,7 +130,9 @@ def test_nonsense_has_no_picture(tmp_path: Path) -> None:
     ):
         path = save(tmp_path / "odd.onnx", text.replace("ATTRIBUTES", attributes))
         for finding in padfix.check(path).findings:
-            assert not isinstance(finding.drawable, Windows) or all(axis.size > 0 for axis in finding.drawable.axes)
+            assert not isinstance(finding.illustration, Windows) or all(
+                axis.size > 0 for axis in finding.illustration.axes
+            )
             html.findings([CheckReport("m", "onnx", [finding])])
 
 
@@ -184,8 +186,8 @@ def test_a_proof_says_how_far_each_layer_is(tmp_path: Path) -> None:
 
 def test_one_picture_for_nodes_that_do_the_same() -> None:
     def found(node: str, size: int) -> Finding:
-        drawable = Windows("Conv", (WindowAxis(size, 3, 1, 1, 1, 1, 8),))
-        return Finding("PF101", "n", Severity.WARNING, "main", node, "Conv", "m", drawable=drawable)
+        illustration = Windows("Conv", (WindowAxis(size, 3, 1, 1, 1, 1, 8),))
+        return Finding("PF101", "n", Severity.WARNING, "main", node, "Conv", "m", illustration=illustration)
 
     findings = [*(found(f"n{place}", 8) for place in range(9)), *(found(f"o{place}", 9 + place) for place in range(30))]
     shown, left_out = selection.of_findings(findings)

@@ -15,11 +15,11 @@ from onnx import NodeProto, TensorProto, helper
 
 from padfix.graph import attributes
 from padfix.graph.scopes import normal_domain
+from padfix.operators.window import Window
 from padfix.rules.base import Site, Trial, TrialInput
 
 if TYPE_CHECKING:
-    from padfix.graph.fragment import FragmentBuilder
-    from padfix.rules.windowed import Window
+    from padfix.graph.fragment_builder import FragmentBuilder
 
 _PADDED_SINCE = 11
 """Pad takes 8-bit integers from this version on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from padfix.geometry.padding import effective_kernel, window_output_size
-from padfix.rules.windowed import Pair, Window
+from padfix.operators.window import Pair, Window
 
 
 def same_windows(window: Window, own: tuple[Pair, ...], added: tuple[Pair, ...]) -> bool:

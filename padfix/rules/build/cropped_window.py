@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from onnx import NodeProto
-
 from padfix.geometry.padding import window_output_size
 from padfix.graph import attributes
-from padfix.rules.base import Refusal, Rewrite, Site
-from padfix.rules.cropped_transpose import TO_THE_END, sliced
-from padfix.rules.windowed import Pair, Window, bind, trials
+from padfix.operators.refusal import Refusal
+from padfix.operators.window import Pair, Window
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.cropped_transpose import TO_THE_END
+from padfix.rules.build.explicit_pads import bind, copied
+from padfix.rules.build.pad_node import sliced
+from padfix.rules.build.trials import trials
 
 _Cut = tuple[int, int, int]
 """The pads on each side of an axis, the first window to keep, and the end of those to keep (negative: from the end)."""
@@ -20,7 +22,7 @@ def rewrite_cropped(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Rewr
     Longer pads at the begin make windows before the first one if they are longer by whole strides; what the last
     windows need at the end may come from the pads or from ceil mode.
     """
-    asked = bool(attributes.integer(site.node, "ceil_mode", 0))
+    asked = window.written.ceil_mode
     for ceil_mode in (asked, not asked):
         cuts = [_cut(window, axis, pair, asked=asked, ceil_mode=ceil_mode) for axis, pair in enumerate(pairs)]
         known = [cut for cut in cuts if cut is not None]
@@ -56,9 +58,7 @@ def _cut(window: Window, axis: int, pair: Pair, *, asked: bool, ceil_mode: bool)
 
 
 def _rewrite(site: Site, window: Window, cuts: list[_Cut], *, ceil_mode: bool) -> Rewrite:
-    node = NodeProto()
-    node.CopyFrom(site.node)
-    attributes.remove(node, "auto_pad", "ceil_mode")
+    node = copied(site.node, without=("auto_pad", "ceil_mode"))
     attributes.set_integers(node, "pads", [equal for equal, _, _ in cuts] * 2)
     if ceil_mode:
         attributes.set_integer(node, "ceil_mode", 1)

@@ -12,7 +12,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 if TYPE_CHECKING:
-    from padfix.graph.fragment import FragmentBuilder
+    from padfix.graph.fragment_builder import FragmentBuilder
 
 
 def no_op_pad(builder: FragmentBuilder, padded: Any, rank: int, elem_type: int) -> Any:

@@ -7,11 +7,56 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from padfix.operators.window import Pair, Window
+from padfix.rules.build.pad_node import entries, spatial_shape_of
+
 if TYPE_CHECKING:
-    from padfix.graph.fragment import FragmentBuilder
+    from padfix.graph.fragment_builder import FragmentBuilder
 
 Length = Any
 """A number known before the model runs, or a computed int64 vector of one element."""
+
+
+def indices_in_input(
+    builder: FragmentBuilder,
+    window: Window,
+    pairs: tuple[Pair | None, ...],
+    indices: Any,
+    source: Any,
+    padded: Any,
+    pads: Any,
+) -> Any:
+    """Return the positions that MaxPool gives for its ``padded`` input as positions in ``source`` itself.
+
+    ``pads`` is the computed vector that holds the pairs that are None.
+    """
+    shapes: dict[str, Any] = {}
+
+    def length(name: str, value: Any, axis: int) -> Any:
+        if name not in shapes:
+            shapes[name] = spatial_shape_of(builder, value, window)
+        return entries(builder, shapes[name], axis, axis + 1)
+
+    sizes: list[Any] = []
+    padded_sizes: list[Any] = []
+    begins: list[Any] = []
+    for axis, (size, pair) in enumerate(zip(window.sizes, pairs, strict=True)):
+        sizes.append(size if isinstance(size, int) else length("source", source, axis))
+        if isinstance(size, int) and pair is not None:
+            padded_sizes.append(size + sum(pair))
+        else:
+            padded_sizes.append(length("padded", padded, axis))
+        entry = window.leading + axis
+        begins.append(entries(builder, pads, entry, entry + 1) if pair is None else pair[0])
+    return unpadded_indices(
+        builder,
+        indices,
+        sizes=sizes,
+        padded_sizes=padded_sizes,
+        begins=begins,
+        dilations=window.dilations,
+        column_first=window.written.storage_order == 1,
+    )
 
 
 def unpadded_indices(

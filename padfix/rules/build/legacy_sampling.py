@@ -5,20 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
+from padfix.operators.refusal import Refusal
+from padfix.operators.resample import MODERN_OPSET
 from padfix.results import Finding, Severity
-from padfix.rules import resampling
-from padfix.rules.base import Refusal, Rewrite, Rule, Site
+from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.modern_resize import described, read_legacy, rewrite
 
 
 class LegacySamplingRule(Rule):
-    """A rule about an operator that resizes and does not name its coordinates.
-
-    Attributes:
-        never_shrinks: Whether the operator promises scales of 1 or more.
-    """
+    """A rule about an operator that resizes and does not name its coordinates."""
 
     severity: ClassVar[Severity] = Severity.WARNING
-    never_shrinks: ClassVar[bool]
 
     @abstractmethod
     def problem(self, site: Site) -> str | None:
@@ -29,8 +26,8 @@ class LegacySamplingRule(Rule):
         problem = self.problem(site)
         if problem is None:
             return None
-        legacy = resampling.read(site, never_shrinks=self.never_shrinks)
-        message = f"{problem}{resampling.described(legacy)}."
+        legacy = read_legacy(site)
+        message = f"{problem}{described(legacy)}."
         if isinstance(legacy, Refusal):
             return self.finding(site, message, legacy.reason, fixable=False)
         return self.finding(site, message, "padfix convert writes a Resize that names its coordinates.")
@@ -41,9 +38,9 @@ class LegacySamplingRule(Rule):
 
     def minimum_opset(self, site: Site) -> int:
         """Return 11, where Resize names its coordinates."""
-        return resampling.MODERN_OPSET
+        return MODERN_OPSET
 
     def rewrite(self, site: Site) -> Rewrite | Refusal:
         """Return the Resize, the two, or the Gather that gives the same numbers."""
-        legacy = resampling.read(site, never_shrinks=self.never_shrinks)
-        return legacy if isinstance(legacy, Refusal) else resampling.rewrite(site, legacy)
+        legacy = read_legacy(site)
+        return legacy if isinstance(legacy, Refusal) else rewrite(site, legacy)

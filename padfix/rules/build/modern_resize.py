@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,15 +21,14 @@ from onnx import NodeProto, TensorProto
 
 from padfix.geometry.resampling import legacy_nearest_indices, legacy_output_size
 from padfix.graph import attributes
-from padfix.rules.base import Refusal, Rewrite, Site, Trial, TrialInput
+from padfix.operators.reading import read_resample
+from padfix.operators.refusal import Refusal
+from padfix.operators.resample import MODERN_OPSET, Resample
+from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 
 if TYPE_CHECKING:
-    from padfix.graph.fragment import FragmentBuilder, Value
+    from padfix.graph.fragment_builder import FragmentBuilder, Value
 
-MODERN_OPSET = 11
-"""The first opset whose Resize names its coordinates."""
-
-_MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear"}
 _RESIZE_TYPES = frozenset(
     {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.UINT8, TensorProto.INT8, TensorProto.INT32, 0}
 )
@@ -40,65 +38,18 @@ _RESIZE_TYPES = frozenset(
 _LONGEST_OUTPUT = 1 << 24
 
 
-@dataclass(frozen=True)
-class LegacyResize:
-    """What a legacy node says.
-
-    Attributes:
-        mode: ``"nearest"`` or ``"linear"``.
-        scales: float32 values, one an axis; None when only known at run time.
-        scales_name: The host's value that holds the scales; ``""`` when they are attributes.
-        never_shrinks: Whether the operator promises scales of 1 or more.
-    """
-
-    mode: str
-    scales: tuple[float, ...] | None
-    scales_name: str
-    never_shrinks: bool
+def read_legacy(site: Site) -> Resample | Refusal:
+    """Return what an Upsample or a Resize before opset 11 says, or why it can't be rewritten."""
+    legacy = read_resample(site.scope, site.node)
+    if isinstance(legacy, Refusal) or legacy.scales is None or legacy.shape is None:
+        return legacy
+    for size, scale in zip(legacy.shape, legacy.scales, strict=True):
+        if isinstance(size, int) and scale != 1 and size * scale > _LONGEST_OUTPUT:
+            return Refusal(f"A length of {size} times {scale:g} is more than can be proven; correct the node.")
+    return legacy
 
 
-def read(site: Site, *, never_shrinks: bool) -> LegacyResize | Refusal:
-    """Return what an Upsample-1, -7, -9 or Resize-10 node says, or why it can't be understood."""
-    node = site.node
-    for name in ("mode", "scales", "height_scale", "width_scale"):
-        if attributes.is_reference(node, name):
-            return Refusal(f"The caller of the function gives {name}: inline the function first, then convert.")
-    written = site.text("mode", "nearest")
-    if written not in _MODES:
-        return Refusal(f'mode="{written}" is not one that {node.op_type} had at opset {site.opset}.')
-    image = site.input_type(0)
-    rank = None if image is None else image.rank
-    scales: tuple[float, ...] | None
-    name = site.input_name(1)
-    listed = attributes.find(node, "scales")
-    if name:
-        constant = site.constant(1)
-        scales = None if constant is None else tuple(float(np.float32(value)) for value in constant.ravel())
-    elif listed is not None:
-        scales = tuple(listed.floats)
-    else:
-        height, width = attributes.find(node, "height_scale"), attributes.find(node, "width_scale")
-        if height is None or width is None:
-            return Refusal("The node has no scales; correct the model.")
-        scales = (1.0, 1.0, height.f, width.f)
-    if scales is not None:
-        if rank is not None and len(scales) != rank:
-            return Refusal(f"{len(scales)} scales for an input of {rank} axes; correct the node.")
-        if not all(math.isfinite(scale) and scale > 0 for scale in scales):
-            return Refusal(f"Scales {list(scales)} are not all above 0; correct the node.")
-        if never_shrinks and min(scales, default=1.0) < 1:
-            return Refusal(
-                f"{node.op_type} is defined for scales of 1 or more and has {[round(each, 6) for each in scales]}; no "
-                "runtime agrees on what that means. Shrink with Resize-10 or newer in the source."
-            )
-        if image is not None and image.shape is not None:
-            for size, scale in zip(image.shape, scales, strict=True):
-                if isinstance(size, int) and scale != 1 and size * scale > _LONGEST_OUTPUT:
-                    return Refusal(f"A length of {size} times {scale:g} is more than can be proven; correct the node.")
-    return LegacyResize(_MODES[written], scales, name, never_shrinks)
-
-
-def described(legacy: LegacyResize | Refusal) -> str:
+def described(legacy: Resample | Refusal) -> str:
     """Return the mode and the scales for a finding's message; empty when they can't be read."""
     if isinstance(legacy, Refusal):
         return ""
@@ -107,17 +58,17 @@ def described(legacy: LegacyResize | Refusal) -> str:
     return f" (mode {legacy.mode}, scales {[round(scale, 6) for scale in legacy.scales]})"
 
 
-def rewrite(site: Site, legacy: LegacyResize) -> Rewrite | Refusal:
+def rewrite(site: Site, legacy: Resample) -> Rewrite | Refusal:
     """Return the exact replacement of the node, written for opset 11 or the scope's own when that is newer."""
     if legacy.scales is None:
         return _rewrite_run_time_scales(site, legacy)
-    sizes = _sizes(site, len(legacy.scales))
+    sizes = _sizes(legacy, len(legacy.scales))
     replacement = _Replacement(site, legacy)
     if all(map(_never_changes, sizes, legacy.scales)):
         replacement.identity()
     elif legacy.mode == "linear":
         replacement.resize()
-    elif not _resize_takes(site):
+    elif legacy.elem_type not in _RESIZE_TYPES:
         replacement.gather(sizes)
     elif max(legacy.scales) <= 1 or min(legacy.scales) >= 1:
         replacement.resize()
@@ -132,13 +83,13 @@ def rewrite(site: Site, legacy: LegacyResize) -> Rewrite | Refusal:
     )
 
 
-def _rewrite_run_time_scales(site: Site, legacy: LegacyResize) -> Rewrite | Refusal:
-    image, scales = site.input_type(0), site.input_type(1)
-    rank = None if image is None else image.rank
+def _rewrite_run_time_scales(site: Site, legacy: Resample) -> Rewrite | Refusal:
+    scales = site.input_type(1)
+    rank = None if legacy.shape is None else len(legacy.shape)
     if rank is None and scales is not None and scales.shape is not None and scales.rank == 1:
         rank = scales.shape[0] if isinstance(scales.shape[0], int) else None
     replacement = _Replacement(site, legacy)
-    if legacy.mode == "linear" or (legacy.never_shrinks and _resize_takes(site)):
+    if legacy.mode == "linear" or (legacy.never_shrinks and legacy.elem_type in _RESIZE_TYPES):
         replacement.resize()
     elif rank is None:
         return Refusal(
@@ -159,7 +110,7 @@ def _rewrite_run_time_scales(site: Site, legacy: LegacyResize) -> Rewrite | Refu
         cases.append(([2] * len(head) + [3, 5][-rank:], head + [3.0, 0.6][-rank:]))
         if replacement.copies:
             cases.append(([1] * len(head) + [3, 4][-rank:], head + [1.1, 1.2][-rank:]))
-    declared = _sizes(site, rank)
+    declared = _sizes(legacy, rank)
     trials = []
     for shape, values in cases:
         fitting = tuple(
@@ -170,16 +121,10 @@ def _rewrite_run_time_scales(site: Site, legacy: LegacyResize) -> Rewrite | Refu
     return Rewrite(replacement.builder.build(), tuple(trials), exact=legacy.mode == "nearest")
 
 
-def _sizes(site: Site, rank: int) -> list[int | None]:
-    image = site.input_type(0)
-    if image is None or image.shape is None or len(image.shape) != rank:
+def _sizes(legacy: Resample, rank: int) -> list[int | None]:
+    if legacy.shape is None or len(legacy.shape) != rank:
         return [None] * rank
-    return [size if isinstance(size, int) else None for size in image.shape]
-
-
-def _resize_takes(site: Site) -> bool:
-    image = site.input_type(0)
-    return image is None or image.elem_type in _RESIZE_TYPES
+    return [size if isinstance(size, int) else None for size in legacy.shape]
 
 
 def _never_changes(size: int | None, scale: float) -> bool:
@@ -211,7 +156,7 @@ class _Replacement:
         copies: Whether the form copies the input where no axis changes its length, under every reading.
     """
 
-    def __init__(self, site: Site, legacy: LegacyResize) -> None:
+    def __init__(self, site: Site, legacy: Resample) -> None:
         self.site = site
         self.legacy = legacy
         self.builder: FragmentBuilder = site.builder(max(site.scope.opset, MODERN_OPSET))
@@ -326,7 +271,7 @@ class _Replacement:
         self.builder.output(self.site.node.output[0], value)
 
 
-def _trials(site: Site, legacy: LegacyResize, sizes: Sequence[int | None], *, copies: bool) -> tuple[Trial, ...]:
+def _trials(site: Site, legacy: Resample, sizes: Sequence[int | None], *, copies: bool) -> tuple[Trial, ...]:
     """Return shape cases: known lengths as they are, others around where the rounding turns."""
     assert legacy.scales is not None
     choices: list[list[int]] = []

@@ -1,0 +1,98 @@
+"""A few nodes built with onnx-graphsurgeon that take the place of one node; the only place that imports it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx_graphsurgeon as gs
+from onnx import NodeProto
+
+from padfix.graph.fragment import LOCAL_PREFIX, Fragment
+
+Value = Any
+"""A value inside a fragment under construction: opaque to rules."""
+
+
+class FragmentBuilder:
+    """Builds a fragment operator by operator.
+
+    Example:
+        >>> builder = FragmentBuilder(opset=17)
+        >>> x = builder.input("X")
+        >>> doubled = builder.op("Add", [x, x])
+        >>> builder.output("Y", builder.op("Relu", [doubled]))
+        >>> [node.op_type for node in builder.build().nodes]
+        ['Add', 'Relu']
+    """
+
+    def __init__(self, opset: int) -> None:
+        self._graph = gs.Graph(opset=opset)
+        self._inputs: dict[str, gs.Variable] = {}
+        self._constants = 0
+        self._raw: dict[str, NodeProto] = {}
+
+    @property
+    def opset(self) -> int:
+        """The default-domain version that the fragment is written for."""
+        return int(self._graph.opset)
+
+    def input(self, name: str) -> Value:
+        """Return the host's value ``name`` (the same object for the same name); ``""`` is an omitted input."""
+        if name not in self._inputs:
+            self._inputs[name] = gs.Variable.empty() if name == "" else gs.Variable(name)
+        return self._inputs[name]
+
+    def constant(self, array: np.ndarray, hint: str = "constant") -> Value:
+        """Return a constant; dtype and shape are the array's."""
+        self._constants += 1
+        return gs.Constant(f"{LOCAL_PREFIX}{hint}_{self._constants}", np.asarray(array))
+
+    def op(
+        self,
+        op_type: str,
+        inputs: Sequence[Value],
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        outputs: int = 1,
+        domain: str = "",
+        name: str = "",
+    ) -> Any:
+        """Append an operator; return its output, or a list when ``outputs`` is above 1."""
+        index = len(self._graph.nodes)
+        results = [gs.Variable(f"{LOCAL_PREFIX}{op_type}_{index}_{position}") for position in range(outputs)]
+        self._graph.nodes.append(gs.Node(op_type, name, dict(attributes or {}), list(inputs), results, domain or None))
+        return results[0] if outputs == 1 else results
+
+    def original(self, node: NodeProto, inputs: Sequence[Value]) -> Any:
+        """Append a copy of ``node`` (attributes, name, doc string and metadata kept) that reads ``inputs``.
+
+        Returns its output, or a list when it has several.
+        """
+        marker = f"original_{len(self._raw)}"
+        result = self.op(node.op_type, inputs, outputs=len(node.output), domain=node.domain, name=marker)
+        self._raw[marker] = node
+        return result
+
+    def output(self, name: str, value: Value) -> None:
+        """Bind ``value``, the result of an operator of this fragment, to the host's output ``name``."""
+        value.name = name
+
+    def build(self) -> Fragment:
+        """Return the fragment in topological order."""
+        self._graph.toposort()
+        exported = gs.export_onnx(self._graph, do_type_check=False).graph
+        nodes = []
+        for exported_node in exported.node:
+            node = NodeProto()
+            raw = self._raw.get(exported_node.name)
+            if raw is None:
+                node.CopyFrom(exported_node)
+            else:
+                node.CopyFrom(raw)
+                del node.input[:], node.output[:]
+                node.input.extend(exported_node.input)
+                node.output.extend(exported_node.output)
+            nodes.append(node)
+        return Fragment(tuple(nodes), tuple(exported.initializer), self.opset)

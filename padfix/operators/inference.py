@@ -1,0 +1,134 @@
+"""Types of every value, with what is known of windowed and resampling operators.
+
+ONNX's own inference is wrong for ``Resize`` and ``Upsample`` (the product ``length * scale`` is taken in double
+precision, runtimes take it in single precision), for ``ConvTranspose`` with SAME (it ignores ``output_padding`` and
+cuts a kernel shorter than the stride), for pools with ``pads`` beside ``auto_pad`` (the runtime's rule is that
+``auto_pad`` wins), silent for a sparse kernel without ``kernel_shape``, and knows no operator of ONNX Runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from onnx import NodeProto, TensorProto
+
+from padfix.files.model import Model
+from padfix.graph import attributes
+from padfix.graph.scopes import Dimension, Scope, ValueType
+from padfix.graph.shapes import OperatorTypes, infer_types
+from padfix.operators.reading import Reading, TypeOf, operator_of, place_in, read, read_at
+from padfix.operators.resample import Resample
+from padfix.operators.stand_ins import put_stand_in
+from padfix.operators.table import CONTRIB, OPERATORS
+from padfix.operators.transposed import TransposedWindow
+from padfix.operators.window import Shape, Window
+
+_PRODUCTS = {"QGemm": (0, 3), "MatMulIntegerToFloat": (0, 1), "FusedMatMul": (0, 1), "TransposeMatMul": (0, 1)}
+"""Products of matrices of ONNX Runtime, by the positions of the two factors."""
+
+_COVERED = frozenset(
+    key for key in OPERATORS if key[1] not in ("DeformConv", "MaxUnpool") and not OPERATORS[key].declined
+) | frozenset((CONTRIB, name) for name in (*_PRODUCTS, "QLinearReduceMean"))
+
+
+def infer(model: Model, input_shapes: Mapping[str, Sequence[int]] | None = None) -> list[Scope]:
+    """Return every scope of ``model`` with ``types`` filled as far as anything is known for certain.
+
+    Never fails for an odd model: what can't be inferred stays unknown. The model is not changed.
+
+    Args:
+        model: The model; its weights are not needed.
+        input_shapes: Shapes to assume for inputs of the main graph, as :func:`padfix.graph.shapes.fix_input_shapes`
+            takes them.
+    """
+    return infer_types(model, _OPERATOR_TYPES, input_shapes)
+
+
+def _result(scope: Scope, node: NodeProto, bound: NodeProto, type_of: TypeOf) -> ValueType | None:
+    if not bound.input or any(each.ref_attr_name for each in bound.attribute):
+        return None
+    data = type_of(bound.input[0])
+    if data is None or data.shape is None:
+        return None
+    if operator_of(bound) is None:
+        return _contrib_result(bound, type_of)
+    reading = read(scope, node, type_of) if bound is node else read_at(bound, place_in(scope, bound, type_of))
+    shape = _shape(reading, bound, data.shape, type_of)
+    return None if shape is None else ValueType(data.elem_type, shape)
+
+
+def _shape(reading: Reading | None, node: NodeProto, data: Shape, type_of: TypeOf) -> Shape | None:
+    match reading:
+        case Resample():
+            return reading.output_shape()
+        case TransposedWindow():
+            return (data[0], reading.maps, *reading.output_sizes())
+        case Window():
+            contradicts = bool(reading.written.pads) and reading.auto_pad and not reading.operator.is_pool
+            if contradicts:
+                return None
+            channels: Dimension = _maps(reading, node, type_of)
+            if reading.operator.is_pool:
+                channels = data[-1] if reading.channels_last else data[1]
+            sizes = reading.output_sizes()
+            return (data[0], *sizes, channels) if reading.channels_last else (data[0], channels, *sizes)
+    return None
+
+
+def _maps(window: Window, node: NodeProto, type_of: TypeOf) -> Dimension:
+    """Return the channels of a convolution's result, by name where the weights' length has one."""
+    position = window.operator.weights
+    weights = type_of(node.input[position]) if position is not None else None
+    return weights.shape[0] if weights is not None and weights.shape else None
+
+
+def _contrib_result(node: NodeProto, type_of: TypeOf) -> ValueType | None:
+    data = type_of(node.input[0])
+    assert data is not None
+    assert data.shape is not None
+    if node.op_type == "QLinearReduceMean":
+        axes = attributes.integers(node, "axes")
+        keeps = attributes.integer(node, "keepdims", 1) != 0
+        shape = _reduced(data.shape, axes, keeps=keeps)
+        return None if shape is None else ValueType(data.elem_type, shape)
+    first, second = (_matrix(node, position, type_of) for position in _PRODUCTS[node.op_type])
+    if first is None or second is None:
+        return None
+    left, right = first.shape or (), second.shape or ()
+    if attributes.integer(node, "transA", 0):
+        left = (*left[:-2], *left[:-3:-1])
+    if attributes.integer(node, "transB", 0):
+        right = (*right[:-2], *right[:-3:-1])
+    if attributes.integer(node, "transBatchA", 0) or attributes.integer(node, "transBatchB", 0):
+        return None
+    batch = left[:-2] if len(left) >= len(right) else right[:-2]
+    if len(left) > 2 and len(right) > 2 and left[:-2] != right[:-2]:
+        return None  # batches are broadcast
+    return ValueType(_product_type(node, first, type_of), (*batch, left[-2], right[-1]))
+
+
+def _matrix(node: NodeProto, position: int, type_of: TypeOf) -> ValueType | None:
+    known = type_of(node.input[position]) if position < len(node.input) and node.input[position] else None
+    return known if known is not None and known.shape is not None and len(known.shape) >= 2 else None
+
+
+def _product_type(node: NodeProto, first: ValueType, type_of: TypeOf) -> int:
+    if node.op_type == "QGemm" and len(node.input) > 8 and node.input[8]:
+        zero_point = type_of(node.input[8])
+        return TensorProto.UNDEFINED if zero_point is None else zero_point.elem_type
+    quantized = node.op_type in ("QGemm", "MatMulIntegerToFloat")
+    return int(TensorProto.FLOAT) if quantized else first.elem_type
+
+
+def _reduced(shape: Shape, axes: Sequence[int] | None, *, keeps: bool) -> Shape | None:
+    rank = len(shape)
+    chosen = range(rank) if axes is None else axes
+    if not all(-rank <= axis < rank for axis in chosen):
+        return None
+    reduced = {axis % rank for axis in chosen}
+    if keeps:
+        return tuple(1 if axis in reduced else length for axis, length in enumerate(shape))
+    return tuple(length for axis, length in enumerate(shape) if axis not in reduced)
+
+
+_OPERATOR_TYPES = OperatorTypes(_COVERED, _result, put_stand_in)

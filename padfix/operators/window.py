@@ -1,0 +1,282 @@
+"""The windows of a convolution or a pool: the one reading of such a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onnx import NodeProto, TensorProto
+
+from padfix.geometry.padding import (
+    effective_kernel,
+    same_output_size,
+    same_padding,
+    same_total_padding_of_residue,
+    size_independent_padding,
+    split_same_padding,
+    window_output_size,
+)
+from padfix.graph.lengths import known_residue, length_of, named
+from padfix.graph.scopes import Dimension, ValueType, normal_domain
+from padfix.operators.refusal import Meaningless, Refusal, TooLong, UnknownRank
+from padfix.operators.table import OPERATORS, Operator
+from padfix.operators.written import (
+    LONGEST,
+    SAME,
+    Integers,
+    Place,
+    Written,
+    refused_attributes,
+    refused_versions,
+)
+
+Pair = tuple[int, int]
+"""The pads of one axis: elements before the first one, and behind the last one."""
+
+Shape = tuple[Dimension, ...]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A convolution or pool as written, every list one entry a spatial axis.
+
+    Attributes:
+        domain: Normalised.
+        op_type: The operator.
+        written: The attributes.
+        kernel: Taps; None where the kernel's shape is not known.
+        strides: From one window to the next.
+        dilations: From one tap to the next.
+        sizes: Lengths of the input.
+        elem_type: Of the data (``TensorProto.DataType``); None where it is not known.
+        channels_last: Whether the data is ``[N, *size, C]``.
+        has_indices: Whether it gives the positions of its maxima as well.
+        channels: Channels of the input that the weights are for; None for pools, and where it is not known.
+        maps: Channels of the result; as ``channels``.
+    """
+
+    domain: str
+    op_type: str
+    written: Written
+    kernel: tuple[int | None, ...]
+    strides: Integers
+    dilations: Integers
+    sizes: Shape
+    elem_type: int | None
+    channels_last: bool = False
+    has_indices: bool = False
+    channels: int | None = None
+    maps: int | None = None
+
+    @property
+    def operator(self) -> Operator:
+        """What kind of operator it is."""
+        return OPERATORS[self.domain, self.op_type]
+
+    @property
+    def auto_pad(self) -> str:
+        """The attribute's text; ``""`` where it says nothing."""
+        return self.written.mode
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the bits of its result must not change: a maximum rounds nothing."""
+        return self.operator.is_maximum
+
+    @property
+    def leaves_pads_out(self) -> bool:
+        """Whether it averages over the elements of the input only."""
+        return self.operator.is_average and not self.written.count_include_pad
+
+    @property
+    def leading(self) -> int:
+        """Number of axes before the spatial ones: batch and channels, or the batch alone."""
+        return 1 if self.channels_last else 2
+
+    @property
+    def rank(self) -> int:
+        """Number of spatial axes."""
+        return len(self.strides)
+
+    @property
+    def explicit_pads(self) -> tuple[Pair, ...]:
+        """The attribute ``pads`` by axis; zeros where it is absent."""
+        pads = self.written.pads or (0,) * (2 * self.rank)
+        return tuple(zip(pads[: self.rank], pads[self.rank :], strict=True))
+
+    def same_pads(self) -> tuple[Pair | None, ...]:
+        """Return the (begin, end) of SAME for each axis; None where it depends on a length that is not known.
+
+        Where a length is not known but all lengths have the same begin, the end is the longest of all.
+        """
+        upper = self.auto_pad == "SAME_UPPER"
+        pairs: list[Pair | None] = []
+        for taps, stride, dilation, size in zip(self.kernel, self.strides, self.dilations, self.sizes, strict=True):
+            if taps is None:
+                pairs.append(None)
+            elif isinstance(size, int) and size > 0:
+                pairs.append(same_padding(size, taps, stride, dilation, upper=upper))
+            elif not isinstance(size, int) and (residue := known_residue(size, stride)) is not None:
+                total = same_total_padding_of_residue(residue, taps, stride, dilation)
+                pairs.append(split_same_padding(total, upper=upper))
+            else:
+                pairs.append(size_independent_padding(taps, stride, dilation, upper=upper))
+        return tuple(pairs)
+
+    def output_sizes(self) -> Shape:
+        """Return the number of windows on each axis; None where it is not known."""
+        if self.auto_pad in SAME:
+            return tuple(_same_output(size, stride) for size, stride in zip(self.sizes, self.strides, strict=True))
+        pairs = self.explicit_pads if self.auto_pad == "" else ((0, 0),) * self.rank
+        return tuple(self._explicit_output(axis, *pair) for axis, pair in enumerate(pairs))
+
+    def _explicit_output(self, axis: int, begin: int, end: int) -> Dimension:
+        size, taps, stride, dilation = self.sizes[axis], self.kernel[axis], self.strides[axis], self.dilations[axis]
+        if taps is None:
+            return None
+        if isinstance(size, int):
+            windows = window_output_size(size, taps, stride, dilation, begin, end, ceil_mode=self.written.ceil_mode)
+            return windows if windows >= 0 else None
+        if self.written.ceil_mode:
+            return None
+        length = length_of(size).plus(begin + end - effective_kernel(taps, dilation)).divided(stride)
+        return None if length is None else named(size, length.plus(1))
+
+
+def _same_output(size: Dimension, stride: int) -> Dimension:
+    if isinstance(size, int):
+        return same_output_size(size, stride)
+    if stride == 1:
+        return size
+    rounded_up = length_of(size).plus(stride - 1).divided(stride)
+    return None if rounded_up is None else named(size, rounded_up)
+
+
+def read_window_node(
+    node: NodeProto, operator: Operator, written: Written, place: Place, rank: int | None = None
+) -> Window | Refusal:
+    """Return the window of ``node``, or why it can't be read.
+
+    Args:
+        node: A node of the family ``WINDOW``.
+        operator: Its entry in the table.
+        written: Its attributes.
+        place: Where it stands.
+        rank: Number of spatial axes to assume where nothing tells.
+    """
+    refusal = refused_attributes(node, operator, written, place)
+    if refusal is not None:
+        return refusal
+    weights, data = place.type_at(node, operator.weights), place.type_at(node, 0)
+    kernel = _kernel(node, operator, written, weights, data, rank)
+    if isinstance(kernel, Refusal):
+        return kernel
+    count = len(kernel)
+    strides, dilations = (each or (1,) * count for each in (written.strides, written.dilations))
+    refusal = _refused_geometry(written, kernel, strides, dilations) or refused_versions(node, operator, written, place)
+    if refusal is not None:
+        return refusal
+    channels_last = operator.channels_last or written.channels_last
+    sizes: Shape = (None,) * count
+    if data is not None and data.shape is not None:
+        if len(data.shape) != count + 2:
+            return Meaningless(
+                f"The input has {len(data.shape)} axes, but the kernel has {count}, which takes {count + 2}: correct "
+                "the model."
+            )
+        sizes = data.shape[1:-1] if channels_last else data.shape[2:]
+    maps, per_group = _channels(weights)
+    return Window(
+        normal_domain(node.domain),
+        node.op_type,
+        written,
+        kernel,
+        strides,
+        dilations,
+        sizes,
+        _elem_type(node, operator, place),
+        channels_last,
+        operator.is_maximum and len(node.output) > 1 and bool(node.output[1]),
+        None if per_group is None else per_group * written.group,
+        maps,
+    )
+
+
+def _kernel(
+    node: NodeProto,
+    operator: Operator,
+    written: Written,
+    weights: ValueType | None,
+    data: ValueType | None,
+    rank: int | None,
+) -> tuple[int | None, ...] | Refusal:
+    kernel: tuple[int | None, ...]
+    if written.kernel_shape:
+        kernel = written.kernel_shape
+    elif weights is not None and weights.shape is not None:
+        kernel = tuple(each if isinstance(each, int) else None for each in weights.shape[2:])
+    elif operator.is_pool:
+        return Meaningless(f"{node.op_type} has no kernel_shape, which the specification requires: add the attribute.")
+    elif data is not None and data.shape is not None:
+        if len(data.shape) < 3:
+            return Meaningless(f"The input has {len(data.shape)} axes, none of them spatial: correct the model.")
+        kernel = (None,) * (len(data.shape) - 2)
+    else:
+        count = _written_rank(written) or rank
+        if count is None:
+            return UnknownRank(
+                "Neither kernel_shape nor the shape of the weights or of the input is known: add kernel_shape."
+            )
+        kernel = (None,) * count
+    if not kernel or any(taps is not None and taps < 1 for taps in kernel):
+        return Meaningless(f"kernel_shape={list(kernel)} is not a list of positive lengths: correct the model.")
+    return kernel
+
+
+def _written_rank(written: Written) -> int | None:
+    """Return the number of spatial axes that the attributes tell."""
+    for listed in (written.strides, written.dilations):
+        if listed:
+            return len(listed)
+    return len(written.pads) // 2 if written.pads else None
+
+
+def _refused_geometry(
+    written: Written, kernel: tuple[int | None, ...], strides: Integers, dilations: Integers
+) -> Refusal | None:
+    count = len(kernel)
+    for name, values in (("strides", strides), ("dilations", dilations)):
+        if len(values) != count or min(values) < 1:
+            return Meaningless(
+                f"{name}={list(values)} does not fit a kernel of {count} axes with lengths of 1 and more: "
+                "correct the model."
+            )
+    spans = (effective_kernel(taps or 1, dilation) for taps, dilation in zip(kernel, dilations, strict=True))
+    if max(*strides, *spans) > LONGEST:
+        return TooLong(
+            f"kernel_shape={list(kernel)}, strides={list(strides)} and dilations={list(dilations)} "
+            f"span more than {LONGEST} elements, which no runtime addresses: correct the model."
+        )
+    if written.pads and written.mode == "":
+        if len(written.pads) != 2 * count:
+            return Meaningless(f"pads={list(written.pads)} does not fit a kernel of {count} axes: correct the model.")
+        if min(written.pads) < 0:
+            return Meaningless(f"pads={list(written.pads)}: no runtime accepts negative pads; correct the model.")
+    return None
+
+
+def _channels(weights: ValueType | None) -> tuple[int | None, int | None]:
+    """Return the first two lengths of the weights, as far as they are known."""
+    if weights is None or weights.shape is None or len(weights.shape) < 3:
+        return None, None
+    first, second = weights.shape[:2]
+    return first if isinstance(first, int) else None, second if isinstance(second, int) else None
+
+
+def _elem_type(node: NodeProto, operator: Operator, place: Place) -> int | None:
+    """Return the element type of the data, which that of its zero point, or of a plain convolution's weights, tells."""
+    kin = operator.weights if operator.zero_point is None else operator.zero_point
+    for position in (0, kin):
+        known = place.type_at(node, position)
+        if known is not None and known.elem_type != TensorProto.UNDEFINED:
+            return known.elem_type
+    return None

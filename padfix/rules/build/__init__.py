@@ -1,0 +1,1 @@
+"""What rules build their rewrites from: fragments, and the shape cases to prove them on."""

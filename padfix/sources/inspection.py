@@ -1,0 +1,31 @@
+"""The windowed and resampling operators of any source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from padfix.files.detection import detect
+from padfix.results import OpRecord
+from padfix.sources import SourceOptions
+
+
+def inspect_source(path: Path, *, trust: bool = False) -> list[OpRecord]:
+    """Return a record of every windowed or resampling operator of a file.
+
+    A TensorFlow source is listed with its own operators and names, before any conversion.
+
+    Args:
+        path: A file, or a SavedModel's folder.
+        trust: Whether code that the source itself holds may run.
+
+    Raises:
+        PadfixError: The file can't be read.
+    """
+    if detect(path) == "onnx":
+        from padfix.operators.inspection import inspect_model
+        from padfix.sources.onnx_file import open_onnx
+
+        return inspect_model(open_onnx(path))
+    from padfix.sources.tf_inspect import inspect_tensorflow
+
+    return inspect_tensorflow(path, SourceOptions(trust=trust))
