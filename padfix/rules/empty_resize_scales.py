@@ -6,9 +6,10 @@ from typing import ClassVar
 
 from onnx import NodeProto
 
+from padfix.operators.refusal import Refusal
 from padfix.results import Finding
-from padfix.rules.base import Refusal, Rewrite, Rule, Site
-from padfix.rules.resize_trials import SCALES, SIZES, is_empty, resize_trials
+from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.resize_trials import SCALES, SIZES, is_empty, resize_trials
 
 _ROI = 1
 _OMITTED_SINCE = 13

@@ -10,9 +10,10 @@ from onnx import NodeProto
 
 from padfix.geometry.resampling import Scale, nearest_indices, output_size
 from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
 from padfix.results import Finding, Severity
-from padfix.rules.base import Refusal, Rewrite, Rule, Site
-from padfix.rules.resize_trials import ResizedAxis, resize_trials, resized_axes
+from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.resize_trials import ResizedAxis, resize_trials, resized_axes
 
 _REMOVED = "tf_half_pixel_for_nn"
 _REMOVED_SINCE = 13

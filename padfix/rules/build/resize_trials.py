@@ -10,7 +10,8 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from padfix.graph import attributes
-from padfix.rules.base import Refusal, Site, Trial, TrialInput
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Site, Trial, TrialInput
 
 SCALES, SIZES = 2, 3
 """Positions of the two inputs of Resize that say how far."""
