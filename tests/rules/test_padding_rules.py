@@ -12,12 +12,15 @@ from padfix.files.model import Model
 from padfix.operators.inference import infer
 from padfix.operators.refusal import Refusal
 from padfix.results import Severity
-from padfix.rewrite.engine import findings, rewrite_model
+from padfix.rewrite.engine import rewrite_model
+from padfix.rewrite.matches import findings
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.conflicting_padding import ConflictingPadding
 from padfix.rules.dynamic_same_padding import DynamicSamePadding
 from padfix.rules.implicit_same_padding import ImplicitSamePadding
+from padfix.rules.registry import RULES
 from padfix.rules.zero_pad_before_max_pool import ZeroPadBeforeMaxPool
+from padfix.targets import named
 from tests.support import oracle
 from tests.support.padding_models import (
     Case,
@@ -183,7 +186,7 @@ CONV = (
 def test_nonsense_is_refused_with_a_reason(node: str, opset: int, word: str) -> None:
     model = text_model(POOL.format(node=node, opset=opset, size=6))
     scope = infer(Model(model))[0]
-    (finding,) = findings([scope])
+    (finding,) = findings([scope], RULES, named("onnx"))
     assert not finding.fixable
     assert word in f"{finding.message} {finding.hint}"
     if opset == 13:
