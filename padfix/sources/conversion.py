@@ -13,6 +13,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 from padfix.errors import PadfixError, UnsupportedError, UsageError
 from padfix.files.model import Model
 from padfix.sources.inner_graph import InnerGraph
+from padfix.sources.settled_names import settle
 from padfix.sources.tensorflow_runtime import first_line, quiet, release_memory
 
 Anything = TypeVar("Anything")
@@ -254,6 +255,7 @@ def _mapped(tensorflow: Any, graph_def: Any, arguments: dict[str, Any], name: st
         release_memory(graph_def.ByteSize())
         converted = optimizer.optimize_graph(converted, catch_errors=careful, optimizers=optimizers())
         proto: ModelProto = converted.make_model(f"converted from {name}")
+    settle(proto, [*(node.name for node in graph_def.node), *arguments["tensors_to_rename"].values()])
     return proto
 
 

@@ -7,10 +7,13 @@ does it look whether another convolution uses the same weights.
 
 It also gives a Reshape a constant shape, with a Squeeze behind it for whoever reads the result where axes shift. An
 output of the model is read by nobody in the graph, and would keep the axis that the Squeeze removes.
+
+Which of several equal nodes stays, and with it the name, tf2onnx leaves to the order of sets.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 _WEIGHTED = frozenset({"Conv", "ConvTranspose"})
@@ -41,8 +44,22 @@ def optimizers() -> dict[str, Any]:
         def _optimize_reshape(self, node: Any, graph: Any) -> bool:
             return node.output[0] not in graph.outputs and bool(super()._optimize_reshape(node, graph))
 
+    class SteadyMergeOptimizer(optimizer.MergeDuplicatedNodesOptimizer):  # type: ignore[misc]
+        """Keeps the source's own node, or the one that was made first."""
+
+        def _group_nodes_by_type_inputs(self, graph: Any) -> dict[Any, list[Any]]:
+            groups: dict[Any, list[Any]] = super()._group_nodes_by_type_inputs(graph)
+            return {key: sorted(nodes, key=lambda node: _age(node.name)) for key, nodes in groups.items()}
+
     careful = {
+        optimizer.MergeDuplicatedNodesOptimizer: SteadyMergeOptimizer,
         optimizer.TransposeOptimizer: CarefulTransposeOptimizer,
         optimizer.ReshapeOptimizer: CarefulReshapeOptimizer,
     }
     return {name: careful.get(made, made) for name, made in optimizer._get_optimizers().items()}
+
+
+def _age(name: str) -> tuple[int, str]:
+    """Return a key by which names of the source come first, and then those with the lower number of tf2onnx's."""
+    number = re.search(r"__(\d+)$", name)
+    return (int(number[1]) if number else -1, name)

@@ -15,6 +15,7 @@ from padfix.errors import UsageError
 from padfix.sources import conversion, side_effects, tensorflow_runtime, tflite_graph
 from padfix.sources.conversion import Port, unique_names
 from padfix.sources.executor import element_type
+from padfix.sources.settled_names import settle
 from padfix.sources.tensorflow_runtime import quiet
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ def _convert(
         )
         converted = optimizer.optimize_graph(converted, catch_errors=True, optimizers=optimizers())
         proto = converted.make_model(f"converted from {name}")
+        settle(proto, [tensor.name.decode() for tensor in prepared.graph.tensors])
         tflite_graph.hand_on(proto, prepared, outputs)
         return proto
 
