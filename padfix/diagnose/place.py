@@ -7,7 +7,7 @@ import numpy as np
 from padfix.diagnose.causes import border_split, likely_cause
 from padfix.diagnose.graph_difference import differences
 from padfix.proof.executors import Array
-from padfix.proof.stretches import Judged, Stretches
+from padfix.proof.judging import Judged, StretchJudge
 from padfix.proof.verdict import Failure, Inside
 from padfix.results import Difference, FirstDifference
 
@@ -22,17 +22,17 @@ def describe(inside: Inside, failure: Failure | None) -> FirstDifference | None:
         inside: What was seen of the stretches.
         failure: A run of the whole models whose outputs disagree, where there is one.
     """
-    if inside.stretches is None or inside.outcome is None or not inside.outcome.wrong:
+    if inside.judge is None or inside.outcome is None or not inside.outcome.wrong:
         return None
-    return _described(inside.stretches, inside.outcome.wrong[0], inside)
+    return _described(inside.judge, inside.outcome.wrong[0], inside)
 
 
-def _described(stretches: Stretches, wrong: Judged, inside: Inside) -> FirstDifference:
+def _described(judge: StretchJudge, wrong: Judged, inside: Inside) -> FirstDifference:
     stretch = wrong.stretch
     before = [node.proto for node in stretch.nodes if node.proto is not None]
     after = [node.proto for node in stretch.candidate_nodes if node.proto is not None]
-    models = [side.model for side in stretches.sides]
-    ours, theirs = stretches.rerun(wrong, inside.probes)
+    models = [side.model for side in judge.stretches.sides]
+    ours, theirs = judge.rerun(wrong, inside.probes)
     border, interior, shown = _positions(ours, theirs, wrong.difference.tolerance)
     node, twin = stretch.nodes[-1], stretch.candidate_nodes[-1]
     said: tuple[str, ...] = ()

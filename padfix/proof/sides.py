@@ -14,16 +14,9 @@ from onnx import ModelProto, helper
 from padfix.errors import PadfixError
 from padfix.files.model import Model
 from padfix.proof.cut import output_name, part_of
-from padfix.proof.executors import (
-    Array,
-    ExecutionFailed,
-    Executor,
-    InnerExecutor,
-    OnnxRuntimeExecutor,
-    SpecExecutor,
-    inner_of,
-)
+from padfix.proof.executors import Array, ExecutionFailed, Executor, InnerExecutor, OnnxRuntimeExecutor, inner_of
 from padfix.proof.graph_view import GraphView, NodeView, onnx_view
+from padfix.proof.spec_executor import SpecExecutor
 
 _TENSORFLOW_CONSTANTS = frozenset({"Const", "NoOp"})
 

@@ -20,11 +20,12 @@ from padfix.proof.amplification import amplifier
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array, ExecutionFailed, Executor, label_of
 from padfix.proof.feeding import Feeding
+from padfix.proof.judging import Judged, Outcome, StretchJudge
 from padfix.proof.likeness import Likeness, Meanings
 from padfix.proof.pairing import Pairing, pair_by_name, pair_by_wiring
 from padfix.proof.probes import Probe
 from padfix.proof.sides import Side, side_of
-from padfix.proof.stretches import Judged, Outcome, Stretches
+from padfix.proof.stretches import Stretches
 from padfix.results import (
     FirstDifference,
     LayerDifference,
@@ -69,14 +70,14 @@ class Inside:
     """What was seen inside.
 
     Attributes:
-        stretches: The stretches; None where one of the models can't be looked into.
+        judge: Judges the stretches; None where one of the models can't be looked into.
         outcome: What was found of them.
         stands_in: Whether the original as ONNX, before any rewrite, was looked into, because the original can't be.
         trouble: Why nothing was seen.
         probes: What the stretches were judged on.
     """
 
-    stretches: Stretches | None = None
+    judge: StretchJudge | None = None
     outcome: Outcome | None = None
     stands_in: bool = False
     trouble: str = ""
@@ -127,16 +128,16 @@ def look_inside(
         second = side_of(candidates[0])
         if first is None or second is None:
             return Inside(trouble="one of the models can't be looked into.")
-        stretches = _stretches(first, second, candidates, feeding, outputs, settings, progress)
+        judge = _judge_of(first, second, candidates, feeding, outputs, settings, progress)
         chosen = probes[:REWRITTEN_PROBES] if settings.rewritten else probes
-        return Inside(stretches, stretches.run(chosen), stands_in, probes=chosen)
+        return Inside(judge, judge.run(chosen), stands_in, probes=chosen)
     except ExecutionFailed as failure:
         return Inside(trouble=failure.message)
     except ProofUnavailableError as failure:  # the stand-in can't run what the original can
         return Inside(trouble=str(failure))
 
 
-def _stretches(
+def _judge_of(
     first: Side,
     second: Side,
     candidates: Sequence[Executor],
@@ -144,7 +145,7 @@ def _stretches(
     outputs: Mapping[str, str],
     settings: Settings,
     progress: Callable[[str], None],
-) -> Stretches:
+) -> StretchJudge:
     views = first.view, second.view
     inputs = {name: other for name, other in feeding.same_inputs().items() if name in views[0].inputs}
     named = outputs or {name: name for name in views[0].outputs if name in views[1].outputs}
@@ -166,12 +167,9 @@ def _stretches(
     levels = [False]
     if any(getattr(each, "optimised", False) for each in candidates):
         levels.append(True)
-    return Stretches(
-        (first, second),
-        pairing,
-        likeness,
+    return StretchJudge(
+        Stretches((first, second), pairing, likeness, feeding),
         constants,
-        feeding,
         levels=levels,
         rewritten=settings.rewritten and both_onnx,
         rtol=settings.rtol,
@@ -296,10 +294,10 @@ class _Judge:
     def _is_complete(self) -> bool:
         """Whether everything between inputs and outputs was seen to agree."""
         inside, outcome = self._inside, self._inside.outcome
-        if outcome is None or inside.stretches is None or inside.stands_in or outcome.wrong or outcome.unknown:
+        if outcome is None or inside.judge is None or inside.stands_in or outcome.wrong or outcome.unknown:
             return False
-        view = inside.stretches.sides[0].view
-        return all(name in inside.stretches.pairing.partners for name in view.outputs if name in view.producers)
+        view = inside.judge.stretches.sides[0].view
+        return all(name in inside.judge.stretches.pairing.partners for name in view.outputs if name in view.producers)
 
     def _amplified_difference(self, difference: OutputDifference, failure: Failure) -> OutputDifference:
         if difference.equivalent or not np.isfinite(difference.max_abs_diff):
@@ -317,13 +315,13 @@ class _Judge:
 
     def note_amplification(self) -> None:
         """Say on which probes the original amplifies rounding, and where most."""
-        stretches, plain = self._inside.stretches, [each for each in self._amplifying if not each.optimised]
-        if not self._amplifying or stretches is None:
+        judge, plain = self._inside.judge, [each for each in self._amplifying if not each.optimised]
+        if not self._amplifying or judge is None:
             return
         agree = "every stretch agrees when it is fed the original's own values"
         names = ", ".join(dict.fromkeys(repr(each.probe.name) for each in plain or self._amplifying))
         if plain:
-            found = amplifier(stretches, plain[0].probe)
+            found = amplifier(judge.stretches, plain[0].probe)
             where = f"most of all {found.words}" if found is not None else "over many operators"
             self.notes.append(f"The original amplifies rounding (probe {names}), {where}: {agree}.")
         else:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from padfix.errors import ProofUnavailableError, UsageError
 from padfix.files.model import Model
-from padfix.proof.executors import ExecutionFailed, Executor, OnnxRuntimeExecutor, SpecExecutor
+from padfix.proof.executors import ExecutionFailed, Executor, OnnxRuntimeExecutor
 from padfix.proof.matching import InputMatch
 from padfix.proof.probes import Probe
+from padfix.proof.spec_executor import SpecExecutor
 from padfix.proof.user_probes import given_probes
 
 if TYPE_CHECKING:

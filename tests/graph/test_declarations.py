@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import padfix
-from padfix.proof.executors import SpecExecutor
+from padfix.proof.spec_executor import SpecExecutor
 from tests.support.padding_models import session
 
 OPEN = [1, 2, None, None]

@@ -10,7 +10,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from padfix.kernels.quantized import conv_integer, qlinear_average_pool, qlinear_conv
-from padfix.proof.executors import SpecExecutor
+from padfix.proof.spec_executor import SpecExecutor
 from tests.support import oracle
 from tests.support.padding_models import session
 

@@ -14,7 +14,8 @@ from onnx import ModelProto
 import padfix
 from padfix.files.model import Model
 from padfix.operators.inference import infer
-from padfix.proof.executors import Array, ExecutionFailed, SpecExecutor
+from padfix.proof.executors import Array, ExecutionFailed
+from padfix.proof.spec_executor import SpecExecutor
 from padfix.rewrite.engine import rewrite_model
 from padfix.rewrite.matches import findings
 from tests.support.padding_models import session

@@ -14,7 +14,8 @@ from onnx import ModelProto, TensorProto, helper
 import padfix
 from padfix.diagnose.place import describe
 from padfix.proof.cut import part_of
-from padfix.proof.executors import OnnxRuntimeExecutor, SpecExecutor
+from padfix.proof.executors import OnnxRuntimeExecutor
+from padfix.proof.spec_executor import SpecExecutor
 from padfix.proof.whole import verify
 from padfix.results import FirstDifference
 from tests.support.mutants import DAMAGES, Mutant, mutants, named

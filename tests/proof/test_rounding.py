@@ -6,8 +6,9 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from padfix.proof.executors import OnnxRuntimeExecutor, SpecExecutor
+from padfix.proof.executors import OnnxRuntimeExecutor
 from padfix.proof.rounding import spread
+from padfix.proof.spec_executor import SpecExecutor
 from padfix.proof.whole import verify
 
 

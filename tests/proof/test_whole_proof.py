@@ -10,8 +10,9 @@ import pytest
 from onnx import ModelProto, TensorProto, external_data_helper, helper, save_model
 
 from padfix.errors import ProofUnavailableError
-from padfix.proof.executors import Array, ExecutionFailed, OnnxRuntimeExecutor, SpecExecutor, TensorSpec
+from padfix.proof.executors import Array, ExecutionFailed, OnnxRuntimeExecutor, TensorSpec
 from padfix.proof.probes import KINDS, Probe
+from padfix.proof.spec_executor import SpecExecutor
 from padfix.proof.whole import verify
 from padfix.results import Verdict
 from tests.support.proofs import model, windowed

@@ -11,7 +11,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from padfix.errors import UsageError
 from padfix.files.model import Model
-from padfix.proof.executors import OnnxRuntimeExecutor, SpecExecutor
+from padfix.proof.executors import OnnxRuntimeExecutor
+from padfix.proof.spec_executor import SpecExecutor
 from padfix.rewrite.engine import rewrite_model
 
 

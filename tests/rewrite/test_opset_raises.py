@@ -20,7 +20,8 @@ import padfix
 from padfix.errors import UsageError
 from padfix.files.model import Model
 from padfix.graph.scopes import all_nodes
-from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor, SpecExecutor
+from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor
+from padfix.proof.spec_executor import SpecExecutor
 from padfix.rewrite.engine import rewrite_model
 
 NEWEST = defs.onnx_opset_version()

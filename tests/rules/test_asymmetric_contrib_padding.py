@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto, TensorProto
 
 from padfix.files.model import Model
-from padfix.proof.executors import SpecExecutor
+from padfix.proof.spec_executor import SpecExecutor
 from padfix.rewrite.engine import Rewriting, rewrite_model
 from padfix.targets import named
 from tests.support import oracle

@@ -12,7 +12,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 
 import padfix
 from padfix.operators.refusal import Refusal
-from padfix.proof.executors import SpecExecutor
+from padfix.proof.spec_executor import SpecExecutor
 from tests.support import oracle
 from tests.support.contrib_models import CONTRIB, WITH_KERNEL, WITHOUT_KERNEL, Case, contrib_model, last
 from tests.support.padding_models import apply_rules, session

@@ -18,7 +18,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 import padfix
-from padfix.proof.executors import SpecExecutor
+from padfix.proof.spec_executor import SpecExecutor
 from tests.rules.renew_fixtures import CASES, TOLD, load, text_of
 from tests.support.padding_models import session
 

@@ -13,7 +13,7 @@ import padfix
 from padfix.cli.exits import run
 from padfix.cli.group import cli
 from padfix.geometry.resampling import nearest_indices
-from padfix.proof.executors import SpecExecutor
+from padfix.proof.spec_executor import SpecExecutor
 
 
 def model(folder: Path, opset: int, size: int, output: int, rounding: str, mode: str = "nearest") -> Path:

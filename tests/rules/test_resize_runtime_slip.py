@@ -14,7 +14,8 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 import padfix
 from padfix.files.model import Model
 from padfix.operators.inference import infer
-from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor, SpecExecutor
+from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor
+from padfix.proof.spec_executor import SpecExecutor
 from padfix.rewrite.engine import rewrite_model
 from padfix.rewrite.matches import findings
 

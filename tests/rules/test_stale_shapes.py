@@ -12,7 +12,7 @@ from onnx import ModelProto, TensorProto, helper, parser
 import padfix
 from padfix.files.model import Model
 from padfix.operators.inference import infer
-from padfix.proof.executors import SpecExecutor
+from padfix.proof.spec_executor import SpecExecutor
 from padfix.rewrite.engine import rewrite_model
 from padfix.rewrite.matches import findings
 from tests.support.padding_models import session

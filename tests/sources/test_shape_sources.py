@@ -13,7 +13,7 @@ from onnx import ModelProto, NodeProto, SparseTensorProto, TensorProto, ValueInf
 import padfix
 from padfix.files.model import Model
 from padfix.operators.inference import infer
-from padfix.proof.executors import SpecExecutor
+from padfix.proof.spec_executor import SpecExecutor
 from padfix.rewrite.engine import Rewriting, rewrite_model
 from tests.support.padding_models import session
 

@@ -1,0 +1,288 @@
+"""Proof by stretches: one mechanism for deciding, for forgiving and for locating.
+
+Stretches that are the same node by node and weight by weight need no run. Every other one is fed the original's own
+values above and compared below, whatever the outputs say, because an output may hide a difference. Rounding can't pile
+up over a few operators, so the tolerance is tight; what goes beyond it is asked of the allowances, measured on the
+original alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+
+from padfix.proof.allowances import ALLOWANCES, Case
+from padfix.proof.compare import Distance, compare, described, distance
+from padfix.proof.constants import Constants
+from padfix.proof.executors import Array, ExecutionFailed
+from padfix.proof.merging import made_up_for
+from padfix.proof.own_data import OwnData
+from padfix.proof.probes import Probe
+from padfix.proof.rounding import tolerance
+from padfix.proof.stretches import NotATensorError, Stretch, Stretches
+from padfix.results import OutputDifference
+
+_CASTS: dict[int, np.dtype[np.generic]] = {1: np.dtype(np.float32), 10: np.dtype(np.float16), 11: np.dtype(np.float64)}
+
+
+@dataclass
+class Judged:
+    """What was found of one stretch.
+
+    Attributes:
+        stretch: The stretch.
+        difference: How far the candidate's tensor is at most, beside what is allowed.
+        data: The probe, or the words for the data, that showed it.
+        optimised: Whether it was seen with all optimisations only.
+        allowance: Name of the allowance that it is within; empty where rounding explains it.
+        own: Whether the data was made for the stretch: no probe brought it there.
+    """
+
+    stretch: Stretch
+    difference: OutputDifference
+    data: str
+    optimised: bool = False
+    allowance: str = ""
+    own: bool = False
+
+
+@dataclass
+class Outcome:
+    """What the proof by stretches says.
+
+    Attributes:
+        same: Number of stretches that are the same in both models.
+        judged: Every other one that was compared.
+        wrong: Those that disagree, in the order of the original's nodes.
+        unknown: Names of tensors whose stretch no data could judge.
+    """
+
+    same: int = 0
+    judged: list[Judged] = field(default_factory=list)
+    wrong: list[Judged] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Observation:
+    magnitude: float = 0.0
+    living: bool = False
+    worst: Distance = field(default_factory=lambda: Distance(0.0, 0.0, True))
+    seen: list[tuple[int, bool, Distance]] = field(default_factory=list)
+    types: tuple[np.dtype[np.generic], ...] = ()
+
+
+class StretchJudge:
+    """Judges the stretches of two models.
+
+    Args:
+        stretches: The stretches.
+        constants: The constants of both models, where they are ONNX.
+        levels: Whether to optimise the candidate's parts, for each way to run them.
+        rewritten: Whether every pair means the same for certain, and each rewrite was proven on its own data.
+        rtol: The user's tolerances in place of rounding; see :func:`padfix.proof.compare.compare`.
+        atol: Likewise.
+        probes_only: Whether no other data than the probes' is to be used.
+        progress: Told how much is left.
+    """
+
+    def __init__(
+        self,
+        stretches: Stretches,
+        constants: tuple[Constants | None, Constants | None],
+        *,
+        levels: Sequence[bool] = (False,),
+        rewritten: bool = False,
+        rtol: float | None = None,
+        atol: float | None = None,
+        probes_only: bool = False,
+        progress: Callable[[str], None] = lambda words: None,
+    ) -> None:
+        self.stretches = stretches
+        self.constants = constants
+        self.types: dict[str, tuple[np.dtype[np.generic], ...]] = {}
+        self._levels = levels
+        self._rewritten = rewritten
+        self._rtol, self._atol = rtol, atol
+        self._probes_only = probes_only
+        self._progress = progress
+
+    def run(self, probes: Sequence[Probe]) -> Outcome:
+        """Judge every stretch that is not the same in both models.
+
+        Args:
+            probes: Data that the original runs on.
+
+        Raises:
+            ExecutionFailed: The original can't be looked into at all.
+        """
+        while True:
+            try:
+                return self._run(probes)
+            except NotATensorError as lost:
+                known = [name for name in lost.names if name in self.stretches.pairing.partners]
+                if not known:
+                    raise ExecutionFailed("The tensors inside the original can't be looked at.") from None
+                self.stretches.take_apart(known)
+
+    def _run(self, probes: Sequence[Probe]) -> Outcome:
+        every = self.stretches.ends()
+        changed = [self.stretches.stretch(name) for name in every if not self.stretches.same(name)]
+        outcome = Outcome(same=len(every) - len(changed))
+        if not changed or not probes:
+            return outcome
+        if not self._rewritten:
+            changed = self.stretches.learn_layouts(changed, probes[0])
+        judged, unknown = self.judge(changed, probes)
+        wrong = [each for each in judged if not each.difference.equivalent]
+        if wrong and not self._rewritten:
+            judged, wrong = made_up_for(self, judged, wrong, probes)
+        outcome.judged, outcome.wrong, outcome.unknown = judged, self.in_order(wrong), unknown
+        return outcome
+
+    def rerun(self, judged: Judged, probes: Sequence[Probe]) -> tuple[Array | None, Array | None]:
+        """Return both arrays of a stretch on the probe that it was judged by; None where they can't be had again."""
+        probe = next((each for each in probes if each.name == judged.data), None)
+        if probe is None or judged.own:
+            return None, None
+        stretch = judged.stretch
+        try:
+            values = self.stretches.values(probe, (stretch.name, *stretch.above))
+        except NotATensorError:
+            return None, None
+        found = self.stretches.candidate([stretch], probe.arrays, values, optimised=judged.optimised)[stretch.name]
+        return values[stretch.name], None if isinstance(found, str) else found
+
+    def in_order(self, judged: Iterable[Judged]) -> list[Judged]:
+        producers = self.stretches.sides[0].view.producers
+        return sorted(judged, key=lambda each: producers[each.stretch.name].index)
+
+    def judge(self, stretches: Sequence[Stretch], probes: Sequence[Probe]) -> tuple[list[Judged], list[str]]:
+        """Return what was found of each stretch on the probes and on data of its own, and what nothing could judge."""
+        judged: list[Judged] = []
+        unknown: list[str] = []
+        left = len(stretches)
+        for group in self.stretches.groups(stretches):
+            self._progress(f"Proving {left} stretches on the original's own values")
+            left -= len(group)
+            seen = self._observe(group, probes)
+            judged.extend(self._verdict(each, seen[each.name], probes) for each in group)
+            alive = [each for each in group if seen[each.name].living]
+            right = {each.stretch.name for each in judged if each.difference.equivalent}
+            loose = self._rtol is not None or self._atol is not None
+            if not self._probes_only and not loose and (not self._rewritten or len(alive) < len(group)):
+                asked = [each for each in group if each.name in right and not (self._rewritten and each in alive)]
+                found, reached = OwnData(self).judge(asked, probes[0])
+                judged = [found.get(each.stretch.name, each) for each in judged]
+                alive += [each for each in asked if each.name in reached]
+            unknown += [each.name for each in group if each not in alive and each.name in right]
+        return judged, unknown
+
+    def _observe(self, group: Sequence[Stretch], probes: Sequence[Probe]) -> dict[str, _Observation]:
+        seen = {each.name: _Observation() for each in group}
+        for number, probe in enumerate(probes):
+            values = self.stretches.values(probe, [name for each in group for name in (each.name, *each.above)])
+            for optimised in self._levels:
+                found = self.stretches.candidate(group, probe.arrays, values, optimised=optimised)
+                for each in group:
+                    self._note(each, seen[each.name], values, found[each.name], number, optimised)
+        return seen
+
+    def _note(
+        self,
+        stretch: Stretch,
+        seen: _Observation,
+        values: Mapping[str, Array],
+        found: Array | str,
+        number: int,
+        optimised: bool,
+    ) -> None:
+        expected = values[stretch.name]
+        refused = isinstance(found, str)
+        apart = Distance(float("inf"), 0.0, False, str(found)) if refused else distance(expected, cast(Array, found))
+        if expected.dtype.kind == "f":
+            finite = np.isfinite(expected)
+            seen.living |= bool(finite.any())
+            seen.magnitude = max(
+                seen.magnitude, float(np.abs(expected, where=finite, out=np.zeros_like(expected)).max(initial=0))
+            )
+        else:
+            seen.living |= bool(expected.size)
+            seen.magnitude = max(seen.magnitude, apart.magnitude)
+        seen.types = self._types_of(stretch, values)
+        if apart.largest > 0:
+            seen.seen.append((number, optimised, apart))
+        if apart.largest > seen.worst.largest or apart.detail:
+            seen.worst = apart
+
+    def _types_of(self, stretch: Stretch, values: Mapping[str, Array]) -> tuple[np.dtype[np.generic], ...]:
+        """Return what the original computes a stretch in: the types that come in, go out, and are cast to between."""
+        if stretch.name not in self.types:
+            types: set[np.dtype[np.generic]] = {values[name].dtype for name in (stretch.name, *stretch.above)}
+            for node in stretch.nodes:
+                if node.proto is not None and node.op_type == "Cast":
+                    target = next((each.i for each in node.proto.attribute if each.name == "to"), 0)
+                    types |= {known for number, known in _CASTS.items() if number == target}
+            self.types[stretch.name] = tuple(types)
+        return self.types[stretch.name]
+
+    def _verdict(self, stretch: Stretch, seen: _Observation, probes: Sequence[Probe]) -> Judged:
+        """Return whether rounding, or one of the allowances, explains all that was seen of a stretch."""
+        allowed = tolerance(seen.types, seen.magnitude) if seen.worst.is_float else 0.0
+        best: Judged | None = None
+        for number, optimised, apart in sorted(seen.seen, key=lambda each: -each[2].largest):
+            probe = probes[number]
+            judged = self._explained(stretch, seen, probe, optimised, apart, allowed)
+            if not judged.difference.equivalent:
+                return judged
+            if best is None or judged.difference.share >= best.difference.share or judged.allowance:
+                best = judged
+        return best or Judged(stretch, described(stretch.name, seen.worst, allowed), probes[0].name)
+
+    def _explained(
+        self, stretch: Stretch, seen: _Observation, probe: Probe, optimised: bool, apart: Distance, allowed: float
+    ) -> Judged:
+        if self._rtol is None and self._atol is None and apart.largest <= allowed and not apart.detail:
+            return Judged(stretch, described(stretch.name, apart, allowed), probe.name, optimised)
+        values = self.stretches.values(probe, (stretch.name, *stretch.above))
+        found = self.stretches.candidate([stretch], probe.arrays, values, optimised=optimised)[stretch.name]
+        if isinstance(found, str):
+            return Judged(stretch, described(stretch.name, apart, allowed), probe.name, optimised)
+        expected = values[stretch.name]
+        if self._rtol is not None or self._atol is not None:
+            difference = compare(
+                stretch.name, expected, found, rtol=self._rtol, atol=self._atol, input_types=seen.types
+            )
+            return Judged(stretch, difference, probe.name, optimised)
+        case = self.case(stretch, probe.arrays, values, found, seen.magnitude)
+        for allowance in ALLOWANCES:
+            more = allowance.allows(case)
+            if more is not None:
+                difference = described(stretch.name, apart, max(allowed, more))
+                return Judged(stretch, difference, probe.name, optimised, allowance.name)
+        return Judged(stretch, described(stretch.name, apart, allowed, expected, found), probe.name, optimised)
+
+    def case(
+        self,
+        stretch: Stretch,
+        feeds: Mapping[str, Array],
+        values: Mapping[str, Array],
+        found: Array,
+        magnitude: float,
+    ) -> Case:
+        inner = {name: values[name] for name in stretch.above if name not in feeds}
+        types = self.types[stretch.name]
+        return Case(
+            self.stretches.sides[0],
+            feeds,
+            inner,
+            stretch.name,
+            stretch.nodes,
+            values[stretch.name],
+            found,
+            magnitude,
+            types,
+        )

@@ -1,0 +1,76 @@
+"""Differences that are made up for: an optimiser may move a factor from one weight to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from padfix.proof.probes import Probe
+
+if TYPE_CHECKING:
+    from padfix.proof.judging import Judged, StretchJudge
+    from padfix.proof.stretches import Stretches
+
+MOST_MERGES = 3
+"""How often a stretch is merged with what follows it before the difference is taken to be real."""
+
+
+def made_up_for(
+    judge: StretchJudge, judged: list[Judged], wrong: list[Judged], probes: Sequence[Probe]
+) -> tuple[list[Judged], list[Judged]]:
+    """Merge wrong stretches with what follows them: an optimiser may move a factor from one weight to the next.
+
+    Merged stretches have to agree on the probes and on data of their own. A difference that reaches an output, or
+    that is followed by nothing but what is the same in both models, is one.
+    """
+    stretches = judge.stretches
+    pending = {each.stretch.name: each for each in wrong if not each.own}
+    certain = [each for each in wrong if each.own]
+    origin = {name: [each] for name, each in pending.items()}
+    outputs = set(stretches.sides[0].view.outputs)
+    for _ in range(MOST_MERGES):
+        if not pending:
+            break
+        region, ends = _followed_by_others(stretches, pending, outputs)
+        lost = [name for name in pending if name not in region and name not in ends]
+        certain += [each for name in lost for each in origin[name]]
+        if not region:
+            break
+        stretches.take_apart(region)
+        merged = [stretches.stretch(name) for name in ends]
+        results, _ = judge.judge(merged, probes)
+        judged = [each for each in judged if each.stretch.name not in {*region, *ends}] + results
+        sources = [each for name in pending if name in region for each in origin[name]]
+        bad = [each for each in results if not each.difference.equivalent]
+        origin = {each.stretch.name: sources for each in bad}
+        pending = {each.stretch.name: each for each in bad}
+    certain += [each for name in pending for each in origin[name]]
+    unique = list({id(each): each for each in certain}.values())
+    kept = [each for each in judged if each.difference.equivalent]
+    return kept + unique, unique
+
+
+def _followed_by_others(stretches: Stretches, names: Iterable[str], outputs: set[str]) -> tuple[set[str], list[str]]:
+    """Return the pairs to take apart and the ends of the stretches that come to lie over them."""
+    every = {name: stretches.stretch(name) for name in stretches.ends()}
+    readers: dict[str, list[str]] = {}
+    for name, each in every.items():
+        for above in each.above:
+            readers.setdefault(above, []).append(name)
+    region: set[str] = set()
+    ends: dict[str, None] = {}
+    for name in names:
+        if name in ends:  # judged again with what is above it
+            continue
+        mine, found, rest = {name}, dict[str, None](), [name]
+        while rest:
+            for below in readers.get(rest.pop(), ()):
+                if not stretches.same(below):
+                    found[below] = None
+                elif below not in mine:
+                    mine.add(below)
+                    rest.append(below)
+        if found and not mine & outputs:
+            region |= mine
+            ends.update(found)
+    return region, [name for name in ends if name not in region]

@@ -1,0 +1,105 @@
+"""Stretches judged on data of their own, which no probe brings to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from padfix.proof.allowances import ALLOWANCES, own_move
+from padfix.proof.compare import Distance, described, distance, is_float
+from padfix.proof.executors import Array, ExecutionFailed
+from padfix.proof.probes import Probe
+from padfix.proof.rounding import tolerance
+from padfix.proof.stretches import Stretch
+from padfix.proof.wide_data import largest_limit, wide_data
+from padfix.results import OutputDifference
+
+if TYPE_CHECKING:
+    from padfix.proof.judging import Judged, StretchJudge
+
+
+class OwnData:
+    """Judges stretches on data that no probe brings."""
+
+    def __init__(self, judge: StretchJudge) -> None:
+        self._judge = judge
+        self._stretches = judge.stretches
+
+    def judge(self, group: Sequence[Stretch], probe: Probe) -> tuple[dict[str, Judged], set[str]]:
+        """Judge stretches on data that no probe brings; return those that differ, and those that said something."""
+        wrong: dict[str, Judged] = {}
+        living: set[str] = set()
+        if not group or not self._stretches.sides[0].can_be_fed:
+            return wrong, living
+        nodes = {node.index: node for each in group for node in each.nodes}.values()
+        others = {node.index: node for each in group for node in each.candidate_nodes}.values()
+        limit = max(largest_limit(nodes, self._judge.constants[0]), largest_limit(others, self._judge.constants[1]))
+        values = self._stretches.values(probe, {name for each in group for name in each.above})
+        for words, data in wide_data(values, limit):
+            shared = self._stretches.feeding.common(Probe(words, {**probe.arrays, **data})).arrays
+            feeds = {name: shared[name] for name in probe.arrays}
+            inner = {name: array for name, array in data.items() if name not in feeds}
+            expected = self._original(group, feeds, inner)
+            asked = [each for each in group if each.name in expected and each.name not in wrong]
+            found = self._stretches.candidate(asked, feeds, data, optimised=False) if asked else {}
+            for each in asked:
+                result = found[each.name]
+                if isinstance(result, str):
+                    continue  # what is no index any more, say: such data never comes
+                judged = self._on_own_data(each, feeds, {**data, each.name: expected[each.name]}, result, words)
+                living |= {each.name} if np.isfinite(_floats(expected[each.name])).any() else set()
+                if judged is not None:
+                    wrong[each.name] = judged
+        return wrong, living
+
+    def _original(
+        self, group: Sequence[Stretch], feeds: Mapping[str, Array], inner: Mapping[str, Array]
+    ) -> dict[str, Array]:
+        try:
+            return self._stretches.sides[0].fed(feeds, inner, [each.name for each in group])
+        except ExecutionFailed:
+            if len(group) == 1:
+                return {}
+            return {name: array for each in group for name, array in self._original([each], feeds, inner).items()}
+
+    def _on_own_data(
+        self,
+        stretch: Stretch,
+        feeds: Mapping[str, Array],
+        values: Mapping[str, Array],
+        found: Array,
+        words: str,
+    ) -> Judged | None:
+        """Return the stretch as wrong where data of its own shows more than rounding, and more than its own moves."""
+        expected = values[stretch.name]
+        if not is_float(expected.dtype) or expected.shape != found.shape:
+            return (
+                None if expected.shape == found.shape else self._shown(stretch, distance(expected, found), 0.0, words)
+            )
+        usual = np.isfinite(_floats(expected)) & np.isfinite(_floats(found))
+        if not usual.any():
+            return None
+        first, second = expected[usual], found[usual]
+        apart = distance(first, second)
+        allowed = tolerance(self._judge.types[stretch.name], apart.magnitude)
+        if apart.largest <= allowed:
+            return None
+        case = self._judge.case(stretch, feeds, values, found, apart.magnitude)
+        # However much the original itself moves here: ill-conditioned data tells nothing.
+        if apart.largest <= 16 * own_move(case) or any(each.allows(case) is not None for each in ALLOWANCES):
+            return None
+        return self._shown(stretch, apart, allowed, words)
+
+    def _shown(self, stretch: Stretch, apart: Distance, allowed: float, words: str) -> Judged:
+        difference = described(stretch.name, apart, allowed)
+        detail = f"on {words} data made for these operators, which no probe brought there"
+        difference = OutputDifference(
+            stretch.name, difference.max_abs_diff, difference.max_rel_diff, allowed, False, difference.detail or detail
+        )
+        return Judged(stretch, difference, f"{words} data of its own", own=True)
+
+
+def _floats(array: Array) -> Array:
+    return array if array.dtype.kind in "fc" else array.astype(np.float64)
