@@ -10,8 +10,11 @@ from padfix.graph.scopes import outer_names_of
 
 _FOUND = "/computed from what is fed"
 
+Kind = tuple[int, tuple[int | None, ...]]
+"""Element type (``TensorProto.DataType``) and lengths of a tensor; None for one that may change."""
 
-def part_of(model: ModelProto, names: Sequence[str], fed: Mapping[str, tuple[int, int]] | None = None) -> ModelProto:
+
+def part_of(model: ModelProto, names: Sequence[str], fed: Mapping[str, Kind] | None = None) -> ModelProto:
     """Return ``model`` with ``names`` as its outputs, without the nodes, weights and inputs that these don't need.
 
     Every reader of a name in ``fed`` reads an input of that name. Such a name may be among ``names`` all the same: what
@@ -20,7 +23,7 @@ def part_of(model: ModelProto, names: Sequence[str], fed: Mapping[str, tuple[int
     Args:
         model: The model; its weights may be pointers into files. Not touched.
         names: Tensors to give.
-        fed: Element type (``TensorProto.DataType``) and rank of each tensor to feed.
+        fed: The kind of each tensor to feed.
     """
     fed = fed or {}
     graph = model.graph
@@ -42,8 +45,8 @@ def part_of(model: ModelProto, names: Sequence[str], fed: Mapping[str, tuple[int
     part.sparse_initializer.extend(tensor for tensor in graph.sparse_initializer if tensor.values.name in held)
     part.input.extend(value for value in graph.input if value.name in held and value.name not in fed)
     part.input.extend(
-        helper.make_tensor_value_info(name, elem_type, [f"{name}#{axis}" for axis in range(rank)])
-        for name, (elem_type, rank) in fed.items()
+        helper.make_tensor_value_info(name, elem_type, lengths)
+        for name, (elem_type, lengths) in fed.items()
         if name in read
     )
     part.quantization_annotation.extend(graph.quantization_annotation)

@@ -13,7 +13,7 @@ from onnx import ModelProto, helper
 
 from padfix.errors import PadfixError
 from padfix.files.model import Model
-from padfix.proof.cut import output_name, part_of
+from padfix.proof.cut import Kind, output_name, part_of
 from padfix.proof.executors import Array, ExecutionFailed, Executor, InnerExecutor, OnnxRuntimeExecutor, inner_of
 from padfix.proof.graph_view import GraphView, NodeView, onnx_view
 from padfix.proof.spec_executor import SpecExecutor
@@ -93,9 +93,12 @@ class OnnxSide:
         return {name: found[output_name(name, kinds)] for name in names if output_name(name, kinds) in found}
 
     @staticmethod
-    def kinds(inner: Mapping[str, Array]) -> dict[str, tuple[int, int]]:
-        """Return element type and rank of each array, as :func:`padfix.proof.cut.part_of` takes them."""
-        return {name: (_elem_type(array), array.ndim) for name, array in inner.items()}
+    def kinds(inner: Mapping[str, Array]) -> dict[str, Kind]:
+        """Return the kind of each array; lists keep their lengths, which runtimes hold against the rank of data."""
+        return {
+            name: (_elem_type(array), array.shape if array.ndim < 2 else (None,) * array.ndim)
+            for name, array in inner.items()
+        }
 
     def run_part(self, part: ModelProto, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """Run a part of the model once.
