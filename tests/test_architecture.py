@@ -40,10 +40,7 @@ LONGEST_FILE = 450
 LONGEST_FUNCTION = 60
 
 NOT_YET: dict[str, frozenset[str]] = {
-    "walls": frozenset(
-        {
-        }
-    ),
+    "walls": frozenset({}),
     "circles": frozenset(
         {
             (
