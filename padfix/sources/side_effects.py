@@ -73,7 +73,7 @@ def refuse_in_saved_model(meta_graph: Any, signature: str, folder: Path) -> None
         outputs.extend(info.name for info in meta_graph.signature_def["__saved_model_init_op"].outputs.values())
     for node in _reached(meta_graph.graph_def, outputs, _resource_functions(meta_graph.object_graph_def)):
         _refuse(node, what, checkpoints=True)
-    _refuse_foreign_tables(meta_graph, folder)
+    _refuse_tables_outside(meta_graph, folder)
 
 
 def _refuse(node: Any, what: str, *, checkpoints: bool) -> None:
@@ -163,7 +163,7 @@ def _resource_functions(object_graph: Any) -> Iterator[str]:
                 yield target.bare_concrete_function.concrete_function_name
 
 
-def _refuse_foreign_tables(meta_graph: Any, folder: Path) -> None:
+def _refuse_tables_outside(meta_graph: Any, folder: Path) -> None:
     """Refuse tables that are filled from a file that is none of the SavedModel's assets."""
     graph_def = meta_graph.graph_def
     if not any(_TEXT_TABLES.fullmatch(node.op) for node in _all_nodes(graph_def)):
@@ -174,7 +174,7 @@ def _refuse_foreign_tables(meta_graph: Any, folder: Path) -> None:
         if node.op != "Const" or node.name in assets:
             continue
         for value in node.attr["value"].tensor.string_val:
-            if _is_foreign_file(value, inside):
+            if _is_file_outside(value, inside):
                 raise UnsupportedError(
                     f"{folder} fills tables from files, and its node {node.name!r} names one that is none of its "
                     f"assets: {os.fsdecode(value)!r}.",
@@ -191,7 +191,7 @@ def _refuse_foreign_tables(meta_graph: Any, folder: Path) -> None:
                 )
 
 
-def _is_foreign_file(value: bytes, inside: Path) -> bool:
+def _is_file_outside(value: bytes, inside: Path) -> bool:
     if not value or len(value) > 4096 or b"\0" in value:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The kind of a source is told from its content, without TensorFlow, and foreign files are refused with a hint."""
+"""The kind of a source is told from its content, without TensorFlow; other formats are refused with a hint."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("case", FOREIGN)
-def test_foreign_files_are_refused_with_a_sentence(case: str, tmp_path: Path) -> None:
+def test_files_of_other_formats_are_refused_with_a_sentence(case: str, tmp_path: Path) -> None:
     write, error, words = FOREIGN[case]
     path = tmp_path / "model.onnx"
     write(path)

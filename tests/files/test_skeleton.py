@@ -285,7 +285,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize(("content", "says"), FOREIGN.values(), ids=FOREIGN.keys())
-def test_foreign_files_are_refused_by_name(content: bytes, says: str, tmp_path: Path):
+def test_files_of_other_formats_are_refused_by_name(content: bytes, says: str, tmp_path: Path):
     path = tmp_path / "model.onnx"
     path.write_bytes(content)
     with pytest.raises(SourceError, match=says) as caught:
