@@ -8,11 +8,10 @@ else knows. Bodies and functions are inferred as graphs of their own with the ty
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from onnx import (
-    AttributeProto,
     FunctionProto,
     GraphProto,
     ModelProto,
@@ -25,11 +24,12 @@ from onnx import (
     shape_inference,
 )
 
-from padfix.errors import UsageError
 from padfix.files.model import Model
-from padfix.graph import attributes, lengths
+from padfix.graph import attributes
+from padfix.graph.bindings import Bindings, bind, digest_of, given_by_call, refers, strip_bodies
 from padfix.graph.inference_forms import rewrite_for_inference
-from padfix.graph.lengths import is_expression
+from padfix.graph.input_shapes import fix_input_shapes
+from padfix.graph.pinning import PINNED_DOMAIN, pin, tainted_by
 from padfix.graph.scopes import (
     DEFAULT_DOMAIN,
     Scope,
@@ -39,21 +39,24 @@ from padfix.graph.scopes import (
     normal_domain,
     outer_names_of,
 )
-
-_PINNED_DOMAIN = "padfix.pinned"
-"""Domain without schemas: a node moved there keeps the output type that is written in value_info."""
-
-_GENERATED_SYMBOL = "unk__"
-"""How onnx.shape_inference names the dimensions it makes up; the same name means nothing in another graph."""
+from padfix.graph.types import (
+    Types,
+    as_seen_outside,
+    common,
+    declared_types,
+    improvement_of,
+    scalar,
+    slice_of,
+    tensor_type,
+    value_type,
+    without_shape,
+)
 
 _MAXIMUM_PASSES = 64
 _MAXIMUM_CALL_SITES = 8
 _MAXIMUM_LOOP_PASSES = 4
 _SCHEMA_DOMAINS = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"})
 
-Types = dict[str, TypeProto]
-Bindings = Mapping[str, AttributeProto] | None
-"""What the caller of a function gives its attributes; None when that is not known."""
 TypeLookup = Callable[[str], TypeProto | None]
 FunctionKey = tuple[str, str, str]
 
@@ -90,159 +93,16 @@ def infer_types(
     scopes = list(iterate_scopes(model.proto))
     inference = _Inference(model.proto, scopes, operators)
     main = scopes[0]
-    inputs = _declared_types(model.proto.graph.input)
+    inputs = declared_types(model.proto.graph.input)
     if input_shapes:
         fixed = ModelProto()
         fixed.graph.input.extend(model.proto.graph.input)
         fixed.graph.initializer.extend(TensorProto(name=tensor.name) for tensor in model.proto.graph.initializer)
         fix_input_shapes(fixed, input_shapes)
-        inputs = _declared_types(fixed.graph.input)
+        inputs = declared_types(fixed.graph.input)
     inference.record(inference.tree(main, inputs, {}))
     inference.record_functions()
     return scopes
-
-
-def fix_input_shapes(proto: ModelProto, shapes: Mapping[str, Sequence[int]]) -> None:
-    """Write ``shapes`` into the inputs of the main graph, in place.
-
-    A length below 1 leaves its axis as it is. A symbolic dimension that gets a number gets it in every input.
-
-    Raises:
-        UsageError: A name is no input, its rank is another, or a length contradicts the one that the model fixes.
-    """
-    weights = {tensor.name for tensor in proto.graph.initializer}
-    inputs = {value.name: value for value in proto.graph.input}
-    symbols: dict[str, int] = {}
-    for name, shape in shapes.items():
-        if name not in inputs:
-            names = ", ".join(sorted(set(inputs) - weights)) or "none"
-            raise UsageError(f"The model has no input {name!r}.", f"Its inputs are: {names}.")
-        value = inputs[name]
-        if not value.type.HasField("tensor_type"):
-            raise UsageError(f"The input {name!r} is not a tensor, so it has no shape to fix.")
-        tensor = value.type.tensor_type
-        if not tensor.HasField("shape"):
-            for _ in shape:
-                tensor.shape.dim.add()
-        if len(tensor.shape.dim) != len(shape):
-            raise UsageError(
-                f"The input {name!r} has {len(tensor.shape.dim)} axes, but {len(shape)} lengths were given."
-            )
-        for axis, (dimension, length) in enumerate(zip(tensor.shape.dim, shape, strict=True)):
-            if length < 1:
-                continue
-            if dimension.HasField("dim_value") and dimension.dim_value not in (length, -1):
-                raise UsageError(
-                    f"Axis {axis} of the input {name!r} is fixed to {dimension.dim_value} in the model, "
-                    f"but {length} was given."
-                )
-            symbol = dimension.dim_param if dimension.HasField("dim_param") else ""
-            if symbol and symbols.setdefault(symbol, length) != length:
-                raise UsageError(
-                    f"The dimension {symbol!r} was given two lengths, {symbols[symbol]} and {length}.",
-                    "Axes that share a symbol have the same length.",
-                )
-            dimension.dim_value = length
-    for value in inputs.values():
-        for dimension in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
-            if dimension.HasField("dim_param") and dimension.dim_param in symbols:
-                dimension.dim_value = symbols[dimension.dim_param]
-
-
-def value_type(proto: TypeProto) -> ValueType | None:
-    """Return the :class:`ValueType` of a tensor type; None for sequences, maps, optionals and untyped values."""
-    if proto.HasField("tensor_type"):
-        tensor = proto.tensor_type
-    elif proto.HasField("sparse_tensor_type"):
-        tensor = proto.sparse_tensor_type
-    else:
-        return None
-    if not tensor.HasField("shape"):
-        return ValueType(tensor.elem_type, None) if tensor.elem_type else None
-    return ValueType(tensor.elem_type, tuple(_dimension(each) for each in tensor.shape.dim))
-
-
-def contradicts(known: ValueType, claimed: ValueType) -> bool:
-    """Whether two types of one value can't both be right: another element type, rank, or known length."""
-    if known.elem_type and claimed.elem_type and known.elem_type != claimed.elem_type:
-        return True
-    if known.shape is None or claimed.shape is None:
-        return False
-    if len(known.shape) != len(claimed.shape):
-        return True
-    pairs = zip(known.shape, claimed.shape, strict=True)
-    return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
-
-
-def _dimension(proto: object) -> int | str | None:
-    if proto.HasField("dim_value"):  # type: ignore[attr-defined]
-        value = int(proto.dim_value)  # type: ignore[attr-defined]
-        return value if value >= 0 else None
-    return proto.dim_param or None  # type: ignore[attr-defined]
-
-
-def _tensor_type(known: ValueType) -> TypeProto:
-    proto = TypeProto()
-    proto.tensor_type.elem_type = known.elem_type
-    if known.shape is not None:
-        proto.tensor_type.shape.SetInParent()
-        for dimension in known.shape:
-            entry = proto.tensor_type.shape.dim.add()
-            if isinstance(dimension, int):
-                if dimension < 2**63:  # what a product of absurd attributes comes to is no length
-                    entry.dim_value = dimension
-            elif isinstance(dimension, str):
-                entry.dim_param = dimension
-    return proto
-
-
-def _declared_types(values: Iterable[ValueInfoProto]) -> Types:
-    """Return what a model declares of values, by name; the texts of dimensions are names, whatever they read as."""
-    types = {}
-    for value in values:
-        known = value_type(value.type)
-        if known is None or known.shape is None or not value.type.HasField("tensor_type"):
-            types[value.name] = value.type
-        else:
-            shape = tuple(lengths.declared(dimension) for dimension in known.shape)
-            types[value.name] = value.type if shape == known.shape else _tensor_type(ValueType(known.elem_type, shape))
-    return types
-
-
-def _without_shape(proto: TypeProto) -> TypeProto:
-    bare = TypeProto()
-    if proto.HasField("tensor_type") and proto.tensor_type.elem_type:
-        bare.tensor_type.elem_type = proto.tensor_type.elem_type
-    elif not proto.HasField("tensor_type"):
-        bare.CopyFrom(proto)
-    return bare
-
-
-def _common(first: TypeProto | None, second: TypeProto | None) -> TypeProto | None:
-    """Return what two types agree on; None when that is nothing."""
-    if first is None or second is None:
-        return None
-    if first == second:
-        return first
-    a, b = value_type(first), value_type(second)
-    if a is None or b is None or a.elem_type != b.elem_type:
-        return None
-    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
-        return _tensor_type(ValueType(a.elem_type, None))
-    return _tensor_type(
-        ValueType(a.elem_type, tuple(x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)))
-    )
-
-
-def _as_seen_outside(proto: TypeProto) -> TypeProto:
-    """Return the type as another graph may see it: without made-up symbols."""
-    known = value_type(proto)
-    if known is None or known.shape is None:
-        return proto
-    shape = tuple(
-        None if isinstance(each, str) and each.startswith(_GENERATED_SYMBOL) else each for each in known.shape
-    )
-    return proto if shape == known.shape else _tensor_type(ValueType(known.elem_type, shape))
 
 
 Tree = dict[Scope, Types]
@@ -286,7 +146,7 @@ class _Inference:
                     each: {
                         name: common
                         for name, proto in merged[each].items()
-                        if (common := _common(proto, tree.get(each, {}).get(name))) is not None
+                        if (common := common(proto, tree.get(each, {}).get(name))) is not None
                     }
                     for each in merged
                 }
@@ -305,12 +165,12 @@ class _Inference:
             if not found:
                 break
             pinned.update(found)
-            _pin(graph, found)
+            pin(graph, found)
         else:
             # Still moving: whatever was disputed, and all that follows from it, is better unknown than wrong.
-            for name in _tainted(graph.node, pinned):
+            for name in tainted_by(graph.node, pinned):
                 if name in types:
-                    types[name] = _without_shape(types[name])
+                    types[name] = without_shape(types[name])
         return {scope: types, **bodies}
 
     def _graph(self, scope: Scope, inputs: Mapping[str, TypeProto], bindings: Bindings) -> GraphProto:
@@ -324,15 +184,15 @@ class _Inference:
             free = {value.name for value in container.input} if scope.ir_version >= 4 else frozenset()
             graph.initializer.extend(tensor for tensor in container.initializer if tensor.name not in free)
             graph.sparse_initializer.extend(container.sparse_initializer)
-            declared = _declared_types((*container.value_info, *container.output))
+            declared = declared_types((*container.value_info, *container.output))
         else:
-            declared = _declared_types(container.value_info)
+            declared = declared_types(container.value_info)
         initializers = {tensor.name: tensor for tensor in graph.initializer}
         for name in _input_names(container):
             tensor = initializers.get(name)
             if tensor is not None and scope.ir_version < 4:
                 graph.input.append(
-                    ValueInfoProto(name=name, type=_tensor_type(ValueType(tensor.data_type, tuple(tensor.dims))))
+                    ValueInfoProto(name=name, type=tensor_type(ValueType(tensor.data_type, tuple(tensor.dims))))
                 )
             else:
                 graph.input.append(ValueInfoProto(name=name, type=inputs.get(name)))
@@ -346,9 +206,9 @@ class _Inference:
                 else:
                     graph.input.append(ValueInfoProto(name=name, type=proto))
         for node in graph.node:
-            _strip_bodies(node)
-            if _refers(node) and not _bind(node, bindings):
-                node.domain = _PINNED_DOMAIN
+            strip_bodies(node)
+            if refers(node) and not bind(node, bindings):
+                node.domain = PINNED_DOMAIN
                 del node.attribute[:]
             if self._function_of(node) is None:
                 outputs = list(node.output)
@@ -363,7 +223,7 @@ class _Inference:
         for name in scope.outputs:
             claim = declared.get(name)
             if claim is not None and name not in believed:
-                claim = _without_shape(claim)
+                claim = without_shape(claim)
             graph.output.append(ValueInfoProto(name=name, type=claim))
         return graph
 
@@ -372,7 +232,7 @@ class _Inference:
         model.graph.CopyFrom(graph)
         model.functions.extend(self._proto.functions)
         newest = {DEFAULT_DOMAIN: defs.onnx_opset_version()}  # what runtimes take where nothing is imported
-        opsets = {**newest, **scope.opsets, _PINNED_DOMAIN: 1}
+        opsets = {**newest, **scope.opsets, PINNED_DOMAIN: 1}
         opsets[DEFAULT_DOMAIN] = rewrite_for_inference(model.graph, opsets[DEFAULT_DOMAIN])
         for domain, version in opsets.items():
             model.opset_import.add(domain=domain, version=version)
@@ -391,7 +251,7 @@ class _Inference:
         claims = container.value_info
         for value in claims:
             if value.name not in types and value.HasField("type"):
-                types[value.name] = _without_shape(value.type)
+                types[value.name] = without_shape(value.type)
         return types
 
     def _disagreements(
@@ -409,9 +269,9 @@ class _Inference:
         def raw(name: str) -> TypeProto | None:
             proto = types.get(name)
             if proto is not None:
-                return _as_seen_outside(proto)
+                return as_seen_outside(proto)
             known = scope.type_of(name) if name else None
-            return None if known is None else _tensor_type(known)
+            return None if known is None else tensor_type(known)
 
         for node, original in zip(graph.node, scope.nodes, strict=True):
             holders = [(name, next(children)) for name, _ in bodies_of(original)]
@@ -432,16 +292,16 @@ class _Inference:
                 )
             elif function is not None:
                 better = self._through_call(function, original, raw, bindings)
-            elif interesting and original.output and node.domain != _PINNED_DOMAIN:
-                result = self._operators.result(scope, original, node if _refers(original) else original, lookup)
+            elif interesting and original.output and node.domain != PINNED_DOMAIN:
+                result = self._operators.result(scope, original, node if refers(original) else original, lookup)
                 if result is not None:
                     inferred = lookup(node.output[0])
                     elem_type = inferred.elem_type if inferred is not None else result.elem_type
-                    better = (_tensor_type(ValueType(elem_type, result.shape)),)
-            if node.domain == _PINNED_DOMAIN:
+                    better = (tensor_type(ValueType(elem_type, result.shape)),)
+            if node.domain == PINNED_DOMAIN:
                 continue
             for name, proto in zip(original.output, better, strict=False):
-                improved = _improved(types.get(name), proto) if name and proto is not None else None
+                improved = improvement_of(types.get(name), proto) if name and proto is not None else None
                 if improved is not None:
                     found[name] = improved
                     tainted.add(name)
@@ -470,7 +330,7 @@ class _Inference:
                 bodies[scope] = types
             results.append(outputs)
         if node.op_type == "If" and len(results) == 2:
-            return [_common(first, second) for first, second in zip(*results, strict=False)]
+            return [common(first, second) for first, second in zip(*results, strict=False)]
         if node.op_type == "Loop" and len(results) == 1:
             return list(results[0][1 : 1 + max(0, len(node.input) - 2)])
         if node.op_type == "Scan" and len(results) == 1:
@@ -487,11 +347,11 @@ class _Inference:
         bindings: Bindings,
     ) -> tuple[Tree, list[TypeProto | None]]:
         names = _input_names(body.container)
-        declared = {value.name: _without_shape(value.type) for value in body.container.input}
+        declared = {value.name: without_shape(value.type) for value in body.container.input}
         formal: dict[str, TypeProto] = dict(declared)
         carried: list[tuple[str, int]] = []
         if node.op_type == "Loop":
-            formal.update(zip(names[:2], (_scalar(TensorProto.INT64), _scalar(TensorProto.BOOL)), strict=False))
+            formal.update(zip(names[:2], (scalar(TensorProto.INT64), scalar(TensorProto.BOOL)), strict=False))
             for position, name in enumerate(names[2:]):
                 argument = arguments[2 + position] if 2 + position < len(arguments) else None
                 if argument is not None:
@@ -509,16 +369,16 @@ class _Inference:
                     formal[name] = argument
                     carried.append((name, position))
                 elif position - states < len(axes):
-                    formal[name] = _slice_of(argument, axes[position - states])
+                    formal[name] = slice_of(argument, axes[position - states])
         # What is carried from one iteration to the next is only known where the body gives back what it got.
         for attempt in range(_MAXIMUM_LOOP_PASSES):
             tree = self._cached_tree(body, {**free, **formal}, bindings)
             outputs = [tree[body].get(name) for name in body.outputs]
-            outputs = [None if proto is None else _as_seen_outside(proto) for proto in outputs]
+            outputs = [None if proto is None else as_seen_outside(proto) for proto in outputs]
             stable = True
             for name, position in carried:
                 given = outputs[position] if position < len(outputs) else None
-                kept = _common(formal[name], given) or declared[name]
+                kept = common(formal[name], given) or declared[name]
                 if kept != formal[name]:
                     stable = False
                     formal[name] = kept if attempt + 2 < _MAXIMUM_LOOP_PASSES else declared[name]
@@ -531,7 +391,7 @@ class _Inference:
         return tree, []
 
     def _cached_tree(self, scope: Scope, inputs: Mapping[str, TypeProto], bindings: Bindings) -> Tree:
-        key = (scope, _digest(inputs, bindings))
+        key = (scope, digest_of(inputs, bindings))
         if key not in self._bodies:
             self._bodies[key] = self.tree(scope, inputs, bindings)
         return self._bodies[key]
@@ -554,20 +414,11 @@ class _Inference:
             proto = raw(actual) if actual else None
             if proto is not None:
                 inputs[formal] = proto
-        given: dict[str, AttributeProto] | None = {each.name: each for each in function.attribute_proto}
-        for attribute in node.attribute:
-            if given is None:
-                break
-            if not attribute.ref_attr_name:
-                given[attribute.name] = attribute
-            elif bindings is None:
-                given = None
-            elif attribute.ref_attr_name in bindings:
-                given[attribute.name] = bindings[attribute.ref_attr_name]
+        given = given_by_call(function, node, bindings)
         if len(self._calls[key]) >= _MAXIMUM_CALL_SITES:
-            inputs = {name: _without_shape(proto) for name, proto in inputs.items()}
+            inputs = {name: without_shape(proto) for name, proto in inputs.items()}
             given = None
-        digest = _digest(inputs, given)
+        digest = digest_of(inputs, given)
         if digest not in self._calls[key]:
             self._running.add(key)
             try:
@@ -575,7 +426,7 @@ class _Inference:
             finally:
                 self._running.discard(key)
         types = self._calls[key][digest][scope]
-        return [None if name not in types else _as_seen_outside(types[name]) for name in function.output]
+        return [None if name not in types else as_seen_outside(types[name]) for name in function.output]
 
 
 def _function_key(function: FunctionProto) -> FunctionKey:
@@ -586,104 +437,3 @@ def _input_names(container: GraphProto | FunctionProto) -> list[str]:
     if isinstance(container, FunctionProto):
         return list(container.input)
     return [value.name for value in container.input]
-
-
-def _scalar(elem_type: int) -> TypeProto:
-    return _tensor_type(ValueType(elem_type, ()))
-
-
-def _slice_of(proto: TypeProto, axis: int) -> TypeProto:
-    known = value_type(proto)
-    if known is None or known.shape is None or not -len(known.shape) <= axis < len(known.shape):
-        return _without_shape(proto)
-    axis %= len(known.shape)
-    return _tensor_type(ValueType(known.elem_type, known.shape[:axis] + known.shape[axis + 1 :]))
-
-
-def _digest(inputs: Mapping[str, TypeProto], bindings: Bindings) -> bytes:
-    parts = [b"unknown caller" if bindings is None else b""]
-    parts += [part for name in sorted(inputs) for part in (name.encode(), inputs[name].SerializeToString())]
-    given = bindings or {}
-    parts += [part for name in sorted(given) for part in (name.encode(), given[name].SerializeToString())]
-    return b"\0".join(parts)
-
-
-def _improved(inferred: TypeProto | None, better: TypeProto) -> TypeProto | None:
-    """Return ``better``, completed by ``inferred``, when it says a length that ``inferred`` lacks or contradicts."""
-    wanted = value_type(better)
-    if wanted is None or wanted.shape is None:
-        return None
-    known = None if inferred is None else value_type(inferred)
-    if known is None or known.shape is None or len(known.shape) != len(wanted.shape):
-        return better
-    shape = tuple(
-        new if isinstance(new, int) or (is_expression(new) and not isinstance(old, int)) else old
-        for new, old in zip(wanted.shape, known.shape, strict=True)
-    )
-    if shape == known.shape:
-        return None
-    return _tensor_type(ValueType(known.elem_type or wanted.elem_type, shape))
-
-
-def _pin(graph: GraphProto, found: Mapping[str, TypeProto]) -> None:
-    for node in graph.node:
-        if any(name in found for name in node.output):
-            node.domain = _PINNED_DOMAIN
-            del node.attribute[:]
-    kept = [value for value in graph.value_info if value.name not in found]
-    del graph.value_info[:]
-    graph.value_info.extend(kept)
-    graph.value_info.extend(ValueInfoProto(name=name, type=proto) for name, proto in found.items())
-    for value in graph.output:
-        if value.name in found:
-            value.type.CopyFrom(found[value.name])
-
-
-def _tainted(nodes: Iterable[NodeProto], names: Iterable[str]) -> set[str]:
-    tainted = set(names)
-    for node in nodes:
-        if tainted.intersection(node.input) or tainted & outer_names_of(node):
-            tainted.update(node.output)
-    return tainted
-
-
-def _strip_bodies(node: NodeProto) -> None:
-    """Delete every claim about intermediate values from the bodies of ``node``."""
-    for _, graph in bodies_of(node):
-        del graph.value_info[:]
-        for value in (*graph.input, *graph.output):
-            if value.type.HasField("tensor_type"):
-                value.type.tensor_type.ClearField("shape")
-        for inner in graph.node:
-            _strip_bodies(inner)
-
-
-def _refers(node: NodeProto) -> bool:
-    """Whether an attribute of ``node``, or of a node in its bodies, is given by the caller of a function."""
-    return any(each.ref_attr_name for each in node.attribute) or any(
-        _refers(inner) for _, graph in bodies_of(node) for inner in graph.node
-    )
-
-
-def _bind(node: NodeProto, bindings: Bindings) -> bool:
-    """Give attributes that refer to the function's caller the caller's value; drop those that it leaves out.
-
-    Returns False when the caller is not known, so that nothing can be said of the node.
-    """
-    if bindings is None:
-        return False
-    for index in reversed(range(len(node.attribute))):
-        attribute = node.attribute[index]
-        if not attribute.ref_attr_name:
-            continue
-        given = bindings.get(attribute.ref_attr_name)
-        if given is None:
-            del node.attribute[index]
-        else:
-            name = attribute.name
-            attribute.CopyFrom(given)
-            attribute.name = name
-    for _, graph in bodies_of(node):
-        for inner in graph.node:
-            _bind(inner, bindings)
-    return True

@@ -10,7 +10,7 @@ from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoPro
 from padfix.graph.declarations import drop_unconfirmed
 from padfix.graph.fragment import LOCAL_PREFIX, Fragment
 from padfix.graph.scopes import Scope, bodies_of
-from padfix.graph.shapes import contradicts, value_type
+from padfix.graph.types import contradicts, value_type
 
 
 def splice(scope: Scope, index: int, fragment: Fragment) -> int:

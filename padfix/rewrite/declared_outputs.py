@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from padfix.errors import PadfixError
 from padfix.files.model import Model
 from padfix.graph.scopes import ValueType
-from padfix.graph.shapes import contradicts, value_type
+from padfix.graph.types import contradicts, value_type
 
 
 def restore_contradicted(original: Model, model: Model, shapes: Mapping[str, Sequence[int]]) -> list[str]:

@@ -11,8 +11,8 @@ from onnx import NodeProto
 
 from padfix.errors import UsageError
 from padfix.files.model import Model
+from padfix.graph.input_shapes import fix_input_shapes
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, normal_domain
-from padfix.graph.shapes import fix_input_shapes
 from padfix.graph.splice import apply_splices, drop_unread, plan_splice
 from padfix.operators.illustration import with_rewrite
 from padfix.operators.inference import infer

@@ -8,7 +8,7 @@ from typing import ClassVar
 from onnx import FunctionProto, TensorProto, TypeProto, ValueInfoProto
 
 from padfix.graph.scopes import Dimension, Scope, ValueType, label
-from padfix.graph.shapes import contradicts, value_type
+from padfix.graph.types import contradicts, value_type
 from padfix.results import Finding
 from padfix.rules.base import Correction, ScopeRule
 from padfix.targets import Target

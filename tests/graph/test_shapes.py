@@ -9,9 +9,9 @@ from onnx import ModelProto, TensorProto, helper, parser
 
 from padfix.errors import UsageError
 from padfix.files.model import Model
+from padfix.graph.input_shapes import fix_input_shapes
 from padfix.graph.lengths import known_residue
 from padfix.graph.scopes import Scope
-from padfix.graph.shapes import fix_input_shapes
 from padfix.operators.inference import infer
 
 HEAD = '<ir_version: 8, opset_import: ["": {opset}, "f": 1, "c": 1]> '

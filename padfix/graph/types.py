@@ -1,0 +1,145 @@
+"""Types of values as ONNX writes them down, and what two of them have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from onnx import TypeProto, ValueInfoProto
+
+from padfix.graph import lengths
+from padfix.graph.lengths import is_expression
+from padfix.graph.scopes import ValueType
+
+Types = dict[str, TypeProto]
+
+_GENERATED_SYMBOL = "unk__"
+"""How onnx.shape_inference names the dimensions it makes up; the same name means nothing in another graph."""
+
+
+def value_type(proto: TypeProto) -> ValueType | None:
+    """Return the :class:`ValueType` of a tensor type; None for sequences, maps, optionals and untyped values."""
+    if proto.HasField("tensor_type"):
+        tensor = proto.tensor_type
+    elif proto.HasField("sparse_tensor_type"):
+        tensor = proto.sparse_tensor_type
+    else:
+        return None
+    if not tensor.HasField("shape"):
+        return ValueType(tensor.elem_type, None) if tensor.elem_type else None
+    return ValueType(tensor.elem_type, tuple(_dimension(each) for each in tensor.shape.dim))
+
+
+def contradicts(known: ValueType, claimed: ValueType) -> bool:
+    """Whether two types of one value can't both be right: another element type, rank, or known length."""
+    if known.elem_type and claimed.elem_type and known.elem_type != claimed.elem_type:
+        return True
+    if known.shape is None or claimed.shape is None:
+        return False
+    if len(known.shape) != len(claimed.shape):
+        return True
+    pairs = zip(known.shape, claimed.shape, strict=True)
+    return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
+
+
+def _dimension(proto: object) -> int | str | None:
+    if proto.HasField("dim_value"):  # type: ignore[attr-defined]
+        value = int(proto.dim_value)  # type: ignore[attr-defined]
+        return value if value >= 0 else None
+    return proto.dim_param or None  # type: ignore[attr-defined]
+
+
+def tensor_type(known: ValueType) -> TypeProto:
+    """Return a known type as ONNX writes it."""
+    proto = TypeProto()
+    proto.tensor_type.elem_type = known.elem_type
+    if known.shape is not None:
+        proto.tensor_type.shape.SetInParent()
+        for dimension in known.shape:
+            entry = proto.tensor_type.shape.dim.add()
+            if isinstance(dimension, int):
+                if dimension < 2**63:  # what a product of absurd attributes comes to is no length
+                    entry.dim_value = dimension
+            elif isinstance(dimension, str):
+                entry.dim_param = dimension
+    return proto
+
+
+def declared_types(values: Iterable[ValueInfoProto]) -> Types:
+    """Return what a model declares of values, by name; the texts of dimensions are names, whatever they read as."""
+    types = {}
+    for value in values:
+        known = value_type(value.type)
+        if known is None or known.shape is None or not value.type.HasField("tensor_type"):
+            types[value.name] = value.type
+        else:
+            shape = tuple(lengths.declared(dimension) for dimension in known.shape)
+            types[value.name] = value.type if shape == known.shape else tensor_type(ValueType(known.elem_type, shape))
+    return types
+
+
+def without_shape(proto: TypeProto) -> TypeProto:
+    """Return the type with its element type alone."""
+    bare = TypeProto()
+    if proto.HasField("tensor_type") and proto.tensor_type.elem_type:
+        bare.tensor_type.elem_type = proto.tensor_type.elem_type
+    elif not proto.HasField("tensor_type"):
+        bare.CopyFrom(proto)
+    return bare
+
+
+def common(first: TypeProto | None, second: TypeProto | None) -> TypeProto | None:
+    """Return what two types agree on; None when that is nothing."""
+    if first is None or second is None:
+        return None
+    if first == second:
+        return first
+    a, b = value_type(first), value_type(second)
+    if a is None or b is None or a.elem_type != b.elem_type:
+        return None
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
+        return tensor_type(ValueType(a.elem_type, None))
+    return tensor_type(
+        ValueType(a.elem_type, tuple(x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)))
+    )
+
+
+def as_seen_outside(proto: TypeProto) -> TypeProto:
+    """Return the type as another graph may see it: without made-up symbols."""
+    known = value_type(proto)
+    if known is None or known.shape is None:
+        return proto
+    shape = tuple(
+        None if isinstance(each, str) and each.startswith(_GENERATED_SYMBOL) else each for each in known.shape
+    )
+    return proto if shape == known.shape else tensor_type(ValueType(known.elem_type, shape))
+
+
+def scalar(elem_type: int) -> TypeProto:
+    """Return the type of a single number."""
+    return tensor_type(ValueType(elem_type, ()))
+
+
+def slice_of(proto: TypeProto, axis: int) -> TypeProto:
+    """Return the type of what is left of a tensor when one axis goes."""
+    known = value_type(proto)
+    if known is None or known.shape is None or not -len(known.shape) <= axis < len(known.shape):
+        return without_shape(proto)
+    axis %= len(known.shape)
+    return tensor_type(ValueType(known.elem_type, known.shape[:axis] + known.shape[axis + 1 :]))
+
+
+def improvement_of(inferred: TypeProto | None, better: TypeProto) -> TypeProto | None:
+    """Return ``better``, completed by ``inferred``, when it says a length that ``inferred`` lacks or contradicts."""
+    wanted = value_type(better)
+    if wanted is None or wanted.shape is None:
+        return None
+    known = None if inferred is None else value_type(inferred)
+    if known is None or known.shape is None or len(known.shape) != len(wanted.shape):
+        return better
+    shape = tuple(
+        new if isinstance(new, int) or (is_expression(new) and not isinstance(old, int)) else old
+        for new, old in zip(wanted.shape, known.shape, strict=True)
+    )
+    if shape == known.shape:
+        return None
+    return tensor_type(ValueType(known.elem_type or wanted.elem_type, shape))
