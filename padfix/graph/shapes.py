@@ -42,7 +42,7 @@ from padfix.graph.scopes import (
 from padfix.graph.types import (
     Types,
     as_seen_outside,
-    common,
+    common_type,
     declared_types,
     improvement_of,
     scalar,
@@ -146,7 +146,7 @@ class _Inference:
                     each: {
                         name: common
                         for name, proto in merged[each].items()
-                        if (common := common(proto, tree.get(each, {}).get(name))) is not None
+                        if (common := common_type(proto, tree.get(each, {}).get(name))) is not None
                     }
                     for each in merged
                 }
@@ -330,7 +330,7 @@ class _Inference:
                 bodies[scope] = types
             results.append(outputs)
         if node.op_type == "If" and len(results) == 2:
-            return [common(first, second) for first, second in zip(*results, strict=False)]
+            return [common_type(first, second) for first, second in zip(*results, strict=False)]
         if node.op_type == "Loop" and len(results) == 1:
             return list(results[0][1 : 1 + max(0, len(node.input) - 2)])
         if node.op_type == "Scan" and len(results) == 1:
@@ -378,7 +378,7 @@ class _Inference:
             stable = True
             for name, position in carried:
                 given = outputs[position] if position < len(outputs) else None
-                kept = common(formal[name], given) or declared[name]
+                kept = common_type(formal[name], given) or declared[name]
                 if kept != formal[name]:
                     stable = False
                     formal[name] = kept if attempt + 2 < _MAXIMUM_LOOP_PASSES else declared[name]

@@ -87,7 +87,7 @@ def without_shape(proto: TypeProto) -> TypeProto:
     return bare
 
 
-def common(first: TypeProto | None, second: TypeProto | None) -> TypeProto | None:
+def common_type(first: TypeProto | None, second: TypeProto | None) -> TypeProto | None:
     """Return what two types agree on; None when that is nothing."""
     if first is None or second is None:
         return None
