@@ -57,8 +57,7 @@ def _of_window(window: Window, lengths: list[int]) -> tuple[float, float]:
     taps = [each or 1 for each in window.kernel]
     outer = lengths[0] * max(lengths[-1 if window.channels_last else 1], window.maps or 1, window.channels or 1)
     spans = [effective_kernel(*pair) for pair in zip(taps, window.dilations, strict=True)]
-    pads = window.explicit_pads if window.auto_pad == "" else ((0, 0),) * window.rank
-    padded = [size + sum(pair) for size, pair in zip(sizes, pads, strict=True)]
+    padded = [size + sum(pair) for size, pair in zip(sizes, window.explicit_pads, strict=True)]
     if window.auto_pad in SAME:
         padded = [size + span for size, span in zip(sizes, spans, strict=True)]
     windows = [length // stride + 1 for length, stride in zip(padded, window.strides, strict=True)]

@@ -75,7 +75,7 @@ def _window_axis(window: Window, axis: int) -> WindowAxis | None:
         pair = padding.same_padding(size, taps, stride, dilation, upper=window.auto_pad == "SAME_UPPER")
         count = padding.same_output_size(size, stride)
     else:
-        pair = window.explicit_pads[axis] if window.auto_pad == "" else (0, 0)
+        pair = window.explicit_pads[axis]
         ceil_mode = window.written.ceil_mode
         count = padding.window_output_size(size, taps, stride, dilation, *pair, ceil_mode=ceil_mode)
     return WindowAxis(size, taps, stride, dilation, *pair, count, is_example)

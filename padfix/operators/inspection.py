@@ -75,7 +75,7 @@ def resolved_pads(window: Window | TransposedWindow) -> tuple[int | None, ...]:
         sizes = [size if isinstance(size, int) else None for size in window.sizes]
         upper = window.auto_pad == "SAME_UPPER"
         return known_same_pads(sizes, window.kernel, window.strides, window.dilations, upper=upper)
-    return in_onnx_order(window.explicit_pads if window.auto_pad == "" else ((0, 0),) * window.rank)
+    return in_onnx_order(window.explicit_pads)
 
 
 def _said(written: Written, rank: int) -> str:

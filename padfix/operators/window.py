@@ -99,8 +99,8 @@ class Window:
 
     @property
     def explicit_pads(self) -> tuple[Pair, ...]:
-        """The attribute ``pads`` by axis; zeros where it is absent."""
-        pads = self.written.pads or (0,) * (2 * self.rank)
+        """The attribute ``pads`` by axis; zeros where it is absent, and where ``auto_pad`` decides."""
+        pads = (self.written.pads if self.auto_pad == "" else None) or (0,) * (2 * self.rank)
         return tuple(zip(pads[: self.rank], pads[self.rank :], strict=True))
 
     def same_pads(self) -> tuple[Pair | None, ...]:
@@ -126,8 +126,7 @@ class Window:
         """Return the number of windows on each axis; None where it is not known."""
         if self.auto_pad in SAME:
             return tuple(_same_output(size, stride) for size, stride in zip(self.sizes, self.strides, strict=True))
-        pairs = self.explicit_pads if self.auto_pad == "" else ((0, 0),) * self.rank
-        return tuple(self._explicit_output(axis, *pair) for axis, pair in enumerate(pairs))
+        return tuple(self._explicit_output(axis, *pair) for axis, pair in enumerate(self.explicit_pads))
 
     def _explicit_output(self, axis: int, begin: int, end: int) -> Dimension:
         size, taps, stride, dilation = self.sizes[axis], self.kernel[axis], self.strides[axis], self.dilations[axis]

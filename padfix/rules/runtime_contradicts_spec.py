@@ -172,7 +172,7 @@ class RuntimeContradictsSpec(Rule):
 def _explicit(window: Window) -> tuple[Pair, ...]:
     """Return the pads of a node without auto_pad; empty when it has none."""
     pairs = window.explicit_pads
-    return pairs if window.auto_pad == "" and any(map(any, pairs)) else ()
+    return pairs if any(map(any, pairs)) else ()
 
 
 def _separable(site: Site) -> Window | None:

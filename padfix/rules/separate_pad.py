@@ -137,7 +137,7 @@ def _fold(site: Site) -> _Fold | None:
     if isinstance(window, Refusal) or window.auto_pad not in ("", "VALID") or window.has_indices:
         return None
     halves = window.explicit_pads
-    if window.operator.mask is not None or (window.auto_pad == "VALID" and any(map(any, halves))):
+    if window.operator.mask is not None or (window.auto_pad == "VALID" and any(window.written.pads or ())):
         return None
     rank = window.rank + 2
     name, order, transpose = node.input[0], list(range(rank)), None

@@ -138,6 +138,14 @@ def test_what_has_no_meaning_is_an_error_of_check_and_stops_convert(
     assert not (tmp_path / "after.onnx").exists()
 
 
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "VALID"])
+def test_pads_that_auto_pad_overrides_may_be_of_any_length(mode: str, tmp_path: Path) -> None:
+    node = helper.make_node("MaxPool", ["X"], ["Y"], kernel_shape=[3, 3], auto_pad=mode, pads=[1, 1, 1])
+    path = saved(tmp_path, model_of([node], {"X": [1, 1, 5, 5]}))
+    assert [finding.rule for finding in padfix.check(path).findings] == ["PF104"]
+    assert padfix.inspect(path)[0].pads == ((1, 1, 1, 1) if mode == "SAME_UPPER" else (0, 0, 0, 0))
+
+
 def test_valid_needs_neither_a_kernel_nor_a_rank(tmp_path: Path) -> None:
     branches = [
         helper.make_graph(

@@ -122,6 +122,5 @@ def _side_input(site: Site, window: Window, position: int, maps: int, spatial: S
 def _output_sizes(window: Window, spatial: Sequence[int]) -> list[int]:
     if window.auto_pad in SAME:
         return [same_output_size(size, stride) for size, stride in zip(spatial, window.strides, strict=True)]
-    pads = window.explicit_pads if window.auto_pad == "" else ((0, 0),) * window.rank
-    axes = zip(spatial, window.kernel, window.strides, window.dilations, pads, strict=True)
+    axes = zip(spatial, window.kernel, window.strides, window.dilations, window.explicit_pads, strict=True)
     return [window_output_size(size, taps or 3, stride, dilation, *pair) for size, taps, stride, dilation, pair in axes]
