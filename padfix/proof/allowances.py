@@ -146,6 +146,31 @@ def _optimised(case: Case) -> Array | None:
     return case.reference.fed(case.feeds, case.inner, [case.name], optimised=True).get(case.name)
 
 
+POSITION_UNITS = 4.0
+"""Units in the last place that a sampling position may be off: a division and a sum on either side."""
+
+RESAMPLERS = ("Resize", "Upsample", "ScaleAndTranslate")
+
+
+def positions(case: Case) -> float | None:
+    """Return what a resampling changes when its positions move in their last bits.
+
+    Positions are computed in float32 and go up to the length of an axis, so a weight is off by units in the last place
+    of that length, times how far neighbours are apart: at most the range of what is resampled.
+    """
+    if not any(name in node.op_type for node in case.nodes for name in RESAMPLERS):
+        return None
+    difference = _largest(case)
+    allowed = 0.0
+    for array in (*case.inner.values(), *case.feeds.values()):
+        finite = array[np.isfinite(array)] if array.dtype.kind == "f" and array.ndim > 2 else array[:0]
+        if finite.size:
+            longest = max(*array.shape, *case.expected.shape)
+            allowed = max(allowed, POSITION_UNITS * 2.0**-24 * longest * float(finite.max() - finite.min()))
+    allowed = min(allowed, CONDITIONING_CAP["float32"] * case.magnitude)
+    return allowed if difference is not None and difference <= allowed else None
+
+
 def _with_moved_scales(case: Case, factor: float) -> Array | None:
     """Return the tensor with every scale that the stretch rounds to multiplied; without scales, with moved inputs."""
     side = case.reference
@@ -198,6 +223,11 @@ ALLOWANCES: tuple[Allowance, ...] = (
         "conditioning",
         "The original's own operators turn the last bits of what they read into more than rounding.",
         conditioning,
+    ),
+    Allowance(
+        "positions",
+        "A resampling computes its positions in float32, and they reach as far as an axis is long.",
+        positions,
     ),
     Allowance(
         "ties",

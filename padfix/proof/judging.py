@@ -19,51 +19,14 @@ from padfix.proof.compare import Distance, compare, described, distance
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.merging import made_up_for
+from padfix.proof.outcome import Judged, Outcome
 from padfix.proof.own_data import OwnData
 from padfix.proof.probes import Probe
 from padfix.proof.rounding import tolerance
 from padfix.proof.stretches import NotATensorError, Stretch, Stretches
-from padfix.results import OutputDifference
+from padfix.proof.sweep import sweep
 
 _CASTS: dict[int, np.dtype[np.generic]] = {1: np.dtype(np.float32), 10: np.dtype(np.float16), 11: np.dtype(np.float64)}
-
-
-@dataclass
-class Judged:
-    """What was found of one stretch.
-
-    Attributes:
-        stretch: The stretch.
-        difference: How far the candidate's tensor is at most, beside what is allowed.
-        data: The probe, or the words for the data, that showed it.
-        optimised: Whether it was seen with all optimisations only.
-        allowance: Name of the allowance that it is within; empty where rounding explains it.
-        own: Whether the data was made for the stretch: no probe brought it there.
-    """
-
-    stretch: Stretch
-    difference: OutputDifference
-    data: str
-    optimised: bool = False
-    allowance: str = ""
-    own: bool = False
-
-
-@dataclass
-class Outcome:
-    """What the proof by stretches says.
-
-    Attributes:
-        same: Number of stretches that are the same in both models.
-        judged: Every other one that was compared.
-        wrong: Those that disagree, in the order of the original's nodes.
-        unknown: Names of tensors whose stretch no data could judge.
-    """
-
-    same: int = 0
-    judged: list[Judged] = field(default_factory=list)
-    wrong: list[Judged] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -104,7 +67,7 @@ class StretchJudge:
         self.stretches = stretches
         self.constants = constants
         self.types: dict[str, tuple[np.dtype[np.generic], ...]] = {}
-        self._levels = levels
+        self.levels = levels
         self._rewritten = rewritten
         self._rtol, self._atol = rtol, atol
         self._probes_only = probes_only
@@ -178,6 +141,11 @@ class StretchJudge:
                 found, reached = OwnData(self).judge(asked, probes[0])
                 judged = [found.get(each.stretch.name, each) for each in judged]
                 alive += [each for each in asked if each.name in reached]
+            if not self._probes_only and not loose:
+                right = {each.stretch.name for each in judged if each.difference.equivalent}
+                swept = sweep(self, [each for each in group if each.name in right], probes[0])
+                worse = {each.stretch.name: each for each in swept}
+                judged = [worse.get(each.stretch.name, each) for each in judged]
             unknown += [each.name for each in group if each not in alive and each.name in right]
         return judged, unknown
 
@@ -185,7 +153,7 @@ class StretchJudge:
         seen = {each.name: _Observation() for each in group}
         for number, probe in enumerate(probes):
             values = self.stretches.values(probe, [name for each in group for name in (each.name, *each.above)])
-            for optimised in self._levels:
+            for optimised in self.levels:
                 found = self.stretches.candidate(group, probe.arrays, values, optimised=optimised)
                 for each in group:
                     self._note(each, seen[each.name], values, found[each.name], number, optimised)

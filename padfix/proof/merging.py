@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from padfix.proof.outcome import Judged
 from padfix.proof.probes import Probe
 
 if TYPE_CHECKING:
-    from padfix.proof.judging import Judged, StretchJudge
+    from padfix.proof.judging import StretchJudge
     from padfix.proof.stretches import Stretches
 
 MOST_MERGES = 3

@@ -10,6 +10,7 @@ import numpy as np
 from padfix.proof.allowances import ALLOWANCES, own_move
 from padfix.proof.compare import Distance, described, distance, is_float
 from padfix.proof.executors import Array, ExecutionFailed
+from padfix.proof.outcome import Judged
 from padfix.proof.probes import Probe
 from padfix.proof.rounding import tolerance
 from padfix.proof.stretches import Stretch
@@ -17,7 +18,7 @@ from padfix.proof.wide_data import largest_limit, wide_data
 from padfix.results import OutputDifference
 
 if TYPE_CHECKING:
-    from padfix.proof.judging import Judged, StretchJudge
+    from padfix.proof.judging import StretchJudge
 
 
 class OwnData:
@@ -37,7 +38,8 @@ class OwnData:
         others = {node.index: node for each in group for node in each.candidate_nodes}.values()
         limit = max(largest_limit(nodes, self._judge.constants[0]), largest_limit(others, self._judge.constants[1]))
         values = self._stretches.values(probe, {name for each in group for name in each.above})
-        for words, data in wide_data(values, limit):
+        for kind, data in wide_data(values, limit):
+            words = f"{kind} data"
             shared = self._stretches.feeding.common(Probe(words, {**probe.arrays, **data})).arrays
             feeds = {name: shared[name] for name in probe.arrays}
             inner = {name: array for name, array in data.items() if name not in feeds}
@@ -53,6 +55,25 @@ class OwnData:
                 if judged is not None:
                     wrong[each.name] = judged
         return wrong, living
+
+    def on(self, stretch: Stretch, probe: Probe, data: Mapping[str, Array], words: str) -> Judged | None:
+        """Judge one stretch on the given data; None where it agrees.
+
+        Raises:
+            ExecutionFailed: The original refuses the data.
+        """
+        shared = self._stretches.feeding.common(Probe(words, {**probe.arrays, **data})).arrays
+        feeds = {name: shared[name] for name in probe.arrays}
+        inner = {name: array for name, array in data.items() if name not in feeds}
+        expected = self._stretches.sides[0].fed(feeds, inner, [stretch.name])
+        for optimised in self._judge.levels:
+            found = self._stretches.candidate([stretch], feeds, data, optimised=optimised)[stretch.name]
+            if isinstance(found, str):
+                return self._shown(stretch, Distance(float("inf"), 0.0, False, found), 0.0, words)
+            judged = self._on_own_data(stretch, feeds, {**data, **expected}, found, words)
+            if judged is not None:
+                return judged
+        return None
 
     def _original(
         self, group: Sequence[Stretch], feeds: Mapping[str, Array], inner: Mapping[str, Array]
@@ -94,11 +115,11 @@ class OwnData:
 
     def _shown(self, stretch: Stretch, apart: Distance, allowed: float, words: str) -> Judged:
         difference = described(stretch.name, apart, allowed)
-        detail = f"on {words} data made for these operators, which no probe brought there"
+        detail = f"on {words}, made for these operators: no probe brought such there"
         difference = OutputDifference(
             stretch.name, difference.max_abs_diff, difference.max_rel_diff, allowed, False, difference.detail or detail
         )
-        return Judged(stretch, difference, f"{words} data of its own", own=True)
+        return Judged(stretch, difference, words, own=True)
 
 
 def _floats(array: Array) -> Array:

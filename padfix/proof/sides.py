@@ -40,6 +40,14 @@ class Side(Protocol):
     @property
     def can_be_fed(self) -> bool: ...
 
+    def unknown_axes(self, name: str) -> tuple[int, ...]:
+        """Return the axes of a tensor that are open and that nobody has swept yet; empty where none is known."""
+        ...
+
+    def is_list(self, name: str) -> bool:
+        """Whether a tensor has fewer than two axes for certain."""
+        ...
+
     def values(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
         """Return the tensors called ``names`` as the model computes them from its inputs.
 
@@ -75,6 +83,14 @@ class OnnxSide:
         self.model: Model = _model_of(executor)
         self.view = onnx_view(self.model.proto.graph)
         self._parts: dict[Hashable, Executor] = {}
+
+    def unknown_axes(self, name: str) -> tuple[int, ...]:
+        """See :class:`Side`. Each rewrite of an ONNX model was proven at every residue of its sizes on its own."""
+        return ()
+
+    def is_list(self, name: str) -> bool:
+        """See :class:`Side`."""
+        return False
 
     def values(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
         """See :class:`Side`."""
@@ -136,15 +152,27 @@ class TensorFlowSide:
 
     def __init__(self, executor: Executor, inner: InnerExecutor) -> None:
         self._inner = inner
+        tensors = inner.graph()
         nodes = [
             NodeView(
                 index, tensor.name.rpartition(":")[0] or tensor.name, tensor.op_type, tensor.inputs, (tensor.name,)
             )
-            for index, tensor in enumerate(inner.graph())
+            for index, tensor in enumerate(tensors)
             if tensor.op_type not in _TENSORFLOW_CONSTANTS
         ]
         self.view = GraphView(nodes, (spec.name for spec in executor.inputs), executor.outputs)
         self.can_be_fed = inner.can_feed
+        self._shapes = {tensor.name: tensor.shape for tensor in tensors}
+
+    def unknown_axes(self, name: str) -> tuple[int, ...]:
+        """See :class:`Side`."""
+        shape = self._shapes.get(name) or ()
+        return tuple(axis for axis, length in enumerate(shape) if length is None)
+
+    def is_list(self, name: str) -> bool:
+        """See :class:`Side`."""
+        shape = self._shapes.get(name)
+        return shape is not None and len(shape) < 2
 
     def values(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
         """See :class:`Side`."""

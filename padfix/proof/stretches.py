@@ -85,12 +85,22 @@ class Stretches:
         ]
         return sorted(found, key=lambda name: first.producers[name].index)
 
-    def stretch(self, name: str) -> Stretch:
-        """Return the stretch that ends with a paired tensor."""
+    def stretch(self, name: str, *, through_lists: bool = False) -> Stretch:
+        """Return the stretch that ends with a paired tensor.
+
+        Args:
+            name: The tensor.
+            through_lists: Whether lists (sizes, scales, shapes) are computed in the stretch, as they follow from the
+                size of what is fed.
+        """
         first, second = (side.view for side in self.sides)
         partner = self.pairing.partners[name]
-        above, nodes = first.stretch(name, self.pairing.partners)
-        beyond, others = second.stretch(partner, self.pairing.back)
+        border, beyond_border = self.pairing.partners, self.pairing.back
+        if through_lists:
+            border = {each: other for each, other in border.items() if not self.sides[0].is_list(each)}
+            beyond_border = {other: each for each, other in border.items()}
+        above, nodes = first.stretch(name, border)
+        beyond, others = second.stretch(partner, beyond_border)
         names = {each: self.pairing.partners[each] for each in above}
         names |= {self.pairing.back[each]: each for each in beyond}
         return Stretch(name, partner, names, tuple(nodes), tuple(others))

@@ -20,8 +20,9 @@ from padfix.proof.amplification import amplifier
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array, ExecutionFailed, Executor, label_of
 from padfix.proof.feeding import Feeding
-from padfix.proof.judging import Judged, Outcome, StretchJudge
+from padfix.proof.judging import StretchJudge
 from padfix.proof.likeness import Likeness, Meanings
+from padfix.proof.outcome import Judged, Outcome
 from padfix.proof.pairing import Pairing, pair_by_name, pair_by_wiring
 from padfix.proof.probes import Probe
 from padfix.proof.sides import Side, side_of
@@ -216,7 +217,8 @@ def conclude(
         every = [_layer(each) for each in outcome.judged]
         layers = tuple(every) if settings.layers else ()
         worst = max(every, key=lambda each: each.difference.share, default=None)
-        summary = StretchSummary(outcome.same, len(outcome.judged), worst)
+        largest = max((each.difference.max_abs_diff for each in every), default=0.0)
+        summary = StretchSummary(outcome.same, len(outcome.judged), worst, largest)
     return Verdict(equivalent, reference.name, tuple(runs), tuple(judge.notes), place, layers=layers, stretches=summary)
 
 

@@ -17,6 +17,7 @@ from padfix.results import (
     OutputDifference,
     ProofRun,
     Rewritten,
+    StretchSummary,
     Verdict,
 )
 
@@ -62,7 +63,7 @@ def kind(report: ConvertReport) -> str:
 
 def count(number: int, noun: str) -> str:
     """Return ``"1 probe"`` or ``"2 probes"``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}{'es' if noun.endswith('ch') else 's'}"
 
 
 def by_rule(report: ConvertReport) -> dict[tuple[str, str], list[Rewritten]]:
@@ -122,12 +123,30 @@ def verdict(result: Verdict) -> str:
             if worst
             else "no outputs"
         )
-        return f"Equal to the original as run by {reference}: {probes}, {distance}; result run by {candidates}."
+        inside = f" {stretches(result.stretches)}" if result.stretches is not None else ""
+        return f"Equal to the original as run by {reference}: {probes}, {distance}; result run by {candidates}.{inside}"
     failed = [run for run in result.runs if not run.equivalent]
     return (
         f"NOT equal to the original as run by {reference}: {len(failed)} of {count(len(result.runs), 'run')} differ; "
         + ("worst: " + difference(worst) + "." if worst else "no outputs.")
     )
+
+
+def stretches(summary: StretchSummary) -> str:
+    """Return what lies between the tensors that both models have, in one sentence."""
+    parts = []
+    if summary.same:
+        parts.append(f"{count(summary.same, 'stretch')} between tensors of both the same in nodes and weights")
+    if summary.judged and summary.worst is not None:
+        worst = summary.worst.difference
+        how = "equal to the bit"
+        if summary.largest > 0:
+            how = (
+                f"{worst.max_abs_diff:.3g} of {worst.tolerance:.3g} allowed at most ({printable(summary.worst.node)!r})"
+            )
+        other = " others" if summary.same else ""
+        parts.append(f"{summary.judged}{other} judged on the original's own values: {how}")
+    return f"Inside: {', '.join(parts)}." if parts else ""
 
 
 def failures(result: Verdict) -> list[tuple[ProofRun, OutputDifference]]:

@@ -155,15 +155,18 @@ class StretchSummary:
         same: Number of stretches that are the same node by node and weight by weight.
         judged: Number of others, each fed the original's own values and compared by itself.
         worst: That of them which uses most of its tolerance.
+        largest: The largest absolute difference of them all.
     """
 
     same: int
     judged: int
     worst: LayerDifference | None = None
+    largest: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as JSON-ready values."""
-        return {"same": self.same, "judged": self.judged, "worst": self.worst.to_dict() if self.worst else None}
+        worst = self.worst.to_dict() if self.worst else None
+        return {"same": self.same, "judged": self.judged, "worst": worst, "largest": self.largest}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,106 @@
+"""Stretches of unknown size, swept over sizes by themselves: a tap more or less may show at one length among many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from padfix.proof.executors import Array, ExecutionFailed
+from padfix.proof.outcome import Judged
+from padfix.proof.own_data import OwnData
+from padfix.proof.probes import Probe
+from padfix.proof.stretches import Stretch
+
+if TYPE_CHECKING:
+    from padfix.proof.judging import StretchJudge
+
+RESAMPLERS = ("Resize", "ScaleAndTranslate", "Upsample")
+WINDOWS = ("Conv", "Pool", "Dilation2D", "ExtractImagePatches", "ExtractVolumePatches")
+
+RESAMPLED_LENGTHS = (*range(1, 65), 97, 128, 200)
+WINDOW_LENGTHS = tuple(range(1, 13))
+
+MOST_STRETCHES = 16
+"""Stretches that are swept; a network repeats the same few operators."""
+
+MOST_ELEMENTS = 1 << 22
+
+
+def sweep(judge: StretchJudge, stretches: Sequence[Stretch], probe: Probe) -> list[Judged]:
+    """Return the stretches that differ at some size of what they read.
+
+    Args:
+        judge: Judges them.
+        stretches: Stretches that agreed on the probes.
+        probe: One of these; what is no image keeps its values.
+    """
+    wrong: list[Judged] = []
+    side = judge.stretches.sides[0]
+    if not side.can_be_fed:
+        return wrong
+    seen: set[object] = set()
+    for one in stretches:
+        stretch = judge.stretches.stretch(one.name, through_lists=True)
+        lengths = _lengths(stretch)
+        kind = tuple(node.op_type for node in stretch.nodes)
+        unknown = {name: axes for name in stretch.above if (axes := side.unknown_axes(name))}
+        if not lengths or not unknown or len(seen) >= MOST_STRETCHES:
+            continue
+        if not any(name in "".join(kind) for name in RESAMPLERS):
+            if kind in seen:
+                continue
+            seen.add(kind)
+        found = _swept(judge, stretch, probe, unknown, lengths)
+        if found is not None:
+            wrong.append(found)
+    return wrong
+
+
+def _lengths(stretch: Stretch) -> Sequence[int]:
+    kinds = [node.op_type for node in stretch.nodes]
+    if any(name in kind for kind in kinds for name in RESAMPLERS):
+        return RESAMPLED_LENGTHS
+    return WINDOW_LENGTHS if any(name in kind for kind in kinds for name in WINDOWS) else ()
+
+
+def _swept(
+    judge: StretchJudge,
+    stretch: Stretch,
+    probe: Probe,
+    unknown: Mapping[str, tuple[int, ...]],
+    lengths: Sequence[int],
+) -> Judged | None:
+    random = np.random.default_rng(0)
+    values = judge.stretches.values(probe, stretch.above)
+    own = OwnData(judge)
+    for turn, length in enumerate(lengths):
+        data = dict(values)
+        for name, axes in unknown.items():
+            data[name] = _of_length(values[name], axes, length, lengths[(7 * turn + 3) % len(lengths)], random)
+        if sum(array.size for array in data.values()) > MOST_ELEMENTS:
+            continue
+        try:
+            found = own.on(stretch, probe, data, f"data of shape {_shapes(data, unknown)}")
+        except ExecutionFailed:
+            continue  # the original takes no such size
+        if found is not None:
+            return found
+    return None
+
+
+def _of_length(array: Array, axes: Sequence[int], first: int, second: int, random: np.random.Generator) -> Array:
+    """Return an array like ``array`` whose open axes have these lengths in turn; the batch is one."""
+    if array.dtype.kind != "f" or array.ndim < 3:
+        return array
+    shape = list(array.shape)
+    for turn, axis in enumerate(axis for axis in axes if axis > 0):
+        shape[axis] = first if turn % 2 == 0 else second
+    if 0 in axes:
+        shape[0] = 1
+    return random.standard_normal(shape).astype(array.dtype)
+
+
+def _shapes(data: Mapping[str, Array], unknown: Mapping[str, object]) -> str:
+    return ", ".join(str(list(data[name].shape)) for name in unknown)
