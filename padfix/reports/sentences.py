@@ -136,7 +136,7 @@ def stretches(summary: StretchSummary) -> str:
     """Return what lies between the tensors that both models have, in one sentence."""
     parts = []
     if summary.same:
-        parts.append(f"{count(summary.same, 'stretch')} between tensors of both the same in nodes and weights")
+        parts.append(f"{count(summary.same, 'stretch')} with the same nodes and weights")
     if summary.judged and summary.worst is not None:
         worst = summary.worst.difference
         how = "equal to the bit"
@@ -144,8 +144,8 @@ def stretches(summary: StretchSummary) -> str:
             how = (
                 f"{worst.max_abs_diff:.3g} of {worst.tolerance:.3g} allowed at most ({printable(summary.worst.node)!r})"
             )
-        other = " others" if summary.same else ""
-        parts.append(f"{summary.judged}{other} judged on the original's own values: {how}")
+        number = f"{summary.judged} others" if summary.same else count(summary.judged, "stretch")
+        parts.append(f"{number} judged on the original's own values: {how}")
     return f"Inside: {', '.join(parts)}." if parts else ""
 
 
