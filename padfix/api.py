@@ -44,6 +44,7 @@ def check(
     from padfix.config import names_rule
     from padfix.operators.inference import infer
     from padfix.rewrite.matches import findings
+    from padfix.rewrite.remedy import options_of_convert
     from padfix.rules.registry import RULES
     from padfix.sources.onnx_file import open_onnx
     from padfix.targets import named
@@ -52,16 +53,19 @@ def check(
     check_rule_words((*(select or ()), *(ignore or ())))
     scopes = infer(open_onnx(Path(source)))
     found = list(findings(scopes, RULES, wanted))
+    opted = []
     for rule in RULES:
-        if rule.opt_in and select is not None and not {rule.code, rule.name}.isdisjoint(select):
+        if rule.opt_in and any(word.lower() in (rule.code.lower(), rule.name) for word in select or ()):
             asked = findings(scopes, [rule], dataclasses.replace(wanted, **rule.opt_in))
-            found += [finding for finding in asked if finding not in found]
+            more = [finding for finding in asked if finding not in found]
+            found += more
+            opted += [rule] if more else []
     kept = [
         finding
         for finding in found
         if (select is None or names_rule(finding, select)) and not names_rule(finding, ignore or ())
     ]
-    return CheckReport(str(source), target, kept)
+    return CheckReport(str(source), target, kept, fix_options=options_of_convert(scopes, found, wanted, opted))
 
 
 def convert(
@@ -149,11 +153,12 @@ def inspect(source: PathArgument, *, trust: bool = False) -> list[OpRecord]:
 
 def check_rule_words(words: Sequence[str]) -> None:
     """Raise :class:`UsageError` for the first word that is not the code, family or name of a rule."""
+    from padfix.config import is_named
     from padfix.errors import suggestion
     from padfix.rules.registry import RULES
 
     for word in words:
-        if not word or not any(rule.code.startswith(word) or rule.name == word for rule in RULES):
+        if not any(is_named(rule.code, rule.name, word) for rule in RULES):
             known = [name for rule in RULES for name in (rule.code, rule.name)]
             raise UsageError(
                 f"No rule is called {word!r}.", f"{suggestion(word, known)} A family is a prefix such as PF1."

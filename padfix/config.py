@@ -77,7 +77,12 @@ class Config:
 
 def names_rule(finding: Finding, words: Sequence[str]) -> bool:
     """Whether one of ``words`` is the code, the family (a prefix of the code) or the name of the finding's rule."""
-    return any(finding.rule.startswith(word) or finding.name == word for word in words)
+    return any(is_named(finding.rule, finding.name, word) for word in words)
+
+
+def is_named(code: str, name: str, word: str) -> bool:
+    """Whether ``word`` is the code, the family or the name of a rule, in capitals or not."""
+    return bool(word) and (code.startswith(word.upper()) or name == word.lower())
 
 
 def find(start: Path | None = None) -> Path | None:

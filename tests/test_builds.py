@@ -19,6 +19,7 @@ import yaml
 
 import padfix
 from padfix import errors
+from padfix.cli.group import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "padfix" / "docs" / "builds.md").read_text(encoding="utf-8")
@@ -250,6 +251,15 @@ def test_the_pre_commit_configuration() -> None:
     hooks = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
     (repository,) = yaml.safe_load(text)["repos"]
     assert {hook["id"] for hook in repository["hooks"]} <= hooks
+
+
+def test_the_hooks_speak_as_the_command_line_does() -> None:
+    for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text()):
+        program, command, *_ = shlex.split(hook["entry"])
+        assert (program, hook["name"]) == ("padfix", f"padfix {command}")
+        assert hook["description"] == COMMANDS[command]
+        assert re.search(hook["files"], "models/a.onnx")
+        assert not re.search(hook["files"], "models/a.onnx.bak")
 
 
 def test_a_huge_summary_is_cut_at_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from padfix.errors import PadfixError, SourceError
+from padfix.files.backups import is_backup
 from padfix.files.detection import detect
 
 _SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
@@ -18,7 +19,8 @@ def onnx_files(arguments: Sequence[Path], *, excluded: Callable[[Path], bool] = 
 
     A file stands for itself. A folder brings in every ONNX file below it, told by content; a file there that is called
     ``*.onnx`` and is none is brought in as well, so that the damage is reported. Hidden folders and links to folders
-    are not entered. A pattern (``*``, ``?``, ``[``, with ``**`` for folders) brings in what it matches.
+    are not entered. A pattern (``*``, ``?``, ``[``, with ``**`` for folders) brings in what it matches. The backups
+    that a conversion in place keeps (``NAME.bak``) are brought in by neither.
 
     Args:
         arguments: Paths and patterns.
@@ -70,6 +72,8 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _is_onnx(path: Path) -> bool:
+    if is_backup(path.name):
+        return False
     try:
         return detect(path) == "onnx"
     except PadfixError:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import click
 
 from padfix import errors
-from padfix.cli import options
+from padfix.cli import options, pipes
 from padfix.cli.exits import print_error
 from padfix.cli.output import append, write
 from padfix.config import Config
@@ -116,6 +116,7 @@ def parse_reports(ctx: click.Context, param: click.Parameter, values: tuple[str,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A report of convert or verify; exit code 1 unless it proves this very MODEL.",
 )
+@click.option("--quiet", "-q", is_flag=True, help="Print errors only; the exit code tells the rest.")
 @options.limit_options
 def command(
     models: tuple[Path, ...],
@@ -127,12 +128,14 @@ def command(
     config_file: Path | None,
     jobs: int,
     proof_file: Path | None,
+    quiet: bool,
     limits: options.Limits,
     **settings: object,
 ) -> int:
     """Report what is implicit, legacy or unsafe in ONNX models. Needs neither TensorFlow nor the weights.
 
-    MODEL is a file, a folder (every ONNX file below it, told by content) or a pattern such as "models/**/*.onnx".
+    MODEL is a file, a folder (every ONNX file below it, told by content) or a pattern such as "models/**/*.onnx";
+    - is standard input.
     """
     from padfix.checking import baseline, discovery
 
@@ -144,41 +147,55 @@ def command(
     if proof_file is not None and len(paths) != 1:
         raise errors.UsageError("A proof is about one model.", "Give one MODEL with --require-proof.")
     limits.apply(paths)
-    reports, failures = _check_all(paths, config, jobs)
-    if write_baseline is not None:
-        write(write_baseline, baseline.render(reports, write_baseline.resolve().parent))
-        number = sum(len(report.findings) for report in reports)
-        print(f"padfix: wrote {write_baseline} with {number} findings", file=sys.stderr)
-    elif config.baseline is not None:
-        reports, stale = baseline.apply(reports, (config.folder or Path()) / config.baseline)
-        if stale:
-            print(f"padfix: {stale} entries of the baseline are fixed; write it again", file=sys.stderr)
-    _deliver(reports, failures, config, report_format, report_file, more_reports)
-    for name, failure in failures:
-        print_error(failure, name if len(paths) > 1 else "")
-    if failures:
-        return errors.EXIT_COULD_NOT_TELL
-    if proof_file is not None:
-        from padfix.checking.certificate import why_not_proven
-
-        reason = why_not_proven(proof_file, paths[0])
-        if reason is not None:
-            print(f"padfix: not proven: {printable(str(paths[0]))}: {printable(reason)}.", file=sys.stderr)
+    with pipes.received(paths) as files_to_read:
+        reports, failures = _check_all(files_to_read, config, jobs)
+        if write_baseline is not None:
+            write(write_baseline, baseline.render(reports, write_baseline.resolve().parent))
+            number = sum(len(report.findings) for report in reports)
+            _tell(f"wrote {write_baseline} with {number} findings", quiet=quiet)
+        elif config.baseline is not None:
+            reports, stale = baseline.apply(reports, (config.folder or Path()) / config.baseline)
+            if stale:
+                _tell(f"{stale} entries of the baseline are fixed; write it again", quiet=quiet)
+        # Whoever writes a baseline has just been told the number, and is not to read what is known from now on.
+        silent = quiet or (write_baseline is not None and report_format == "text" and report_file is None)
+        _deliver(reports, failures, config, report_format, report_file, more_reports, silent=silent)
+        for name, failure in failures:
+            print_error(failure, name if len(paths) > 1 else "")
+        if failures:
+            return errors.EXIT_COULD_NOT_TELL
+        if proof_file is not None and not _is_proven(proof_file, paths[0], files_to_read[paths[0]]):
             return errors.EXIT_NO
     found = any(finding.severity.rank >= config.fail_on.rank for report in reports for finding in report.findings)
     return errors.EXIT_NO if found and write_baseline is None else errors.EXIT_YES
 
 
-def _check_all(paths: Sequence[Path], config: Config, jobs: int) -> tuple[list[CheckReport], Failures]:
+def _is_proven(proof_file: Path, model: Path, read: Path) -> bool:
+    from padfix.checking.certificate import why_not_proven
+
+    reason = why_not_proven(proof_file, read)
+    if reason is not None:
+        print(f"padfix: not proven: {printable(pipes.name(model))}: {printable(reason)}.", file=sys.stderr)
+    return reason is None
+
+
+def _tell(words: str, *, quiet: bool) -> None:
+    if not quiet:
+        print(f"padfix: {words}", file=sys.stderr)
+
+
+def _check_all(files: Mapping[Path, Path], config: Config, jobs: int) -> tuple[list[CheckReport], Failures]:
+    """Check the models that ``files`` names, each with the file to read; return reports and failures, in order."""
     from padfix.process.workers import in_order
 
     reports: list[CheckReport] = []
     failures: Failures = []
-    for path, outcome in zip(paths, in_order(partial(_check_one, config), paths, jobs=jobs), strict=True):
+    outcomes = in_order(partial(_check_one, config), list(files.items()), jobs=jobs)
+    for path, outcome in zip(files, outcomes, strict=True):
         if isinstance(outcome, CheckReport):
             reports.append(outcome)
         else:
-            failures.append((str(path), outcome))
+            failures.append((pipes.name(path), outcome))
     return reports, failures
 
 
@@ -189,13 +206,15 @@ def _deliver(
     report_format: str,
     report_file: Path | None,
     more_reports: Sequence[tuple[str, Path]],
+    *,
+    silent: bool,
 ) -> None:
     """Print the reports or write them to a file, write them in other formats, and on the page of a GitHub step."""
     for each, file in more_reports:
         write(file, check_formats.render(each, reports, failures, fail_on=config.fail_on))
     if report_file is not None:
         write(report_file, check_formats.render(report_format, reports, failures, fail_on=config.fail_on))
-    else:
+    elif not silent:
         colour = options.wants_colour(sys.stdout)
         shown = check_formats.render(report_format, reports, failures, fail_on=config.fail_on, colour=colour)
         click.echo(shown, nl=False, color=colour)
@@ -203,19 +222,22 @@ def _deliver(
         _step_summary(reports, failures)
 
 
-def _check_one(config: Config, model: Path) -> CheckReport | errors.PadfixError:
-    """Return the report of one model, or the reason why there is none."""
+def _check_one(config: Config, model_and_file: tuple[Path, Path]) -> CheckReport | errors.PadfixError:
+    """Return the report of one model, read from a file, or the reason why there is none."""
     from padfix import api
 
-    watch.tell(f"padfix (checking {model})")
+    model, file = model_and_file
+    watch.tell(f"padfix (checking {pipes.name(model)})")
     try:
-        report = api.check(model, target=config.target, select=_words(config.select), ignore=_words(config.ignore))
+        report = api.check(file, target=config.target, select=_words(config.select), ignore=_words(config.ignore))
     except errors.UsageError:
         raise  # The options are wrong, whatever the model.
     except errors.PadfixError as failure:
+        pipes.rename(failure, file, model)
         return failure
     kept = [finding for finding in report.findings if not config.ignores(model, finding)]
-    return dataclasses.replace(report, findings=kept)
+    options_to_fix = None if model == pipes.PIPE else report.fix_options  # there is no file to replace
+    return dataclasses.replace(report, source=pipes.name(model), findings=kept, fix_options=options_to_fix)
 
 
 def _words(listed: Sequence[str] | None) -> list[str] | None:

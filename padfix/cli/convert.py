@@ -30,7 +30,7 @@ from padfix.results import ConvertReport
     "--output-dir",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write NAME.onnx for each source to this folder.",
+    help="Write NAME.onnx for each source to this folder, which is made where it is missing.",
 )
 @click.option("--in-place", is_flag=True, help="Replace each ONNX file, and keep the original as NAME.bak.")
 @click.option("--no-backup", is_flag=True, help="With --in-place, keep no original.")
@@ -157,6 +157,7 @@ def _plan(
 
     Raises:
         UsageError: It is not said where to write, said twice, or two results would have one name.
+        OutputError: The folder for the results can't be made.
     """
     ways = [destination is not None, output_dir is not None, in_place]
     if sum(ways) != 1:
@@ -172,14 +173,18 @@ def _plan(
     if in_place:
         return [(source, source) for source in dict.fromkeys(sources)]
     assert output_dir is not None
-    if not output_dir.is_dir():
-        raise errors.UsageError(f"The folder {output_dir} does not exist.", "Make it first.")
     outputs: dict[Path, Path] = {}
     for source in sources:
         output = output_dir / f"{source.name if source.is_dir() else source.stem}.onnx"
         if output in outputs:
             raise errors.UsageError(f"{outputs[output]} and {source} would both be {output}.", "Convert them apart.")
         outputs[output] = source
+    try:
+        output_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise errors.OutputError(
+            f"The folder {output_dir} can't be made: {error.strerror or error}.", "Choose another one."
+        ) from error
     return [(source, output) for output, source in outputs.items()]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -101,10 +103,15 @@ def _forget_what_is_not_printed() -> None:
 
 
 def print_error(error: PadfixError, about: str = "") -> None:
-    """Print an error as a sentence and a hint, on stderr; ``about`` is the file, when there are several."""
+    """Print an error as a sentence and a hint, on stderr; ``about`` is the file, when there are several.
+
+    The file is named once, as the user wrote it.
+    """
     error = _explained(error)
-    where = f"{printable(about)}: " if about else ""
-    print(f"padfix: error: {where}{printable(_shortened(error.message))}", file=sys.stderr)
+    message = error.message.replace(str(Path(about).resolve()), about) if about else error.message
+    is_named = re.search(rf"(?<![\w/.-]){re.escape(about)}(?![\w/-])", message) is not None
+    where = f"{printable(about)}: " if about and not is_named else ""
+    print(f"padfix: error: {where}{printable(_shortened(message))}", file=sys.stderr)
     if error.hint:
         print(f"hint: {printable(_shortened(error.hint))}", file=sys.stderr)
 

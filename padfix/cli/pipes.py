@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from padfix.errors import OutputError, PadfixError, SourceError
@@ -33,28 +33,59 @@ def files(source: Path, output: Path) -> Iterator[tuple[Path, Path]]:
     if PIPE not in (source, output):
         yield source, output
         return
-    with (
-        tempfile.TemporaryDirectory(prefix=watch.scratch_mark()) as name_of_folder,
-        watch.scratch(Path(name_of_folder)),
-    ):
-        folder = Path(name_of_folder)
+    with _folder() as folder:
         read, written = source, output
         if source == PIPE:
-            read = folder / "standard input"
-            with read.open("xb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-            if not read.stat().st_size:
-                raise SourceError("Nothing came from standard input.", "Pipe the bytes of an ONNX file into padfix.")
+            read = _received(folder)
         if output == PIPE:
             (folder / "result").mkdir()
             written = folder / "result" / "model.onnx"
         try:
             yield read, written
         except PadfixError as error:
-            error.message = error.message.replace(str(read), name(source))
+            rename(error, read, source)
             raise
         if output == PIPE:
             _send(written)
+
+
+@contextlib.contextmanager
+def received(paths: Sequence[Path]) -> Iterator[dict[Path, Path]]:
+    """Yield the file to read in the place of each of ``paths``: itself, or what came from standard input for ``-``.
+
+    Raises:
+        SourceError: Nothing comes from standard input.
+    """
+    files = {path: path for path in paths}
+    if PIPE not in files:
+        yield files
+        return
+    with _folder() as folder:
+        yield {**files, PIPE: _received(folder)}
+
+
+def rename(error: PadfixError, read: Path, source: Path) -> None:
+    """Put the name of ``source`` where the message of ``error`` has the file that was ``read`` for it."""
+    if source == PIPE:
+        error.message = error.message.replace(str(read.resolve()), str(read)).replace(str(read), name(source))
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    with (
+        tempfile.TemporaryDirectory(prefix=watch.scratch_mark()) as folder,
+        watch.scratch(Path(folder)),
+    ):
+        yield Path(folder)
+
+
+def _received(folder: Path) -> Path:
+    read = folder / "standard input"
+    with read.open("xb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+    if not read.stat().st_size:
+        raise SourceError("Nothing came from standard input.", "Pipe the bytes of an ONNX file into padfix.")
+    return read
 
 
 def _send(written: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -46,4 +47,6 @@ def command(
             **settings,
         )
     delivery.deliver(verdict, written=False)
+    if not (verdict.equivalent or settings["locate"] or delivery.quiet):
+        print("hint: --locate names the first tensor that differs, and the node that computes it.", file=sys.stderr)
     return errors.EXIT_YES if verdict.equivalent else errors.EXIT_NO

@@ -17,6 +17,7 @@ from onnx import TensorProto
 
 from padfix.errors import NotEquivalent, OutputError
 from padfix.files import atomic_placing, writer
+from padfix.files.backups import backup_name
 from padfix.files.model import Model
 from padfix.files.payloads import has_mark
 from padfix.files.tensors import iterate_tensors
@@ -103,7 +104,7 @@ class Staged:
 def _keep(file: Path) -> Path:
     """Give ``file`` a second name that survives its replacement, and return it."""
     for number in itertools.count():
-        kept = file.with_name(f"{file.name}.bak{f'.{number}' if number else ''}")
+        kept = file.with_name(backup_name(file.name, number))
         try:
             os.link(file, kept)
         except FileExistsError:

@@ -49,8 +49,9 @@ def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, Padfi
             body.append(f"<h2>{_text(each.source)}</h2>")
             body.append(_table(["Severity", "Rule", "Node", "Operator", "Message"], rows))
             body += _pictures(each.findings)
-            if any(finding.fixable for finding in each.findings):
-                body.append(f"<p>To fix: <code>{_text(sentences.fix(each))}</code></p>")
+            command = sentences.fix(each)
+            if command:
+                body.append(f"<p>To fix: <code>{_text(command)}</code></p>")
     if failures:
         body += ["<h2>Not read</h2>", "<ul>"]
         body += [f'<li class="no">{_text(name)}: {_text(str(error))}</li>' for name, error in failures]

@@ -47,8 +47,13 @@ def subject(finding: Finding) -> str:
 
 
 def fix(report: CheckReport) -> str:
-    """Return the command that rewrites what can be rewritten in a model, ready to be pasted into a shell."""
-    return f"padfix convert --in-place {_argument(Path(report.source))}"
+    """Return the command that rewrites what can be rewritten in a model, ready to be pasted into a shell.
+
+    Empty where there is nothing to rewrite.
+    """
+    if not report.fixable:
+        return ""
+    return " ".join(["padfix convert --in-place", *(report.fix_options or ()), _argument(Path(report.source))])
 
 
 def _argument(path: Path) -> str:

@@ -63,8 +63,9 @@ def _model(report: CheckReport, style: _Style) -> str:
         lines.append(f"  {style(severity, severity)}{row[len(severity) :]}")
         if finding.hint and last[finding.rule, finding.hint] == place:
             lines.append(style(f"    hint: {printable(finding.hint)}", "faint"))
-    if any(finding.fixable for finding in found):
-        lines.append(f"  fix: {style(sentences.fix(report), 'strong')}")
+    command = sentences.fix(report)
+    if command:
+        lines.append(f"  fix: {style(command, 'strong')}")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -78,7 +79,7 @@ def summary(reports: Sequence[CheckReport]) -> str:
         return f"No {'new ' if known else ''}findings in {models}{beside}."
     numbers = Counter(finding.severity for finding in everything)
     parts = ", ".join(_counted(severity, numbers[severity]) for severity in Severity if numbers[severity])
-    fixable = sum(finding.fixable for finding in everything)
+    fixable = sum(each.fixable for each in reports)
     advice = f"; `padfix convert` rewrites {fixable}" if fixable else ""
     return f"{sentences.count(len(everything), 'finding')} ({parts}) in {models}{advice}{beside}."
 

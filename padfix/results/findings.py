@@ -41,6 +41,7 @@ class Finding:
         fingerprint: Tells this finding from others of the model, and stays when nodes around it are renamed, added or
             removed. Made from the node's name unless it is given.
         illustration: What a report can draw of the node; not part of what :meth:`to_dict` gives.
+        needs_specification: Whether ``convert`` has to be told ``--reference spec``; not part of it either.
     """
 
     rule: str
@@ -54,6 +55,7 @@ class Finding:
     hint: str = ""
     fingerprint: str = ""
     illustration: Illustration | None = field(default=None, compare=False, repr=False)
+    needs_specification: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Fill in the fingerprint."""
@@ -64,7 +66,9 @@ class Finding:
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as JSON-ready values."""
         content = {
-            each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name != "illustration"
+            each.name: getattr(self, each.name)
+            for each in dataclasses.fields(self)
+            if each.name not in ("illustration", "needs_specification")
         }
         return {**content, "severity": self.severity.value}
 

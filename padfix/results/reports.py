@@ -17,12 +17,19 @@ class CheckReport:
     """What ``padfix check`` says of one model.
 
     ``baselined`` is the number of findings that a baseline holds already; they are not among ``findings``.
+    ``fix_options`` are what ``convert`` has to be told to rewrite what can be rewritten; None where it can't be used.
     """
 
     source: str
     target: str
     findings: list[Finding] = field(default_factory=list)
     baselined: int = 0
+    fix_options: tuple[str, ...] | None = ()
+
+    @property
+    def fixable(self) -> int:
+        """How many findings ``convert`` is expected to rewrite."""
+        return 0 if self.fix_options is None else sum(finding.fixable for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready values, ``schema`` first."""

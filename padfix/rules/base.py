@@ -153,6 +153,10 @@ class Rule(ABC):
         """Return an exact replacement, or the reason why there is none. Called only for sites that match."""
         return Refusal("This rule only reports.")
 
+    def needs_specification(self, site: Site) -> bool:
+        """Whether ONNX Runtime is no judge of a model with this node, and convert wants ``--reference spec``."""
+        return False
+
     def before_upgrade(self, site: Site, opset: int) -> Finding | None:
         """Return a finding for a node that :meth:`rewrite` has to take before its scope moves to a newer ``opset``.
 
@@ -179,6 +183,7 @@ class Rule(ABC):
             hint,
             site.fingerprint(self.code),
             illustrate(site.scope, site.node),
+            self.needs_specification(site),
         )
 
 

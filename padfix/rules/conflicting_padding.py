@@ -67,6 +67,11 @@ class ConflictingPadding(Rule):
             site, f"auto_pad={mode} and pads={list(written.pads)} exclude each other.", hint, fixable=fixable
         )
 
+    def needs_specification(self, site: Site) -> bool:
+        """Whether ONNX Runtime refuses the node: pools let ``auto_pad`` win, convolutions take no two paddings."""
+        window = read_window(site.scope, site.node)
+        return not isinstance(window, Refusal) and not window.operator.is_pool
+
     def minimum_opset(self, site: Site) -> int:
         """Return 11 where the pads have to be computed at run time, or integers padded by a Pad."""
         window = read_window(site.scope, site.node)

@@ -7,6 +7,8 @@ from typing import ClassVar
 from padfix.rules.base import Site
 from padfix.rules.build.legacy_sampling import LegacySamplingRule
 
+_FIRST_KERNEL = 7
+
 
 class LegacyUpsample(LegacySamplingRule):
     """The model holds an Upsample, which opset 10 deprecated.
@@ -43,6 +45,10 @@ class LegacyUpsample(LegacySamplingRule):
     code: ClassVar[str] = "PF201"
     name: ClassVar[str] = "legacy-upsample"
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Upsample")})
+
+    def needs_specification(self, site: Site) -> bool:
+        """Whether ONNX Runtime has no kernel: it begins with version 7."""
+        return site.scope.opset < _FIRST_KERNEL
 
     def problem(self, site: Site) -> str:
         """Return the problem of every Upsample."""

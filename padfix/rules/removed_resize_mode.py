@@ -68,6 +68,10 @@ class RemovedResizeMode(Rule):
         """Return the finding where the mode is legal now, and is not at the new opset."""
         return self._finding(site) if site.scope.opset < _REMOVED_SINCE <= opset else None
 
+    def needs_specification(self, site: Site) -> bool:
+        """Whether ONNX Runtime rounds otherwise than the node says, as it does in this mode unless it rounds down."""
+        return site.text("nearest_mode", "round_prefer_floor") != "floor"
+
     def rewrite(self, site: Site) -> Rewrite | Refusal:
         """Return the same Resize with coordinates of today, or one Gather an axis."""
         if site.text("mode", "nearest") != "nearest":

@@ -144,6 +144,10 @@ class RuntimeContradictsSpec(Rule):
             "padfix convert writes the pads out; explicit pads are run as specified.",
         )
 
+    def needs_specification(self, site: Site) -> bool:
+        """Return True: that is what the rule is about."""
+        return True
+
     def minimum_opset(self, site: Site) -> int:
         """Return 11 where a Pad of integers has to stand before the pool."""
         window = _separable(site)

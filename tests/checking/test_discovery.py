@@ -43,6 +43,19 @@ def test_a_file_stands_for_itself_whatever_it_is_and_once(tree: Path) -> None:
     assert names(onnx_files(given)) == ["notes.txt", "missing", "b.onnx"]
 
 
+def test_backups_are_brought_in_by_nothing_but_their_name(tree: Path) -> None:
+    for name in ("b.onnx.bak", "b.onnx.bak.12", "a/model.bak.onnx"):
+        shutil.copy(MODEL, name)
+    assert names(onnx_files([Path("b*"), Path("a")])) == [
+        "b.onnx",
+        "broken.onnx",
+        "a/model.bak.onnx",
+        "a/model.bin",
+        "a/deep/no_suffix",
+    ]
+    assert names(onnx_files([Path("b.onnx.bak")])) == ["b.onnx.bak"]
+
+
 def test_patterns(tree: Path) -> None:
     assert names(onnx_files([Path("*.onnx")])) == ["b.onnx", "broken.onnx"]
     assert names(onnx_files([Path("a/**")])) == ["a/deep/no_suffix", "a/model.bin"]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,8 @@ import pytest
 from padfix.cli.exits import run
 from padfix.cli.group import cli
 
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "onnx"
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "fixtures" / "onnx"
 
 
 def invoke(*arguments: object) -> int:
@@ -67,7 +71,9 @@ def test_reports_never_overwrite_a_model_or_each_other(folder: Path, capsys: pyt
 
 def test_a_baseline_lets_what_is_known_pass(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke("check", ".", "--write-baseline", "known.json") == 0
-    assert "wrote known.json with 5 findings" in capsys.readouterr().err
+    streams = capsys.readouterr()
+    assert "wrote known.json with 5 findings" in streams.err
+    assert streams.out == "", "what is known is not to be read"
     assert invoke("check", ".", "--baseline", "known.json") == 0
     assert capsys.readouterr().out == "No new findings in 3 models; 5 more in the baseline.\n"
     shutil.copy("explicit_cnn.onnx", "legacy_upsample.onnx")
@@ -144,3 +150,47 @@ def test_colours(
         monkeypatch.setenv(name, value)
     assert invoke("check", "same_cnn.onnx") == 1
     assert ("\x1b[33m" in capsys.readouterr().out) is coloured
+
+
+def test_quiet_leaves_the_answer_to_the_exit_code(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke("check", "-q", "same_cnn.onnx") == 1
+    assert invoke("check", "--quiet", "explicit_cnn.onnx") == 0
+    assert capsys.readouterr() == ("", "")
+    assert invoke("check", "-q", "missing.onnx") == 2
+    assert "missing.onnx" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", ["pf1", "pf101,PF103", "implicit-SAME-padding"])
+def test_rules_are_named_in_capitals_or_not(folder: Path, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke("check", "same_cnn.onnx", "--select", word, "--format", "json") == 1
+    assert "PF101" in rules(capsys.readouterr().out)
+    assert invoke("check", "same_cnn.onnx", "--ignore", "pf1") == 0
+    Path("padfix.toml").write_text('ignore = ["pf1"]\n')
+    assert invoke("check", "same_cnn.onnx") == 0
+
+
+def test_standard_input_is_a_model(folder: Path) -> None:
+    def check(*arguments: str, data: bytes) -> subprocess.CompletedProcess[bytes]:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-m", "padfix", "check", *arguments]
+        return subprocess.run(command, input=data, capture_output=True, cwd=folder, check=False, env=environment)
+
+    done = check("-", data=Path("same_cnn.onnx").read_bytes())
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert done.stdout.startswith(b"standard input\n")
+    assert check("-", "explicit_cnn.onnx", data=Path("explicit_cnn.onnx").read_bytes()).returncode == 0
+    for data in (b"words", b""):
+        done = check("-", data=data)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert b"standard input" in done.stderr
+
+
+def test_backups_are_not_models(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke("convert", "-q", "--in-place", "same_cnn.onnx", "legacy_upsample.onnx") == 0
+    assert invoke("check", ".", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out)["sources"] == [
+        "explicit_cnn.onnx",
+        "legacy_upsample.onnx",
+        "same_cnn.onnx",
+    ]
+    assert invoke("check", "same_cnn.onnx.bak") == 1, "what is named itself is checked"

@@ -135,7 +135,7 @@ def test_many_sources_to_a_folder(folder: Path, capsys: pytest.CaptureFixture[st
     arguments = ["convert", "same_cnn.onnx", "broken.onnx", "explicit_cnn.onnx", "--output-dir", "out"]
     assert invoke(*arguments) == 2
     streams = capsys.readouterr()
-    assert streams.err.count("padfix: error: broken.onnx: ") == 1
+    assert streams.err.count("padfix: error: broken.onnx is not a model") == 1
     assert "Wrote out/same_cnn.onnx" in streams.out
     assert names(folder / "out") == ["explicit_cnn.onnx", "same_cnn.onnx"]
     assert (folder / "out" / "explicit_cnn.onnx").read_bytes() == (folder / "explicit_cnn.onnx").read_bytes()
@@ -152,7 +152,7 @@ def test_many_sources_to_a_folder(folder: Path, capsys: pytest.CaptureFixture[st
         ["same_cnn.onnx", "-o", "x.onnx", "--in-place"],
         ["same_cnn.onnx", "explicit_cnn.onnx", "-o", "x.onnx"],
         ["same_cnn.onnx", "sub/same_cnn.onnx", "--output-dir", "."],
-        ["same_cnn.onnx", "--output-dir", "missing"],
+        ["same_cnn.onnx", "--output-dir", "explicit_cnn.onnx/below"],
         ["-", "--in-place"],
         ["-", "--output-dir", "."],
         ["same_cnn.onnx", "-o", "x.onnx", "--no-backup"],
@@ -196,3 +196,17 @@ def test_a_file_that_was_not_touched_is_certified_too(folder: Path) -> None:
     for report in ("first.json", "second.json"):
         assert invoke("check", "same_cnn.onnx", "--require-proof", report) == 0
     assert invoke("check", "same_cnn.onnx.bak", "--require-proof", "second.json", "--fail-on", "error") == 1
+
+
+def test_the_folder_for_the_results_is_made(folder: Path) -> None:
+    assert invoke("convert", "-q", "same_cnn.onnx", "--output-dir", "new/deep") == 0
+    assert names(folder / "new" / "deep") == ["same_cnn.onnx"]
+
+
+@pytest.mark.parametrize("command", [["check"], ["convert", "--output-dir", "out", "-q"]])
+def test_a_file_is_named_once_in_an_error(folder: Path, command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "words.txt").write_text("words")
+    assert invoke(*command, "missing.onnx", "words.txt") == 2
+    shown = [line for line in capsys.readouterr().err.splitlines() if line.startswith("padfix: error: ")]
+    assert [line.count("missing.onnx") + line.count("words.txt") for line in shown] == [1, 1]
+    assert not any(str(folder) in line for line in shown), "named as the user wrote it"
