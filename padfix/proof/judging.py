@@ -67,6 +67,7 @@ class StretchJudge:
         self.stretches = stretches
         self.constants = constants
         self.types: dict[str, tuple[np.dtype[np.generic], ...]] = {}
+        self.magnitudes: dict[str, float] = {}
         self.levels = levels
         self._rewritten = rewritten
         self._rtol, self._atol = rtol, atol
@@ -138,7 +139,7 @@ class StretchJudge:
             loose = self._rtol is not None or self._atol is not None
             if not self._probes_only and not loose and (not self._rewritten or len(alive) < len(group)):
                 asked = [each for each in group if each.name in right and not (self._rewritten and each in alive)]
-                found, reached = OwnData(self).judge(asked, probes[0])
+                found, reached = self._on_own_data(asked, probes[0])
                 judged = [found.get(each.stretch.name, each) for each in judged]
                 alive += [each for each in asked if each.name in reached]
             if not self._probes_only and not loose:
@@ -148,6 +149,19 @@ class StretchJudge:
                 judged = [worse.get(each.stretch.name, each) for each in judged]
             unknown += [each.name for each in group if each not in alive and each.name in right]
         return judged, unknown
+
+    def _on_own_data(self, group: Sequence[Stretch], probe: Probe) -> tuple[dict[str, Judged], set[str]]:
+        """Judge stretches on data of their own; those that had to be widened each alone, as their borders differ."""
+        wider = {each.name: self.stretches.common_stretch(each.name) for each in group}
+        plain = [each for each in group if wider[each.name] == each]
+        alone = [[each] for before in group if (each := wider[before.name]) is not None and each != before]
+        own = OwnData(self)
+        found, reached = dict[str, Judged](), set[str]()
+        for some in [plain, *alone]:
+            wrong, living = own.judge(some, probe)
+            found |= wrong
+            reached |= living
+        return found, reached
 
     def _observe(self, group: Sequence[Stretch], probes: Sequence[Probe]) -> dict[str, _Observation]:
         seen = {each.name: _Observation() for each in group}
@@ -181,6 +195,7 @@ class StretchJudge:
             seen.living |= bool(expected.size)
             seen.magnitude = max(seen.magnitude, apart.magnitude)
         seen.types = self._types_of(stretch, values)
+        self.magnitudes[stretch.name] = seen.magnitude
         if apart.largest > 0:
             seen.seen.append((number, optimised, apart))
         if apart.largest > seen.worst.largest or apart.detail:

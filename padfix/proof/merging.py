@@ -25,8 +25,8 @@ def made_up_for(
     that is followed by nothing but what is the same in both models, is one.
     """
     stretches = judge.stretches
-    pending = {each.stretch.name: each for each in wrong if not each.own}
-    certain = [each for each in wrong if each.own]
+    pending = {each.stretch.name: each for each in wrong}
+    certain: list[Judged] = []
     origin = {name: [each] for name, each in pending.items()}
     outputs = set(stretches.sides[0].view.outputs)
     for _ in range(MOST_MERGES):

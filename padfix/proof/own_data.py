@@ -104,10 +104,12 @@ class OwnData:
             return None
         first, second = expected[usual], found[usual]
         apart = distance(first, second)
-        allowed = tolerance(self._judge.types[stretch.name], apart.magnitude)
+        # Runtimes approximate a function over its whole range: the scale is that of all data, not of this alone.
+        magnitude = max(apart.magnitude, self._judge.magnitudes.get(stretch.name, 0.0))
+        allowed = tolerance(self._judge.types[stretch.name], magnitude)
         if apart.largest <= allowed:
             return None
-        case = self._judge.case(stretch, feeds, values, found, apart.magnitude)
+        case = self._judge.case(stretch, feeds, values, found, magnitude)
         # However much the original itself moves here: ill-conditioned data tells nothing.
         if apart.largest <= 16 * own_move(case) or any(each.allows(case) is not None for each in ALLOWANCES):
             return None

@@ -17,6 +17,9 @@ from padfix.proof.sides import Side
 MOST_BYTES = 256_000_000
 """Size of the tensors of one model that are looked at in one run."""
 
+MOST_WIDENINGS = 8
+"""How often a stretch is widened until both models compute it from the same tensors."""
+
 FIRST_LOOK = 24
 """Tensors of the first run, before anything is known of their sizes."""
 
@@ -85,24 +88,47 @@ class Stretches:
         ]
         return sorted(found, key=lambda name: first.producers[name].index)
 
-    def stretch(self, name: str, *, through_lists: bool = False) -> Stretch:
-        """Return the stretch that ends with a paired tensor.
+    def stretch(self, name: str) -> Stretch:
+        """Return the stretch that ends with a paired tensor."""
+        return self._between(name, self.pairing.partners)
+
+    def common_stretch(self, name: str, *, through_lists: bool = False) -> Stretch | None:
+        """Return the shortest stretch that both models compute from the same tensors, or None.
+
+        One model may read a tensor where the other reads what that is made of; fed with data of its own, the two would
+        contradict each other.
 
         Args:
-            name: The tensor.
+            name: The tensor at the end.
             through_lists: Whether lists (sizes, scales, shapes) are computed in the stretch, as they follow from the
                 size of what is fed.
         """
         first, second = (side.view for side in self.sides)
-        partner = self.pairing.partners[name]
-        border, beyond_border = self.pairing.partners, self.pairing.back
+        border = dict(self.pairing.partners)
         if through_lists:
             border = {each: other for each, other in border.items() if not self.sides[0].is_list(each)}
-            beyond_border = {other: each for each, other in border.items()}
+        for _ in range(MOST_WIDENINGS):
+            back = {other: each for each, other in border.items()}
+            above, _ = first.stretch(name, border)
+            beyond, _ = second.stretch(self.pairing.partners[name], back)
+            uneven = {*above} ^ {back[each] for each in beyond}
+            if not uneven:
+                return self._between(name, border)
+            inner = [each for each in uneven if each in first.producers]
+            if not inner:
+                return None
+            for each in inner:
+                del border[each]
+        return None
+
+    def _between(self, name: str, border: Mapping[str, str]) -> Stretch:
+        first, second = (side.view for side in self.sides)
+        partner = self.pairing.partners[name]
+        back = self.pairing.back if border is self.pairing.partners else {each: one for one, each in border.items()}
         above, nodes = first.stretch(name, border)
-        beyond, others = second.stretch(partner, beyond_border)
-        names = {each: self.pairing.partners[each] for each in above}
-        names |= {self.pairing.back[each]: each for each in beyond}
+        beyond, others = second.stretch(partner, back)
+        names = {each: border[each] for each in above}
+        names |= {back[each]: each for each in beyond}
         return Stretch(name, partner, names, tuple(nodes), tuple(others))
 
     def take_apart(self, names: Iterable[str]) -> None:

@@ -42,7 +42,9 @@ def sweep(judge: StretchJudge, stretches: Sequence[Stretch], probe: Probe) -> li
         return wrong
     seen: set[object] = set()
     for one in stretches:
-        stretch = judge.stretches.stretch(one.name, through_lists=True)
+        stretch = judge.stretches.common_stretch(one.name, through_lists=True)
+        if stretch is None:
+            continue
         lengths = _lengths(stretch)
         kind = tuple(node.op_type for node in stretch.nodes)
         unknown = {name: axes for name in stretch.above if (axes := side.unknown_axes(name))}

@@ -316,6 +316,7 @@ class _WholeProof:
             run = ProofRun(probe.name, label_of(candidate), probe.shapes, differences)
             self.ran.append(Ran(run, optimised))
             if not run.equivalent:
+                self._require_repeatable(probe, results)
                 self.failures.append(Failure(probe, candidate, dict(results), dict(found), optimised))
 
     def _compare(
