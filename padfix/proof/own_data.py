@@ -66,6 +66,8 @@ class OwnData:
         feeds = {name: shared[name] for name in probe.arrays}
         inner = {name: array for name, array in data.items() if name not in feeds}
         expected = self._stretches.sides[0].fed(feeds, inner, [stretch.name])
+        if not expected[stretch.name].size:
+            return None
         for optimised in self._judge.levels:
             found = self._stretches.candidate([stretch], feeds, data, optimised=optimised)[stretch.name]
             if isinstance(found, str):

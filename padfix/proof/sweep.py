@@ -48,7 +48,8 @@ def sweep(judge: StretchJudge, stretches: Sequence[Stretch], probe: Probe) -> li
         lengths = _lengths(stretch)
         kind = tuple(node.op_type for node in stretch.nodes)
         unknown = {name: axes for name in stretch.above if (axes := side.unknown_axes(name))}
-        if not lengths or not unknown or len(seen) >= MOST_STRETCHES:
+        # Of two open tensors nobody knows which axes go together.
+        if not lengths or len(unknown) != 1 or len(seen) >= MOST_STRETCHES:
             continue
         if not any(name in "".join(kind) for name in RESAMPLERS):
             if kind in seen:
