@@ -52,12 +52,18 @@ def _signs(shape: tuple[int, ...], random: np.random.Generator) -> Array:
 
 
 def _replaced(array: Array, make: object) -> Array:
-    if array.dtype.kind != "f" or not array.size:
+    if array.dtype.kind != "f" or not array.size or _is_filled(array):
         return array
     assert callable(make)
     most = float(np.finfo(array.dtype).max) / 64
     other: Array = np.clip(make(array.shape, array), -most, most).astype(array.dtype)
     return other
+
+
+def _is_filled(array: Array) -> bool:
+    """Whether one number was filled in all over: initial states, masks; such a tensor never holds other data."""
+    first = array.reshape(-1)[0]
+    return bool(np.all(array == first)) and (array.size > 1 or first in (0, 1))
 
 
 def largest_limit(nodes: Iterable[NodeView], constants: Constants | None) -> float:
