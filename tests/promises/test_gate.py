@@ -15,7 +15,7 @@ from padfix.cli.group import cli
 REFUSED = """<ir_version: 8, opset_import: ["": 17]>
 main (float[1,1,8,8] X, float[1,1,3,3] W) => (float[1,1,a,b] Z) {
   [good] Y = Conv <auto_pad = "SAME_UPPER", kernel_shape = [3, 3]> (X, W)
-  [bad] Z = MaxPool <auto_pad = "SAME", kernel_shape = [3, 3], strides = [2, 2]> (Y)
+  [bad] Z = Conv <auto_pad = "SAME_UPPER", pads = [0, 0, 0, 0], kernel_shape = [3, 3]> (Y, W)
 }"""
 MOVED = """<ir_version: 8, opset_import: ["": 17]>
 main (float[1,4] X) => (float[1,4] Y) {
@@ -36,7 +36,7 @@ def saved(folder: Path, text: str) -> Path:
 
 @pytest.fixture
 def refused(tmp_path: Path) -> Path:
-    """Return a model with one node that can be rewritten and one whose auto_pad does not exist."""
+    """Return a model with one node that can be rewritten and one whose pads contradict each other."""
     return saved(tmp_path, REFUSED)
 
 
