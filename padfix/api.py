@@ -15,8 +15,9 @@ from padfix.results import Certificate, CheckReport, ConvertReport, Disagreement
 if TYPE_CHECKING:
     from padfix.files.model import Model
     from padfix.files.sink import Staged
+    from padfix.proof.executors import Executor
     from padfix.rewrite.engine import Rewriting
-    from padfix.sources import Source
+    from padfix.sources import Source, SourceOptions
 
 Progress = Callable[[str], None]
 
@@ -109,13 +110,16 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
     from padfix.proof.whole import verify as prove_whole
     from padfix.proof.witnesses import candidates_of, executor_of, load_probes, witness_name
     from padfix.proof.work import multiplications, result_bytes
-    from padfix.sources import SourceOptions, open_source
+    from padfix.sources import SourceOptions, detect, open_source
 
     wanted = VerifyOptions(**options)
     tell = progress or (lambda stage: None)
     tell("Reading the models")
-    opening = SourceOptions(shapes=wanted.pinned, trust=wanted.trust)
-    first, second = open_source(Path(a), opening), open_source(Path(b), opening)
+    told, plain = _source_options(wanted), SourceOptions(shapes=wanted.pinned, trust=wanted.trust)
+    kinds = [detect(Path(a)), detect(Path(b))]
+    is_about_both = kinds[0] == kinds[1]
+    first = open_source(Path(a), told if is_about_both or kinds[0] != "onnx" else plain)
+    second = open_source(Path(b), told if is_about_both or kinds[0] == "onnx" else plain)
     for opened in (first, second):
         require_room(opened.model)
         watch.allow_work(multiplications(opened.model), result_bytes(opened.model))
@@ -130,6 +134,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
         seed=wanted.seed,
         describe=describe if wanted.locate else None,
         layers=wanted.layers,
+        probes_only=wanted.probes_only,
         stand_in=lambda: executor_of(first, first.model, first.model.path, "onnxruntime"),
         progress=tell,
     )
@@ -140,15 +145,27 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
     return dataclasses.replace(verdict, certificate=made)
 
 
-def inspect(source: PathArgument, *, trust: bool = False) -> list[OpRecord]:
-    """List every windowed and resampling operator of a TensorFlow or ONNX file; ``trust`` as in :func:`convert`.
+def inspect(
+    source: PathArgument,
+    *,
+    signature: str | None = None,
+    tag: str | Sequence[str] | None = None,
+    trust: bool = False,
+) -> list[OpRecord]:
+    """List every windowed and resampling operator of a TensorFlow or ONNX file.
+
+    Args:
+        source: The file, or the folder of a SavedModel.
+        signature: As in :func:`convert`, like the others; of a TensorFlow Lite file all subgraphs are listed.
+        tag: Likewise.
+        trust: Likewise.
 
     Raises:
         PadfixError: The file could not be read.
     """
     from padfix.sources.inspection import inspect_source
 
-    return inspect_source(Path(source), trust=trust)
+    return inspect_source(Path(source), _source_options(VerifyOptions(signature=signature, tag=tag, trust=trust)))
 
 
 def check_rule_words(words: Sequence[str]) -> None:
@@ -202,24 +219,12 @@ class _Conversion:
         return self.report
 
     def _open(self) -> Source:
-        from padfix.sources import SourceOptions, open_source
+        from padfix.sources import open_source
 
         options = self.options
         self.tell("Reading the model")
-        tags = (options.tag,) if isinstance(options.tag, str) else tuple(options.tag or ())
-        opened = open_source(
-            self.source,
-            SourceOptions(
-                inputs=tuple(options.inputs or ()),
-                outputs=tuple(options.outputs or ()),
-                constants=dict(options.constants or {}),
-                signature=options.signature,
-                tag=",".join(tags) or None,
-                shapes=options.pinned,
-                opset=options.opset or options.wanted().maximum_opset,
-                trust=options.trust,
-            ),
-        )
+        opset = options.opset or options.wanted().maximum_opset
+        opened = open_source(self.source, dataclasses.replace(_source_options(options), opset=opset))
         if options.in_place and opened.kind != "onnx":
             raise UsageError(f"{self.source} is not ONNX, so it can't be replaced by the result.", "Name an output.")
         if options.in_place and self.source.resolve() != self.output.resolve():
@@ -240,6 +245,7 @@ class _Conversion:
 
     def _report(self) -> ConvertReport:
         from padfix.graph.scopes import normal_domain
+        from padfix.operators.inspection import explicit_windows
 
         opened, rewriting = self.opened, self.rewriting
         disagreements = [*rewriting.contradictions, *rewriting.untouched_contradictions]
@@ -254,6 +260,7 @@ class _Conversion:
             refusals=rewriting.refusals,
             notes=[*opened.notes, *rewriting.notes, *(each.sentence for each in disagreements)],
             disagreements=disagreements,
+            windows=None if opened.kind == "onnx" else explicit_windows(opened.model),
         )
 
     def _certify(self) -> Certificate | None:
@@ -311,6 +318,7 @@ class _Conversion:
             # A node that the runtime refuses on its own says nothing about a whole that it runs; this it does not run.
             if contradictions:
                 raise self._no_judge(contradictions) from error
+            error.hint = f"{error.hint} Nothing was written; --no-verify writes without proof.".strip()
             raise
         if not verdict.equivalent:
             report = dataclasses.replace(self.report, verdict=verdict)
@@ -331,7 +339,13 @@ class _Conversion:
         watch.allow_work(work, result_bytes(original))
         contradicted = bool(self.rewriting.untouched_contradictions)
         judge = executor_of(self.opened, original, original.path, self.witness)
-        candidates, notes = candidates_of_result(candidate, self.witness, contradicted=contradicted)
+
+        def in_runtime() -> Executor:
+            return executor_of(self.opened, original, original.path, "onnxruntime")
+
+        candidates, notes = candidates_of_result(
+            candidate, self.witness, contradicted=contradicted, in_runtime=in_runtime
+        )
         kinds: Sequence[str] = KINDS
         if work > HEAVY:
             kinds = FEW_KINDS
@@ -347,9 +361,10 @@ class _Conversion:
             seed=options.seed,
             describe=describe,
             layers=options.layers,
+            probes_only=options.probes_only,
             rewritten=True,
             kinds=kinds,
-            stand_in=lambda: executor_of(self.opened, original, original.path, "onnxruntime"),
+            stand_in=in_runtime,
             progress=self.tell,
         )
         return dataclasses.replace(verdict, notes=(*notes, *verdict.notes))
@@ -362,6 +377,22 @@ class _Conversion:
             "Use --reference spec to hold the result against the ONNX specification instead. Nothing was written.",
             self.report,
         )
+
+
+def _source_options(options: VerifyOptions) -> SourceOptions:
+    """Return what the user said about the source."""
+    from padfix.sources import SourceOptions
+
+    tags = (options.tag,) if isinstance(options.tag, str) else tuple(options.tag or ())
+    return SourceOptions(
+        inputs=tuple(options.inputs or ()),
+        outputs=tuple(options.outputs or ()),
+        constants=dict(options.constants or {}),
+        signature=options.signature,
+        tag=",".join(tags) or None,
+        shapes=options.pinned,
+        trust=options.trust,
+    )
 
 
 def _require_all_rewritten(report: ConvertReport) -> None:

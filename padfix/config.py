@@ -216,6 +216,15 @@ class VerifyOptions:
         layers: Whether the verdict is to say how far inner tensors are, which means running the models again.
         trust: Whether code that the source itself holds may run (Lambda layers), and files that it names be read and
             written. Only for sources that you would run as a program.
+        probes_only: Whether the whole is judged by the data of ``probes`` alone.
+        inputs: Names of the inputs of a frozen graph, when those found are not the right ones. This and the next four
+            are of the source; for :func:`verify`, of the first model, of the second where the first is ONNX, and of
+            both where they are of one kind.
+        outputs: Names of the outputs of a frozen graph.
+        constants: Values to fix inputs of a TensorFlow source to, by name: ``{"is_training": False}``. They are no
+            inputs of the result.
+        signature: Signature of a SavedModel or a TensorFlow Lite file.
+        tag: Tag set of a SavedModel.
     """
 
     reference: str = "auto"
@@ -228,9 +237,17 @@ class VerifyOptions:
     certificate: bool = False
     layers: bool = False
     trust: bool = False
+    probes_only: bool = False
+    inputs: Sequence[str] | None = None
+    outputs: Sequence[str] | None = None
+    constants: Mapping[str, object] | None = None
+    signature: str | None = None
+    tag: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        """Raise :class:`UsageError` for what does not exist."""
+        """Raise :class:`UsageError` for what does not exist, and for probes alone where there are none."""
+        if self.probes_only and not self.probes:
+            raise UsageError("There are no probes to judge by alone.", "Give data with --probe beside --probes-only.")
         if self.reference not in REFERENCES:
             raise UsageError(f"There is no reference {self.reference!r}.", f"References: {', '.join(REFERENCES)}.")
 
@@ -249,12 +266,6 @@ class ConvertOptions(VerifyOptions):
         target: What the result has to suit, by name.
         pads: ``"attribute"`` writes pads into the operators; ``"node"`` writes those that differ between the two
             sides of an axis as a Pad before the operator (a Slice behind ConvTranspose); None as the target wants it.
-        inputs: Names of the inputs of a frozen graph, when those found are not the right ones.
-        outputs: Names of the outputs of a frozen graph.
-        constants: Values to fix inputs of a TensorFlow source to, by name: ``{"is_training": False}``. They are no
-            inputs of the result.
-        signature: Signature of a SavedModel or a TensorFlow Lite file.
-        tag: Tag set of a SavedModel.
         verify: False writes without the whole proof, and the report says so.
         partial: Whether to write what could be rewritten when something else could not.
         external_data: Write the weights beside the model even when it is small.
@@ -265,11 +276,6 @@ class ConvertOptions(VerifyOptions):
     opset: int | None = None
     target: str = "onnx"
     pads: str | None = None
-    inputs: Sequence[str] | None = None
-    outputs: Sequence[str] | None = None
-    constants: Mapping[str, object] | None = None
-    signature: str | None = None
-    tag: str | Sequence[str] | None = None
     verify: bool = True
     partial: bool = False
     external_data: bool = False

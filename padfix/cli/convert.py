@@ -48,18 +48,7 @@ from padfix.results import ConvertReport
     type=click.Choice(["attribute", "node"]),
     help="Where pads go: the operator's attribute, or a Pad node before it.  [default: as the target wants]",
 )
-@click.option("--input", "inputs", multiple=True, metavar="NAME", help="An input of the graph. Repeatable.")
-@click.option("--output", "outputs", multiple=True, metavar="NAME", help="An output of the graph. Repeatable.")
-@click.option(
-    "--constant",
-    "constants",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=options.parse_constants,
-    help="Fix an input to a value, such as is_training=False. Repeatable.",
-)
-@click.option("--signature", metavar="NAME", help="Signature of a SavedModel or .tflite file.")
-@click.option("--tag", metavar="NAME", help="Tag of a SavedModel.")
+@options.source_options
 @click.option("--partial", is_flag=True, help="Write what could be rewritten, and list what could not.")
 @click.option("--no-verify", is_flag=True, help="Write without any proof; the report says so.")
 @click.option("--external-data", is_flag=True, help="Write the weights to a file beside the model.")

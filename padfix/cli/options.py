@@ -154,8 +154,38 @@ _LIMIT_OPTIONS: tuple[Decorator, ...] = (
 )
 
 
+signature_option: Decorator = click.option(
+    "--signature", metavar="NAME", help="Signature of a SavedModel or .tflite file."
+)
+tag_option: Decorator = click.option("--tag", metavar="NAME", help="Tag of a SavedModel.")
+
+
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--input --output --constant --signature --tag``, what there is to say of a source."""
+    decorated = command
+    for option in reversed(_SOURCE_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+_SOURCE_OPTIONS: tuple[Decorator, ...] = (
+    click.option("--input", "inputs", multiple=True, metavar="NAME", help="An input of the graph. Repeatable."),
+    click.option("--output", "outputs", multiple=True, metavar="NAME", help="An output of the graph. Repeatable."),
+    click.option(
+        "--constant",
+        "constants",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=parse_constants,
+        help="Fix an input to a value, such as is_training=False. Repeatable.",
+    ),
+    signature_option,
+    tag_option,
+)
+
+
 def proof_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--reference --probe --rtol --atol --seed --shape``, and ``--report --format --quiet -v`` as a Delivery."""
+    """Add the options of a proof, and ``--report --format --quiet -v`` as a :class:`Delivery`."""
 
     @functools.wraps(command)
     def delivering(
@@ -194,6 +224,9 @@ _PROOF_OPTIONS: tuple[Decorator, ...] = (
         type=click.Path(exists=True, path_type=Path),
         help="Inputs to compare on: an .npz file with an array for each input, an .npy file or an image for a model of "
         "one input, or a folder of these. Repeatable.",
+    ),
+    click.option(
+        "--probes-only", is_flag=True, help="Judge the whole by the data of --probe alone; nothing is generated."
     ),
     click.option("--rtol", type=click.FloatRange(min=0), help="Difference allowed, as a share of the output's range."),
     click.option("--atol", type=click.FloatRange(min=0), help="Difference allowed whatever the range."),

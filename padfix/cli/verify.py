@@ -19,18 +19,25 @@ from padfix.cli.progress import stages
 @click.argument("candidate", metavar="B", type=click.Path(path_type=Path))
 @click.option("--locate", is_flag=True, help="On a difference, name the first tensor that differs and its node.")
 @click.option("--trust", is_flag=True, help="Run code and file access that the models themselves hold.")
+@options.source_options
 @options.proof_options
 @options.limit_options
 def command(
     original: Path,
     candidate: Path,
     *,
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
     probes: tuple[Path, ...],
     delivery: Delivery,
     limits: options.Limits,
     **settings: Any,
 ) -> int:
-    """Run models A and B on the same inputs and say whether their outputs agree. A is the reference."""
+    """Run models A and B on the same inputs and say whether their outputs agree. A is the reference.
+
+    What is said of inputs, outputs, constants, signature and tag is said of A; of B where A is ONNX, and of both where
+    they are of one kind.
+    """
     from padfix import api
 
     if delivery.file is not None and delivery.file.resolve() in (original.resolve(), candidate.resolve()):
@@ -40,6 +47,8 @@ def command(
         verdict = api.verify(
             original,
             candidate,
+            inputs=list(inputs) or None,
+            outputs=list(outputs) or None,
             probes=list(probes) or None,
             certificate=delivery.file is not None,
             layers=delivery.draws,

@@ -389,7 +389,7 @@ class OnnxRuntimeExecutor:
 
 _UNSUPPORTED_TYPE = re.compile(r"Type 'tensor\(\w+\)' of input parameter .* is invalid")
 _SOURCE_LINE = re.compile(r"\S+\.(?:cc|h|cpp):\d+ ")
-_ORT_PREFIX = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ")
+_ORT_PREFIX = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : (Load model from .* failed: ?(?=\S))?")
 
 
 def _elem_type_of(text: str) -> int | None:

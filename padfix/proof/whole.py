@@ -95,7 +95,9 @@ def verify(
     proof.load(candidates)
     proof.match()
     proof.run_given(probes)
-    if not (proof.settings.probes_only and proof.ran):
+    if proof.settings.probes_only and proof.ran:
+        proof.notes.append("Judged by the given probes alone (--probes-only).")
+    else:
         proof.run_generated(shapes)
     inside = proof.look_inside(stand_in)
     return conclude(proof.ran, inside, proof.failures, proof.notes, proof.settings, reference, describe)
@@ -291,7 +293,7 @@ class _WholeProof:
                 f"{label_of(self.reference)} gives other numbers each time the original is run "
                 f"(output {', '.join(different)}); the model draws random numbers or keeps a state.",
                 "Remove what is random (dropout in training mode, random initial states), fix a switch for it with "
-                "--constant where the source is TensorFlow's, or use --no-verify.",
+                "--constant where the source is TensorFlow's.",
             )
 
     def _judge(self, probe: Probe, results: Mapping[str, Array]) -> None:

@@ -37,11 +37,14 @@ def witness_name(reference: str, opened: Source) -> str:
     return reference
 
 
-def candidates_of_result(path: Path, witness: str, *, contradicted: bool) -> tuple[list[Executor], tuple[str, ...]]:
-    """Return who runs the result: ONNX Runtime, or the specification where ONNX Runtime has no kernel for it.
+def candidates_of_result(
+    path: Path, witness: str, *, contradicted: bool, in_runtime: Callable[[], Executor]
+) -> tuple[list[Executor], tuple[str, ...]]:
+    """Return who runs the result: ONNX Runtime, or the specification where ONNX Runtime can't.
 
-    The second only when the user asked for the specification as the reference; then also for a result with nodes that
-    no rewrite touched and that ONNX Runtime runs against the specification (``contradicted``).
+    The second only when the user asked for the specification as the reference, and where ONNX Runtime has no kernel for
+    the result or refuses the original as well (``in_runtime`` loads that); then also for a result with nodes that no
+    rewrite touched and that ONNX Runtime runs against the specification (``contradicted``).
     """
     if witness == "spec" and contradicted:
         note = (
@@ -53,16 +56,23 @@ def candidates_of_result(path: Path, witness: str, *, contradicted: bool) -> tup
         try:
             OnnxRuntimeExecutor(path, optimised=False)
         except ExecutionFailed as failure:
-            if failure.unsupported:
+            if failure.unsupported or _is_refused(in_runtime):
                 note = f"ONNX Runtime can't run the result ({failure}); the specification ran both models."
                 try:
                     return [SpecExecutor(path)], (note,)
                 except ExecutionFailed as refusal:
                     raise ProofUnavailableError(
                         f"Neither ONNX Runtime nor the specification can run the result: {failure}; {refusal}",
-                        "Nothing was written. --no-verify writes it unproven.",
                     ) from refusal
     return _runtime_pair(path), ()
+
+
+def _is_refused(in_runtime: Callable[[], Executor]) -> bool:
+    try:
+        in_runtime()
+    except ProofUnavailableError:
+        return True
+    return False
 
 
 def _runtime_pair(path: Path) -> list[Executor]:
@@ -71,7 +81,7 @@ def _runtime_pair(path: Path) -> list[Executor]:
     except ExecutionFailed as failure:
         raise ProofUnavailableError(
             f"ONNX Runtime can't load the result: {failure}",
-            "Nothing was written. If the model needs custom operators, --no-verify writes it unproven.",
+            "It has no kernel for all that the model needs." if failure.unsupported else "",
         ) from failure
 
 
@@ -98,7 +108,7 @@ def executor_of(opened: Source, original: Model, path: Path | None, witness: str
         other = "onnxruntime" if witness == "spec" else "spec"
         raise ProofUnavailableError(
             f"The reference ({witness}) can't load the original: {failure}",
-            f"Use --reference {other}, or --no-verify to write without proof.",
+            f"Use --reference {other}.",
         ) from failure
 
 

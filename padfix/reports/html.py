@@ -94,6 +94,8 @@ def _conversion(result: ConvertReport, written: bool) -> list[str]:
         f"<p>{_text(f'{result.source} ({sentences.kind(result)}).')}</p>",
         f"<p><strong>{_text(sentences.outcome(result, written=written))}</strong></p>",
     ]
+    if sentences.windows(result):
+        parts.append(f"<p>{sentences.windows(result)}.</p>")
     if result.rewrites:
         rows = [
             [

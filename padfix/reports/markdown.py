@@ -73,6 +73,8 @@ def _conversion(result: ConvertReport, written: bool) -> list[str]:
         "",
         escaped(f"{result.source} ({sentences.kind(result)}). {sentences.outcome(result, written=written)}"),
     ]
+    if sentences.windows(result):
+        lines += ["", f"{sentences.windows(result)}."]
     if result.rewrites:
         rows = [
             [

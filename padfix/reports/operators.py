@@ -9,6 +9,7 @@ from padfix.reports.columns import aligned
 from padfix.results import OpRecord
 
 HEAD = ("NAME", "OP", "KERNEL", "STRIDES", "DILATIONS", "PADDING", "PADS", "LAYOUT")
+RESAMPLING = "RESAMPLING"
 _AXES = ("d", "h", "w")
 
 
@@ -16,7 +17,8 @@ def table(records: Sequence[OpRecord]) -> str:
     """Return aligned columns, a row an operator.
 
     PADDING is as written in the model; PADS are resolved for the known size in ONNX order (begins, then ends), ``?`` on
-    an axis of unknown size, ``-`` where the operator has no such thing.
+    an axis of unknown size, ``-`` where the operator has no such thing; Pads before the operator count. Where there are
+    resizes, the last column has their mode, coordinates, rounding, and sizes or scales.
     """
     if not records:
         return "No windowed or resampling operators.\n"
@@ -27,13 +29,16 @@ def table(records: Sequence[OpRecord]) -> str:
             _numbers(record.kernel, "x"),
             _numbers(record.strides, ","),
             _numbers(record.dilations, ","),
-            printable(record.padding) or "-",
+            _padding(record),
             _numbers(record.pads, ","),
             record.layout or "-",
+            _resampling(record) or "-",
         )
         for record in records
     ]
-    return aligned([HEAD, *rows])
+    if any(record.mode for record in records):
+        return aligned([(*HEAD, RESAMPLING), *rows])
+    return aligned([HEAD, *(row[:-1] for row in rows)])
 
 
 def config(records: Sequence[OpRecord]) -> str:
@@ -62,6 +67,21 @@ def _block(record: OpRecord) -> str:
     lines.extend(f"stride_{axis}: {stride}" for axis, stride in zip(axes, strides, strict=True))
     lines.append(f"layout: {record.layout}")
     return "\n".join(lines) + "\n"
+
+
+def _padding(record: OpRecord) -> str:
+    written = printable(record.padding) or "-"
+    return written if record.pad_before is None else f"{written} behind Pad {_numbers(record.pad_before, ',')}"
+
+
+def _resampling(record: OpRecord) -> str:
+    """Return how a resize samples, in words."""
+    words = [record.mode, record.coordinates, record.rounding]
+    if record.sizes is not None:
+        words.append(f"sizes {_numbers(record.sizes, ',') or '?'}")
+    if record.scales is not None:
+        words.append(f"scales {','.join('?' if each is None else f'{each:.6g}' for each in record.scales) or '?'}")
+    return printable(" ".join(word for word in words if word))
 
 
 def _where(record: OpRecord) -> str:

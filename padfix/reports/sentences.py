@@ -85,6 +85,13 @@ def operators(rewrites: Sequence[Rewritten]) -> str:
     return ", ".join(f"{number} x {op_type}" for op_type, number in sorted(counted.items()))
 
 
+def windows(report: ConvertReport) -> str:
+    """Return how many windows of the result are explicit; empty where nobody counted or there are none."""
+    if report.windows is None or not report.windows.number:
+        return ""
+    return f"{count(report.windows.number, 'window')} explicit, {report.windows.asymmetric} of them asymmetric"
+
+
 def outcome(report: ConvertReport, *, written: bool) -> str:
     """Return the last word: what was written, or that nothing was."""
     if report.unchanged:

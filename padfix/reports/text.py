@@ -97,7 +97,8 @@ def _conversion(result: ConvertReport, written: bool, verbose: bool) -> list[str
                 f"           {sentences.place(each.finding)}: {sentences.local_proof(each.proof)}" for each in rewrites
             )
     if not result.rewrites:
-        lines.append("  rewrote  nothing")
+        explicit = sentences.windows(result)
+        lines.append(f"  rewrote  nothing; the conversion left {explicit}" if explicit else "  rewrote  nothing")
     for refused in result.refusals:
         finding = refused.finding
         lines.append(

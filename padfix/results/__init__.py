@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from padfix.results.certificate import Certificate, FileDigest
 from padfix.results.findings import Disagreement, Finding, LocalProof, Refused, Rewritten, Sample, Severity
-from padfix.results.reports import SCHEMA, CheckReport, ConvertReport, OpRecord
+from padfix.results.reports import SCHEMA, CheckReport, ConvertReport, ExplicitWindows, OpRecord
 from padfix.results.verdict import (
     Difference,
     FirstDifference,
@@ -25,6 +25,7 @@ __all__ = [
     "ConvertReport",
     "Difference",
     "Disagreement",
+    "ExplicitWindows",
     "FileDigest",
     "Finding",
     "FirstDifference",

@@ -42,11 +42,29 @@ class CheckReport:
 
 
 @dataclass(frozen=True)
+class ExplicitWindows:
+    """How many convolutions and pools of a model have their pads written out.
+
+    Attributes:
+        number: All of them.
+        asymmetric: Those whose pads, Pads before them included, differ between the two sides of an axis.
+    """
+
+    number: int
+    asymmetric: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as JSON-ready values."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
 class ConvertReport:
     """What ``padfix convert`` did: rewrites with their proofs, refusals with their reasons, and the verdict.
 
     ``unchanged`` says that a file to be replaced was what it should be already, and was not touched.
     ``disagreements`` are the nodes of the original that a runtime was found to run against the specification.
+    ``windows`` are those of the result where the source is not ONNX: the conversion writes most pads out by itself.
     """
 
     source: str
@@ -60,6 +78,7 @@ class ConvertReport:
     notes: list[str] = field(default_factory=list)
     unchanged: bool = False
     disagreements: list[Disagreement] = field(default_factory=list)
+    windows: ExplicitWindows | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready values, ``schema`` first."""
@@ -77,6 +96,7 @@ class ConvertReport:
             "verdict": self.verdict.to_dict() if self.verdict else None,
             "notes": list(self.notes),
             "disagreements": [each.to_dict() for each in self.disagreements],
+            "windows": self.windows.to_dict() if self.windows else None,
         }
 
 
@@ -85,7 +105,23 @@ class OpRecord:
     """One windowed or resampling operator of a model, as ``padfix inspect`` lists it.
 
     Every tuple has one entry for each spatial axis, None where the operator has no such thing or it is not known.
-    ``pads`` are the resolved ones in ONNX order (all begins, then all ends).
+
+    Attributes:
+        name: The node's.
+        op: Its operator.
+        graph: Path of scopes.
+        kernel: Taps.
+        strides: From one window to the next.
+        dilations: From one tap to the next.
+        padding: As written in the model.
+        pads: The resolved ones in ONNX order (all begins, then all ends), those of Pads before the operator included.
+        layout: ``"NCHW"`` and the like.
+        pad_before: What Pads before the operator add, in the same order; None where there are none.
+        mode: How a resize interpolates.
+        coordinates: Where it samples.
+        rounding: Which element it takes in mode nearest.
+        sizes: The lengths that it is told, one entry for each axis that they are for.
+        scales: The factors likewise.
     """
 
     name: str
@@ -97,6 +133,12 @@ class OpRecord:
     padding: str
     pads: tuple[int | None, ...] | None
     layout: str
+    pad_before: tuple[int | None, ...] | None = None
+    mode: str = ""
+    coordinates: str = ""
+    rounding: str = ""
+    sizes: tuple[int | None, ...] | None = None
+    scales: tuple[float | None, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON-ready values."""

@@ -12,6 +12,7 @@ from onnx import NodeProto, helper
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.constant_pad import MOST_PADS, local_producer, read_constant_pad
 from padfix.operators.reading import read_window
 from padfix.operators.refusal import Refusal
 from padfix.operators.table import PADDED
@@ -22,9 +23,6 @@ from padfix.rules.build.explicit_pads import bind, copied, flat, needs_separate_
 from padfix.rules.build.merged_pads import same_windows
 from padfix.rules.build.pad_node import lowest
 from padfix.rules.build.trials import trials
-
-_MOST_PADS = 4
-"""Pads in a row that are looked through; padfix itself writes two (see :mod:`padfix.rules.build.unfused_pad`)."""
 
 
 class SeparatePad(Rule):
@@ -122,14 +120,6 @@ class _Fold:
     transpose: NodeProto | None
 
 
-@dataclass(frozen=True)
-class _Amounts:
-    """A Pad of constants: (begin, end) of each axis of its input, and the value by array or by name."""
-
-    pairs: tuple[Pair, ...]
-    value: np.ndarray | str
-
-
 def _fold(site: Site) -> _Fold | None:
     """Return how the Pads before the node would be folded into it; None where that is not exact."""
     node, scope = site.node, site.scope
@@ -141,7 +131,7 @@ def _fold(site: Site) -> _Fold | None:
         return None
     rank = window.rank + 2
     name, order, transpose = node.input[0], list(range(rank)), None
-    producer = _local_producer(scope, name)
+    producer = local_producer(scope, name)
     if producer is not None and producer.op_type == "Transpose":
         order = attributes.integers(producer, "perm") or order[::-1]
         if sorted(order) != list(range(rank)) or attributes.is_reference(producer, "perm"):
@@ -149,9 +139,9 @@ def _fold(site: Site) -> _Fold | None:
         transpose, name = producer, producer.input[0]
     replaced = [] if transpose is None else [transpose]
     added = [(0, 0)] * rank
-    for _ in range(_MOST_PADS):
-        producer = _local_producer(scope, name)
-        amounts = None if producer is None else _constant_pad(scope, producer, rank)
+    for _ in range(MOST_PADS):
+        producer = local_producer(scope, name)
+        amounts = None if producer is None else read_constant_pad(scope, producer, rank)
         if producer is None or amounts is None:
             break
         if any(map(any, amounts.pairs)) and not _pads_alike(site, window, amounts.value):
@@ -184,48 +174,6 @@ def _fold(site: Site) -> _Fold | None:
     return _Fold(window, pairs, name, tuple(replaced), transpose)
 
 
-def _local_producer(scope: Scope, name: str) -> NodeProto | None:
-    """Return the node of this very scope that computes ``name``, if its operator is ONNX's own."""
-    producer = scope.producer(name) if name and scope.defines(name) else None
-    return None if producer is None or normal_domain(producer.domain) else producer
-
-
-def _constant_pad(scope: Scope, node: NodeProto, rank: int) -> _Amounts | None:
-    """Return what a Pad adds, axis by axis; None where that is not constant, or takes elements away."""
-    if node.op_type != "Pad" or any(each.ref_attr_name for each in node.attribute):
-        return None
-    if attributes.text(node, "mode", "constant") not in ("constant", ""):
-        return None
-    value: np.ndarray | str
-    given: list[int] | None
-    axes = list(range(rank))
-    if scope.opset < 11:
-        given = attributes.integers(node, "paddings" if scope.opset < 2 else "pads")
-        attribute = attributes.find(node, "value")
-        value = np.array(0.0 if attribute is None else attribute.f, np.float32)
-    else:
-        given = _integers(scope, node, 1)
-        name = node.input[2] if len(node.input) > 2 else ""
-        known = scope.constant(name) if name else np.zeros((), np.float32)
-        value = name if known is None else known
-        if len(node.input) > 3 and node.input[3]:
-            listed = _integers(scope, node, 3)
-            if listed is None or any(not -rank <= axis < rank for axis in listed):
-                return None
-            axes = [axis % rank for axis in listed]
-    if given is None or len(given) != 2 * len(axes) or len(set(axes)) != len(axes) or min(given, default=0) < 0:
-        return None
-    pairs = [(0, 0)] * rank
-    for position, axis in enumerate(axes):
-        pairs[axis] = (given[position], given[position + len(axes)])
-    return _Amounts(tuple(pairs), value)
-
-
-def _integers(scope: Scope, node: NodeProto, position: int) -> list[int] | None:
-    constant = scope.constant(node.input[position]) if len(node.input) > position and node.input[position] else None
-    return None if constant is None else [int(each) for each in constant.reshape(-1)]
-
-
 def _pads_alike(site: Site, window: Window, value: np.ndarray | str) -> bool:
     """Whether the operator itself pads with ``value``."""
     expected: Any = 0
@@ -254,7 +202,7 @@ def _all_take_in(site: Site, pad: NodeProto) -> bool:
     return True
 
 
-def _readers(scope: Scope, node: NodeProto, depth: int = _MOST_PADS + 1) -> Iterator[NodeProto | None]:
+def _readers(scope: Scope, node: NodeProto, depth: int = MOST_PADS + 1) -> Iterator[NodeProto | None]:
     """Yield the operators that read ``node``, directly or behind Pads and Transposes; None for any other use."""
     for name in node.output:
         if scope.is_output(name):

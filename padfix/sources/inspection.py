@@ -9,14 +9,14 @@ from padfix.results import OpRecord
 from padfix.sources import SourceOptions
 
 
-def inspect_source(path: Path, *, trust: bool = False) -> list[OpRecord]:
+def inspect_source(path: Path, options: SourceOptions) -> list[OpRecord]:
     """Return a record of every windowed or resampling operator of a file.
 
     A TensorFlow source is listed with its own operators and names, before any conversion.
 
     Args:
         path: A file, or a SavedModel's folder.
-        trust: Whether code that the source itself holds may run.
+        options: What the user said about it; an ONNX file has no use for them.
 
     Raises:
         PadfixError: The file can't be read.
@@ -28,4 +28,4 @@ def inspect_source(path: Path, *, trust: bool = False) -> list[OpRecord]:
         return inspect_model(open_onnx(path))
     from padfix.sources.tf_inspect import inspect_tensorflow
 
-    return inspect_tensorflow(path, SourceOptions(trust=trust))
+    return inspect_tensorflow(path, options)

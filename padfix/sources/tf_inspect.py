@@ -11,6 +11,7 @@ from padfix.geometry.padding import known_same_pads
 from padfix.operators.inspection import explicit
 from padfix.results import OpRecord
 from padfix.sources import SourceOptions, tensorflow_runtime
+from padfix.sources.resize_words import coordinates
 
 Shape = tuple[int | None, ...]
 ShapeOf = Callable[[str], Shape | None]
@@ -49,17 +50,15 @@ _POOLS = frozenset(
         "QuantizedMaxPool",
     }
 )
-_RESIZES = frozenset(
-    {
-        "CropAndResize",
-        "QuantizedResizeBilinear",
-        "ResizeArea",
-        "ResizeBicubic",
-        "ResizeBilinear",
-        "ResizeNearestNeighbor",
-        "ScaleAndTranslate",
-    }
-)
+# Operator -> how it interpolates; the other two say so themselves.
+_MODES = {
+    "QuantizedResizeBilinear": "bilinear",
+    "ResizeArea": "area",
+    "ResizeBicubic": "bicubic",
+    "ResizeBilinear": "bilinear",
+    "ResizeNearestNeighbor": "nearest",
+}
+_RESIZES = frozenset({*_MODES, "CropAndResize", "ScaleAndTranslate"})
 # Several operators call the same attribute by other names.
 _KERNELS = ("ksize", "ksizes")
 _DILATIONS = ("dilations", "rates")
@@ -130,10 +129,24 @@ def _records(nodes: Sequence[Any], scope: str, shape_of: ShapeOf) -> list[OpReco
     found = []
     for node in nodes:
         if node.op in _RESIZES:
-            found.append(OpRecord(node.name, node.op, scope, None, None, None, "", None, "NHWC"))
+            found.append(_resize(node, scope, shape_of))
         elif node.op in _CONVOLUTIONS or node.op in _TRANSPOSED or node.op in _POOLS:
             found.append(_window(node, scope, shape_of))
     return found
+
+
+def _resize(node: Any, scope: str, shape_of: ShapeOf) -> OpRecord:
+    shape = shape_of(f"{node.name}:0")
+    return OpRecord(
+        *(node.name, node.op, scope, None, None, None, "", None, "NHWC"),
+        mode=_MODES.get(node.op) or node.attr["method" if node.op == "CropAndResize" else "kernel_type"].s.decode(),
+        coordinates=coordinates(
+            align_corners=node.attr["align_corners"].b, half_pixel_centers=node.attr["half_pixel_centers"].b
+        )
+        if node.op in _MODES
+        else "",
+        sizes=shape[1:3] if shape is not None and len(shape) == 4 else (None, None),
+    )
 
 
 def _window(node: Any, scope: str, shape_of: ShapeOf) -> OpRecord:

@@ -9,12 +9,13 @@ from typing import Any
 from padfix.geometry.padding import known_same_pads
 from padfix.results import OpRecord
 from padfix.sources import tflite_graph
+from padfix.sources.resize_words import coordinates
 
 Shape = tuple[int | None, ...]
 
 _WEIGHTS = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "TRANSPOSE_CONV": 1, "CONV_3D": 1, "CONV_3D_TRANSPOSE": 1}
 _POOLS = frozenset({"AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"})
-_RESIZES = frozenset({"RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"})
+_RESIZES = {"RESIZE_BILINEAR": "bilinear", "RESIZE_NEAREST_NEIGHBOR": "nearest"}
 _DATA_IS_THIRD = frozenset({"TRANSPOSE_CONV", "CONV_3D_TRANSPOSE"})
 _SAME = 0
 
@@ -32,10 +33,22 @@ def inspect_tflite(path: Path) -> list[OpRecord]:
         names = tflite_graph.operators(model, graph)
         for operator, kind in zip(graph.operators or (), names, strict=True):
             if kind in _RESIZES:
-                records.append(OpRecord(_name(graph, operator), kind, scope, None, None, None, "", None, "NHWC"))
+                records.append(_resize(graph, operator, kind, scope))
             elif kind in _POOLS or kind in _WEIGHTS:
                 records.append(_window(graph, operator, kind, scope))
     return records
+
+
+def _resize(graph: Any, operator: Any, kind: str, scope: str) -> OpRecord:
+    options = operator.builtinOptions
+    return OpRecord(
+        *(_name(graph, operator), kind, scope, None, None, None, "", None, "NHWC"),
+        mode=_RESIZES[kind],
+        coordinates=coordinates(
+            align_corners=bool(options.alignCorners), half_pixel_centers=bool(options.halfPixelCenters)
+        ),
+        sizes=_spatial(_lengths(graph.tensors[operator.outputs[0]]), "HW", 1),
+    )
 
 
 def _name(graph: Any, operator: Any) -> str:

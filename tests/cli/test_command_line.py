@@ -111,7 +111,8 @@ def test_convert_hands_every_option_to_the_api(
     probe.write_bytes(b"")
     options = "--opset 18 --target portable --pads node --input a --input b:0 --output y --signature s --tag t"
     options += " --constant flag=False --constant a=b=0.5"
-    options += " --shape X=1,3,8,8 --shape k=v=2 --shape scalar= --reference spec --rtol 1e-3 --atol 1e-4 --seed 7"
+    options += " --shape X=1,3,8,8 --shape k=v=2 --shape scalar= --reference spec --rtol 1e-3 --atol 1e-4"
+    options += " --seed 7 --probes-only"
     assert invoke("convert", "in.onnx", "-o", "out.onnx", *options.split(), "--probe", probe, "--external-data") == 0
     assert callable(seen.pop("progress"))
     assert seen == {
@@ -131,6 +132,7 @@ def test_convert_hands_every_option_to_the_api(
         "atol": 1e-4,
         "seed": 7,
         "probes": [probe],
+        "probes_only": True,
         "partial": False,
         "verify": True,
         "external_data": True,

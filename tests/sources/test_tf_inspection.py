@@ -78,7 +78,12 @@ def test_the_quick_start_model() -> None:
         (
             lambda tf, x: tf.compat.v1.image.resize_bilinear(x, [8, 8], name="r"),
             [1, 4, 5, 2],
-            OpRecord("r", "ResizeBilinear", "main", None, None, None, "", None, "NHWC"),
+            OpRecord(
+                *("r", "ResizeBilinear", "main", None, None, None, "", None, "NHWC"),
+                mode="bilinear",
+                coordinates="asymmetric",
+                sizes=(8, 8),
+            ),
         ),
     ],
     ids=["nchw", "explicit", "dilated", "depthwise", "transposed", "3d", "resize"],

@@ -1,0 +1,65 @@
+"""What a Pad of constant amounts adds: the one reading of such a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.window import Pair
+
+MOST_PADS = 4
+"""Pads in a row that are looked through; padfix itself writes two, so that ONNX Runtime does not fuse them."""
+
+
+@dataclass(frozen=True)
+class ConstantPad:
+    """A Pad of constants: (begin, end) of each axis of its input, and the value by array or by name."""
+
+    pairs: tuple[Pair, ...]
+    value: np.ndarray | str
+
+
+def local_producer(scope: Scope, name: str) -> NodeProto | None:
+    """Return the node of this very scope that computes ``name``, if its operator is ONNX's own."""
+    producer = scope.producer(name) if name and scope.defines(name) else None
+    return None if producer is None or normal_domain(producer.domain) else producer
+
+
+def read_constant_pad(scope: Scope, node: NodeProto, rank: int) -> ConstantPad | None:
+    """Return what a Pad adds, axis by axis; None where that is not constant, or takes elements away."""
+    if node.op_type != "Pad" or any(each.ref_attr_name for each in node.attribute):
+        return None
+    if attributes.text(node, "mode", "constant") not in ("constant", ""):
+        return None
+    value: np.ndarray | str
+    given: list[int] | None
+    axes = list(range(rank))
+    if scope.opset < 11:
+        given = attributes.integers(node, "paddings" if scope.opset < 2 else "pads")
+        attribute = attributes.find(node, "value")
+        value = np.array(0.0 if attribute is None else attribute.f, np.float32)
+    else:
+        given = _integers(scope, node, 1)
+        name = node.input[2] if len(node.input) > 2 else ""
+        known = scope.constant(name) if name else np.zeros((), np.float32)
+        value = name if known is None else known
+        if len(node.input) > 3 and node.input[3]:
+            listed = _integers(scope, node, 3)
+            if listed is None or any(not -rank <= axis < rank for axis in listed):
+                return None
+            axes = [axis % rank for axis in listed]
+    if given is None or len(given) != 2 * len(axes) or len(set(axes)) != len(axes) or min(given, default=0) < 0:
+        return None
+    pairs = [(0, 0)] * rank
+    for position, axis in enumerate(axes):
+        pairs[axis] = (given[position], given[position + len(axes)])
+    return ConstantPad(tuple(pairs), value)
+
+
+def _integers(scope: Scope, node: NodeProto, position: int) -> list[int] | None:
+    constant = scope.constant(node.input[position]) if len(node.input) > position and node.input[position] else None
+    return None if constant is None else [int(each) for each in constant.reshape(-1)]

@@ -1,0 +1,96 @@
+"""`padfix inspect`, and what `convert` says of windows that the conversion itself wrote out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+
+from padfix.cli.exits import run
+from padfix.cli.group import cli
+
+
+def invoke(*arguments: object) -> int:
+    return run(cli, [str(argument) for argument in arguments])
+
+
+def saved(text: str, opset: int = 18) -> str:
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> {text}'), "model.onnx")
+    return "model.onnx"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("resize", "opset", "words"),
+    [
+        ('Resize<mode="linear">(x, , s)', 18, "linear half_pixel scales 1,1,2,2"),
+        (
+            'Resize<mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor">(x, , , n)',
+            18,
+            "nearest asymmetric floor sizes 1,1,12,9",
+        ),
+        ('Resize<mode="cubic", axes=[2, 3]>(x, , , given)', 18, "cubic half_pixel sizes ?,?"),
+        ('Upsample<mode="nearest">(x, s)', 9, "nearest asymmetric scales 1,1,2,2"),
+    ],
+)
+def test_resizes(resize: str, opset: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    model = saved(
+        f"""g (float[1,1,6,6] x, int64[2] given) => (float[a,b,c,d] y)
+        <float[4] s = {{1, 1, 2, 2}}, int64[4] n = {{1, 1, 12, 9}}> {{ y = {resize} }}""",
+        opset,
+    )
+    assert invoke("inspect", model) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert head.endswith("RESAMPLING")
+    assert row.endswith(words)
+    assert invoke("inspect", model, "--format", "json") == 0
+    (record,) = json.loads(capsys.readouterr().out)["operators"]
+    assert [record["mode"], record["coordinates"]] == words.split()[:2]
+
+
+ASYMMETRIC = "pads=[0,0,1,1], strides=[2,2]"
+
+
+@pytest.mark.parametrize("operator", [f"Conv<{ASYMMETRIC}>(x, w)", f"MaxPool<kernel_shape=[3,3], {ASYMMETRIC}>(x)"])
+def test_the_pad_that_a_conversion_wrote(operator: str, capsys: pytest.CaptureFixture[str]) -> None:
+    model = saved(f"g (float[1,1,6,6] x, float[1,1,3,3] w) => (float[1,1,3,3] y) {{ y = {operator} }}")
+    assert invoke("convert", "--in-place", "--pads", "node", model, "-q") == 0
+    assert invoke("inspect", model) == 0
+    shown = capsys.readouterr().out
+    assert "explicit 0,0,0,0 behind Pad 0,0,1,1" in shown
+    assert invoke("inspect", model, "--format", "json") == 0
+    (record,) = json.loads(capsys.readouterr().out)["operators"]
+    assert record["pads"] == record["pad_before"] == [0, 0, 1, 1]
+
+
+def test_a_pad_of_the_run_time(capsys: pytest.CaptureFixture[str]) -> None:
+    model = saved(
+        """g (float[1,1,h,w] x, float[1,1,3,3] k) => (float[1,1,a,b] y) {
+            y = Conv<auto_pad="SAME_UPPER", strides=[2,2]>(x, k)
+        }"""
+    )
+    assert invoke("convert", "--in-place", model, "-q") == 0
+    assert invoke("inspect", model) == 0
+    assert "behind Pad ?,?,?,?  ?,?,?,?" in capsys.readouterr().out
+
+
+@pytest.mark.tensorflow
+def test_windows_that_the_conversion_wrote_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tf = pytest.importorskip("tensorflow")
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [1, 8, 8, 3], name="x")
+        first = tf.nn.relu(tf.nn.conv2d(x, tf.ones([3, 3, 3, 4]), 2, "SAME"))
+        second = tf.nn.relu(tf.nn.conv2d(first, tf.ones([3, 3, 4, 4]), 1, "SAME"))
+        tf.nn.max_pool2d(second, 2, 2, "VALID", name="y")
+    (folder / "frozen.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    assert invoke("convert", "frozen.pb", "-o", "out.onnx", "--report", "report.json") == 0
+    shown = capsys.readouterr().out
+    assert "rewrote  nothing; the conversion left 3 windows explicit, 1 of them asymmetric\n" in shown
+    assert json.loads((folder / "report.json").read_text())["windows"] == {"number": 3, "asymmetric": 1}
