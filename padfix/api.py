@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -148,6 +148,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
 def inspect(
     source: PathArgument,
     *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
     signature: str | None = None,
     tag: str | Sequence[str] | None = None,
     trust: bool = False,
@@ -156,7 +157,8 @@ def inspect(
 
     Args:
         source: The file, or the folder of a SavedModel.
-        signature: As in :func:`convert`, like the others; of a TensorFlow Lite file all subgraphs are listed.
+        shapes: As in :func:`convert`, like the others.
+        signature: Likewise; of a TensorFlow Lite file all subgraphs are listed.
         tag: Likewise.
         trust: Likewise.
 
@@ -165,7 +167,8 @@ def inspect(
     """
     from padfix.sources.inspection import inspect_source
 
-    return inspect_source(Path(source), _source_options(VerifyOptions(signature=signature, tag=tag, trust=trust)))
+    told = VerifyOptions(shapes=shapes, signature=signature, tag=tag, trust=trust)
+    return inspect_source(Path(source), _source_options(told))
 
 
 def check_rule_words(words: Sequence[str]) -> None:

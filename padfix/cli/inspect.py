@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,19 +22,18 @@ from padfix.reports.characters import printable
     show_default=True,
     help="config: a plain block for each pooling operator.",
 )
+@options.shape_option
 @options.signature_option
 @options.tag_option
 @click.option("--trust", is_flag=True, help="Run code and file access that the model itself holds.")
 @options.limit_options
-def command(
-    model: Path, *, report_format: str, signature: str | None, tag: str | None, trust: bool, limits: options.Limits
-) -> int:
+def command(model: Path, *, report_format: str, limits: options.Limits, **settings: Any) -> int:
     """List kernel, strides, dilations, padding and layout of every windowed or resampling operator of MODEL."""
     from padfix import api
 
     limits.apply([model])
     with watch.doing(f"padfix (reading {printable(str(model))})"):
-        records = api.inspect(model, signature=signature, tag=tag, trust=trust)
+        records = api.inspect(model, **settings)
     if report_format == "json":
         from padfix.reports import json
 

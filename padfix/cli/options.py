@@ -154,6 +154,14 @@ _LIMIT_OPTIONS: tuple[Decorator, ...] = (
 )
 
 
+shape_option: Decorator = click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="NAME=N,N,...",
+    callback=parse_shapes,
+    help="Fix the shape of an input. Repeatable.",
+)
 signature_option: Decorator = click.option(
     "--signature", metavar="NAME", help="Signature of a SavedModel or .tflite file."
 )
@@ -200,14 +208,7 @@ def proof_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _PROOF_OPTIONS: tuple[Decorator, ...] = (
-    click.option(
-        "--shape",
-        "shapes",
-        multiple=True,
-        metavar="NAME=N,N,...",
-        callback=parse_shapes,
-        help="Fix the shape of an input. Repeatable.",
-    ),
+    shape_option,
     click.option(
         "--reference",
         type=click.Choice(REFERENCES),

@@ -16,16 +16,19 @@ def inspect_source(path: Path, options: SourceOptions) -> list[OpRecord]:
 
     Args:
         path: A file, or a SavedModel's folder.
-        options: What the user said about it; an ONNX file has no use for them.
+        options: What the user said about it; an ONNX file has a use for the shapes only.
 
     Raises:
         PadfixError: The file can't be read.
     """
     if detect(path) == "onnx":
+        from padfix.graph.input_shapes import fix_input_shapes
         from padfix.operators.inspection import inspect_model
         from padfix.sources.onnx_file import open_onnx
 
-        return inspect_model(open_onnx(path))
+        model = open_onnx(path)
+        fix_input_shapes(model.proto, options.shapes)
+        return inspect_model(model)
     from padfix.sources.tf_inspect import inspect_tensorflow
 
     return inspect_tensorflow(path, options)

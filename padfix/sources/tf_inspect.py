@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from padfix.errors import UsageError
 from padfix.files.detection import detect
 from padfix.geometry.padding import known_same_pads
 from padfix.operators.inspection import explicit
@@ -77,6 +78,8 @@ def inspect_tensorflow(path: Path, options: SourceOptions | None = None) -> list
         if detect(path) == "tflite":
             from padfix.sources.tflite_inspect import inspect_tflite
 
+            if options is not None and options.shapes:
+                raise UsageError("--shape is not for the table of a TensorFlow Lite file, which says its own sizes.")
             return inspect_tflite(path)
         graph_def = _graph_def(tensorflow, path, options or SourceOptions())
         with tensorflow_runtime.quiet():
@@ -89,20 +92,29 @@ def inspect_tensorflow(path: Path, options: SourceOptions | None = None) -> list
 
 
 def _graph_def(tensorflow: Any, path: Path, options: SourceOptions) -> Any:
-    """Return the graph of the file: as it stands when frozen, else the inference graph with its weights frozen in."""
+    """Return the graph of the file: as it stands when frozen, else the inference graph with its weights frozen in.
+
+    The sizes that the user fixed are in its placeholders.
+    """
+    from padfix.sources.conversion import FrozenGraph, Port, pin_shapes
+
     match detect(path):
         case "frozen_graph":
             from padfix.sources.frozen_graph import read_graph_def
 
-            return read_graph_def(tensorflow, path)
+            graph_def = read_graph_def(tensorflow, path)
+            fed = [node.name for node in graph_def.node if node.op in ("Placeholder", "PlaceholderWithDefault")]
+            frozen = FrozenGraph(graph_def, [Port(f"{name}:0", name) for name in fed], [])
         case "saved_model":
             from padfix.sources.saved_model import load_saved_model
 
-            return load_saved_model(tensorflow, path, options)[0].frozen.graph_def
+            frozen = load_saved_model(tensorflow, path, options)[0].frozen
         case kind:
             from padfix.sources.keras_file import load_keras
 
-            return load_keras(tensorflow, path, options, kind)[0].frozen.graph_def
+            frozen = load_keras(tensorflow, path, options, kind)[0].frozen
+    pin_shapes(tensorflow, frozen, options.shapes)
+    return frozen.graph_def
 
 
 def _static_shapes(tensorflow: Any, graph_def: Any) -> dict[str, Shape]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import onnx
 import pytest
+from click import Context
 
 from padfix.cli.exits import run
 from padfix.cli.group import cli
@@ -94,3 +96,47 @@ def test_windows_that_the_conversion_wrote_out(folder: Path, capsys: pytest.Capt
     shown = capsys.readouterr().out
     assert "rewrote  nothing; the conversion left 3 windows explicit, 1 of them asymmetric\n" in shown
     assert json.loads((folder / "report.json").read_text())["windows"] == {"number": 3, "asymmetric": 1}
+
+
+def test_sizes_that_the_user_fixes(capsys: pytest.CaptureFixture[str]) -> None:
+    model = saved(
+        """g (float[1,1,h,w] x, float[1,1,3,3] k) => (float[1,1,a,b] y) {
+            y = Conv<auto_pad="SAME_UPPER", strides=[2,2]>(x, k)
+        }"""
+    )
+    assert invoke("inspect", model) == 0
+    assert "?,?,?,?" in capsys.readouterr().out
+    assert invoke("inspect", model, "--shape", "x=1,1,8,9") == 0
+    assert "0,1,1,1" in capsys.readouterr().out
+    assert invoke("inspect", model, "--shape", "nothing=1") == 2
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", ["quickstart/small_cnn.pb", "tf/two_signatures"])
+def test_sizes_of_tensorflow_sources(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    fixture = Path(__file__).parents[2] / "fixtures" / name
+    if name.endswith(".pb"):
+        assert invoke("inspect", fixture, "--shape", "image=1,8,9,3") == 0
+        assert "2,2      1,1        SAME     0,1,1,1" in capsys.readouterr().out
+    assert invoke("inspect", fixture, "--signature", "classify", "--shape", "nothing=1,8,9,3") == 2
+    assert "nothing" in capsys.readouterr().err
+
+
+def test_hints_name_only_options_that_the_command_has() -> None:
+    """What is said by rooms that several commands enter: sources by all three, the proof by two."""
+    root = Path(__file__).parents[2] / "padfix"
+    known = {}
+    for name in ("convert", "verify", "inspect"):
+        with Context(cli) as context:
+            command = cli.get_command(context, name)
+        assert command is not None
+        known[name] = {option for each in command.params for option in each.opts}
+    for room, commands in (("sources", ("convert", "verify")), ("proof", ("convert", "verify"))):
+        for file in (root / room).rglob("*.py"):
+            named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", file.read_text(encoding="utf-8")))
+            for command in commands:
+                assert named <= known[command], (file, command)
+    for name in ("keras_file", "keras_safety", "side_effects"):
+        hints = re.findall(r"HINT = .*", (root / "sources" / f"{name}.py").read_text(encoding="utf-8"))
+        assert set(re.findall(r"--[a-z][a-z-]+", " ".join(hints))) <= known["inspect"]
+    assert {"--signature", "--tag"} <= known["inspect"]
