@@ -294,6 +294,28 @@ class OnnxRuntimeExecutor:
         """
         return OnnxRuntimeExecutor(self._model, optimised=True, folder=self._folder, threads=self._threads)
 
+    def save_optimised(self, folder: Path) -> Path:
+        """Write the graph that the runtime's optimiser makes of the model, and return the file.
+
+        Raises:
+            ExecutionFailed: The runtime can't write it.
+        """
+        import onnxruntime
+
+        path = folder / "optimised.onnx"
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        options.optimized_model_filepath = str(path)
+        options.log_severity_level = 4
+        if self._folder is not None and isinstance(self._model, bytes):
+            options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(self._folder))
+        source = self._model if isinstance(self._model, bytes) else str(self._model)
+        try:
+            onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        except Exception as error:
+            raise self._failure(error) from None
+        return path
+
     @property
     def source(self) -> tuple[Path | bytes, Path | None]:
         """The file or the serialized model, and the folder of its external data."""

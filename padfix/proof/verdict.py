@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,16 +18,13 @@ from padfix.errors import ProofUnavailableError
 from padfix.proof.allowances import ALLOWANCES, interpreter_rounding, optimiser_rounding
 from padfix.proof.amplification import amplifier
 from padfix.proof.compare import compare
-from padfix.proof.constants import Constants
 from padfix.proof.executors import Array, ExecutionFailed, Executor, label_of
 from padfix.proof.feeding import Feeding
 from padfix.proof.judging import StretchJudge
-from padfix.proof.likeness import Likeness, Meanings
 from padfix.proof.outcome import Judged, Outcome
-from padfix.proof.pairing import Pairing, pair_by_name, pair_by_wiring
 from padfix.proof.probes import Probe
-from padfix.proof.sides import Side, side_of
-from padfix.proof.stretches import Stretches
+from padfix.proof.setting_up import judge_of, optimised_form_agrees
+from padfix.proof.sides import side_of
 from padfix.results import (
     FirstDifference,
     LayerDifference,
@@ -77,6 +74,7 @@ class Inside:
         stands_in: Whether the original as ONNX, before any rewrite, was looked into, because the original can't be.
         trouble: Why nothing was seen.
         probes: What the stretches were judged on.
+        outputs: The candidate's name for each output of the original.
     """
 
     judge: StretchJudge | None = None
@@ -84,6 +82,7 @@ class Inside:
     stands_in: bool = False
     trouble: str = ""
     probes: Sequence[Probe] = ()
+    outputs: Mapping[str, str] = field(default_factory=dict)
 
     def words(self) -> str:
         """Return how many stretches are the same, and how many were compared."""
@@ -130,55 +129,13 @@ def look_inside(
         second = side_of(candidates[0])
         if first is None or second is None:
             return Inside(trouble="one of the models can't be looked into.")
-        judge = _judge_of(first, second, candidates, feeding, outputs, settings, progress)
+        judge = judge_of(first, second, candidates, feeding, outputs, settings, progress)
         chosen = probes[:REWRITTEN_PROBES] if settings.rewritten else probes
-        return Inside(judge, judge.run(chosen), stands_in, probes=chosen)
+        return Inside(judge, judge.run(chosen), stands_in, probes=chosen, outputs=outputs)
     except ExecutionFailed as failure:
         return Inside(trouble=failure.message)
     except ProofUnavailableError as failure:  # the stand-in can't run what the original can
         return Inside(trouble=str(failure))
-
-
-def _judge_of(
-    first: Side,
-    second: Side,
-    candidates: Sequence[Executor],
-    feeding: Feeding,
-    outputs: Mapping[str, str],
-    settings: Settings,
-    progress: Callable[[str], None],
-) -> StretchJudge:
-    views = first.view, second.view
-    inputs = {name: other for name, other in feeding.same_inputs().items() if name in views[0].inputs}
-    named = outputs or {name: name for name in views[0].outputs if name in views[1].outputs}
-    likeness = None
-    constants: tuple[Constants | None, Constants | None] = None, None
-    pairing: Pairing
-    both_onnx = first.model is not None and second.model is not None
-    if first.model is not None and second.model is not None:
-        known = tuple(Constants(each, trusted=settings.rewritten) for each in (first.model, second.model))
-        meanings = Meanings(first.model.proto), Meanings(second.model.proto)
-        constants = known[0], known[1]
-        if settings.rewritten:
-            pairing = pair_by_name(views, inputs, named)
-        else:
-            pairing = pair_by_wiring(views, meanings, (known[0], known[1]), inputs, named)
-        likeness = Likeness(views, meanings, (known[0], known[1]), pairing.partners)
-    else:
-        pairing = pair_by_name(views, inputs, named)
-    levels = [False]
-    if any(getattr(each, "optimised", False) for each in candidates):
-        levels.append(True)
-    return StretchJudge(
-        Stretches((first, second), pairing, likeness, feeding),
-        constants,
-        levels=levels,
-        rewritten=settings.rewritten and both_onnx,
-        rtol=settings.rtol,
-        atol=settings.atol,
-        probes_only=settings.probes_only,
-        progress=progress,
-    )
 
 
 def conclude(
@@ -243,6 +200,7 @@ class _Judge:
         self._reference = reference
         self._amplified: dict[str, float] = {}
         self._amplifying: list[Failure] = []
+        self._optimised_form: bool | None = None
 
     def runs(self, ran: Sequence[Ran]) -> list[ProofRun]:
         """Return the runs with what the stretches say of them."""
@@ -325,13 +283,21 @@ class _Judge:
         name = difference.name
         if failure.optimised:
             bound = max(self._amplified.get(name, 0.0), optimiser_rounding(self._reference, failure.probe, name))
-            if difference.max_abs_diff > OPTIMISER_FACTOR * bound:
+            if difference.max_abs_diff > OPTIMISER_FACTOR * bound and not self._optimised_form_agrees(failure):
                 return difference
         else:
             self._amplified[name] = max(self._amplified.get(name, 0.0), difference.max_abs_diff)
         self._amplifying.append(failure)
         words = "beyond the tolerance for whole models; every stretch agrees, so the original amplifies rounding"
         return dataclasses.replace(difference, equivalent=True, detail=words)
+
+    def _optimised_form_agrees(self, failure: Failure) -> bool:
+        if self._optimised_form is None:
+            assert self._inside.judge is not None
+            self._optimised_form = optimised_form_agrees(
+                self._inside.judge.stretches, failure.candidate, failure.probe, self._inside.outputs, self._settings
+            )
+        return self._optimised_form
 
     def note_amplification(self) -> None:
         """Say on which probes the original amplifies rounding, and where most."""

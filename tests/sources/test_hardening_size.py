@@ -34,10 +34,7 @@ def many_windows_of_one_name(count: int) -> GraphProto:
 
 
 def many_upsamples(count: int) -> GraphProto:
-    nodes = [
-        helper.make_node("Upsample", [f"t{i}", "scales"], [f"t{i + 1}"], mode="nearest")
-        for i in range(count)
-    ]
+    nodes = [helper.make_node("Upsample", [f"t{i}", "scales"], [f"t{i + 1}"], mode="nearest") for i in range(count)]
     graph = _graph(nodes, count)
     graph.initializer.append(helper.make_tensor("scales", TensorProto.FLOAT, [4], [1.0] * 4))
     return graph

@@ -1,0 +1,107 @@
+"""From two models to the judge of their stretches."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from padfix.proof.constants import Constants
+from padfix.proof.executors import ExecutionFailed, Executor, OnnxRuntimeExecutor
+from padfix.proof.feeding import Feeding
+from padfix.proof.judging import StretchJudge
+from padfix.proof.likeness import Likeness, Meanings
+from padfix.proof.pairing import Pairing, pair_by_name, pair_by_wiring
+from padfix.proof.probes import Probe
+from padfix.proof.sides import Side, side_of
+from padfix.proof.stretches import Stretches
+
+if TYPE_CHECKING:
+    from padfix.proof.whole import Settings
+
+
+def judge_of(
+    first: Side,
+    second: Side,
+    candidates: Sequence[Executor],
+    feeding: Feeding,
+    outputs: Mapping[str, str],
+    settings: Settings,
+    progress: Callable[[str], None],
+) -> StretchJudge:
+    """Pair the tensors of two models and return who judges the stretches between them.
+
+    Args:
+        first: The original.
+        second: The candidate.
+        candidates: Its executors.
+        feeding: The inputs of both.
+        outputs: The candidate's name for each output of the original.
+        settings: How the proof is to go.
+        progress: Told what is being done.
+    """
+    views = first.view, second.view
+    inputs = {name: other for name, other in feeding.same_inputs().items() if name in views[0].inputs}
+    named = outputs or {name: name for name in views[0].outputs if name in views[1].outputs}
+    likeness = None
+    constants: tuple[Constants | None, Constants | None] = None, None
+    pairing: Pairing
+    both_onnx = first.model is not None and second.model is not None
+    if first.model is not None and second.model is not None:
+        known = tuple(Constants(each, trusted=settings.rewritten) for each in (first.model, second.model))
+        meanings = Meanings(first.model.proto), Meanings(second.model.proto)
+        constants = known[0], known[1]
+        if settings.rewritten:
+            pairing = pair_by_name(views, inputs, named)
+        else:
+            pairing = pair_by_wiring(views, meanings, (known[0], known[1]), inputs, named)
+        likeness = Likeness(views, meanings, (known[0], known[1]), pairing.partners)
+    else:
+        pairing = pair_by_name(views, inputs, named)
+    levels = [False]
+    if any(getattr(each, "optimised", False) for each in candidates):
+        levels.append(True)
+    return StretchJudge(
+        Stretches((first, second), pairing, likeness, feeding),
+        constants,
+        levels=levels,
+        rewritten=settings.rewritten and both_onnx,
+        rtol=settings.rtol,
+        atol=settings.atol,
+        probes_only=settings.probes_only,
+        progress=progress,
+    )
+
+
+def optimised_form_agrees(
+    stretches: Stretches, candidate: Executor, probe: Probe, outputs: Mapping[str, str], settings: Settings
+) -> bool:
+    """Whether what the runtime's optimiser makes of the candidate agrees with the original stretch by stretch.
+
+    Fusions happen in the whole graph only, so the optimised graph is taken as a model of its own.
+
+    Args:
+        stretches: Those between the original and the candidate as it is written.
+        candidate: Runs the candidate with all optimisations.
+        probe: What it disagreed on.
+        outputs: The candidate's name for each output of the original.
+        settings: How the proof is to go.
+    """
+    if not isinstance(candidate, OnnxRuntimeExecutor):
+        return False
+    with tempfile.TemporaryDirectory(prefix="padfix-") as folder:
+        try:
+            optimised = OnnxRuntimeExecutor(candidate.save_optimised(Path(folder)), optimised=False)
+            second = side_of(optimised)
+            if second is None:
+                return False
+            own = dataclasses.replace(settings, rewritten=False)
+            judge = judge_of(
+                stretches.sides[0], second, [optimised], stretches.feeding, outputs, own, lambda words: None
+            )
+            outcome = judge.run([probe])
+        except ExecutionFailed:
+            return False
+    return not outcome.wrong and not outcome.unknown
