@@ -35,7 +35,11 @@ def setup_command(name: str) -> str:
 def without_measurements(text: str) -> str:
     """Blank the numbers that differ from one machine or version to the next: differences and versions."""
     text = re.sub(r"difference \S+ of \S+ allowed", "difference # of # allowed", text)
-    text = re.sub(r"values: (equal to the bit|\S+ of \S+ allowed at most \('[^']*'\))", "values: #", text)
+    text = re.sub(
+        r"values: ((?:equal to the bit without optimisations, with all )?\S+ of \S+ allowed at most \('[^']*'\))",
+        "values: #",
+        text,
+    )
     return re.sub(r"(ONNX Runtime) \d+(\.\d+)+", r"\1 #", text)
 
 

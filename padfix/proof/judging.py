@@ -215,6 +215,7 @@ class StretchJudge:
     def _verdict(self, stretch: Stretch, seen: _Observation, probes: Sequence[Probe]) -> Judged:
         """Return whether rounding, or one of the allowances, explains all that was seen of a stretch."""
         allowed = tolerance(seen.types, seen.magnitude) if seen.worst.is_float else 0.0
+        plain = max((apart.largest for _, optimised, apart in seen.seen if not optimised), default=0.0)
         best: Judged | None = None
         for number, optimised, apart in sorted(seen.seen, key=lambda each: -each[2].largest):
             probe = probes[number]
@@ -223,7 +224,9 @@ class StretchJudge:
                 return judged
             if best is None or judged.difference.share >= best.difference.share or judged.allowance:
                 best = judged
-        return best or Judged(stretch, described(stretch.name, seen.worst, allowed), probes[0].name)
+        best = best or Judged(stretch, described(stretch.name, seen.worst, allowed), probes[0].name)
+        best.unoptimised = plain
+        return best
 
     def _explained(
         self, stretch: Stretch, seen: _Observation, probe: Probe, optimised: bool, apart: Distance, allowed: float

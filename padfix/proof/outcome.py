@@ -18,6 +18,7 @@ class Judged:
         data: The probe, or the words for the data, that showed it.
         optimised: Whether it was seen with all optimisations only.
         allowance: Name of the allowance that it is within; empty where rounding explains it.
+        unoptimised: The largest difference on the probes without optimisations.
         own: Whether the data was made for the stretch: no probe brought it there.
     """
 
@@ -27,6 +28,7 @@ class Judged:
     optimised: bool = False
     allowance: str = ""
     own: bool = False
+    unoptimised: float = 0.0
 
 
 @dataclass

@@ -176,7 +176,8 @@ def conclude(
         layers = tuple(every) if settings.layers else ()
         worst = max(every, key=lambda each: each.difference.share, default=None)
         largest = max((each.difference.max_abs_diff for each in every), default=0.0)
-        summary = StretchSummary(outcome.same, len(outcome.judged), worst, largest)
+        plain = max((each.unoptimised for each in outcome.judged), default=0.0)
+        summary = StretchSummary(outcome.same, len(outcome.judged), worst, largest, plain)
     return Verdict(equivalent, reference.name, tuple(runs), tuple(judge.notes), place, layers=layers, stretches=summary)
 
 

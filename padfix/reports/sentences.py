@@ -153,9 +153,9 @@ def stretches(summary: StretchSummary) -> str:
         worst = summary.worst.difference
         how = "equal to the bit"
         if summary.largest > 0:
-            how = (
-                f"{worst.max_abs_diff:.3g} of {worst.tolerance:.3g} allowed at most ({printable(summary.worst.node)!r})"
-            )
+            exact = "" if summary.unoptimised else "equal to the bit without optimisations, with all "
+            node = printable(summary.worst.node)
+            how = f"{exact}{worst.max_abs_diff:.3g} of {worst.tolerance:.3g} allowed at most ({node!r})"
         number = f"{summary.judged} others" if summary.same else count(summary.judged, "stretch")
         parts.append(f"{number} judged on the original's own values: {how}")
     return f"Inside: {', '.join(parts)}." if parts else ""

@@ -156,17 +156,24 @@ class StretchSummary:
         judged: Number of others, each fed the original's own values and compared by itself.
         worst: That of them which uses most of its tolerance.
         largest: The largest absolute difference of them all.
+        unoptimised: The same where the candidate runs without optimisations.
     """
 
     same: int
     judged: int
     worst: LayerDifference | None = None
     largest: float = 0.0
+    unoptimised: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as JSON-ready values."""
         worst = self.worst.to_dict() if self.worst else None
-        return {"same": self.same, "judged": self.judged, "worst": worst, "largest": self.largest}
+        return {
+            "same": self.same,
+            "judged": self.judged,
+            "worst": worst,
+            **{name: getattr(self, name) for name in ("largest", "unoptimised")},
+        }
 
 
 @dataclass(frozen=True)

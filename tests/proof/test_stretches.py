@@ -1,0 +1,154 @@
+"""The proof by stretches: what must be told apart, what must not, and that it stays near linear."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, NodeProto, TensorProto, helper
+
+import padfix
+from padfix.diagnose.place import describe
+from padfix.proof.executors import OnnxRuntimeExecutor
+from padfix.proof.whole import verify
+from padfix.results import Verdict
+from tests.support.proofs import model
+
+X = {"X": (TensorProto.FLOAT, (1, 3, 16, 16))}
+RANDOM = np.random.default_rng(0)
+WEIGHT = (0.3 * RANDOM.standard_normal((3, 3, 3, 3))).astype(np.float32)
+CONV = helper.make_node("Conv", ["X", "W"], ["c"], pads=[1, 1, 1, 1], name="conv")
+
+
+def judged(first: ModelProto, second: ModelProto, **options: object) -> Verdict:
+    reference = OnnxRuntimeExecutor(first.SerializeToString(), optimised=False)
+    candidates = [OnnxRuntimeExecutor(second.SerializeToString(), optimised=each) for each in (False, True)]
+    return verify(reference, candidates, describe=describe, **options)  # type: ignore[arg-type]
+
+
+def network(*nodes: NodeProto, opset: int = 17, **constants: object) -> ModelProto:
+    floats = {name: np.asarray(value, np.float32) for name, value in constants.items()}
+    return model(list(nodes), X, opset=opset, constants={"W": WEIGHT, **floats})
+
+
+def node(op_type: str, inputs: str, outputs: str, **attributes: object) -> NodeProto:
+    return helper.make_node(op_type, inputs.split(), outputs.split(), name=op_type.lower(), **attributes)
+
+
+def scaled(factor: float, *dead: NodeProto, **constants: object) -> ModelProto:
+    return network(*dead, CONV, node("Mul", "c k", "Y"), k=factor, **constants)
+
+
+def test_a_dead_quantizer_in_the_candidate_loosens_nothing() -> None:
+    dead = helper.make_node("QuantizeLinear", ["X", "step"], ["dead"])
+    verdict = judged(scaled(10), scaled(14, dead, step=0.1))
+    assert not verdict.equivalent
+    assert verdict.first_difference is not None
+    assert verdict.first_difference.node == "mul"
+    assert judged(scaled(10), scaled(10, dead, step=0.1)).equivalent
+
+
+def test_a_dead_cast_in_the_candidate_loosens_nothing() -> None:
+    dead = helper.make_node("Cast", ["X"], ["dead"], to=TensorProto.FLOAT16)
+    assert not judged(scaled(10), scaled(10 * 1.0009, dead)).equivalent
+
+
+def test_a_chaotic_end_excuses_nothing() -> None:
+    end = (node("Mul", "c k", "m"), node("Sin", "m", "Y"))
+    pool = helper.make_node("MaxPool", ["X"], ["c"], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    assert not judged(network(CONV, *end, k=1e9), network(pool, *end, k=1e9)).equivalent
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        (node("Relu", "c", "r"), node("Clip", "c low high", "r")),
+        (node("LayerNormalization", "c S", "r", epsilon=1e-10), node("LayerNormalization", "c S", "r", epsilon=1e-12)),
+        (node("LayerNormalization", "c S", "r"), node("LayerNormalization", "c S B", "r")),
+        (node("LeakyRelu", "c", "r", alpha=1e-3), node("Relu", "c", "r")),
+    ],
+    ids=["relu6", "epsilon", "bias", "leaky"],
+)
+def test_damage_that_no_probe_reaches_is_found_on_data_of_its_own(wrong: NodeProto, right: NodeProto) -> None:
+    constants = {"low": 0, "high": 6, "S": np.ones(16), "B": np.full(16, 1e-3), "W": 0.01 * WEIGHT}
+    end = helper.make_node("Conv", ["r", "W"], ["Y"], name="last")
+    verdict = judged(*(network(CONV, each, end, **constants) for each in (right, wrong)))
+    assert not verdict.equivalent
+    assert verdict.first_difference is not None
+    assert verdict.first_difference.candidate_node == wrong.name
+
+
+def test_only_the_users_probes_may_be_asked_for() -> None:
+    constants = {"low": 0, "high": 1000, "W": 0.01 * WEIGHT}
+    pair = (
+        network(
+            CONV, node("Clip", "c low high", "r"), helper.make_node("Conv", ["r", "W"], ["Y"], name="last"), **constants
+        ),
+        network(CONV, node("Relu", "c", "r"), helper.make_node("Conv", ["r", "W"], ["Y"], name="last"), **constants),
+    )
+    assert not judged(*pair).equivalent
+    from padfix.proof.probes import Probe
+
+    probe = Probe("mine", {"X": RANDOM.standard_normal((1, 3, 16, 16)).astype(np.float32)})
+    assert judged(*pair, probes=[probe], probes_only=True).equivalent
+
+
+def test_a_mask_that_nobody_reads_is_not_compared() -> None:
+    old = network(CONV, helper.make_node("Dropout", ["c"], ["Y", "mask"], ratio=0.5), opset=9)
+    new = network(CONV, helper.make_node("Dropout", ["c"], ["Y", "mask"]), opset=13)
+    assert judged(old, new).equivalent
+
+
+def test_outputs_that_are_infinite_are_judged_inside() -> None:
+    def infinite(factor: float) -> ModelProto:
+        nodes = (CONV, node("Exp", "c", "e"), helper.make_node("Mul", ["e", "k"], ["b"]), node("Mul", "b k", "Y"))
+        return network(*nodes, k=3e38, W=factor * WEIGHT)
+
+    assert judged(infinite(1), infinite(1)).equivalent
+    assert not judged(infinite(1), infinite(1.01)).equivalent
+
+
+def residual(prefix: str, blocks: int, factor: float = 1.0) -> ModelProto:
+    nodes, last = [], "X"
+    for i in range(blocks):
+        nodes += [
+            helper.make_node("Conv", [last, "W"], [f"{prefix}c{i}"], pads=[1, 1, 1, 1], name=f"{prefix}conv{i}"),
+            helper.make_node("Relu", [f"{prefix}c{i}"], [f"{prefix}r{i}"]),
+            helper.make_node("Add", [f"{prefix}r{i}", last], [f"{prefix}a{i}"]),
+        ]
+        last = f"{prefix}a{i}"
+    nodes.append(helper.make_node("Identity", [last], ["Y"]))
+    return network(*nodes, W=0.01 * factor * WEIGHT)
+
+
+def test_other_names_need_no_run_and_no_patience() -> None:
+    start = time.process_time()
+    verdict = judged(residual("a", 300), residual("b", 300))
+    assert verdict.equivalent
+    assert verdict.stretches is not None
+    assert verdict.stretches.judged == 0
+    # Without memory of what was compared, twenty residual blocks alone would take minutes.
+    assert time.process_time() - start < 60
+
+
+def test_a_weight_under_other_names_is_found_at_its_first_node() -> None:
+    verdict = judged(residual("a", 8), residual("b", 8, 1.001))
+    assert not verdict.equivalent
+    assert verdict.first_difference is not None
+    assert verdict.first_difference.candidate_node == "bconv0"
+
+
+def test_the_one_rewritten_stretch_is_equal_to_the_bit_and_that_is_said(tmp_path: Path) -> None:
+    source = network(
+        helper.make_node("Conv", ["X", "W"], ["c"], auto_pad="SAME_UPPER", strides=[2, 2], name="conv"),
+        node("Relu", "c", "r"),
+        node("Softmax", "r", "Y", axis=1),
+    )
+    onnx.save(source, tmp_path / "a.onnx")
+    verdict = padfix.convert(tmp_path / "a.onnx", tmp_path / "b.onnx").verdict
+    assert verdict is not None
+    assert verdict.stretches is not None
+    assert (verdict.stretches.same, verdict.stretches.judged, verdict.stretches.unoptimised) == (2, 1, 0.0)
