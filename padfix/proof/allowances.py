@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from onnx import ModelProto, numpy_helper
 
+from padfix.operators.table import OPERATORS
 from padfix.proof.compare import coarsest, distance
 from padfix.proof.constants import constant_tensors
 from padfix.proof.cut import output_name, part_of
@@ -23,12 +24,11 @@ from padfix.proof.sides import OnnxSide, Side
 from padfix.results import OutputDifference
 
 OUTPUT_SCALE = {
+    **{op_type: each.output_scale for (_, op_type), each in OPERATORS.items() if each.output_scale is not None},
     "QuantizeLinear": 1,
-    "QLinearConv": 6,
     "QLinearMatMul": 6,
     "QLinearAdd": 6,
     "QLinearMul": 6,
-    "QLinearAveragePool": 3,
     "QLinearGlobalAveragePool": 3,
     "QLinearLeakyRelu": 3,
     "QLinearSigmoid": 3,
@@ -275,15 +275,21 @@ def interpreter_rounding(
     return tuple(judged)
 
 
-def optimiser_rounding(reference: Executor, probe: Probe, name: str) -> float:
-    """Return how far an output of the original moves with all optimisations, or when its inputs' last bits do."""
+def optimiser_rounding(reference: Executor, probe: Probe, results: Mapping[str, Array]) -> dict[str, float]:
+    """Return how far the original's outputs move with all optimisations, or when its inputs' last bits do.
+
+    Args:
+        reference: Runs the original.
+        probe: The data.
+        results: What the original gives for it.
+    """
     try:
-        results = {name: reference.run(probe.arrays)[name]}
-        found = spread(reference.run, probe.arrays, results).get(name, 0.0)
-        if isinstance(reference, OnnxRuntimeExecutor):
-            other = reference.optimised_twin.run(probe.arrays)[name]
-            apart = distance(results[name], other)
-            found = max(found, apart.largest if np.isfinite(apart.largest) else 0.0)
-    except (ExecutionFailed, KeyError):
-        return 0.0
+        found = spread(reference.run, probe.arrays, results)
+        others = reference.optimised_twin.run(probe.arrays) if isinstance(reference, OnnxRuntimeExecutor) else {}
+    except ExecutionFailed:
+        return {}
+    for name, other in others.items():
+        apart = distance(results.get(name), other)
+        if np.isfinite(apart.largest):
+            found[name] = max(found.get(name, 0.0), apart.largest)
     return found

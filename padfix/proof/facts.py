@@ -38,7 +38,6 @@ _KEEPS_AXES = frozenset(
     }
     | {"MaxPool", "AveragePool", "LpPool", "Upsample", "Resize", "DequantizeLinear", "BatchNormalization"}
 )
-_QUANTIZERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul"})
 _KNOWN_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 # Dropout only draws in training, which depends on an input.
 RANDOM = frozenset(
@@ -102,11 +101,6 @@ def cast_types(graph: GraphProto) -> set[int]:
         for _, body in bodies_of(node):
             found |= cast_types(body)
     return found
-
-
-def quantizes(graph: GraphProto) -> bool:
-    """Whether the graph rounds values to steps, so that a difference in the last bit may come out as a whole step."""
-    return any(node.op_type in _QUANTIZERS for node in graph.node)
 
 
 def refine(specs: Sequence[TensorSpec], graph: GraphProto) -> list[TensorSpec]:

@@ -285,8 +285,9 @@ class _WholeProof:
     def _require_repeatable(self, probe: Probe, results: Mapping[str, Array]) -> None:
         """Run the reference again: numbers that are others each time can't be compared with anything."""
         again = self.reference.run(probe.arrays)
+        own = {name: name for name in results}
         different = [
-            each.name for each in self._compare(results, again, self._types(probe), results) if not each.equivalent
+            each.name for each in self._compare(results, again, self._types(probe), own) if not each.equivalent
         ]
         if different:
             raise ProofUnavailableError(
@@ -313,8 +314,9 @@ class _WholeProof:
                 self._fail(probe.name, label_of(candidate), probe.shapes, f"it can't be run: {failure.message}")
                 self.failures.append(Failure(probe, candidate, dict(results), None, optimised))
                 continue
-            self.outputs = self.outputs or self._matched_outputs(results, found)
-            differences = self._compare(results, found, types, None)
+            partners = self._matched_outputs(results, found)
+            self.outputs = self.outputs or partners
+            differences = self._compare(results, found, types, partners)
             run = ProofRun(probe.name, label_of(candidate), probe.shapes, differences)
             self.ran.append(Ran(run, optimised))
             if not run.equivalent:
@@ -326,12 +328,9 @@ class _WholeProof:
         results: Mapping[str, Array],
         found: Mapping[str, Array],
         types: Sequence[np.dtype[Any]],
-        names: Mapping[str, object] | None,
+        partners: Mapping[str, str],
     ) -> tuple[OutputDifference, ...]:
-        """Compare all outputs; with ``names``, those of one model with its own."""
-        partners = dict.fromkeys(results, "") if names is not None else self._matched_outputs(results, found)
-        if names is not None:
-            partners = {name: name for name in results}
+        """Compare all outputs; ``partners`` says what each is called in ``found``."""
         return tuple(
             compare(
                 name,
