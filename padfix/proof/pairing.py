@@ -169,6 +169,8 @@ class _Aligner:
         if "?" in key[2]:
             return None
         free = [twin for twin in self._index.get(key, ()) if twin.index not in self._taken]
+        if not {*key[2]} - {"#", ""}:  # constants alone: no wiring tells one such node from another
+            free = [twin for twin in free if self._same_constants(twin, node) or {*twin.outputs} & {*node.outputs}]
         if len(free) < 2:
             return free[0] if free else None
         return max(free, key=lambda twin: (self._likeness(twin, node), -twin.index))
@@ -183,6 +185,12 @@ class _Aligner:
         names = len({*node.outputs, node.name} & {*twin.outputs, twin.name} - {""})
         attributes = self._meanings[0].attributes(node.proto) == self._meanings[1].attributes(twin.proto)
         return equal, names, int(attributes), alike
+
+    def _same_constants(self, node: NodeView, twin: NodeView) -> bool:
+        ours, theirs = self._constants
+        return all(
+            ours.digest(a) == theirs.digest(b) for a, b in zip(node.inputs, twin.inputs, strict=True) if a and b
+        )
 
     def _by_name(self, theirs: str, ends: Mapping[str, str]) -> None:
         """Pair a tensor with that of its name, where both are computed from the same paired tensors."""
