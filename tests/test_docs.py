@@ -107,7 +107,7 @@ def test_setup_commands_are_one_line_each_and_name_what_exists() -> None:
     assert all(command.startswith("python3 -m venv .venv && ") for command in (convert, test))
     (source,) = re.findall(r"padfix convert (\S+)", convert)
     assert (ROOT / source).is_file()
-    assert test.endswith("python -m pytest")
+    assert test.endswith("python -m pytest -n 2 --dist loadfile")
 
 
 def test_the_readme_names_every_command_and_every_option_it_names_exists() -> None:
