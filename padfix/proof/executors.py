@@ -130,6 +130,10 @@ class InnerExecutor(Protocol):
         """
         ...
 
+    def has_elements(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> bool:
+        """Whether all that ``fetches`` need has elements, by the runtime's own rules of shapes; nothing is run."""
+        ...
+
     def run_inner(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> dict[str, Array]:
         """Run what ``fetches`` need, the model cut at the tensors that are fed.
 

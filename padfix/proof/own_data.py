@@ -65,6 +65,8 @@ class OwnData:
         shared = self._stretches.feeding.common(Probe(words, {**probe.arrays, **data})).arrays
         feeds = {name: shared[name] for name in probe.arrays}
         inner = {name: array for name, array in data.items() if name not in feeds}
+        if not self._stretches.sides[0].has_elements({**feeds, **inner}, [stretch.name]):
+            return None
         expected = self._stretches.sides[0].fed(feeds, inner, [stretch.name])
         if not expected[stretch.name].size:
             return None

@@ -188,9 +188,7 @@ class _Aligner:
 
     def _same_constants(self, node: NodeView, twin: NodeView) -> bool:
         ours, theirs = self._constants
-        return all(
-            ours.digest(a) == theirs.digest(b) for a, b in zip(node.inputs, twin.inputs, strict=True) if a and b
-        )
+        return all(ours.digest(a) == theirs.digest(b) for a, b in zip(node.inputs, twin.inputs, strict=True) if a and b)
 
     def _by_name(self, theirs: str, ends: Mapping[str, str]) -> None:
         """Pair a tensor with that of its name, where both are computed from the same paired tensors."""

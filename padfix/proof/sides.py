@@ -56,6 +56,10 @@ class Side(Protocol):
         """
         ...
 
+    def has_elements(self, arrays: Mapping[str, Array], names: Sequence[str]) -> bool:
+        """Whether all that is computed for ``names`` has elements; True where only running can tell."""
+        ...
+
     def fed(
         self, feeds: Mapping[str, Array], inner: Mapping[str, Array], names: Sequence[str], *, optimised: bool = False
     ) -> dict[str, Array]:
@@ -97,6 +101,10 @@ class OnnxSide:
         if isinstance(self._executor, SpecExecutor):
             return self._executor.run_to(feeds, names)
         return self._run(("values", tuple(names)), lambda: part_of(self.model.proto, names), feeds, optimised=False)
+
+    def has_elements(self, arrays: Mapping[str, Array], names: Sequence[str]) -> bool:
+        """See :class:`Side`."""
+        return True
 
     def fed(
         self, feeds: Mapping[str, Array], inner: Mapping[str, Array], names: Sequence[str], *, optimised: bool = False
@@ -177,6 +185,10 @@ class TensorFlowSide:
     def values(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
         """See :class:`Side`."""
         return self._inner.run_inner(feeds, names)
+
+    def has_elements(self, arrays: Mapping[str, Array], names: Sequence[str]) -> bool:
+        """See :class:`Side`."""
+        return self._inner.has_elements(arrays, names)
 
     def fed(
         self, feeds: Mapping[str, Array], inner: Mapping[str, Array], names: Sequence[str], *, optimised: bool = False

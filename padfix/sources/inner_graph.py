@@ -120,6 +120,33 @@ class InnerGraph:
                 found |= self._session.run(wanted, values)
         return {name: np.asarray(found[name]) for name in fetches}
 
+    def has_elements(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> bool:
+        """Whether TensorFlow's own rules of shapes give elements to all that ``fetches`` need.
+
+        Where a window is longer than what it slides over, oneDNN's convolutions hand back their input and its pools
+        end the process, so this is asked before anything is run at such sizes.
+
+        Args:
+            feeds: Values by name. Whoever reads such a tensor reads the value.
+            fetches: Names of tensors that are not fed.
+        """
+        fed = {self._tensor(name).name: np.asarray(value) for name, value in feeds.items()}
+        above = self._above([self._tensor(name).op for name in fetches], fed)
+        piece = type(self._graph_def)()
+        piece.library.CopyFrom(self._graph_def.library)
+        piece.versions.CopyFrom(self._graph_def.versions)
+        piece.node.extend(node for node in self._graph_def.node if node.name in above)
+        v1 = self._tensorflow.compat.v1
+        with quiet(), self._tensorflow.Graph().as_default() as graph:
+            stand_ins = {name: v1.placeholder(array.dtype, array.shape) for name, array in fed.items()}
+            read = {name.removeprefix("^") for node in piece.node for name in node.input}
+            known = {name: each for name, each in stand_ins.items() if read & {name, name.removesuffix(":0")}}
+            try:
+                self._tensorflow.import_graph_def(piece, input_map=known, name="")
+            except ValueError:
+                return False
+            return not any(0 in (each.shape.as_list() if each.shape.rank else ()) for each in _tensors(graph))
+
     def _name(self, tensor: str) -> str:
         return self._public.get(tensor, tensor)
 
@@ -194,6 +221,12 @@ class InnerGraph:
 
     def _weights_above(self, operations: Sequence[Any], fed: Collection[str]) -> list[str]:
         """Return the weights that running ``operations`` takes."""
+        seen = self._above(operations, fed)
+        return [name for name in self._weights if name in seen and f"{name}:0" not in fed]
+
+    @staticmethod
+    def _above(operations: Sequence[Any], fed: Collection[str]) -> set[str]:
+        """Return the names of the nodes that running ``operations`` takes."""
         seen: set[str] = set()
         pending = list(operations)
         while pending:
@@ -203,7 +236,7 @@ class InnerGraph:
             seen.add(operation.name)
             pending.extend(tensor.op for tensor in operation.inputs if tensor.name not in fed)
             pending.extend(operation.control_inputs)
-        return [name for name in self._weights if name in seen and f"{name}:0" not in fed]
+        return seen
 
 
 @contextlib.contextmanager
@@ -217,6 +250,11 @@ def _told() -> Iterator[None]:
         raise
     except Exception as error:  # TensorFlow raises its own errors, and TypeError and ValueError as well
         raise ExecutionFailed(f"TensorFlow can't run a piece of it: {first_line(error)}") from error
+
+
+def _tensors(graph: Any) -> Iterator[Any]:
+    for operation in graph.get_operations():
+        yield from operation.outputs
 
 
 def _aligned(array: Array) -> Array:

@@ -202,3 +202,14 @@ def test_what_can_t_be_run_says_so(tf: Any) -> None:
         pieces.run_inner({}, ["y"])
     with pytest.raises(ExecutionFailed, match="shape"):
         pieces.run_inner({"x": values(3)}, ["y"])
+
+
+def test_what_has_elements_is_known_before_it_is_run(tf: Any) -> None:
+    def network(x: Any) -> Any:
+        return {"y": tf.reduce_sum(tf.nn.max_pool2d(tf.nn.relu(x, name="middle"), 3, 2, "VALID"))}
+
+    pieces = inner(tf, network, x=values(1, 4, 4, 3))
+    assert pieces.has_elements({"middle:0": values(1, 3, 5, 3)}, ["y"])
+    assert not pieces.has_elements({"middle:0": values(1, 2, 5, 3)}, ["y"])
+    assert not pieces.has_elements({"middle:0": values(0, 3, 5, 3)}, ["y"])
+    assert not pieces.has_elements({"x": values(1, 5, 1, 3)}, ["y"])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import padfix
 from padfix.sources import tensorflow_runtime
 from tests.support.tf_conversion import assert_same_numbers, noise
 
@@ -139,3 +141,18 @@ def test_transposed_of_every_rank(tf: Any, free: bool, dimensions: int, kernel: 
         }
 
     assert_same_numbers(tf, function, images(free, (4, 5, 3)[:dimensions]), free)
+
+
+@pytest.mark.parametrize("operator", ["conv2d", "depthwise_conv2d", "max_pool2d", "avg_pool2d"])
+def test_windows_without_padding_over_images_of_any_size(tf: Any, operator: str, tmp_path: Path) -> None:
+    """Over a shorter image oneDNN's convolutions hand it back as it is, and its pools end the process."""
+    window = noise((3, 3, 3, 3 if operator == "conv2d" else 1), "float32", 2) if "conv" in operator else 3
+    strides = [1, 2, 2, 1] if operator == "depthwise_conv2d" else 2
+    model = tf.Module()
+    model.run = tf.function(
+        lambda x: getattr(tf.nn, operator)(x, window, strides, "VALID"),
+        input_signature=[tf.TensorSpec([None, None, None, 3], name="x")],
+    )
+    tf.saved_model.save(model, str(tmp_path / "model"), signatures=model.run)
+    report = padfix.convert(tmp_path / "model", tmp_path / "model.onnx")
+    assert report.verdict is not None and report.verdict.equivalent
