@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import padfix
-from padfix.sources import tensorflow_runtime
-from tests.support.tf_conversion import assert_same_numbers, noise
+from padfix.proof.executors import OnnxRuntimeExecutor
+from padfix.sources import SourceOptions, tensorflow_runtime
+from padfix.sources.saved_model import finish, freeze_function
+from tests.support.tf_conversion import assert_same_numbers, convert, noise
 
 pytestmark = [
     pytest.mark.tensorflow,
@@ -156,3 +158,92 @@ def test_windows_without_padding_over_images_of_any_size(tf: Any, operator: str,
     tf.saved_model.save(model, str(tmp_path / "model"), signatures=model.run)
     report = padfix.convert(tmp_path / "model", tmp_path / "model.onnx")
     assert report.verdict is not None and report.verdict.equivalent
+
+
+@pytest.mark.parametrize("free", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize(("kernel", "stride", "rate"), [((3, 2), 2, 1), ((2, 3), 3, 2), ((1, 1), 2, 1), ((4, 5), 1, 1)])
+def test_patches(tf: Any, free: bool, padding: str, kernel: tuple[int, int], stride: int, rate: int) -> None:
+    def function(x: Any) -> dict[str, Any]:
+        steps, rates = [1, stride, stride, 1], [1, rate, rate, 1]
+        return {"y": tf.image.extract_patches(x, [1, *kernel, 1], steps, rates, padding)}
+
+    feeds = images(free, (11, 12))
+    assert_same_numbers(tf, function, [*feeds, *[{"x": feed["x"][:0]} for feed in feeds if free]], free)
+
+
+@pytest.mark.parametrize("free", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_patches_of_volumes(tf: Any, free: bool, padding: str) -> None:
+    def function(x: Any) -> dict[str, Any]:
+        sizes = {"ksizes": [1, 2, 3, 2, 1], "strides": [1, 2, 1, 3, 1]}
+        return {"y": tf.raw_ops.ExtractVolumePatches(input=x, padding=padding, **sizes)}
+
+    assert_same_numbers(tf, function, images(free, (5, 6, 7), 2), free)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float64"]
+)
+def test_patches_of_every_type(tf: Any, dtype: str) -> None:
+    def function(x: Any) -> dict[str, Any]:
+        return {
+            padding: tf.raw_ops.ExtractImagePatches(
+                images=x, ksizes=[1, 3, 2, 1], strides=[1, 2, 2, 1], rates=[1, 1, 1, 1], padding=padding
+            )
+            for padding in ("SAME", "VALID")
+        }
+
+    assert_same_numbers(tf, function, [{"x": noise((2, 6, 7, 2), dtype)}], free=False)
+
+
+@pytest.mark.parametrize("method", ["bilinear", "nearest", "bicubic", "area", "lanczos3", "gaussian", "mitchellcubic"])
+def test_resizes_of_no_images(tf: Any, method: str) -> None:
+    def function(x: Any) -> dict[str, Any]:
+        return {
+            f"{antialias}": tf.image.resize(x, (5, 9), method=method, antialias=antialias)
+            for antialias in (False, True)
+        }
+
+    feed = noise((2, 7, 8, 3), "float32")
+    assert_same_numbers(tf, function, [{"x": feed}, {"x": feed[:0]}], free=True)
+
+
+@pytest.mark.parametrize("method", ["bilinear", "nearest"])
+def test_crops_of_no_boxes(tf: Any, method: str) -> None:
+    def function(x: Any, boxes: Any, owners: Any) -> dict[str, Any]:
+        return {"y": tf.image.crop_and_resize(x, boxes, owners, (4, 5), method=method)}
+
+    image, box, owner = noise((2, 7, 8, 3), "float32"), np.array([[0.1, 0.2, 0.7, 1.2]], np.float32), np.zeros(1, "i4")
+    source = tf.function(function, autograph=False).get_concrete_function(
+        x=tf.TensorSpec([None, None, None, 3], name="x"),
+        boxes=tf.TensorSpec([None, 4], name="boxes"),
+        owners=tf.TensorSpec([None], tf.int32, name="owners"),
+    )
+    model = finish(tf, "saved_model", freeze_function(tf, lambda: (None, source)), SourceOptions(), "m", []).model
+    candidate = OnnxRuntimeExecutor(model.proto.SerializeToString(), optimised=True)
+    for count in (1, 0):
+        feed = {"x": image, "boxes": box[:count], "owners": owner[:count]}
+        wanted = function(image, box[:count], owner[:count])["y"]
+        np.testing.assert_allclose(candidate.run(feed)["y"], wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_gathered_windows_over_no_images(tf: Any, dtype: str, groups: int) -> None:
+    kernel = noise((3, 2, 4 // groups, 6), dtype, 5)
+    depthwise = noise((3, 2, 4, 2), dtype, 6)
+
+    def function(x: Any) -> dict[str, Any]:
+        found = {"y": tf.nn.conv2d(x, kernel, 2, "SAME")}
+        if groups == 1 and dtype == "float64":
+            found["z"] = tf.nn.depthwise_conv2d(x, depthwise, [1, 1, 1, 1], "VALID")
+            found["w"] = tf.nn.avg_pool2d(x, 3, 2, "SAME")
+        return found
+
+    source = convert(tf, function, {"x": noise((2, 7, 8, 4), dtype)}, free=True)
+    candidate = OnnxRuntimeExecutor(source.model.proto.SerializeToString(), optimised=True)
+    for count in (2, 0):
+        found = candidate.run({"x": noise((count, 7, 8, 4), dtype)})
+        assert found["y"].shape == (count, 4, 4, 6)
+        assert "z" not in found or found["z"].shape == (count, 5, 7, 8)

@@ -65,6 +65,8 @@ def convert(tf: Any, function: Callable[..., Any], feed: dict[str, Any], free: b
 
 def _assert_same(found: Any, wanted: Any, tolerance: float) -> None:
     assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    if not wanted.size:
+        return
     if wanted.dtype.kind in "iubV":  # bfloat16 is a V, and what is tested in it has one exact result
         np.testing.assert_array_equal(found, wanted)
     else:

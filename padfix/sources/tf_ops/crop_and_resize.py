@@ -23,8 +23,10 @@ def convert(ctx: Any, node: Any, name: str, args: Sequence[Any]) -> None:
     method = node.get_attr_str("method") if node.get_attr("method") else "bilinear"
     outside = float(node.get_attr_value("extrapolation_value", 0.0))
     height, width, channels = image.lengths((1, 2, 3))
-    rows = _positions(boxes, 0, height, wanted.take(0).cast(INTEGER)).reshape([0, -1, 1])
-    columns = _positions(boxes, 1, width, wanted.take(1).cast(INTEGER)).reshape([0, 1, -1])
+    counts = [wanted.take(axis).cast(INTEGER) for axis in (0, 1)]
+    # No -1 in these shapes: without boxes it could be any length.
+    rows = _positions(boxes, 0, height, counts[0]).reshape([0, counts[0], 1])
+    columns = _positions(boxes, 1, width, counts[1]).reshape([0, 1, counts[1]])
     seen = _inside(rows, height) & _inside(columns, width)
     source = _Pixels(image, owners, height, width, channels)
     if method == "nearest":
@@ -33,13 +35,12 @@ def convert(ctx: Any, node: Any, name: str, args: Sequence[Any]) -> None:
         rows, columns = _bounded(rows, height), _bounded(columns, width)
         up, left = rows.floor(), columns.floor()
         down, right = rows.ceil(), columns.ceil()
-        along = (columns - left).reshape([0, 1, -1, 1])
+        along = (columns - left).reshape([0, 0, 0, 1])
         top, bottom = (
             begin + (source.at(row, right) - begin) * along
             for row, begin in ((row, source.at(row, left)) for row in (up, down))
         )
-        result = top + (bottom - top) * (rows - up).reshape([0, -1, 1, 1])
-    counts = [wanted.take(axis) for axis in (0, 1)]
+        result = top + (bottom - top) * (rows - up).reshape([0, 0, 0, 1])
     builder.finish(builder.choose(seen.reshape([0, *counts, 1]), result, outside), node)
 
 

@@ -30,6 +30,8 @@ _WIDER: dict[str, tuple[dict[int, int], tuple[int, ...]]] = {
     "Pad": (_PADDED_AS, (0,)),
     "PadV2": (_PADDED_AS, (0, 2)),
     "MirrorPad": (_PADDED_AS, (0,)),
+    "ExtractImagePatches": (_PADDED_AS, (0,)),
+    "ExtractVolumePatches": (_PADDED_AS, (0,)),
     "MaxPool": (_POOLED_AS, (0,)),
     "MaxPoolV2": (_POOLED_AS, (0,)),
     "MaxPool3D": (_POOLED_AS, (0,)),

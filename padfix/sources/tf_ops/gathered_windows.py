@@ -23,6 +23,7 @@ from padfix.sources.tf_ops.windows import (
     reduce,
     source_positions,
     spatial_attribute,
+    taps_together,
     window_positions,
 )
 
@@ -149,20 +150,24 @@ class _Window:
             raise ValueError(f"the filter of {self._node.name} has no known size")
         groups = 1 if total is None else total // channels
         keep = self._kept
-        taps_last = self._taps_last(laid)
+        taps_last = taps_together(laid, self._spatial)
+        count = int(np.prod(self.taps))
         if groups == 1:
-            return taps_last.reshape([*keep, -1]).matmul(kernel.reshape([-1, results]))
-        count, rank = int(np.prod(self.taps)), self._spatial
-        split = taps_last.reshape([*keep, count, groups, channels])
-        order = [*range(rank + 1), rank + 2, rank + 1, rank + 3]
-        rows = split.transpose(order).reshape([*keep, groups, 1, count * channels])
+            return taps_last.reshape([*keep, count * channels]).matmul(kernel.reshape([-1, results]))
+        # Groups first on both sides: ONNX Runtime broadcasts no product over an empty batch.
+        windows = keep[0]
+        for each in keep[1:]:
+            windows = windows * each
+        rows = taps_last.reshape([windows, count, groups, channels]).transpose([2, 0, 1, 3])
         columns = kernel.reshape([count * channels, groups, results // groups]).transpose([1, 0, 2])
-        return rows.matmul(columns).reshape([*keep, -1])
+        products = rows.reshape([groups, windows, count * channels]).matmul(columns)
+        return products.transpose([1, 0, 2]).reshape([*keep, results])
 
     def scaled(self, laid: Tensor, kernel: Tensor) -> Tensor:
         """Return a depthwise convolution with ``kernel``, [*taps, channels, results of a channel]."""
         products = self._products(laid, kernel, 1)
-        return reduce("ReduceSum", products, [self._spatial + 1]).reshape([*self._kept, -1])
+        channels, results = kernel.lengths((self._spatial, self._spatial + 1))
+        return reduce("ReduceSum", products, [self._spatial + 1]).reshape([*self._kept, channels * results])
 
     def spread(self, laid: Tensor, kernel: Tensor) -> Tensor:
         """Return the gradient of a depthwise convolution."""
@@ -173,14 +178,8 @@ class _Window:
     def _products(self, laid: Tensor, kernel: Tensor, last: int | Tensor) -> Tensor:
         channels, results = kernel.lengths((self._spatial, self._spatial + 1))
         count = int(np.prod(self.taps))
-        data = self._taps_last(laid).reshape([*self._kept, count, channels, last])
+        data = taps_together(laid, self._spatial).reshape([*self._kept, count, channels, last])
         return data * kernel.reshape([count, channels, results])
-
-    def _taps_last(self, laid: Tensor) -> Tensor:
-        """Return [batch, windows..., taps..., channels]."""
-        axes = range(self._spatial)
-        order = [0, *(2 * axis + 1 for axis in axes), *(2 * axis + 2 for axis in axes), 2 * self._spatial + 1]
-        return laid.transpose(order)
 
     def _given(self, position: int, attribute: str) -> list[int]:
         """Return an attribute that MaxPoolV2 has as an input."""

@@ -54,14 +54,21 @@ class Image:
         return self.data.cast(FLOAT)
 
     def weigh(self, matrices: list[Tensor]) -> Tensor:
-        """Return the float32 image with a matrix [output, input] applied to height and one to width."""
+        """Return the float32 image with a matrix [output, input] applied to height and one to width.
+
+        Height becomes the rows of a plain product of two matrices, because ONNX Runtime broadcasts no left operand
+        over an empty batch, nor a right one once it has fused the Transpose before the product.
+        """
         result = self.in_float().transpose(_TO_CHANNELS_FIRST)
         rows, columns = matrices
         if not _is_identity(columns.array):
             result = result.matmul(columns.transpose((1, 0)))
-        if not _is_identity(rows.array):
-            result = rows.matmul(result)
-        return result.transpose(_TO_CHANNELS_LAST)
+        if _is_identity(rows.array):
+            return result.transpose(_TO_CHANNELS_LAST)
+        batch, channels = self.data.lengths((0, 3))
+        height, width = self.counts
+        lines = result.transpose((0, 1, 3, 2)).reshape([-1, self.sizes[0]]).matmul(rows.transpose((1, 0)))
+        return lines.reshape([batch, channels, width, height]).transpose((0, 3, 2, 1))
 
     def resize(self, data: Tensor, attributes: dict[str, str]) -> Tensor:
         """Return ``data`` (the image, in any type) through an ONNX Resize of height and width."""

@@ -100,6 +100,14 @@ def lay_out(
     return image.builder.choose(seen, result, outside)
 
 
+def taps_together(laid: Tensor, spatial: int) -> Tensor:
+    """Return what :func:`lay_out` laid out as [batch, windows..., taps..., channels]."""
+    axes = range(spatial)
+    return laid.transpose(
+        [0, *(2 * axis + 1 for axis in axes), *(2 * axis + 2 for axis in axes), 2 * spatial + 1],
+    )
+
+
 def reduce(operator: str, tensor: Tensor, axes: Sequence[int]) -> Tensor:
     """Return ``tensor`` reduced along ``axes``, which are dropped."""
     builder: Builder = tensor.builder
