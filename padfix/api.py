@@ -196,9 +196,10 @@ class _Conversion:
 
     def run(self) -> ConvertReport:
         """Return the report of a model that was written, or was what it should be already."""
-        from padfix.files.sink import stage
+        from padfix.files.sink import place_of, stage
         from padfix.proof.witnesses import witness_name
 
+        place_of(self.output)  # before any work is done for a file that could not be written
         self.opened = self._open()
         self.witness = witness_name(self.options.reference, self.opened)
         self.original = self.opened.model.copy()

@@ -35,6 +35,7 @@ def parse_reports(ctx: click.Context, param: click.Parameter, values: tuple[str,
         if not separator or not file or report_format not in check_formats.FORMATS:
             known = ", ".join(check_formats.FORMATS)
             raise click.BadParameter(f"{value!r} is not of the form FORMAT=FILE with one of {known}", ctx, param)
+        options.in_a_folder(ctx, param, Path(file))
         pairs.append((report_format, Path(file)))
     return tuple(pairs)
 
@@ -79,6 +80,7 @@ def parse_reports(ctx: click.Context, param: click.Parameter, values: tuple[str,
     "report_file",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=options.in_a_folder,
     help="Write the report to a file instead of printing it.",
 )
 @click.option(
@@ -99,6 +101,7 @@ def parse_reports(ctx: click.Context, param: click.Parameter, values: tuple[str,
     "--write-baseline",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=options.in_a_folder,
     help="Write all findings to a baseline file, and end with 0.",
 )
 @click.option(

@@ -60,9 +60,16 @@ def parse_constants(ctx: click.Context, param: click.Parameter, values: tuple[st
 
 
 def report_path(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
-    """Return the path of a report; refuse an unknown ending before any work is done."""
+    """Return the path of a report; refuse an unknown ending and a missing folder before any work is done."""
     if value is not None and value.suffix.lower() not in REPORT_SUFFIXES:
         raise click.BadParameter(f"{str(value)!r} should end in {', '.join(REPORT_SUFFIXES)}", ctx, param)
+    return in_a_folder(ctx, param, value)
+
+
+def in_a_folder(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    """Return the path of a file to write; refuse one whose folder does not exist before any work is done."""
+    if value is not None and not value.parent.is_dir():
+        raise click.BadParameter(f"the folder {value.parent} does not exist; make it first", ctx, param)
     return value
 
 

@@ -140,7 +140,7 @@ def stage(
         OutputError: The output can't be written, or it would overwrite the source.
         SourceError: A payload can't be read.
     """
-    target = _resolved(Path(output))
+    target = place_of(Path(output))
     data_name = target.name + DATA_SUFFIX
     sources = source_files(model, source)
     if not replace_source:
@@ -193,8 +193,12 @@ def _interim_data(name: str, token: str) -> str:
     return f"{name}.{token}{DATA_SUFFIX}"
 
 
-def _resolved(output: Path) -> Path:
-    """Return the output with links followed, after making sure that a file can be there."""
+def place_of(output: Path) -> Path:
+    """Return the output with links followed, after making sure that a file can be there.
+
+    Raises:
+        OutputError: It is a folder, no regular file, or its folder does not exist.
+    """
     try:
         target = output.absolute().resolve()
         status = target.stat() if target.exists() else None

@@ -47,6 +47,44 @@ class SourceOptions:
     opset: int | None = None
     trust: bool = False
 
+    def require_kind(self, kind: Kind) -> None:
+        """Refuse what is said of another kind of file than the one at hand.
+
+        Raises:
+            UsageError: An option that has no meaning for ``kind``.
+        """
+        for field_name, (option, kinds) in _KINDS_OF_OPTION.items():
+            if getattr(self, field_name) and kind not in kinds:
+                raise UsageError(
+                    f"{option} is not for {_FILES_OF_KIND[kind]}.",
+                    f"It is for {' and '.join(dict.fromkeys(_FILES_OF_KIND[each] for each in kinds))}. "
+                    f"{_INSTEAD.get((field_name, kind), '')}".strip(),
+                )
+
+
+_KINDS_OF_OPTION: Mapping[str, tuple[str, tuple[Kind, ...]]] = {
+    "inputs": ("--input", ("frozen_graph",)),
+    "outputs": ("--output", ("frozen_graph",)),
+    "constants": ("--constant", ("saved_model", "frozen_graph", "keras", "keras_h5")),
+    "signature": ("--signature", ("saved_model", "tflite")),
+    "tag": ("--tag", ("saved_model",)),
+}
+"""Options by field of :class:`SourceOptions`, and the kinds of file that they say something about."""
+
+_FILES_OF_KIND: Mapping[Kind, str] = {
+    "onnx": "ONNX files",
+    "saved_model": "SavedModels",
+    "frozen_graph": "frozen graphs",
+    "keras": "Keras files",
+    "keras_h5": "Keras files",
+    "tflite": "TensorFlow Lite files",
+}
+
+_INSTEAD: Mapping[tuple[str, Kind], str] = {
+    ("inputs", "saved_model"): "Choose another signature with --signature.",
+    ("outputs", "saved_model"): "Choose another signature with --signature.",
+}
+
 
 @dataclass
 class Source:
@@ -82,7 +120,9 @@ def open_source(path: Path, options: SourceOptions | None = None) -> Source:
         UsageError: The options name something that the model does not have.
         MissingDependencyError: TensorFlow or tf2onnx is needed and not installed.
     """
-    source = _open(path, detect(path), options or SourceOptions())
+    kind, options = detect(path), options or SourceOptions()
+    options.require_kind(kind)
+    source = _open(path, kind, options)
     source.notes.extend(loose_ends(source.model.proto.graph))
     return source
 
@@ -92,10 +132,6 @@ def _open(path: Path, kind: Kind, options: SourceOptions) -> Source:
         case "onnx":
             from padfix.sources.onnx_file import open_onnx, require_data
 
-            if options.constants:
-                raise UsageError(
-                    "--constant is for TensorFlow and Keras sources.", "An ONNX file's inputs stay what they are."
-                )
             model = open_onnx(path)
             watch.allow_for(require_data(model))
             return Source(kind, model)

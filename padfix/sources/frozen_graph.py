@@ -33,8 +33,6 @@ def open_frozen_graph(path: Path, options: SourceOptions) -> Source:
     """
     tensorflow = tensorflow_runtime.load("a frozen graph")
     graph_def = read_graph_def(tensorflow, path)
-    if options.signature or options.tag:
-        raise UsageError("--signature and --tag are for SavedModels; a frozen graph has neither.")
     session = _session(tensorflow, graph_def, path)
     ends = GraphEnds(graph_def)
     outputs = _named(session.graph, options.outputs) if options.outputs else ends.outputs()

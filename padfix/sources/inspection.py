@@ -16,12 +16,15 @@ def inspect_source(path: Path, options: SourceOptions) -> list[OpRecord]:
 
     Args:
         path: A file, or a SavedModel's folder.
-        options: What the user said about it; an ONNX file has a use for the shapes only.
+        options: What the user said about it.
 
     Raises:
+        UsageError: The options say something that has no meaning for this kind of file.
         PadfixError: The file can't be read.
     """
-    if detect(path) == "onnx":
+    kind = detect(path)
+    options.require_kind(kind)
+    if kind == "onnx":
         from padfix.graph.input_shapes import fix_input_shapes
         from padfix.operators.inspection import inspect_model
         from padfix.sources.onnx_file import open_onnx

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from padfix.errors import PadfixError, SourceError, UnsupportedError, UsageError
+from padfix.errors import PadfixError, SourceError, UnsupportedError
 from padfix.files.detection import Kind
 from padfix.process import watch
 from padfix.sources import conversion, keras_safety, tensorflow_runtime
@@ -64,11 +64,6 @@ def load_keras(tensorflow: Any, path: Path, options: SourceOptions, kind: Kind) 
 
     Raises: as :func:`open_keras`.
     """
-    for given, option in ((options.signature, "--signature"), (options.tag, "--tag")):
-        if given:
-            raise UsageError(f"{option} is for SavedModels; a Keras file has neither signatures nor tags.")
-    if options.inputs or options.outputs:
-        raise UsageError("--input and --output are for frozen graphs; a Keras model names its inputs and outputs.")
     config = _configuration(path, kind, trust=options.trust)
     if not options.trust:
         keras_safety.refuse_code(path, config)

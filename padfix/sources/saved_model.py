@@ -66,11 +66,6 @@ def load_saved_model(tensorflow: Any, path: Path, options: SourceOptions) -> tup
     Raises: as :func:`open_saved_model`.
     """
     folder = path if path.is_dir() else path.parent
-    if options.inputs or options.outputs:
-        raise UsageError(
-            "--input and --output are for frozen graphs; a SavedModel's signature names its inputs and outputs.",
-            "Choose another signature with --signature.",
-        )
     meta_graph, tags = _choose_tags(_meta_graphs(path, folder, trust=options.trust), options.tag)
     signature = _choose_signature(list(meta_graph.signature_def), options.signature)
     if not options.trust:

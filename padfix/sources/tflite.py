@@ -37,13 +37,6 @@ def open_tflite(path: Path, options: SourceOptions) -> Source:
     from padfix.sources import Source
 
     tensorflow = tensorflow_runtime.load("a TensorFlow Lite file")
-    for given, option in ((options.inputs, "--input"), (options.outputs, "--output"), (options.tag, "--tag")):
-        if given:
-            raise UsageError(f"{option} is not for TensorFlow Lite files; their inputs and outputs are fixed.")
-    if options.constants:
-        raise UsageError(
-            "--constant is not for TensorFlow Lite files.", "Give the value as an input of the ONNX model."
-        )
     with quiet():
         from padfix.sources.tflite_runner import interpreter
 

@@ -277,7 +277,7 @@ def test_check_writes_its_report_to_a_file(tmp_path: Path, capsys: pytest.Captur
     assert capsys.readouterr().out == ""
     assert "| PF101 implicit-same-padding | warning | main/stem | Conv |" in file.read_text(encoding="utf-8")
     assert invoke("check", FIXTURES / "same_cnn.onnx", "--output", tmp_path / "missing" / "x.txt") == 2
-    assert "can't be written" in capsys.readouterr().err
+    assert "missing does not exist" in capsys.readouterr().err
 
 
 def test_check_of_real_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -385,3 +385,26 @@ def test_a_report_that_does_not_fit_is_left_out_with_a_note(
     assert invoke("convert", FIXTURES / "same_cnn.onnx", "-o", output, "--report", report, "-q") == 0
     assert output.exists() and not report.exists()
     assert "was left out: there is not enough memory for it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "convert model.onnx -o missing/out.onnx",
+        "convert model.onnx -o out.onnx --report missing/report.html",
+        "verify model.onnx model.onnx --report missing/report.html",
+        "check model.onnx --output missing/report.txt",
+        "check model.onnx --report json=missing/report.json",
+        "check model.onnx --write-baseline missing/baseline.json",
+    ],
+)
+def test_a_missing_folder_is_found_before_any_work(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("model.onnx").write_bytes(b"never read")
+    assert run(cli, words.split()) == 2
+    told = capsys.readouterr().err
+    assert "missing does not exist" in told
+    assert "ake it first" in told
+    assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]

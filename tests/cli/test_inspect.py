@@ -118,8 +118,35 @@ def test_sizes_of_tensorflow_sources(name: str, capsys: pytest.CaptureFixture[st
     if name.endswith(".pb"):
         assert invoke("inspect", fixture, "--shape", "image=1,8,9,3") == 0
         assert "2,2      1,1        SAME     0,1,1,1" in capsys.readouterr().out
-    assert invoke("inspect", fixture, "--signature", "classify", "--shape", "nothing=1,8,9,3") == 2
+    signature = [] if name.endswith(".pb") else ["--signature", "classify"]
+    assert invoke("inspect", fixture, *signature, "--shape", "nothing=1,8,9,3") == 2
     assert "nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["inspect"], ["convert", "-o", "result.onnx"]], ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("onnx/same_cnn.onnx", "--signature"),
+        ("onnx/same_cnn.onnx", "--tag"),
+        pytest.param("quickstart/small_cnn.pb", "--signature", marks=pytest.mark.tensorflow),
+        pytest.param("tf/two_outputs.keras", "--tag", marks=pytest.mark.tensorflow),
+    ],
+)
+def test_what_has_no_meaning_for_this_kind_of_file(
+    name: str,
+    option: str,
+    command: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fixture = Path(__file__).parents[2] / "fixtures" / name
+    assert invoke(*command, fixture, option, "serve") == 2
+    told = capsys.readouterr().err
+    assert f"{option} is not for " in told
+    assert "SavedModels" in told
 
 
 def test_hints_name_only_options_that_the_command_has() -> None:
