@@ -58,15 +58,14 @@ def check(
     for rule in RULES:
         if rule.opt_in and any(word.lower() in (rule.code.lower(), rule.name) for word in select or ()):
             asked = findings(scopes, [rule], dataclasses.replace(wanted, **rule.opt_in))
-            more = [finding for finding in asked if finding not in found]
-            found += more
-            opted += [rule] if more else []
+            found += [finding for finding in asked if finding not in found]
+            opted.append(rule)
     kept = [
         finding
         for finding in found
         if (select is None or names_rule(finding, select)) and not names_rule(finding, ignore or ())
     ]
-    return CheckReport(str(source), target, kept, fix_options=options_of_convert(scopes, found, wanted, opted))
+    return CheckReport(str(source), target, kept, fix_options=options_of_convert(found, wanted, opted))
 
 
 def convert(

@@ -51,7 +51,7 @@ def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, Padfi
             body += _pictures(each.findings)
             command = sentences.fix(each)
             if command:
-                body.append(f"<p>To fix: <code>{_text(command)}</code></p>")
+                body.append(f"<p>To {_text(sentences.fix_title(each))}: <code>{_text(command)}</code></p>")
     if failures:
         body += ["<h2>Not read</h2>", "<ul>"]
         body += [f'<li class="no">{_text(name)}: {_text(str(error))}</li>' for name, error in failures]

@@ -56,6 +56,11 @@ def fix(report: CheckReport) -> str:
     return " ".join(["padfix convert --in-place", *(report.fix_options or ()), _argument(Path(report.source))])
 
 
+def fix_title(report: CheckReport) -> str:
+    """Return what the command does: fix the model, or a part of what was found in it."""
+    return "fix in part" if "--partial" in (report.fix_options or ()) else "fix"
+
+
 def _argument(path: Path) -> str:
     words = str(path)
     return shlex.quote(printable(f"./{words}" if words.startswith("-") else words))

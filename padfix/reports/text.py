@@ -65,7 +65,7 @@ def _model(report: CheckReport, style: _Style) -> str:
             lines.append(style(f"    hint: {printable(finding.hint)}", "faint"))
     command = sentences.fix(report)
     if command:
-        lines.append(f"  fix: {style(command, 'strong')}")
+        lines.append(f"  {sentences.fix_title(report)}: {style(command, 'strong')}")
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -106,15 +106,15 @@ class Rewritten:
 
 @dataclass(frozen=True)
 class Refused:
-    """A finding that can't be rewritten exactly, with the reason.
-
-    ``blocks`` says whether it keeps ``convert`` from saying yes: not for style, and not for what only says how a
-    runtime reads a model.
-    """
+    """A finding that can't be rewritten exactly, with the reason."""
 
     finding: Finding
     reason: str
-    blocks: bool = True
+
+    @property
+    def blocks(self) -> bool:
+        """Whether it keeps ``convert`` from saying yes, as it would keep ``check`` from it."""
+        return self.finding.severity.rank >= Severity.WARNING.rank
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding's keys and ``reason``."""

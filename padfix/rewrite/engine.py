@@ -18,7 +18,7 @@ from padfix.operators.illustration import with_rewrite
 from padfix.operators.inference import infer
 from padfix.operators.refusal import Refusal
 from padfix.operators.validation import require_meaning
-from padfix.results import Disagreement, Finding, LocalProof, Refused, Rewritten, Severity
+from padfix.results import Disagreement, Finding, LocalProof, Refused, Rewritten
 from padfix.rewrite.matches import Match, Matches, corrections
 from padfix.rewrite.moving import Edit, plan_move, set_opset
 from padfix.rewrite.specialise import function_of, specialise
@@ -159,8 +159,7 @@ class _Pipeline:
         self.result.rewrites.append(Rewritten(correction.finding, proof))
 
     def _refuse(self, rule: Rule, finding: Finding, reason: str) -> None:
-        blocks = not rule.advisory and finding.severity.rank >= Severity.WARNING.rank
-        self.result.refusals.append(Refused(finding, reason, blocks))
+        self.result.refusals.append(Refused(finding, reason))
 
     def _refused(self, scopes: Sequence[Scope]) -> Iterator[tuple[Scope, NodeProto]]:
         """Yield the nodes of functions that match a rule and can't be rewritten as they stand."""

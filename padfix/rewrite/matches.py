@@ -10,6 +10,7 @@ from functools import cached_property
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.refusal import Refusal
 from padfix.results import Finding
+from padfix.rewrite.specialise import call_key, function_key, function_of
 from padfix.rules.base import Correction, Rewrite, Rule, ScopeRule, Site
 from padfix.rules.registry import RULES
 from padfix.targets import Target, named
@@ -56,16 +57,38 @@ class Matches:
         wanted = target or named("onnx")
         asked = rules_by_operator(rules)
         self.scopes = scopes
+        self._called = {call_key(node) for scope in scopes for node in scope.nodes}
         self.found: list[Match] = []
         for scope in scopes:
             for index, node in enumerate(scope.nodes):
                 concerned = asked.get((normal_domain(node.domain), node.op_type))
                 if concerned:
-                    self.found.extend(_matches_at(Site(scope, index, node, wanted), concerned))
+                    self.found.extend(self._matches_at(Site(scope, index, node, wanted), concerned))
 
     def by_node(self, scope: Scope) -> dict[int, list[Match]]:
         """Return the matches of one scope by the index of their node."""
         return self._by_node.get(id(scope), {})
+
+    def _matches_at(self, site: Site, rules: Sequence[Rule]) -> Iterator[Match]:
+        for rule in rules:
+            finding = rule.match(site)
+            if finding is not None:
+                yield Match(rule, site, self._promised(rule, site, finding))
+
+    def _promised(self, rule: Rule, site: Site, finding: Finding) -> Finding:
+        """Return the finding, fixable only where convert has a rewrite for it, with the reason where it has none.
+
+        In a function this is not decided here: convert gives it a body for each kind of call.
+        """
+        function = function_of(site.scope)
+        if function is not None:
+            by_caller = rule.fixable and any(each.ref_attr_name for each in site.node.attribute)
+            if not by_caller or function_key(function) not in self._called:
+                return finding
+            hint = "padfix convert gives the function a body for each set of values that its calls give."
+            return dataclasses.replace(finding, fixable=True, hint=hint)
+        refusal = rule.refusal(site) if finding.fixable else None
+        return finding if refusal is None else dataclasses.replace(finding, fixable=False, hint=refusal.reason)
 
     @cached_property
     def _by_node(self) -> dict[int, dict[int, list[Match]]]:
@@ -82,21 +105,6 @@ def rules_by_operator(rules: Sequence[Rule]) -> dict[tuple[str, str], list[Rule]
         for key in rule.operators:
             found.setdefault(key, []).append(rule)
     return found
-
-
-def _matches_at(site: Site, rules: Sequence[Rule]) -> Iterator[Match]:
-    for rule in rules:
-        finding = rule.match(site)
-        if finding is not None:
-            yield Match(rule, site, _of_caller(rule, site, finding))
-
-
-def _of_caller(rule: Rule, site: Site, finding: Finding) -> Finding:
-    """Return the finding; where it depends on what the calls of a function give, as one that convert deals with."""
-    if finding.fixable or not rule.fixable or not any(each.ref_attr_name for each in site.node.attribute):
-        return finding
-    hint = "padfix convert gives the function a body for each set of values that its calls give."
-    return dataclasses.replace(finding, fixable=True, hint=hint)
 
 
 def corrections(

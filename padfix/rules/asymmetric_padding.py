@@ -20,7 +20,7 @@ from padfix.operators.window import Pair, Window
 from padfix.results import Finding
 from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.build.cropped_transpose import rewrite_transposed
-from padfix.rules.build.cropped_window import rewrite_cropped
+from padfix.rules.build.cropped_window import rewrite_cropped, why_not_cropped
 from padfix.rules.build.dequantized_input import dequantized_input, with_quantized_data
 from padfix.rules.build.explicit_pads import bare_node, bind
 from padfix.rules.build.indices import indices_in_input
@@ -96,6 +96,13 @@ class AsymmetricPadding(Rule):
             f"padfix convert --pads node writes them as a {'Slice' if _is_transposed(site) else 'Pad'}.",
         )
 
+    def refusal(self, site: Site) -> Refusal | None:
+        """Return why a Pad or equal pads can't stand for these."""
+        window = read(site.scope, site.node)
+        if isinstance(window, Refusal):
+            return window
+        return _why_not(window, window.explicit_pads) if isinstance(window, Window) else None
+
     def minimum_opset(self, site: Site) -> int:
         """Return the version whose Pad takes the element type, or 9 where ones have to be made at run time."""
         window = read(site.scope, site.node)
@@ -126,15 +133,13 @@ def _is_transposed(site: Site) -> bool:
 
 
 def _rewrite_window(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Rewrite | Refusal:
-    averaged = window.leaves_pads_out
-    if averaged and window.operator.zero_point is not None:
+    if _is_cropped(window):
         return rewrite_cropped(site, window, pairs)
-    refusal = why_no_pad(window, pairs)
+    refusal = _why_not(window, pairs)
     if refusal is not None:
         return refusal
-    ceil_mode = _ceil_mode(window, pairs)
-    if isinstance(ceil_mode, Refusal):
-        return ceil_mode
+    averaged = window.leaves_pads_out
+    ceil_mode = bool(min(_ceil_modes(window, pairs)))
     node = bare_node(site)
     if ceil_mode:
         attributes.set_integer(node, "ceil_mode", 1)
@@ -168,22 +173,33 @@ def _rewrite_window(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Rewr
     return Rewrite(builder.build(), cases, exact=window.is_exact, replaces=(quantized.node,))
 
 
-def _ceil_mode(window: Window, pairs: tuple[Pair, ...]) -> bool | Refusal:
-    """Return the ceil mode of the pool behind the Pad."""
+def _is_cropped(window: Window) -> bool:
+    """Whether the window keeps pads, equal ones, because a Pad before it would count as data."""
+    return window.leaves_pads_out and window.operator.zero_point is not None
+
+
+def _why_not(window: Window, pairs: tuple[Pair, ...]) -> Refusal | None:
+    if _is_cropped(window):
+        return why_not_cropped(window, pairs)
+    refusal = why_no_pad(window, pairs)
+    if refusal is not None or _ceil_modes(window, pairs):
+        return refusal
+    return Refusal(
+        "With ceil_mode=1 the last window may start in the end padding, where the pool drops it but a pool behind a "
+        "Pad would not: fix the input's size (--shape), or keep the pads (--pads attribute)."
+    )
+
+
+def _ceil_modes(window: Window, pairs: tuple[Pair, ...]) -> frozenset[bool]:
+    """Return the ceil modes with which the pool behind the Pad has the same windows."""
     if not window.written.ceil_mode:
-        return False
+        return frozenset({False})
     axes = zip(window.sizes, window.kernel, window.strides, window.dilations, pairs, strict=True)
     options = [
         separable_ceil_modes(size if isinstance(size, int) else None, taps or 1, stride, dilation, *pair)
         for size, taps, stride, dilation, pair in axes
     ]
-    modes = reduce(frozenset.__and__, options)
-    if modes:
-        return min(modes)
-    return Refusal(
-        "With ceil_mode=1 the last window may start in the end padding, where the pool drops it but a pool behind a "
-        "Pad would not: fix the input's size (--shape), or keep the pads (--pads attribute)."
-    )
+    return reduce(frozenset.__and__, options)
 
 
 def _correction(window: Window, pairs: tuple[Pair, ...], *, ceil_mode: bool) -> np.ndarray | None:

@@ -127,8 +127,6 @@ class Rule(ABC):
         severity: How bad a finding is unless the rule says otherwise for a site.
         operators: (normalised domain, op_type) pairs that :meth:`match` and :meth:`before_upgrade` are asked about.
         fixable: Whether :meth:`rewrite` exists.
-        advisory: Whether a finding only says how a runtime reads the model, which ``convert`` then keeps as it is: it
-            does not keep ``convert`` from saying yes.
         opt_in: Fields of a target under which ``check`` asks the rule when it is selected by its code or name, also
             where the target at hand has no objection.
     """
@@ -138,7 +136,6 @@ class Rule(ABC):
     severity: ClassVar[Severity] = Severity.WARNING
     operators: ClassVar[frozenset[tuple[str, str]]]
     fixable: ClassVar[bool] = True
-    advisory: ClassVar[bool] = False
     opt_in: ClassVar[Mapping[str, Any]] = {}
 
     @abstractmethod
@@ -152,6 +149,13 @@ class Rule(ABC):
     def rewrite(self, site: Site) -> Rewrite | Refusal:
         """Return an exact replacement, or the reason why there is none. Called only for sites that match."""
         return Refusal("This rule only reports.")
+
+    def refusal(self, site: Site) -> Refusal | None:
+        """Return why a site that matches has no rewrite, as far as that can be told without writing it; else None.
+
+        Asked by ``check`` as well: what is refused here is reported with the reason, and ``convert`` is not promised.
+        """
+        return None
 
     def needs_specification(self, site: Site) -> bool:
         """Whether ONNX Runtime is no judge of a model with this node, and convert wants ``--reference spec``."""

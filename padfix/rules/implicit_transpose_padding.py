@@ -115,7 +115,9 @@ class ImplicitTransposePadding(Rule):
             return self._match_dynamic_pads(site, window, said)
         plan = _plan(window)
         if isinstance(plan, Refusal):
-            return self.finding(site, f"{said}.", plan.reason, fixable=False)
+            found = self.finding(site, f"{said}.", plan.reason, fixable=False)
+            is_wrong = all(taps is not None for taps in window.kernel)
+            return dataclasses.replace(found, severity=Severity.ERROR) if is_wrong else found
         if plan.sliced:
             meaning = f"how much is cut from axes {[axis + 2 for axis in plan.sliced]} is only known at run time"
         else:

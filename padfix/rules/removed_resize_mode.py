@@ -72,13 +72,23 @@ class RemovedResizeMode(Rule):
         """Whether ONNX Runtime rounds otherwise than the node says, as it does in this mode unless it rounds down."""
         return site.text("nearest_mode", "round_prefer_floor") != "floor"
 
-    def rewrite(self, site: Site) -> Rewrite | Refusal:
-        """Return the same Resize with coordinates of today, or one Gather an axis."""
+    def refusal(self, site: Site) -> Refusal | None:
+        """Return why no coordinates of today, and no elements taken one by one, give these samples."""
         if site.text("mode", "nearest") != "nearest":
             return Refusal(
                 f"No coordinates of opset {_REMOVED_SINCE} or newer sample where {_REMOVED} does in mode "
                 f"{site.text('mode')}: export the model with half_pixel, which is what TensorFlow does in that mode."
             )
+        if site.text("nearest_mode", "round_prefer_floor") == "floor":
+            return None
+        taken = _taken(site)
+        return taken if isinstance(taken, Refusal) else None
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal:
+        """Return the same Resize with coordinates of today, or one Gather an axis."""
+        refusal = self.refusal(site)
+        if refusal is not None:
+            return refusal
         if site.text("nearest_mode", "round_prefer_floor") == "floor":
             return _renamed(site)
         return _gathered(site)
@@ -87,8 +97,6 @@ class RemovedResizeMode(Rule):
         if site.text("coordinate_transformation_mode") != _REMOVED:
             return None
         message = f"{_REMOVED} is no coordinate transformation of Resize since opset {_REMOVED_SINCE}."
-        if site.text("mode", "nearest") != "nearest":
-            return self.finding(site, message, "Export the model with half_pixel.", fixable=False)
         return self.finding(site, message, "padfix convert writes the same samples with coordinates of today.")
 
 
@@ -108,18 +116,30 @@ def _renamed(site: Site) -> Rewrite | Refusal:
 
 def _gathered(site: Site) -> Rewrite | Refusal:
     """Return the very elements, axis by axis."""
-    rounding = site.text("nearest_mode", "round_prefer_floor")
-    if site.text("keep_aspect_ratio_policy", "stretch") != "stretch":
-        return Refusal(f"{_REMOVED} with nearest_mode={rounding} has no equal that keeps an aspect ratio.")
-    axes = resized_axes(site)
+    taken = _taken(site)
     trials = resize_trials(site, as_declared=True)
-    if isinstance(axes, Refusal):
-        return axes
+    if isinstance(taken, Refusal):
+        return taken
     if isinstance(trials, Refusal):
         return trials
     builder = site.builder()
     value = builder.input(site.input_name(0))
-    taken = 0
+    for number, indices in taken.items():
+        chosen = builder.constant(np.array(indices, np.int64), "indices")
+        value = builder.op("Gather", [value, chosen], {"axis": number})
+    builder.output(site.node.output[0], value if taken else builder.op("Identity", [value]))
+    return Rewrite(builder.build(), trials, exact=True)
+
+
+def _taken(site: Site) -> dict[int, list[int]] | Refusal:
+    """Return the elements that are taken along each axis, where these are not all of them in their order."""
+    rounding = site.text("nearest_mode", "round_prefer_floor")
+    if site.text("keep_aspect_ratio_policy", "stretch") != "stretch":
+        return Refusal(f"{_REMOVED} with nearest_mode={rounding} has no equal that keeps an aspect ratio.")
+    axes = resized_axes(site)
+    if isinstance(axes, Refusal):
+        return axes
+    taken = {}
     for number, axis in enumerate(axes):
         if not axis.named or (axis.is_kept and rounding == "round_prefer_floor"):
             continue  # half an element behind each one, rounded down at the half: the element itself
@@ -130,10 +150,8 @@ def _gathered(site: Site) -> Rewrite | Refusal:
                 f"{_LONGEST_OUTPUT}; axis {number} is not: fix the input's size (--shape)."
             )
         if indices != list(range(axis.length or 0)):
-            chosen = builder.constant(np.array(indices, np.int64), "indices")
-            value, taken = builder.op("Gather", [value, chosen], {"axis": number}), taken + 1
-    builder.output(site.node.output[0], value if taken else builder.op("Identity", [value]))
-    return Rewrite(builder.build(), trials, exact=True)
+            taken[number] = indices
+    return taken
 
 
 def _indices(axis: ResizedAxis, rounding: str) -> list[int] | None:

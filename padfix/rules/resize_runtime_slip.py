@@ -15,7 +15,7 @@ from padfix.geometry.runtime_resampling import MEASURED_MODES, runtime_nearest_i
 from padfix.operators.reading import read_resample
 from padfix.operators.refusal import Refusal
 from padfix.operators.resample import Resample
-from padfix.results import Finding
+from padfix.results import Finding, Severity
 from padfix.rules.base import Rule, Site, Trial, TrialInput
 from padfix.rules.build.runtimes import ONNX_RUNTIME
 
@@ -39,8 +39,8 @@ class ResizeRuntimeSlip(Rule):
       and 6, not 0 and 7.
     - `exclude_outside=1` in mode linear is refused, unless it goes with `antialias`.
 
-    Only axes whose lengths are known are looked at. padfix reports these and leaves them: whoever trained or tuned a
-    model may have seen either reading.
+    Only axes whose lengths are known are looked at. padfix reports these for information and leaves them: whoever
+    trained or tuned a model may have seen either reading.
 
     References:
 
@@ -52,8 +52,8 @@ class ResizeRuntimeSlip(Rule):
     code: ClassVar[str] = "PF206"
     name: ClassVar[str] = "resize-runtime-slip"
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Resize")})
+    severity: ClassVar[Severity] = Severity.INFO
     fixable: ClassVar[bool] = False
-    advisory: ClassVar[bool] = True
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding where the two readings differ for the lengths that are known."""

@@ -55,10 +55,11 @@ class SourceOptions:
         """
         for field_name, (option, kinds) in _KINDS_OF_OPTION.items():
             if getattr(self, field_name) and kind not in kinds:
+                *first, last = dict.fromkeys(_FILES_OF_KIND[each] for each in kinds)
+                meant = f"{', '.join(first)} and {last}" if first else last
+                instead = _INSTEAD.get((field_name, kind), "")
                 raise UsageError(
-                    f"{option} is not for {_FILES_OF_KIND[kind]}.",
-                    f"It is for {' and '.join(dict.fromkeys(_FILES_OF_KIND[each] for each in kinds))}. "
-                    f"{_INSTEAD.get((field_name, kind), '')}".strip(),
+                    f"{option} is not for {_FILES_OF_KIND[kind]}.", f"It is for {meant}. {instead}".strip()
                 )
 
 

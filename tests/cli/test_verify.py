@@ -132,4 +132,4 @@ def test_constants(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke("verify", "frozen.pb", "out.onnx", "--constant", "slope=0.25") == 1
     capsys.readouterr()
     assert invoke("verify", "out.onnx", "out.onnx", "--constant", "slope=0.5") == 2
-    assert "--constant is for TensorFlow" in capsys.readouterr().err
+    assert "It is for SavedModels, frozen graphs and Keras files." in capsys.readouterr().err

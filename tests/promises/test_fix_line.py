@@ -14,7 +14,8 @@ from padfix.cli.exits import run
 from padfix.cli.group import cli
 from tests.rules.renew_fixtures import CASES, load
 
-FIX = re.compile(r"^  fix: (.*)$", re.MULTILINE)
+FIX = re.compile(r"^  (fix|fix in part): (.*)$", re.MULTILINE)
+ASKED = {"onnx": [], "portable": ["--target", "portable"], "node": ["--select", "pf106,PF1"]}
 
 
 def invoke(*arguments: str) -> int:
@@ -32,14 +33,15 @@ def first_of_each_rule(folders: Sequence[Path]) -> list[object]:
     return cases
 
 
+@pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("folder", first_of_each_rule(CASES))
 def test_the_printed_command_leaves_nothing_to_find(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path, asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     case, model = load(folder)
     onnx.save(model, "a model.onnx")
-    check = ["check", "a model.onnx", *(["--select", "pf106,PF1"] if "pads" in case else [])]
+    check = ["check", "a model.onnx", *ASKED[asked]]
     invoke(*check)
     shown = capsys.readouterr().out
     command = FIX.search(shown)
@@ -47,13 +49,21 @@ def test_the_printed_command_leaves_nothing_to_find(
         assert command is None, "convert refuses a model without a meaning"
         assert "`padfix convert` rewrites" not in shown
     if command is None:
-        assert "finding" not in case or "opset" in case
+        assert asked != "onnx" or "finding" not in case or {"opset", "pads"} & case.keys()
         return
-    program, *arguments = shlex.split(command.group(1))
+    program, *arguments = shlex.split(command.group(2))
     assert program == "padfix"
-    assert invoke(*arguments) == (1 if "refusal" in case else 0), capsys.readouterr().err
-    if "refusal" not in case:
-        assert invoke(*check) == 0, capsys.readouterr().out
+    assert invoke(*arguments) == 0, capsys.readouterr().err
+    assert invoke(*check) == (0 if command.group(1) == "fix" else 1), capsys.readouterr().out
+
+
+@pytest.mark.parametrize("target", ["onnx", "portable"])
+@pytest.mark.parametrize("folder", first_of_each_rule(CASES))
+def test_what_convert_says_yes_to_is_clean(folder: Path, target: str, tmp_path: Path) -> None:
+    onnx.save(load(folder)[1], tmp_path / "model.onnx")
+    words = ["--target", target, "-q"]
+    if invoke("convert", str(tmp_path / "model.onnx"), "-o", str(tmp_path / "result.onnx"), *words) == 0:
+        assert invoke("check", str(tmp_path / "result.onnx"), *words) == 0
 
 
 def test_what_can_be_rewritten_beside_what_cannot(
@@ -71,7 +81,8 @@ def test_what_can_be_rewritten_beside_what_cannot(
     assert invoke("check", "model.onnx", "--target", "portable") == 1
     command = FIX.search(capsys.readouterr().out)
     assert command is not None
-    assert command.group(1) == "padfix convert --in-place --target portable --partial model.onnx"
+    assert command.group(1) == "fix in part"
+    assert command.group(2) == "padfix convert --in-place --target portable --partial model.onnx"
 
 
 def test_nobody_is_told_to_replace_standard_input(

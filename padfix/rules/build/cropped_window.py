@@ -22,12 +22,24 @@ def rewrite_cropped(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Rewr
     Longer pads at the begin make windows before the first one if they are longer by whole strides; what the last
     windows need at the end may come from the pads or from ceil mode.
     """
+    found = _cuts(window, pairs)
+    return found if isinstance(found, Refusal) else _rewrite(site, window, found[0], ceil_mode=found[1])
+
+
+def why_not_cropped(window: Window, pairs: tuple[Pair, ...]) -> Refusal | None:
+    """Return why no equal pads give the windows of a pool, or None."""
+    found = _cuts(window, pairs)
+    return found if isinstance(found, Refusal) else None
+
+
+def _cuts(window: Window, pairs: tuple[Pair, ...]) -> tuple[list[_Cut], bool] | Refusal:
+    """Return how each axis is padded and cut, and the ceil mode that goes with it."""
     asked = window.written.ceil_mode
     for ceil_mode in (asked, not asked):
         cuts = [_cut(window, axis, pair, asked=asked, ceil_mode=ceil_mode) for axis, pair in enumerate(pairs)]
         known = [cut for cut in cuts if cut is not None]
         if len(known) == len(cuts):
-            return _rewrite(site, window, known, ceil_mode=ceil_mode)
+            return known, ceil_mode
     return Refusal(
         f"This {window.op_type} leaves its pads out of its averages, so a Pad before it would count as data, and no "
         f"equal pads shorter than its kernel {list(window.kernel)} give these windows"
