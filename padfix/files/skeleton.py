@@ -19,7 +19,7 @@ from padfix.errors import SourceError
 from padfix.files import sniffing, wire_format
 from padfix.files.external_data import check_location
 from padfix.files.model import Model
-from padfix.files.payloads import DAMAGED, MARK, has_mark, load_payload, open_file, reason_of
+from padfix.files.payloads import DAMAGED, MARK, has_mark, load_payload, open_file, read_mark, reason_of
 from padfix.files.tensors import iterate_tensors
 from padfix.files.wire_format import LENGTH_DELIMITED, Field, FileBytes, WireError, iterate_fields, length_header
 
@@ -57,6 +57,29 @@ def read_model(path: Path) -> Model:
     return Model(proto, path, path.parent)
 
 
+def read_to_run(path: Path) -> Model:
+    """Read the ONNX file at ``path`` as a runtime takes it: large weights stay where they are, as external data.
+
+    Runtimes follow pointers of the main graph's initializers to elements as they are in memory; every other payload
+    is put back.
+
+    Raises:
+        SourceError: As :func:`read_model`; or a payload can't be read.
+    """
+    model = read_model(path)
+    graph = model.proto.graph
+    weights = list(graph.initializer)
+    del graph.initializer[:]
+    for tensor in iterate_tensors(model.proto):
+        if has_mark(tensor):
+            _put_back(model, tensor)
+    for tensor in weights:
+        if has_mark(tensor) and read_mark(tensor).field not in wire_format.FIXED_WIDTH_PAYLOADS:
+            _put_back(model, tensor)
+    graph.initializer.extend(weights)
+    return model
+
+
 def load_whole(path: Path) -> ModelProto:
     """Read the ONNX file at ``path`` with all weights, external data included, into memory.
 
@@ -65,15 +88,19 @@ def load_whole(path: Path) -> ModelProto:
     """
     model = read_model(path)
     for tensor in iterate_tensors(model.proto):
-        if tensor.data_location != TensorProto.EXTERNAL:
-            continue
-        data = load_payload(model, tensor)
-        if has_mark(tensor):
-            del tensor.metadata_props[-1]
-        for field in ("data_location", "external_data"):
-            tensor.ClearField(field)
-        tensor.raw_data = data
+        if tensor.data_location == TensorProto.EXTERNAL:
+            _put_back(model, tensor)
     return model.proto
+
+
+def _put_back(model: Model, tensor: TensorProto) -> None:
+    """Replace a tensor's pointer by its payload."""
+    data = load_payload(model, tensor)
+    if has_mark(tensor):
+        del tensor.metadata_props[-1]
+    for field in ("data_location", "external_data"):
+        tensor.ClearField(field)
+    tensor.raw_data = data
 
 
 class _Reader:

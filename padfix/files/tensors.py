@@ -75,6 +75,11 @@ def payload_size(tensor: TensorProto) -> int | None:
     return None if size is None else count * size
 
 
+def weight_bytes(model: ModelProto) -> int:
+    """Return the bytes that the initializers of the main graph take in memory."""
+    return sum(payload_size(tensor) or 0 for tensor in model.graph.initializer)
+
+
 def inline_payload(tensor: TensorProto) -> bytes:
     """Return the elements of a tensor that holds them itself, as ``raw_data`` would.
 

@@ -228,6 +228,11 @@ def _allow(seconds: float, mebibytes: float) -> None:
     _limit_memory()
 
 
+def is_timed() -> bool:
+    """Whether the time is limited."""
+    return _board is not None and _board.limits.seconds > 0
+
+
 def time_is_short() -> bool:
     """Whether half of the time is spent: what can be left out should be."""
     if _board is None:

@@ -11,7 +11,9 @@ from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, Tenso
 
 from padfix.errors import PadfixError
 from padfix.files.model import Model
-from padfix.files.payloads import has_mark, load_payload
+from padfix.files.payloads import load_payload
+from padfix.files.skeleton import LARGE
+from padfix.files.tensors import payload_size
 from padfix.proof.executors import Array
 
 LARGEST_SHOWN = 64_000_000
@@ -24,7 +26,7 @@ class Constants:
     Args:
         model: The model; large weights may stay in its file.
         trusted: Whether large weights of one name, type and shape hold the same numbers in the other model: it was
-            written from this one.
+            written from this one, and the files' own weights were copied.
     """
 
     def __init__(self, model: Model, *, trusted: bool = False) -> None:
@@ -56,7 +58,7 @@ class Constants:
             sparse.values.ClearField("name")
             return bytes(sparse.SerializeToString(deterministic=True))
         head = tensor.data_type, tuple(tensor.dims)
-        if self._trusted and has_mark(tensor):
+        if self._trusted and tensor.data_location == TensorProto.EXTERNAL and (payload_size(tensor) or 0) > LARGE:
             return (*head, name)
         try:
             payload = load_payload(self._model, tensor)

@@ -1,6 +1,6 @@
-"""Running a model: in ONNX Runtime, or by the specification.
+"""Running a model: what all executors have in common, and ONNX Runtime.
 
-onnxruntime and onnx.reference are imported only when an executor is made: linting needs neither.
+onnxruntime is imported only when an executor is made: linting needs none.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ import onnx
 from onnx import GraphProto, TensorProto
 
 from padfix.files.model import Model
+from padfix.files.tensors import weight_bytes
 from padfix.graph.scopes import Dimension
 from padfix.process import watch
 from padfix.process.memory import is_want_of_memory
+from padfix.proof.sessions import Session
 
 Array = npt.NDArray[Any]
 
@@ -34,12 +36,14 @@ class ExecutionFailed(Exception):  # noqa: N818 - a name of the contract between
         message: The sentence.
         unsupported: Whether the runtime has no implementation for this operator, version or element type (so that it
             says nothing about the model's correctness).
+        loading: Whether the runtime could not even load it.
     """
 
-    def __init__(self, message: str, *, unsupported: bool = False) -> None:
+    def __init__(self, message: str, *, unsupported: bool = False, loading: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.unsupported = unsupported
+        self.loading = loading
 
     @property
     def is_out_of_memory(self) -> bool:
@@ -90,67 +94,6 @@ class Executor(Protocol):
             ExecutionFailed: The runtime refused.
         """
         ...
-
-
-@dataclass(frozen=True)
-class TensorNode:
-    """A tensor inside a runner of the original.
-
-    Attributes:
-        name: Its name, as the converted model has it where it is there too.
-        op_type: The operator, in the runtime's own words.
-        inputs: Names of the tensors that it is computed from.
-        elem_type: ``TensorProto.DataType``; 0 when ONNX has none.
-        shape: Static lengths, None for an unknown one; None as a whole when the rank is unknown.
-        can_feed: Whether a value can be put in its place.
-    """
-
-    name: str
-    op_type: str
-    inputs: tuple[str, ...]
-    elem_type: int
-    shape: tuple[int | None, ...] | None
-    can_feed: bool
-
-
-class InnerExecutor(Protocol):
-    """Runs pieces of a model: what an executor's ``inner`` is where it has one.
-
-    Attributes:
-        can_feed: Whether values can be put inside; else only inputs are fed.
-    """
-
-    can_feed: bool
-
-    def graph(self) -> list[TensorNode]:
-        """Return every tensor, each behind those that it is computed from.
-
-        Raises:
-            ExecutionFailed: The runtime refused.
-        """
-        ...
-
-    def has_elements(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> bool:
-        """Whether all that ``fetches`` need has elements, by the runtime's own rules of shapes; nothing is run."""
-        ...
-
-    def run_inner(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> dict[str, Array]:
-        """Run what ``fetches`` need, the model cut at the tensors that are fed.
-
-        Args:
-            feeds: Values by name. Whoever reads such a tensor reads the value.
-            fetches: Names of tensors; one that is fed as well is computed from what else is fed.
-
-        Raises:
-            ExecutionFailed: The runtime refused, or there is no such tensor.
-        """
-        ...
-
-
-def inner_of(executor: Executor) -> InnerExecutor | None:
-    """Return what runs pieces of the model that ``executor`` runs; None where nothing can."""
-    found: InnerExecutor | None = getattr(executor, "inner", None)
-    return found
 
 
 def label_of(executor: Executor) -> str:
@@ -239,15 +182,43 @@ _RAW_TYPES = {
 }
 
 
+@dataclass(frozen=True)
+class _Value:
+    """An input or output as a session lists it."""
+
+    name: str
+    type: str
+    shape: tuple[Dimension, ...]
+
+
+@dataclass(frozen=True)
+class _Signature:
+    """The inputs and outputs of a session, without the session."""
+
+    inputs: tuple[_Value, ...]
+    outputs: tuple[_Value, ...]
+
+    @property
+    def raw(self) -> dict[str, int]:
+        """The element types that only raw bytes can hold, by name."""
+        types = ((value.name, _elem_type_of(value.type)) for value in (*self.inputs, *self.outputs))
+        return {name: elem_type for name, elem_type in types if elem_type in _RAW_TYPES}
+
+
 class OnnxRuntimeExecutor:
     """ONNX Runtime on the CPU, at one of two optimisation levels.
+
+    The weights of a file are read where they lie, except with all optimisations: then the runtime loads the file by
+    itself, as it does for users.
 
     Args:
         model: A file, or a serialized model.
         optimised: ``ORT_ENABLE_ALL`` when true, else ``ORT_DISABLE_ALL``. Both matter: the runtime's optimiser is
             itself known to change the numbers of some padded pools and transposed resizes.
         folder: Where the external data of a serialized model lies.
-        threads: Threads inside one operator; more than 1 makes loading slower by milliseconds.
+        threads: Threads inside one operator.
+        external: Bytes of that external data.
+        signature: The inputs and outputs where they are known; the model is loaded when it is first run then.
 
     Raises:
         ExecutionFailed: The runtime can't load the model.
@@ -255,48 +226,90 @@ class OnnxRuntimeExecutor:
 
     name = "onnxruntime"
 
-    def __init__(self, model: Path | bytes, *, optimised: bool, folder: Path | None = None, threads: int = 2) -> None:
+    def __init__(
+        self,
+        model: Path | bytes,
+        *,
+        optimised: bool,
+        folder: Path | None = None,
+        threads: int = 2,
+        external: int = 0,
+        signature: _Signature | None = None,
+    ) -> None:
         import onnxruntime
 
         self._model = model
         self._folder = folder
         self._threads = threads
+        self._external = external
         self.optimised = optimised
         self._errors = (onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented,)
         self._spoken = f"ONNX Runtime {onnxruntime.__version__}{' with all optimisations' if optimised else ''}"
         self.label = f"onnxruntime ({'all optimisations' if optimised else 'no optimisation'})"
-        options = onnxruntime.SessionOptions()
-        levels = onnxruntime.GraphOptimizationLevel
-        options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimised else levels.ORT_DISABLE_ALL
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        # Threads that wait by spinning double the processor time, and the wall time where others want the processor.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.log_severity_level = 4
-        if folder is not None and isinstance(model, bytes):
-            options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
-        source = model if isinstance(model, bytes) else str(model)
+        self._session = self._mapped() if isinstance(model, Path) and not optimised else self._plain()
+        self._signature = signature or self._first_load()
+        self._output_names = [output.name for output in self._signature.outputs]
+        self._raw = self._signature.raw
+
+    def _plain(self, saved: Path | None = None) -> Session:
+        """Return a session of the model as it was given."""
+        size = (
+            len(self._model) + self._external if isinstance(self._model, bytes) else weight_bytes(self.skeleton.proto)
+        )
+        return Session(
+            self._model,
+            folder=self._folder,
+            optimised=self.optimised or saved is not None,
+            threads=self._threads,
+            weights=size,
+            saved=saved,
+        )
+
+    def _mapped(self) -> Session:
+        """Return a session of the file that reads the weights where they lie in it."""
+        model = self.skeleton
+        return Session(
+            model.proto.SerializeToString(),
+            folder=model.folder,
+            optimised=False,
+            threads=self._threads,
+            weights=weight_bytes(model.proto),
+        )
+
+    def _first_load(self) -> _Signature:
+        try:
+            session = self._load()
+        except ExecutionFailed:
+            if self.optimised or isinstance(self._model, bytes):
+                raise
+            # Caches hand out links, which the runtime follows from the model's own path only.
+            self._session = self._plain()
+            session = self._load()
+        inputs, outputs = (
+            tuple(_Value(each.name, each.type, tuple(each.shape)) for each in values)
+            for values in (session.get_inputs(), session.get_outputs())
+        )
+        return _Signature(inputs, outputs)
+
+    def _load(self) -> Any:
         try:
             with watch.doing(f"{self._spoken}, loading a model,"):
-                self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+                return self._session.loaded()
         except Exception as error:
-            raise self._failure(error) from None
-        self._inputs = self._session.get_inputs()
-        self._output_names = [output.name for output in self._session.get_outputs()]
-        self._raw = {
-            value.name: elem_type
-            for value in [*self._inputs, *self._session.get_outputs()]
-            if (elem_type := _elem_type_of(value.type)) in _RAW_TYPES
-        }
+            raise self._failure(error, loading=True) from None
 
     @cached_property
     def optimised_twin(self) -> OnnxRuntimeExecutor:
-        """The same model with all optimisations.
-
-        Raises:
-            ExecutionFailed: The optimised model can't be loaded.
-        """
-        return OnnxRuntimeExecutor(self._model, optimised=True, folder=self._folder, threads=self._threads)
+        """The same model with all optimisations, loaded when it is first run."""
+        twin = OnnxRuntimeExecutor(
+            self._model,
+            optimised=True,
+            folder=self._folder,
+            threads=self._threads,
+            external=self._external,
+            signature=self._signature,
+        )
+        return twin
 
     def save_optimised(self, folder: Path) -> Path:
         """Write the graph that the runtime's optimiser makes of the model, and return the file.
@@ -304,26 +317,12 @@ class OnnxRuntimeExecutor:
         Raises:
             ExecutionFailed: The runtime can't write it.
         """
-        import onnxruntime
-
         path = folder / "optimised.onnx"
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        options.optimized_model_filepath = str(path)
-        options.log_severity_level = 4
-        if self._folder is not None and isinstance(self._model, bytes):
-            options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(self._folder))
-        source = self._model if isinstance(self._model, bytes) else str(self._model)
         try:
-            onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+            self._plain(path).loaded()
         except Exception as error:
-            raise self._failure(error) from None
+            raise self._failure(error, loading=True) from None
         return path
-
-    @property
-    def source(self) -> tuple[Path | bytes, Path | None]:
-        """The file or the serialized model, and the folder of its external data."""
-        return self._model, self._folder
 
     @staticmethod
     def version() -> str:
@@ -339,13 +338,13 @@ class OnnxRuntimeExecutor:
 
     @cached_property
     def skeleton(self) -> Model:
-        """The model as read again; large weights stay in the file."""
+        """The model as read again; large weights stay in the file, where the runtime finds them."""
         if isinstance(self._model, bytes):
             return Model(onnx.load_from_string(self._model), None, self._folder)
-        from padfix.files.skeleton import read_model
+        from padfix.files.skeleton import read_to_run
 
         # Links are followed because ONNX Runtime wants weights to lie in the folder of the model.
-        return read_model(self._model.resolve())
+        return read_to_run(self._model.resolve())
 
     @cached_property
     def inputs(self) -> list[TensorSpec]:
@@ -355,13 +354,13 @@ class OnnxRuntimeExecutor:
             ExecutionFailed: An input is not a dense tensor.
         """
         specs = []
-        for value in self._inputs:
+        for value in self._signature.inputs:
             elem_type = _elem_type_of(value.type)
             if elem_type is None:
                 raise ExecutionFailed(
                     f"Input {value.name!r} is a {value.type}, not a tensor; padfix can't make data for it."
                 )
-            shape: tuple[Dimension, ...] | None = tuple(value.shape)
+            shape: tuple[Dimension, ...] | None = value.shape
             if not value.shape:
                 # The runtime lists a scalar and a tensor of unknown rank alike.
                 shape = next((spec.shape for spec in required_inputs(self.graph) if spec.name == value.name), ())
@@ -375,16 +374,17 @@ class OnnxRuntimeExecutor:
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """Run the model once; see :class:`Executor`."""
+        session = self._load()
         try:
             with watch.doing(f"{self._spoken}, running a model,"):
                 if self._raw:
-                    return self._run_raw(feeds)
-                values = self._session.run(None, dict(feeds))
+                    return self._run_raw(session, feeds)
+                values = session.run(None, dict(feeds))
         except Exception as error:
             raise self._failure(error) from None
         return flatten_outputs(self._output_names, values)
 
-    def _run_raw(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    def _run_raw(self, session: Any, feeds: Mapping[str, Array]) -> dict[str, Array]:
         from onnxruntime import OrtValue
 
         given = {}
@@ -396,7 +396,7 @@ class OnnxRuntimeExecutor:
                 bits = np.ascontiguousarray(array).view(f"uint{8 * array.itemsize}")
                 given[name] = OrtValue.ortvalue_from_numpy_with_onnx_type(bits, elem_type)
         values: list[object] = []
-        for value in self._session.run_with_ort_values(None, given):
+        for value in session.run_with_ort_values(None, given):
             elem_type = value.element_type() if value.is_tensor() else None
             if elem_type in _RAW_TYPES:
                 shape, kind = value.shape(), numpy_type(elem_type)
@@ -407,10 +407,10 @@ class OnnxRuntimeExecutor:
                 values.append(value.numpy())
         return flatten_outputs(self._output_names, values)
 
-    def _failure(self, error: Exception) -> ExecutionFailed:
+    def _failure(self, error: Exception, *, loading: bool = False) -> ExecutionFailed:
         message = _runtime_words(str(error))
         unsupported = isinstance(error, self._errors) or bool(_UNSUPPORTED_TYPE.search(message))
-        return ExecutionFailed(message, unsupported=unsupported)
+        return ExecutionFailed(message, unsupported=unsupported, loading=loading)
 
 
 _UNSUPPORTED_TYPE = re.compile(r"Type 'tensor\(\w+\)' of input parameter .* is invalid")

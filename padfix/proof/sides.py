@@ -13,15 +13,17 @@ from onnx import ModelProto, helper
 
 from padfix.errors import PadfixError
 from padfix.files.model import Model
+from padfix.files.tensors import weight_bytes
 from padfix.proof.cut import Kind, output_name, part_of
-from padfix.proof.executors import Array, ExecutionFailed, Executor, InnerExecutor, OnnxRuntimeExecutor, inner_of
+from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor
 from padfix.proof.graph_view import GraphView, NodeView, onnx_view
+from padfix.proof.inner import InnerExecutor, inner_of
 from padfix.proof.spec_executor import SpecExecutor
 
 _TENSORFLOW_CONSTANTS = frozenset({"Const", "NoOp"})
 
 _MOST_PARTS = 4
-"""Parts of a model that stay loaded; their weights are in memory as long."""
+"""Parts of a model that are kept."""
 
 
 class Side(Protocol):
@@ -150,7 +152,8 @@ class OnnxSide:
             serialized = part.SerializeToString()
         except ValueError as error:
             raise ExecutionFailed(f"The model is too large to be cut: {error}") from None
-        return OnnxRuntimeExecutor(serialized, optimised=optimised, folder=self.model.folder)
+        external = weight_bytes(part) if self.model.folder is not None else 0
+        return OnnxRuntimeExecutor(serialized, optimised=optimised, folder=self.model.folder, external=external)
 
 
 class TensorFlowSide:

@@ -39,7 +39,7 @@ SEARCH_SECONDS = 10.0
 """How long to look for a size that a model accepts, when it took none of the usual ones."""
 
 _KEPT_BYTES = 256_000_000
-"""Size of the probes that are kept for the stretches."""
+"""Size of the probes that are kept for the stretches, and of the reference's results until they are compared."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,7 @@ class _WholeProof:
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     kept: list[Probe] = field(default_factory=list)
+    results: list[tuple[Probe, dict[str, Array]]] = field(default_factory=list)
     is_consistent: bool = False
     computed: list[np.dtype[Any]] | None = None
     orders: dict[str, Order] = field(default_factory=dict)
@@ -163,7 +164,8 @@ class _WholeProof:
                 results = self._reference_run(named)
             except ExecutionFailed as failure:
                 raise self._unavailable(failure.message) from None
-            self._judge(named, results)
+            self._keep(named, results)
+        self._judge()
 
     def run_generated(self, shapes: Mapping[str, Sequence[int]] | None) -> None:
         """Run the generated probes; at least one must run unless the user's did."""
@@ -195,7 +197,10 @@ class _WholeProof:
                 continue
             probe, results = found
             ran.append(f"{kind} at {_shapes_text(probe.shapes)}")
-            self._judge(probe, results)
+            self._keep(probe, results)
+            if watch.is_timed():
+                self._judge()
+        self._judge()
         if not ran and not self.ran:
             raise self._unavailable(failures[0] if failures else "there is nothing to run.", dynamic=dynamic)
         if dynamic and ran:
@@ -319,31 +324,47 @@ class _WholeProof:
                 "--constant where the source is TensorFlow's.",
             )
 
-    def _judge(self, probe: Probe, results: Mapping[str, Array]) -> None:
+    def _keep(self, probe: Probe, results: dict[str, Array]) -> None:
+        """Keep what the reference gives for a probe, to be held against the candidates."""
         size = sum(array.nbytes for each in (*self.kept, probe) for array in each.arrays.values())
         if not self.kept or size <= _KEPT_BYTES:
             self.kept.append(probe)
-        types = self._types(probe)
+        self.results.append((probe, results))
+        if sum(array.nbytes for _, arrays in self.results for array in arrays.values()) > _KEPT_BYTES:
+            self._judge()
+
+    def _judge(self) -> None:
+        """Hold the candidates against what was kept, one after the other: large ones aren't in memory together."""
+        before = len(self.ran)
         for number, candidate in enumerate(self.candidates):
-            optimised = bool(getattr(candidate, "optimised", False))
-            try:
-                found = candidate.run(self.feeding.of_candidate(number, probe.arrays))
-            except ExecutionFailed as failure:
-                if failure.is_out_of_memory:
-                    raise ProofUnavailableError(
-                        f"Memory ran out in {label_of(candidate)}: {_sentence(failure.message)}", memory_hint()
-                    ) from None
-                self._fail(probe.name, label_of(candidate), probe.shapes, f"it can't be run: {failure.message}")
-                self.failures.append(Failure(probe, candidate, dict(results), None, optimised))
-                continue
-            partners = self._matched_outputs(results, found)
-            self.outputs = self.outputs or partners
-            differences = self._compare(results, found, types, partners)
-            run = ProofRun(probe.name, label_of(candidate), probe.shapes, differences)
-            self.ran.append(Ran(run, optimised))
-            if not run.equivalent:
-                self._require_repeatable(probe, results)
-                self.failures.append(Failure(probe, candidate, dict(results), dict(found), optimised))
+            for probe, results in self.results:
+                self._judge_one(number, candidate, probe, results)
+        runs, count = self.ran[before:], len(self.results)
+        self.ran[before:] = [run for position in range(count) for run in runs[position::count]]
+        self.results.clear()
+
+    def _judge_one(self, number: int, candidate: Executor, probe: Probe, results: dict[str, Array]) -> None:
+        optimised = bool(getattr(candidate, "optimised", False))
+        label = label_of(candidate)
+        try:
+            found = candidate.run(self.feeding.of_candidate(number, probe.arrays))
+        except ExecutionFailed as failure:
+            said = _sentence(failure.message)
+            if failure.is_out_of_memory:
+                raise ProofUnavailableError(f"Memory ran out in {label}: {said}", memory_hint()) from None
+            if failure.loading:
+                hint = "It has no kernel for all that the model needs." if failure.unsupported else ""
+                raise ProofUnavailableError(f"The result can't be loaded in {label}: {said}", hint) from None
+            self._fail(probe.name, label, probe.shapes, f"it can't be run: {failure.message}")
+            self.failures.append(Failure(probe, candidate, results, None, optimised))
+            return
+        partners = self._matched_outputs(results, found)
+        self.outputs = self.outputs or partners
+        run = ProofRun(probe.name, label, probe.shapes, self._compare(results, found, self._types(probe), partners))
+        self.ran.append(Ran(run, optimised))
+        if not run.equivalent:
+            self._require_repeatable(probe, results)
+            self.failures.append(Failure(probe, candidate, results, dict(found), optimised))
 
     def _compare(
         self,

@@ -77,7 +77,8 @@ def _is_refused(in_runtime: Callable[[], Executor]) -> bool:
 
 def _runtime_pair(path: Path) -> list[Executor]:
     try:
-        return [OnnxRuntimeExecutor(path, optimised=False), OnnxRuntimeExecutor(path, optimised=True)]
+        plain = OnnxRuntimeExecutor(path, optimised=False)
+        return [plain, plain.optimised_twin]
     except ExecutionFailed as failure:
         raise ProofUnavailableError(
             f"ONNX Runtime can't load the result: {failure}",

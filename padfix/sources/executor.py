@@ -12,7 +12,8 @@ from onnx import TensorProto, helper
 from padfix.process import watch
 
 if TYPE_CHECKING:
-    from padfix.proof.executors import InnerExecutor, TensorSpec
+    from padfix.proof.executors import TensorSpec
+    from padfix.proof.inner import InnerExecutor
 
 Runner = Callable[[Mapping[str, npt.NDArray[Any]]], Mapping[str, Any]]
 """Takes arrays by public input name and returns arrays by public output name."""

@@ -21,7 +21,7 @@ from padfix.sources.fixed_inputs import split
 from padfix.sources.tensorflow_runtime import first_line, quiet
 
 if TYPE_CHECKING:
-    from padfix.proof.executors import TensorNode
+    from padfix.proof.inner import TensorNode
 
 Array = npt.NDArray[Any]
 
@@ -70,7 +70,7 @@ class InnerGraph:
         Raises:
             ExecutionFailed: TensorFlow can't load the graph.
         """
-        from padfix.proof.executors import TensorNode
+        from padfix.proof.inner import TensorNode
 
         with _told(), quiet():
             operations = [item for item in self._session.graph.get_operations() if item.name in self._types]

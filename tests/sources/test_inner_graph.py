@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from padfix.proof.executors import ExecutionFailed, InnerExecutor, inner_of
+from padfix.proof.executors import ExecutionFailed
+from padfix.proof.inner import InnerExecutor, inner_of
 from padfix.sources import open_source, tensorflow_runtime
 from padfix.sources.inner_graph import InnerGraph
 from tests.support.tf_conversion import convert

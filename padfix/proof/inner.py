@@ -1,0 +1,70 @@
+"""What runs pieces of a model: the contract of an executor's ``inner``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from padfix.proof.executors import Array, Executor
+
+
+@dataclass(frozen=True)
+class TensorNode:
+    """A tensor inside a runner of the original.
+
+    Attributes:
+        name: Its name, as the converted model has it where it is there too.
+        op_type: The operator, in the runtime's own words.
+        inputs: Names of the tensors that it is computed from.
+        elem_type: ``TensorProto.DataType``; 0 when ONNX has none.
+        shape: Static lengths, None for an unknown one; None as a whole when the rank is unknown.
+        can_feed: Whether a value can be put in its place.
+    """
+
+    name: str
+    op_type: str
+    inputs: tuple[str, ...]
+    elem_type: int
+    shape: tuple[int | None, ...] | None
+    can_feed: bool
+
+
+class InnerExecutor(Protocol):
+    """Runs pieces of a model: what an executor's ``inner`` is where it has one.
+
+    Attributes:
+        can_feed: Whether values can be put inside; else only inputs are fed.
+    """
+
+    can_feed: bool
+
+    def graph(self) -> list[TensorNode]:
+        """Return every tensor, each behind those that it is computed from.
+
+        Raises:
+            ExecutionFailed: The runtime refused.
+        """
+        ...
+
+    def has_elements(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> bool:
+        """Whether all that ``fetches`` need has elements, by the runtime's own rules of shapes; nothing is run."""
+        ...
+
+    def run_inner(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> dict[str, Array]:
+        """Run what ``fetches`` need, the model cut at the tensors that are fed.
+
+        Args:
+            feeds: Values by name. Whoever reads such a tensor reads the value.
+            fetches: Names of tensors; one that is fed as well is computed from what else is fed.
+
+        Raises:
+            ExecutionFailed: The runtime refused, or there is no such tensor.
+        """
+        ...
+
+
+def inner_of(executor: Executor) -> InnerExecutor | None:
+    """Return what runs pieces of the model that ``executor`` runs; None where nothing can."""
+    found: InnerExecutor | None = getattr(executor, "inner", None)
+    return found
