@@ -244,31 +244,6 @@ def make_probe(
     return Probe(kind, arrays)
 
 
-def calmer(probe: Probe, inputs: Sequence[TensorSpec]) -> Iterator[Probe]:
-    """Yield ``probe`` with integers that more models take, for one whose integers the model refused.
-
-    An integer may be an index into the batch or a size, which have to be below the batch's length and above 0. Most
-    likely a list of open length holds indices and one of known length sizes; then all are indices, then all sizes, at
-    last sizes that leave something of an image whose aspect ratio is kept.
-    """
-    wide = [
-        spec
-        for spec in inputs
-        if (dtype := numpy_type(spec.elem_type)).kind in "iu" and dtype.itemsize > 1 and spec.name in probe.arrays
-    ]
-    if not wide:
-        return
-    batch = max((array.shape[0] for array in probe.arrays.values() if array.ndim > 2), default=1)
-    indices = {spec.name: probe.arrays[spec.name] % max(batch, 1) for spec in wide}
-    sizes = {spec.name: np.maximum(probe.arrays[spec.name], 1) for spec in wide}
-    known = {spec.name for spec in wide if spec.shape is not None and all(isinstance(dim, int) for dim in spec.shape)}
-    large = {name: array % 8 * 16 + 16 for name, array in sizes.items()}
-    likely = {name: sizes[name] if name in known else indices[name] for name in sizes}
-    for steady in (likely, indices, sizes, large):
-        arrays = {name: steady.get(name, array) for name, array in probe.arrays.items()}
-        yield Probe(probe.name, {name: np.asarray(array, probe.arrays[name].dtype) for name, array in arrays.items()})
-
-
 def fill(kind: str, shape: Sequence[int], elem_type: int, random: np.random.Generator) -> Array:
     """Return an array of one of :data:`KINDS`.
 

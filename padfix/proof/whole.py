@@ -27,7 +27,8 @@ from padfix.proof.executors import (
 from padfix.proof.facts import Control, cast_types, may_vary
 from padfix.proof.feeding import Feeding
 from padfix.proof.matching import InputMatch, Order, match_outputs, order_between
-from padfix.proof.probes import KINDS, Probe, calmer, dynamic_sizes, every_small_size, is_dynamic, make_probe
+from padfix.proof.probes import KINDS, Probe, dynamic_sizes, every_small_size, is_dynamic, make_probe
+from padfix.proof.roles import Roles
 from padfix.proof.verdict import Failure, Inside, Ran, conclude, look_inside
 from padfix.results import FirstDifference, OutputDifference, ProofRun, Verdict
 
@@ -130,6 +131,7 @@ class _WholeProof:
     varies: dict[str, bool] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
     accepted: dict[str, tuple[int, ...]] | None = None
+    roles: Roles | None = None
     feeding: Feeding = field(init=False)
 
     def load(self, candidates: Sequence[Candidate]) -> None:
@@ -252,7 +254,9 @@ class _WholeProof:
             if dynamic and self._finds_no_room(first):
                 failures.append(f"At {_shapes_text(first.shapes)} a window is longer than what it reads.")
                 continue
-            for probe in chain((first,), calmer(first, inputs)):
+            self.roles = self.roles or Roles([self.reference, *self.candidates], inputs)
+            suited = self.roles.suited(first, self.settings.seed + KINDS.index(kind))
+            for probe in chain(map(self.feeding.common, suited), (first,)):
                 try:
                     results = self._reference_run(probe)
                 except ExecutionFailed as failure:

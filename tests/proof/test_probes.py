@@ -13,7 +13,6 @@ from padfix.proof.executors import ExecutionFailed, TensorSpec
 from padfix.proof.facts import control_inputs, refine
 from padfix.proof.probes import (
     KINDS,
-    calmer,
     dynamic_sizes,
     fill,
     is_dynamic,
@@ -173,20 +172,3 @@ def test_scales_that_are_inputs_get_values_that_make_sense() -> None:
     scales = [probe.arrays["s"] for probe in probes]
     assert all(np.array_equal(each[:2], [1, 1]) and each.min() > 0 for each in scales)
     assert any(each[2] != each[3] for each in scales)
-
-
-def test_integers_that_a_model_refused_become_indices_and_sizes() -> None:
-    """Owners of boxes are below the batch's length, one a box; sizes are positive, and at last large."""
-    image, boxes = TensorSpec("x", TensorProto.FLOAT, (None, 6, 7, 2)), TensorSpec("b", TensorProto.FLOAT, (None, 4))
-    owners, size = TensorSpec("o", TensorProto.INT32, (None,)), TensorSpec("s", TensorProto.INT32, (2,))
-    inputs = [image, boxes, owners, size]
-    shapes = list(dynamic_sizes(inputs, "ramp"))[1]
-    assert shapes["b"][0] == shapes["o"][0] == shapes["x"][0] == 2
-    first = make_probe(inputs, shapes, "ramp")
-    likely, *_, last = calmer(first, inputs)
-    assert set(likely.arrays["o"].tolist()) == {0, 1}
-    assert likely.arrays["s"].min() >= 1
-    assert last.arrays["s"].min() >= 16
-    assert all((probe.arrays["x"] == first.arrays["x"]).all() for probe in (likely, last))
-    assert all(probe.arrays["o"].dtype == np.int32 for probe in calmer(first, inputs))
-    assert list(calmer(first, [image])) == []

@@ -247,3 +247,38 @@ def test_gathered_windows_over_no_images(tf: Any, dtype: str, groups: int) -> No
         found = candidate.run({"x": noise((count, 7, 8, 4), dtype)})
         assert found["y"].shape == (count, 4, 4, 6)
         assert "z" not in found or found["z"].shape == (count, 5, 7, 8)
+
+
+@pytest.mark.parametrize("open_sizes", [False, True])
+@pytest.mark.parametrize("form", ["vector", "parts", "constant batch", "volume", "line", "depthwise"])
+def test_transposed_convolutions_whose_size_is_fed(tf: Any, form: str, open_sizes: bool, tmp_path: Path) -> None:
+    weights = noise((3, 3, 4, 3), "float32", 1)
+    spatial = {"volume": 3, "line": 1}.get(form, 2)
+    data = tf.TensorSpec([None] * (spatial + 1) + [3] if open_sizes else [2, *range(5, 5 + spatial), 3], name="x")
+    size = tf.TensorSpec([spatial + 2], tf.int32, name="size")
+    number = tf.TensorSpec([], tf.int32)
+    functions: dict[str, tuple[Any, list[Any]]] = {
+        "vector": (lambda x, size: tf.nn.conv2d_transpose(x, weights, size, 3, "VALID"), [data, size]),
+        "parts": (
+            lambda x, height, width: tf.nn.conv2d_transpose(x, weights, [tf.shape(x)[0], height, width, 4], 2, "SAME"),
+            [data, number, number],
+        ),
+        "constant batch": (
+            lambda x: tf.nn.conv2d_transpose(x, weights, [2, 2 * tf.shape(x)[1] - 1, 2 * tf.shape(x)[2], 4], 2, "SAME"),
+            [data],
+        ),
+        "volume": (lambda x, size: tf.nn.conv3d_transpose(x, weights[None], size, 2, "SAME"), [data, size]),
+        "line": (lambda x, size: tf.nn.conv1d_transpose(x, weights[0], size, 2, "SAME"), [data, size]),
+        "depthwise": (
+            lambda x, size: tf.raw_ops.DepthwiseConv2dNativeBackpropInput(
+                input_sizes=size, filter=weights[..., :3, :1], out_backprop=x, strides=[1, 2, 2, 1], padding="SAME"
+            ),
+            [data, size],
+        ),
+    }
+    function, signature = functions[form]
+    model = tf.Module()
+    model.run = tf.function(function, input_signature=signature)
+    tf.saved_model.save(model, str(tmp_path / "model"), signatures=model.run)
+    report = padfix.convert(tmp_path / "model", tmp_path / "model.onnx")
+    assert report.verdict is not None and report.verdict.equivalent

@@ -1,7 +1,8 @@
 """The one size that a graph takes, where a transposed convolution with a constant result size decides it.
 
-Code that computes the result's size from a constant leaves the input's height and width open, yet TensorFlow accepts a
-single size there. Written into the placeholder, it is declared in the ONNX model, and the proof knows what to feed.
+Code that computes the result's size from a constant leaves the input's batch, height and width open, yet TensorFlow
+accepts a single size there. Written into the placeholder, it is declared in the ONNX model, and the proof knows what to
+feed.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def declare(graph_def: Any) -> None:
         if len(dimensions) != spatial + 2:
             continue
         changed = False
-        for dimension, length in zip(dimensions[first : first + spatial], lengths, strict=True):
+        demanded = [dimensions[0], *dimensions[first : first + spatial]]
+        for dimension, length in zip(demanded, lengths, strict=True):
             if length is not None and length > 0 and dimension.size < 0:
                 dimension.size = length
                 changed = True
@@ -69,17 +71,17 @@ def declare(graph_def: Any) -> None:
 
 
 def _demanded(node: Any, spatial: int, nodes: Mapping[str, Any]) -> list[int | None]:
-    """Return the input length of each spatial axis, None where the result's length or the filter isn't constant."""
+    """Return the batch and the input length of each spatial axis; None where what decides it isn't constant."""
     first = _first(node)
+    batch, *sizes = _sizes(node.input[0], nodes, first, spatial)
     kernel = _constant(node.input[1], nodes)
     if kernel is None or kernel.ndim != spatial + 2:
-        return [None] * spatial
-    sizes = _sizes(node.input[0], nodes, first, spatial)
+        return [batch] + [None] * spatial
     strides = list(node.attr["strides"].list.i)[first : first + spatial]
     rates = list(node.attr["dilations"].list.i)[first : first + spatial] or [1] * spatial
     padding = node.attr["padding"].s.decode()
     explicit = list(node.attr["explicit_paddings"].list.i) if padding == "EXPLICIT" else [0] * (2 * spatial + 4)
-    lengths: list[int | None] = []
+    lengths = [batch]
     for axis, size in enumerate(sizes):
         around = (explicit[2 * (first + axis)], explicit[2 * (first + axis) + 1])
         span = effective_kernel(kernel.shape[axis], rates[axis])
@@ -88,14 +90,16 @@ def _demanded(node: Any, spatial: int, nodes: Mapping[str, Any]) -> list[int | N
 
 
 def _sizes(name: str, nodes: Mapping[str, Any], first: int, spatial: int) -> list[int | None]:
+    """Return the batch and the spatial lengths of the result."""
     values = _constant(name, nodes)
+    if values is not None and values.size == spatial:
+        return [None, *(int(value) for value in values.ravel())]
     if values is not None:
-        offset = 0 if values.size == spatial else first
-        return [int(value) for value in values.ravel()[offset : offset + spatial]]
+        return [int(values.ravel()[axis]) for axis in (0, *range(first, first + spatial))]
     packed = _node(name, nodes)
     if packed is None or packed.op != "Pack" or len(packed.input) < spatial + 2:
-        return [None] * spatial
-    parts = [_constant(part, nodes) for part in packed.input[first : first + spatial]]
+        return [None] * (spatial + 1)
+    parts = [_constant(packed.input[axis], nodes) for axis in (0, *range(first, first + spatial))]
     return [None if part is None or part.size != 1 else int(part.ravel()[0]) for part in parts]
 
 

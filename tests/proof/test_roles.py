@@ -1,0 +1,103 @@
+"""Integers that steer a model are given values that the operators behind them take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from padfix.proof.executors import OnnxRuntimeExecutor, TensorSpec
+from padfix.proof.probes import Probe, make_probe
+from padfix.proof.roles import Roles
+
+INT64, FLOAT = TensorProto.INT64, TensorProto.FLOAT
+TABLE = numpy_helper.from_array(np.arange(36, dtype=np.float32).reshape(9, 4), "table")
+THREE = numpy_helper.from_array(np.array(3), "three")
+ZERO = numpy_helper.from_array(np.array([0]), "zero")
+
+
+def suited(nodes: Sequence[onnx.NodeProto], *specs: TensorSpec, turn: int = 0) -> dict[str, Any]:
+    """Return the arrays of the only suited probe for a model of these nodes, which end in "y"."""
+    graph = helper.make_graph(
+        nodes,
+        "roles",
+        [helper.make_tensor_value_info(spec.name, spec.elem_type, spec.shape) for spec in specs],
+        [helper.make_tensor_value_info("y", FLOAT, None)],
+        [TABLE, THREE, ZERO],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    executor = OnnxRuntimeExecutor(model.SerializeToString(), optimised=False)
+    shapes = {spec.name: tuple(int(length) for length in spec.shape or ()) for spec in specs}
+    first = make_probe(list(specs), shapes, "normal")
+    (probe,) = Roles([executor], specs).suited(first, turn)
+    executor.run(probe.arrays)  # or it is not suited
+    return dict(probe.arrays)
+
+
+def test_indices_reach_the_whole_table_and_no_further() -> None:
+    spec = TensorSpec("token", INT64, (200,))
+    found = suited([helper.make_node("Gather", ["table", "token"], ["y"])], spec)["token"]
+    assert (found.min(), found.max()) == (0, 8)
+
+
+def test_indices_are_found_behind_arithmetic_and_casts() -> None:
+    nodes = [
+        helper.make_node("Cast", ["token"], ["whole"], to=INT64),
+        helper.make_node("Sub", ["whole", "three"], ["index"]),
+        helper.make_node("Gather", ["table", "index"], ["y"]),
+    ]
+    found = suited(nodes, TensorSpec("token", FLOAT, (200,)))["token"]
+    assert (found.min(), found.max()) == (3, 11)
+
+
+def test_every_reader_of_an_index_is_heard() -> None:
+    nodes = [
+        helper.make_node("Slice", ["table", "zero", "three1"], ["few"]),
+        helper.make_node("Gather", ["few", "token"], ["a"]),
+        helper.make_node("Gather", ["table", "token"], ["b"]),
+        helper.make_node("Add", ["a", "b"], ["y"]),
+    ]
+    nodes.insert(0, helper.make_node("Unsqueeze", ["three", "zero"], ["three1"]))
+    assert suited(nodes, TensorSpec("token", INT64, (200,)))["token"].max() == 2
+
+
+def test_a_part_of_a_vector_is_found_through_what_puts_it_together() -> None:
+    nodes = [
+        helper.make_node("Concat", ["width", "height"], ["shape"], axis=0),
+        helper.make_node("Reshape", ["x", "shape"], ["y"]),
+    ]
+    specs = [TensorSpec(name, INT64, (1,)) for name in ("height", "width")]
+    found = suited(nodes, TensorSpec("x", FLOAT, (4, 6)), *specs)
+    assert (found["width"].item(), found["height"].item()) == (4, 6)
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_lengths_counts_and_bounds_fit_the_data(turn: int) -> None:
+    nodes = [
+        helper.make_node("TopK", ["x", "count"], ["top", "places"], axis=1),
+        helper.make_node("ReverseSequence", ["top", "lengths"], ["turned"], batch_axis=0, time_axis=1),
+        helper.make_node("Slice", ["turned", "start", "end"], ["y"]),
+    ]
+    specs = [TensorSpec(name, INT64, (1,)) for name in ("count", "start", "end")]
+    found = suited(nodes, TensorSpec("x", FLOAT, (5, 7)), *specs, TensorSpec("lengths", INT64, (5,)), turn=turn)
+    assert 1 <= found["count"].item() <= 7
+    assert 1 <= found["lengths"].min() <= found["lengths"].max() <= found["count"].item()
+    assert found["start"].item() < found["end"].item() <= 5
+
+
+def test_data_is_left_alone() -> None:
+    nodes = [helper.make_node("Cast", ["x"], ["a"], to=FLOAT), helper.make_node("Relu", ["a"], ["y"])]
+    spec = TensorSpec("x", INT64, (3, 4))
+    graph = helper.make_graph(
+        nodes,
+        "data",
+        [helper.make_tensor_value_info("x", INT64, (3, 4))],
+        [helper.make_tensor_value_info("y", FLOAT, (3, 4))],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    executor = OnnxRuntimeExecutor(model.SerializeToString(), optimised=False)
+    assert list(Roles([executor], [spec]).suited(Probe("normal", {"x": np.zeros((3, 4), np.int64)}), 0)) == []
