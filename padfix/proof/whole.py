@@ -27,7 +27,7 @@ from padfix.proof.executors import (
 from padfix.proof.facts import Control, cast_types, may_vary
 from padfix.proof.feeding import Feeding
 from padfix.proof.matching import InputMatch, Order, match_outputs, order_between
-from padfix.proof.probes import KINDS, Probe, dynamic_sizes, every_small_size, is_dynamic, make_probe
+from padfix.proof.probes import KINDS, Probe, dynamic_sizes, every_small_size, is_dynamic, make_probe, resolve
 from padfix.proof.roles import Roles
 from padfix.proof.verdict import Failure, Inside, Ran, conclude, look_inside
 from padfix.results import FirstDifference, OutputDifference, ProofRun, Verdict
@@ -174,7 +174,7 @@ class _WholeProof:
         failures: list[str] = []
         try:
             inputs, controls, notes = self.feeding.generated(shapes)
-            self._require_ranks(inputs)
+            resolve(inputs, 1, (1,))  # or a rank is missing
         except ExecutionFailed as failure:
             if not self.ran:
                 raise self._unavailable(failure.message) from None
@@ -231,14 +231,6 @@ class _WholeProof:
                 f"{inside.words()}. Real data (--probe) would say more."
             )
         return inside
-
-    @staticmethod
-    def _require_ranks(inputs: Sequence[TensorSpec]) -> None:
-        for spec in inputs:
-            if spec.shape is None:
-                raise ExecutionFailed(
-                    f"The number of axes of input {spec.name!r} is not known; give --shape {spec.name}=..."
-                )
 
     def _first_that_runs(
         self, inputs: Sequence[TensorSpec], controls: Mapping[str, Control], kind: str, failures: list[str]
