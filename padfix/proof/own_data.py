@@ -12,7 +12,7 @@ from padfix.proof.compare import Distance, described, distance, is_float
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.outcome import Judged
 from padfix.proof.probes import Probe
-from padfix.proof.rounding import tolerance
+from padfix.proof.rounding import own_tolerance
 from padfix.proof.stretches import Stretch
 from padfix.proof.wide_data import largest_limit, wide_data
 from padfix.results import OutputDifference
@@ -108,9 +108,8 @@ class OwnData:
             return None
         first, second = expected[usual], found[usual]
         apart = distance(first, second)
-        # Runtimes approximate a function over its whole range: the scale is that of all data, not of this alone.
         magnitude = max(apart.magnitude, self._judge.magnitudes.get(stretch.name, 0.0))
-        allowed = tolerance(self._judge.types[stretch.name], magnitude)
+        allowed = own_tolerance(self._judge.types[stretch.name], apart.magnitude, magnitude)
         if apart.largest <= allowed:
             return None
         case = self._judge.case(stretch, feeds, values, found, magnitude)

@@ -37,6 +37,22 @@ def tolerance(types: Iterable[np.dtype[np.generic]], magnitude: float) -> float:
     return UNITS.get(name, 1) * LAST_PLACE.get(name, _OTHER_UNIT) * magnitude
 
 
+def own_tolerance(types: Iterable[np.dtype[np.generic]], magnitude: float, whole: float) -> float:
+    """Return the absolute difference that rounding explains on data that was made for a stretch.
+
+    Runtimes approximate a function over its whole range, so that small numbers are off by parts of the largest. They do
+    so in float32 at the least: 16-bit numbers are rounded to units of their own.
+
+    Args:
+        types: As in :func:`tolerance`.
+        magnitude: Largest absolute value of the original's tensor on this data.
+        whole: The same over all probes.
+    """
+    name = coarsest(types)
+    place = LAST_PLACE.get(name, _OTHER_UNIT)
+    return UNITS.get(name, 1) * max(place * magnitude, min(place, LAST_PLACE["float32"]) * whole)
+
+
 def moved(array: Array, random: np.random.Generator) -> Array:
     """Return floats each moved to the next number above or below; other types and zeros as they are.
 

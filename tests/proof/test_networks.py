@@ -8,6 +8,7 @@ import onnx
 import pytest
 
 import padfix
+from padfix.proof.executors import OnnxRuntimeExecutor
 from tests.benchmarks.bench_mutants import convert, false_alarms, hunt, located, make
 from tests.support.mutants import DAMAGES, mutants
 
@@ -25,6 +26,17 @@ def test_sound_networks_are_equal_in_every_form(name: str, tmp_path: Path) -> No
     pairs, wrong = false_alarms(source, convert(source, tmp_path), tmp_path)
     assert pairs == 8
     assert wrong == 0
+
+
+@pytest.mark.slow
+@pytest.mark.tensorflow
+def test_a_network_is_equal_to_what_full_optimisation_saves_of_it(tmp_path: Path) -> None:
+    """ONNX Runtime lays weights out in blocks, folds normalisations and moves factors from one weight to the next."""
+    sound = convert(make("EfficientNetB0", tmp_path), tmp_path)
+    saved = OnnxRuntimeExecutor(sound, optimised=False).save_optimised(tmp_path)
+    for first, second in ((sound, saved), (saved, sound)):
+        verdict = padfix.verify(first, second, locate=True)
+        assert verdict.equivalent, verdict.why_not
 
 
 def test_a_damage_is_located_from_the_unconverted_source(tmp_path: Path) -> None:

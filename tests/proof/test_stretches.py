@@ -13,6 +13,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 import padfix
 from padfix.diagnose.place import describe
 from padfix.proof.executors import OnnxRuntimeExecutor
+from padfix.proof.probes import Probe
 from padfix.proof.whole import verify
 from padfix.results import Verdict
 from tests.support.proofs import model
@@ -49,6 +50,25 @@ def test_a_dead_quantizer_in_the_candidate_loosens_nothing() -> None:
     assert verdict.first_difference is not None
     assert verdict.first_difference.node == "mul"
     assert judged(scaled(10), scaled(10, dead, step=0.1)).equivalent
+
+
+def test_a_small_bias_counts_in_half_precision() -> None:
+    """Units in the last place of the probes' large numbers are larger than the bias; those of small data are not."""
+
+    def half(*names: str) -> ModelProto:
+        nodes = [node("Mul", "X k", "m"), helper.make_node("Conv", ["m", *names], ["c"], name="conv")]
+        constants = {"k": np.array(30.0), "W": WEIGHT, "B": np.full(3, 0.02)}
+        return model(
+            [*nodes, node("Relu", "c", "Y")],
+            {"X": (TensorProto.FLOAT16, (1, 3, 16, 16))},
+            constants={name: array.astype(np.float16) for name, array in constants.items()},
+        )
+
+    verdict = judged(half("W", "B"), half("W"))
+    assert not verdict.equivalent
+    assert verdict.first_difference is not None
+    assert verdict.first_difference.node == "conv"
+    assert judged(half("W", "B"), half("W", "B")).equivalent
 
 
 def test_a_dead_cast_in_the_candidate_loosens_nothing() -> None:
@@ -152,3 +172,26 @@ def test_the_one_rewritten_stretch_is_equal_to_the_bit_and_that_is_said(tmp_path
     assert verdict is not None
     assert verdict.stretches is not None
     assert (verdict.stretches.same, verdict.stretches.judged, verdict.stretches.unoptimised) == (2, 1, 0.0)
+
+
+def test_the_scale_of_an_output_is_that_of_all_probes() -> None:
+    """On one probe all that an LSTM gives is what is left of sums that cancel, and that is rounding."""
+    random = np.random.default_rng(4)
+    hidden, read = 8, 64
+    half = random.standard_normal((1, 4 * hidden, read // 2))
+    weights = np.concatenate([half, -half], 2)
+    recurrent = 0.1 * random.standard_normal((1, 4 * hidden, hidden))
+
+    def lstm(order: np.ndarray) -> ModelProto:
+        nodes = [
+            helper.make_node("Gather", ["X", "order"], ["x"], axis=2),
+            helper.make_node("LSTM", ["x", "W", "R"], ["Y"], hidden_size=hidden, name="lstm"),
+        ]
+        constants = {"order": order, "W": weights[:, :, order].astype(np.float32), "R": recurrent.astype(np.float32)}
+        return model(nodes, {"X": (TensorProto.FLOAT, (5, 1, read))}, opset=14, constants=constants)
+
+    same = np.tile(random.standard_normal((5, 1, read // 2)), 2).astype(np.float32)
+    first, second = lstm(np.arange(read)), lstm(random.permutation(read))
+    left = OnnxRuntimeExecutor(first.SerializeToString(), optimised=False).run({"X": same})["Y"]
+    assert 0 < np.abs(left).max() < 1e-6
+    assert judged(first, second, probes=[Probe("cancelling", {"X": same})]).equivalent

@@ -85,6 +85,32 @@ def test_the_pad_is_of_quantized_numbers(
     assert onnx.load(tmp_path / "again.onnx").graph == after.graph
 
 
+@pytest.mark.sweep(3)
+@pytest.mark.parametrize("kernel", [2, 4])
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER", "VALID"])
+@pytest.mark.parametrize(("dtype", "zero"), [(np.uint8, 120), (np.int8, -7)])
+@pytest.mark.parametrize("include", [0, 1])
+def test_an_average_between_two_steps_may_take_either(
+    tmp_path: Path, include: int, dtype: Any, zero: int, auto_pad: str, kernel: int
+) -> None:
+    """The mean of an even number of steps often lies between two of them, and fused kernels round elsewhere."""
+    window = {"kernel_shape": [kernel, kernel], "strides": [2, 2], "auto_pad": auto_pad, "count_include_pad": include}
+    model = quantized_model("AveragePool", dtype, zero, **window)
+    step = next(tensor for tensor in model.graph.initializer if tensor.name == "y_scale")
+    step.CopyFrom(numpy_helper.from_array(np.asarray(np.float32(0.05)), "y_scale"))
+    onnx.save(model, tmp_path / "model.onnx")
+    report = padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx")
+    assert report.verdict is not None
+    assert report.verdict.equivalent
+    for size in ((8, 9), (7, 12)):
+        X = np.random.default_rng(kernel).normal(-1, 2, (1, 3, *size)).astype(np.float32)
+        (wanted,) = session(model, optimised=False).run(None, {"X": X})
+        for optimised in (False, True):
+            (found,) = session(onnx.load(tmp_path / "out.onnx"), optimised=optimised).run(None, {"X": X})
+            np.testing.assert_allclose(found, wanted, atol=0.0501)
+            assert np.mean(np.abs(found - wanted) > 1e-5) < 0.5
+
+
 def test_a_window_that_may_lie_in_the_padding_keeps_its_infinity(tmp_path: Path) -> None:
     model = quantized_model(
         "MaxPool", np.uint8, 120, kernel_shape=[2, 2], strides=[3, 3], dilations=[2, 2], auto_pad="SAME_UPPER"

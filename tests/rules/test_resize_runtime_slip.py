@@ -96,6 +96,22 @@ def test_exclude_outside(mode: str, antialias: int) -> None:
     assert (said(proto) == "") == runs_as_specified(proto, (1, 1, 9, 7))
 
 
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+@pytest.mark.parametrize("axes", [[2, 3], [-2, -1], [2, -1], [-1, -2]])
+def test_negative_axes_with_a_policy_are_reported(policy: str, axes: list[int]) -> None:
+    proto = resize((1, 2, 5, 7), sizes=[9, 8], axes=axes, keep_aspect_ratio_policy=policy, mode="linear")
+    assert ("axes are negative" in said(proto)) == (min(axes) < 0)
+    assert runs_as_specified(proto, (1, 2, 5, 7)) == (min(axes) >= 0)
+
+
+@pytest.mark.parametrize("axes", [[-2, -1], [-1, -2], [2, -1]])
+def test_negative_axes_alone_are_not_accused(axes: list[int]) -> None:
+    for given in ({"sizes": [9, 8]}, {"scales": [2.0, 3.0]}):
+        proto = resize((1, 2, 5, 7), axes=axes, mode="linear", **given)
+        assert not said(proto)
+        assert runs_as_specified(proto, (1, 2, 5, 7))
+
+
 def test_what_is_not_known_is_not_accused() -> None:
     floor = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     assert said(resize((1, 1, 14, 1), sizes=[1, 1, 2, 1], **floor))
