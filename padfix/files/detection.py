@@ -32,6 +32,18 @@ Kind = Literal["onnx", "saved_model", "frozen_graph", "keras", "keras_h5", "tfli
 
 ACCEPTED = "padfix reads ONNX, a SavedModel folder, a frozen GraphDef (.pb, .pbtxt), .keras, .h5 and .tflite files."
 
+ONNX_HINT = (
+    "Give the .onnx file that the exporter wrote; padfix convert also reads SavedModel, GraphDef and Keras files."
+)
+
+_CALLED: dict[Kind, str] = {
+    "saved_model": "a TensorFlow SavedModel",
+    "frozen_graph": "a TensorFlow GraphDef",
+    "keras": "a Keras file",
+    "keras_h5": "an HDF5 file, as old Keras models are",
+    "tflite": "a TensorFlow Lite model",
+}
+
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 
 # Wire types by field number of each message at its top level; the latter two from graph.proto and saved_model.proto.
@@ -52,6 +64,7 @@ _SAVED_MODEL_FIELDS = {1: VARINT, 2: LENGTH_DELIMITED}
 _OTHER_FORMATS: tuple[tuple[int, bytes, str, str], ...] = (
     (0, b"\x1f\x8b", "a gzip archive", "Unpack it first."),
     (0, b"BZh", "a bzip2 archive", "Unpack it first."),
+    (0, b"\xfd7zXZ", "an xz archive", "Unpack it first."),
     (0, b"7z\xbc\xaf", "a 7-Zip archive", "Unpack it first."),
     (257, b"ustar", "a tar archive", "Unpack it first."),
     (4, b"ORTM", "an ONNX Runtime .ort file", "Give padfix the .onnx file that it was made from."),
@@ -82,17 +95,28 @@ def detect(path: Path) -> Kind:
             raise SourceError(f"{path} does not exist.", "Check the path.")
         if not path.is_file():
             raise SourceError(f"{path} is neither a file nor a folder.", "Save the model to a file first.")
-        if path.stat().st_size == 0:
-            raise SourceError(f"{path} is empty.", "Was the download or the export interrupted?")
         descriptor = open_file(path)
         try:
-            return _detect_file(path, FileBytes(descriptor))
+            data = FileBytes(descriptor)
+            return _other_than_protobuf(path, data) or _detect_protobuf(path, data)
         except WireError as error:
             raise SourceError(f"{path} can't be read: {error}.", "Fetch or export it again.") from error
         finally:
             os.close(descriptor)
     except OSError as error:
         raise SourceError(f"{path} can't be read: {error.strerror or error}.") from error
+
+
+def require_onnx(path: Path, data: FileBytes) -> None:
+    """Refuse a file that is plainly of another format than ONNX; one that is damaged may pass.
+
+    Raises:
+        SourceError: Saying what it is instead.
+        UnsupportedError: A model of a kind that padfix does not read.
+    """
+    kind = _other_than_protobuf(path, data) or _kind_of(data, *_top_level(data)[:2])
+    if kind not in (None, "onnx"):
+        raise SourceError(f"{path} is {_CALLED[kind]}, not an ONNX model.", ONNX_HINT)
 
 
 def _detect_folder(path: Path) -> Kind:
@@ -114,8 +138,11 @@ def _detect_folder(path: Path) -> Kind:
     raise SourceError(f"{path} is a folder without a saved_model.pb.", ACCEPTED)
 
 
-def _detect_file(path: Path, data: FileBytes) -> Kind:
+def _other_than_protobuf(path: Path, data: FileBytes) -> Kind | None:
+    """Return the kind of a file that is no protobuf message in binary form; None for what may be one."""
     size = data.size
+    if size == 0:
+        raise SourceError(f"{path} is empty.", "Was the download or the export interrupted?")
     head = data.read(0, min(size, 512))
     if head.startswith(_HDF5):
         return "keras_h5"
@@ -132,7 +159,7 @@ def _detect_file(path: Path, data: FileBytes) -> Kind:
         raise UnsupportedError(f"{path} is a safetensors file: weights without a graph.", ACCEPTED)
     if _is_text(head):
         return _detect_text(path, data.read(0, min(size, 64 * 1024)).decode("utf-8", "replace"))
-    return _detect_protobuf(path, data)
+    return None
 
 
 def _detect_zip(path: Path) -> Kind:
@@ -191,7 +218,12 @@ def _detect_text(path: Path, text: str) -> Kind:
     raise SourceError(f"{path} is a text file, not a model.", ACCEPTED)
 
 
-def _detect_protobuf(path: Path, data: ByteSource) -> Kind:
+_Seen = dict[int, set[int]]
+_First = dict[int, Field]
+
+
+def _top_level(data: ByteSource) -> tuple[_Seen, _First, bool]:
+    """Return the wire types and the first field of each number at the top of a message, and whether it is whole."""
     seen: dict[int, set[int]] = {}
     first: dict[int, Field] = {}
     complete = True
@@ -204,6 +236,11 @@ def _detect_protobuf(path: Path, data: ByteSource) -> Kind:
         if isinstance(error, CutError):
             seen.setdefault(error.field.number, set()).add(error.field.wire_type)
             first.setdefault(error.field.number, error.field._replace(end=data.size))
+    return seen, first, complete
+
+
+def _detect_protobuf(path: Path, data: ByteSource) -> Kind:
+    seen, first, complete = _top_level(data)
     kind = _kind_of(data, seen, first)
     if kind is not None:
         if complete:

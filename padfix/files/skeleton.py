@@ -16,12 +16,12 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped,u
 from onnx import FunctionProto, GraphProto, ModelProto, StringStringEntryProto, TensorProto
 
 from padfix.errors import SourceError
-from padfix.files import sniffing, wire_format
+from padfix.files import detection, wire_format
 from padfix.files.external_data import check_location
 from padfix.files.model import Model
 from padfix.files.payloads import DAMAGED, MARK, has_mark, load_payload, open_file, read_mark, reason_of
 from padfix.files.tensors import iterate_tensors
-from padfix.files.wire_format import LENGTH_DELIMITED, Field, FileBytes, WireError, iterate_fields, length_header
+from padfix.files.wire_format import LENGTH_DELIMITED, Field, FileBytes, WireError, iterate_fields
 
 LARGE = 2048
 """Payloads of more bytes than this stay in the file."""
@@ -36,7 +36,7 @@ def read_model(path: Path) -> Model:
     path = Path(path).absolute()
     descriptor = open_file(path)
     try:
-        sniffing.refuse(path, os.pread(descriptor, 4096, 0), os.fstat(descriptor).st_size)
+        detection.require_onnx(path, FileBytes(descriptor))
         skeleton, marked = _Reader(descriptor, path.name).skeleton()
         proto = ModelProto()
         proto.ParseFromString(skeleton)
@@ -129,30 +129,15 @@ class _Reader:
         """Return the compact bytes of one message in chunks, and their length."""
         if depth > wire_format.MAXIMUM_DEPTH:
             raise WireError(f"messages are nested more than {wire_format.MAXIMUM_DEPTH} deep")
-        children = wire_format.CHILDREN[kind]
-        chunks: list[bytes] = []
-        total = 0
-        unchanged = start  # where the run of fields that are copied as they stand begins
-        for field in iterate_fields(self._source, start, end):
-            child = children.get(field.number)
-            if child is None or field.end - field.start <= LARGE or field.wire_type != LENGTH_DELIMITED:
-                continue
+
+        def compact(field: Field, child: str) -> tuple[list[bytes], int] | None:
+            if field.end - field.start <= LARGE:
+                return None
             if child == wire_format.TENSOR:
-                inner, length = self._tensor(field.start, field.end)
-            else:
-                inner, length = self._message(field.start, field.end, child, depth + 1)
-            if unchanged < field.tag:
-                chunks.append(self._copy(unchanged, field.tag))
-                total += field.tag - unchanged
-            header = length_header(field.number, length)
-            chunks.append(header)
-            chunks.extend(inner)
-            total += len(header) + length
-            unchanged = field.end
-        if unchanged < end:
-            chunks.append(self._copy(unchanged, end))
-            total += end - unchanged
-        return chunks, total
+                return self._tensor(field.start, field.end)
+            return self._message(field.start, field.end, child, depth + 1)
+
+        return wire_format.rewritten(self._source, start, end, kind, compact, self._copy)
 
     def _tensor(self, start: int, end: int) -> tuple[list[bytes], int]:
         """Return the bytes of one tensor, with a pointer in place of its payload if that is a single large span."""
@@ -192,11 +177,11 @@ class _Reader:
 def _check(path: Path, model: ModelProto, marked: int) -> None:
     """Make sure that the bytes that parsed are a model, and one that is safe to work on."""
     if not model.HasField("graph"):
-        raise SourceError(f"{path} is not an ONNX model: it holds no graph.", sniffing.HINT)
+        raise SourceError(f"{path} is not an ONNX model: it holds no graph.", detection.ONNX_HINT)
     if not (model.graph.node or model.graph.output or model.graph.initializer):
-        raise SourceError(f"{path} is not an ONNX model: its graph is empty.", sniffing.HINT)
+        raise SourceError(f"{path} is not an ONNX model: its graph is empty.", detection.ONNX_HINT)
     if not model.HasField("ir_version"):
-        raise SourceError(f"{path} is not a valid ONNX model: it has no ir_version.", sniffing.HINT)
+        raise SourceError(f"{path} is not a valid ONNX model: it has no ir_version.", detection.ONNX_HINT)
     if not model.opset_import:
         raise SourceError(
             f"{path} is not a valid ONNX model: it imports no operator set (opset_import).",

@@ -7,7 +7,7 @@ descriptors of the installed ``onnx`` package for the field numbers.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -253,11 +253,48 @@ FLOAT_DATA = field_number(TensorProto, "float_data")
 DOUBLE_DATA = field_number(TensorProto, "double_data")
 DATA_LOCATION = field_number(TensorProto, "data_location")
 
-PAYLOADS = frozenset(
-    field_number(TensorProto, name)
-    for name in ("raw_data", "float_data", "double_data", "int32_data", "int64_data", "uint64_data")
-)
+PAYLOAD_NAMES = ("raw_data", "float_data", "double_data", "int32_data", "int64_data", "uint64_data")
+PAYLOADS = frozenset(field_number(TensorProto, name) for name in PAYLOAD_NAMES)
 """Fields of a tensor whose packed bytes can be kept as one opaque span (strings are not packed)."""
 
 FIXED_WIDTH_PAYLOADS = frozenset({RAW_DATA, FLOAT_DATA, DOUBLE_DATA})
 """Payload fields whose packed bytes are the tensor's little-endian elements, as ``raw_data`` would hold them."""
+
+Replacement = Callable[[Field, str], tuple[list[Any], int] | None]
+"""Given a field that can hold a tensor, and its message type: its new content and its length; None keeps it."""
+
+
+def rewritten(
+    source: ByteSource, start: int, end: int, kind: str, replace: Replacement, copy: Callable[[int, int], Any]
+) -> tuple[list[Any], int]:
+    """Return a message with another content in some of its fields, in pieces, and its length.
+
+    Args:
+        source: What the message lies in.
+        start: Where it begins.
+        end: Where it ends.
+        kind: Its type.
+        replace: Says what a field has in place of its content; None keeps it.
+        copy: Returns the piece for a run of bytes that stays as it is.
+
+    Raises:
+        WireError: A field is malformed or reaches over the message's end.
+    """
+    pieces: list[Any] = []
+    total = 0
+    unchanged = start  # where the run of fields that are copied as they stand begins
+    for field in iterate_fields(source, start, end):
+        child = CHILDREN[kind].get(field.number)
+        changed = None if child is None or field.wire_type != LENGTH_DELIMITED else replace(field, child)
+        if changed is None:
+            continue
+        inner, length = changed
+        if unchanged < field.tag:
+            pieces.append(copy(unchanged, field.tag))
+        header = length_header(field.number, length)
+        pieces += [header, *inner]
+        total += field.tag - unchanged + len(header) + length
+        unchanged = field.end
+    if unchanged < end:
+        pieces.append(copy(unchanged, end))
+    return pieces, total + end - unchanged

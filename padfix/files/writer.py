@@ -20,8 +20,8 @@ from padfix.errors import OutputError, SourceError
 from padfix.files import payloads, skeleton, wire_format
 from padfix.files.external_data import external_location
 from padfix.files.model import Model
-from padfix.files.tensors import inline_payload, iterate_tensors, payload_size
-from padfix.files.wire_format import LENGTH_DELIMITED, Field, MemoryBytes, iterate_fields, length_header
+from padfix.files.tensors import iterate_tensors, payload_size
+from padfix.files.wire_format import Field, MemoryBytes, iterate_fields, length_header
 
 ALIGNMENT = 4096
 """Offsets in a data file are multiples of this, so that runtimes can map the payloads."""
@@ -129,32 +129,17 @@ class _Expander:
         ``inlined`` holds inside functions and attributes' tensors and in training information, where runtimes do not
         look for external data.
         """
-        children = wire_format.CHILDREN[kind]
-        pieces: list[Piece] = []
-        total = 0
-        unchanged = start
-        for part in iterate_fields(self._source, start, end):
-            child = children.get(part.number)
-            if child is None or part.wire_type != LENGTH_DELIMITED or not self._may_change(part):
-                continue
+
+        def whole(part: Field, child: str) -> tuple[list[Piece], int] | None:
+            if not self._may_change(part):
+                return None
             if child == wire_format.TENSOR:
                 external = kind == wire_format.GRAPH and part.number == wire_format.INITIALIZER and not inlined
-                inner, length = self._tensor(part, external=external)
-            else:
-                outside = kind == wire_format.MODEL and child != wire_format.GRAPH
-                inner, length = self._message(part.start, part.end, child, inlined=inlined or outside)
-            if unchanged < part.tag:
-                pieces.append(self._skeleton[unchanged : part.tag])
-                total += part.tag - unchanged
-            header = length_header(part.number, length)
-            pieces.append(header)
-            pieces.extend(inner)
-            total += len(header) + length
-            unchanged = part.end
-        if unchanged < end:
-            pieces.append(self._skeleton[unchanged:end])
-            total += end - unchanged
-        return pieces, total
+                return self._tensor(part, external=external)
+            outside = kind == wire_format.MODEL and child != wire_format.GRAPH
+            return self._message(part.start, part.end, child, inlined=inlined or outside)
+
+        return wire_format.rewritten(self._source, start, end, kind, whole, self._source.read)
 
     def _may_change(self, part: Field) -> bool:
         if self._data_name is not None and part.end - part.start > EXTERNAL_FROM:
@@ -162,53 +147,44 @@ class _Expander:
         return self._skeleton.find(_LOCATION_ENTRY, part.start, part.end) >= 0
 
     def _tensor(self, part: Field, *, external: bool) -> tuple[list[Piece], int]:
-        unchanged: list[Piece] = [self._skeleton[part.start : part.end]]
-        tensor = TensorProto.FromString(self._skeleton[part.start : part.end])
-        marked = payloads.has_mark(tensor)
-        if marked:
-            mark = payloads.read_mark(tensor)
-            payload: Piece = Span(payloads.marked_file(self._model), mark.offset, mark.length, mark)
-            number = mark.field
-            _remove_mark(tensor, mark)
-        elif tensor.data_location == TensorProto.EXTERNAL:
-            path, offset, length = external_location(self._model.folder or Path(), tensor, self._model.path or None)
-            payload = Span(path, offset, length)
-            number = wire_format.RAW_DATA
-            del tensor.external_data[:]
-            tensor.ClearField("data_location")
-        else:
-            payload = b""
-            number = wire_format.RAW_DATA
+        serialized = self._skeleton[part.start : part.end]
+        tensor = TensorProto.FromString(serialized)
+        number, elsewhere = self._pointed(tensor)
         if external and self._data_name is not None:
-            raw = self._raw(tensor, number, payload) if marked or payload else _inline_payload(tensor)
+            raw = elsewhere if number in wire_format.FIXED_WIDTH_PAYLOADS else self._decoded(tensor)
             if raw is not None and _length(raw) > EXTERNAL_FROM:
                 return self._externalise(tensor, raw)
-        if not marked and not payload:
-            return unchanged, part.end - part.start
-        return _with_field(tensor, number, payload)
+        if elsewhere is None:
+            return [serialized], len(serialized)
+        _remove_pointer(tensor)
+        return _with_field(tensor, number, elsewhere)
 
-    def _raw(self, tensor: TensorProto, number: int, payload: Piece) -> Piece | None:
-        """Return the payload as raw little-endian elements, or None when it has to stay embedded."""
-        if number in wire_format.FIXED_WIDTH_PAYLOADS:
-            return payload
+    def _pointed(self, tensor: TensorProto) -> tuple[int, Span | None]:
+        """Return the payload's field and where its bytes are that are not in the skeleton; (0, None) if it has none."""
+        if payloads.has_mark(tensor):
+            mark = payloads.read_mark(tensor)
+            return mark.field, Span(payloads.marked_file(self._model), mark.offset, mark.length, mark)
+        if tensor.data_location == TensorProto.EXTERNAL:
+            return wire_format.RAW_DATA, Span(
+                *external_location(self._model.folder or Path(), tensor, self._model.path)
+            )
+        return 0, None
+
+    def _decoded(self, tensor: TensorProto) -> bytes | None:
+        """Return elements that are not raw as they stand, decoded in memory; None when they have to stay embedded."""
         size = payload_size(tensor)
-        if size is None or not isinstance(payload, Span) or payload.mark is None:
+        if size is None or size <= EXTERNAL_FROM or tensor.data_type == TensorProto.STRING:
             return None
-        # Integers of variable length on the wire: nobody writes large ones so, hence they are decoded in memory.
-        whole = TensorProto(data_type=tensor.data_type, dims=tensor.dims)
-        with payloads.open_payload(payload.path, payload.mark) as descriptor:
-            data = b"".join(wire_format.read_chunks(descriptor, payload.offset, payload.length))
-        whole.MergeFromString(length_header(number, len(data)) + data)
-        raw = inline_payload(whole)
+        raw = payloads.load_payload(self._model, tensor)
         return raw if len(raw) == size else None
 
     def _externalise(self, tensor: TensorProto, raw: Piece) -> tuple[list[Piece], int]:
         offset = -(-self._data_end // ALIGNMENT) * ALIGNMENT
         self._data_end = offset + _length(raw)
         self._data.append((offset, raw))
-        for name in ("raw_data", "float_data", "double_data", "int32_data", "int64_data", "uint64_data"):
+        _remove_pointer(tensor)
+        for name in wire_format.PAYLOAD_NAMES:
             tensor.ClearField(name)
-        del tensor.external_data[:]
         entries = (("location", self._data_name or ""), ("offset", str(offset)), ("length", str(_length(raw))))
         tensor.external_data.extend(StringStringEntryProto(key=key, value=value) for key, value in entries)
         tensor.data_location = TensorProto.EXTERNAL
@@ -220,25 +196,19 @@ def _length(piece: Piece) -> int:
     return piece.length if isinstance(piece, Span) else len(piece)
 
 
-def _remove_mark(tensor: TensorProto, mark: payloads.Mark) -> None:
-    """Make the tensor what it was before it was marked, but for the payload."""
+def _remove_pointer(tensor: TensorProto) -> None:
+    """Make the tensor what it was before it was marked, or what it is with its data embedded, but for the payload."""
+    if not payloads.has_mark(tensor):
+        tensor.ClearField("external_data")
+        tensor.ClearField("data_location")
+        return
+    data_location = payloads.read_mark(tensor).data_location
     del tensor.metadata_props[-1]
     del tensor.external_data[-3:]
-    if mark.data_location is None:
+    if data_location is None:
         tensor.ClearField("data_location")
     else:
-        tensor.data_location = mark.data_location  # type: ignore[assignment]
-
-
-def _inline_payload(tensor: TensorProto) -> bytes | None:
-    """Return the raw elements of a tensor that holds its own payload; None for strings and for none at all."""
-    if tensor.data_type == TensorProto.STRING or tensor.data_location == TensorProto.EXTERNAL:
-        return None
-    size = payload_size(tensor)
-    if size is None or size <= EXTERNAL_FROM:
-        return None
-    raw = inline_payload(tensor)
-    return raw if len(raw) == size else None
+        tensor.data_location = data_location  # type: ignore[assignment]
 
 
 def _with_field(tensor: TensorProto, number: int, payload: Piece) -> tuple[list[Piece], int]:

@@ -268,7 +268,7 @@ def graph_def() -> bytes:
 FOREIGN = {
     "empty": (b"", "is empty"),
     "text": (b"hello, this is not a model\n", "text file"),
-    "html": (b"\n<!DOCTYPE html><html><body>404</body></html>", "web page"),
+    "html": (b"\n<!DOCTYPE html><html><body>404</body></html>", "HTML page"),
     "zip": (b"PK\x03\x04\x14\x00\x00\x00", "zip archive"),
     "git-lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "Git LFS pointer"),
     "hdf5": (b"\x89HDF\r\n\x1a\n" + bytes(64), "HDF5"),

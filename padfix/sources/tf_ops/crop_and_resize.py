@@ -6,7 +6,6 @@ as the image, rounds halves down where TensorFlow rounds them up, and leaves a c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from padfix.sources.tf_ops.tensor import FLOAT, INTEGER, Builder, Tensor, count_up
@@ -14,11 +13,8 @@ from padfix.sources.tf_ops.tensor import FLOAT, INTEGER, Builder, Tensor, count_
 OPERATORS = ("CropAndResize",)
 
 
-def convert(ctx: Any, node: Any, name: str, args: Sequence[Any]) -> None:
-    """Replace ``node`` in the tf2onnx graph ``ctx``; nothing is copied but the pixels that are sampled."""
-    if ctx.opset < 11:
-        raise ValueError(f"{node.name} needs opset 11 or newer")
-    builder = Builder(ctx, node.name)
+def convert(builder: Builder, node: Any) -> Tensor:
+    """Return the crops; nothing is copied but the pixels that are sampled."""
     image, boxes, owners, wanted = (builder.read(name) for name in node.input)
     method = node.get_attr_str("method") if node.get_attr("method") else "bilinear"
     outside = float(node.get_attr_value("extrapolation_value", 0.0))
@@ -41,7 +37,7 @@ def convert(ctx: Any, node: Any, name: str, args: Sequence[Any]) -> None:
             for row, begin in ((row, source.at(row, left)) for row in (up, down))
         )
         result = top + (bottom - top) * (rows - up).reshape([0, 0, 0, 1])
-    builder.finish(builder.choose(seen.reshape([0, *counts, 1]), result, outside), node)
+    return builder.choose(seen.reshape([0, *counts, 1]), result, outside)
 
 
 def _positions(boxes: Tensor, axis: int, size: Tensor, count: Tensor) -> Tensor:

@@ -5,26 +5,19 @@ An output is the largest of ``input + filter`` over its window. Taps outside the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from padfix.sources.tf_ops.tensor import Builder
-from padfix.sources.tf_ops.windows import inside, lay_out, lowest, reduce, window_positions
+from padfix.sources.tf_ops.tensor import Builder, Tensor
+from padfix.sources.tf_ops.windows import inside, known_taps, lay_out, lowest, reduce, window_positions
 
 OPERATORS = ("Dilation2D",)
 
 
-def convert(ctx: Any, node: Any, name: str, args: Sequence[Any]) -> None:
-    """Replace ``node`` in the tf2onnx graph ``ctx`` by windows gathered side by side and one maximum over each."""
-    if ctx.opset < 11:
-        raise ValueError(f"{node.name} needs opset 11 or newer")
-    builder = Builder(ctx, node.name)
+def convert(builder: Builder, node: Any) -> Tensor:
+    """Return one maximum over each of the windows, which are gathered side by side."""
     image, kernel = (builder.read(name) for name in node.input)
     strides, rates = (list(node.get_attr(attribute).ints)[1:3] for attribute in ("strides", "rates"))
-    taps = [length.known for length in kernel.lengths((0, 1))]
-    if None in taps:
-        raise ValueError(f"the filter of {node.name} has no known size")
-    height, width = (length or 0 for length in taps)
+    height, width = known_taps(node, kernel, 2)
     padding = node.get_attr_str("padding")
     sizes = image.lengths((1, 2))
     positions = [
@@ -38,4 +31,4 @@ def convert(ctx: Any, node: Any, name: str, args: Sequence[Any]) -> None:
         rows = inside(positions[0], sizes[0]).reshape([-1, height, 1, 1, 1])
         columns = inside(positions[1], sizes[1]).reshape([-1, width, 1])
         sums = builder.choose(rows & columns, sums, lowest(image.dtype))
-    builder.finish(reduce("ReduceMax", sums, (2, 4)), node)
+    return reduce("ReduceMax", sums, (2, 4))

@@ -7,7 +7,6 @@ only, and lacks the last of the three.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from padfix.sources.tf_ops.tensor import Builder, Tensor
@@ -15,11 +14,8 @@ from padfix.sources.tf_ops.tensor import Builder, Tensor
 OPERATORS = ("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
 
 
-def convert(ctx: Any, node: Any, name: str, args: Sequence[Any]) -> None:
-    """Replace ``node`` in the tf2onnx graph ``ctx``."""
-    if ctx.opset < 8:
-        raise ValueError(f"{node.name} needs opset 8 or newer")
-    builder = Builder(ctx, node.name)
+def convert(builder: Builder, node: Any) -> Tensor:
+    """Return the input moved to the nearest steps of its range."""
     data = builder.read(node.input[0])
     if node.type == "FakeQuantWithMinMaxArgs":
         low = builder.floats(node.get_attr_value("min", -6.0))
@@ -36,14 +32,10 @@ def convert(ctx: Any, node: Any, name: str, args: Sequence[Any]) -> None:
     origin = (_steps(begin * -1.0, step, inverse) + 0.5).floor()
     distance = data.minimum(end).maximum(begin) - begin
     result = (_steps(distance, step, inverse) - origin + 0.5).floor() * step
-    if node.type != "FakeQuantWithMinMaxArgs":
-        result = builder.choose(_nothing(low, high), 0.0, result)
-    builder.finish(result, node)
-
-
-def _nothing(low: Tensor, high: Tensor) -> Tensor:
-    """Return where the range is the single value zero, to which TensorFlow then takes every value."""
-    return low.equal(0.0) & high.equal(0.0)
+    if node.type == "FakeQuantWithMinMaxArgs":
+        return result
+    # Where the range is the single value zero, TensorFlow takes every value to it.
+    return builder.choose(low.equal(0.0) & high.equal(0.0), 0.0, result)
 
 
 def _steps(length: Tensor, step: Tensor, inverse: Tensor | None) -> Tensor:

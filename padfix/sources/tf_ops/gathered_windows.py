@@ -18,12 +18,14 @@ from padfix.sources.tf_ops.windows import (
     channels_last,
     explicit_paddings,
     inside,
+    known_taps,
     lay_out,
     lowest,
     reduce,
     source_positions,
     spatial_attribute,
     taps_together,
+    wanted_positions,
     window_positions,
 )
 
@@ -53,13 +55,10 @@ def rename(ctx: Any, nodes: Sequence[Any]) -> Sequence[Any]:
     return list(ctx.get_nodes())
 
 
-def convert(ctx: Any, node: Any, name: str, args: Sequence[Any]) -> None:
-    """Replace ``node`` in the tf2onnx graph ``ctx``."""
-    if ctx.opset < 11:
-        raise ValueError(f"{node.name} needs opset 11 or newer")
+def convert(builder: Builder, node: Any) -> Tensor:
+    """Return the windows of ``node``, gathered and reduced."""
     operator = node.type.removeprefix(_PREFIX)
     spatial, last = _SPATIAL[operator], channels_last(node)
-    builder = Builder(ctx, node.name)
     image = builder.read(node.input[2 if operator in _GRADIENTS else 0])
     if not last:
         image = image.transpose([0, *range(2, spatial + 2), 1])
@@ -69,10 +68,7 @@ def convert(ctx: Any, node: Any, name: str, args: Sequence[Any]) -> None:
     else:
         depthwise = operator.startswith("Depthwise")
         kernel = builder.read(node.input[1])
-        taps = [length.known for length in kernel.lengths(range(spatial))]
-        if None in taps:
-            raise ValueError(f"the filter of {node.name} has no known size")
-        window.taps = [length or 0 for length in taps]
+        window.taps = known_taps(node, kernel, spatial)
         if operator in _GRADIENTS:
             laid = window.read_by_result(builder.read(node.input[0]))
             result = window.spread(laid, kernel) if depthwise else window.multiplied(laid, _swapped(kernel, spatial))
@@ -81,7 +77,7 @@ def convert(ctx: Any, node: Any, name: str, args: Sequence[Any]) -> None:
             result = window.scaled(laid, kernel) if depthwise else window.multiplied(laid, kernel)
     if not last:
         result = result.transpose([0, spatial + 1, *range(1, spatial + 1)])
-    builder.finish(result, node)
+    return result
 
 
 def _swapped(kernel: Tensor, spatial: int) -> Tensor:
@@ -120,12 +116,10 @@ class _Window:
 
     def read_by_result(self, wanted: Tensor) -> Tensor:
         """Return what each tap adds to each element of a gradient of the shape ``wanted``, in the same layout."""
-        first = 1 if channels_last(self._node) else 2
-        if self._builder.ctx.get_shape(wanted.name) == [self._spatial]:
-            first = 0
+        places = wanted_positions(self._node, wanted, self._spatial)
         positions = [
-            source_positions(size, wanted.take(first + axis).cast(np.int64), *window)
-            for axis, (size, window) in enumerate(zip(self._sizes, self._windows(), strict=True))
+            source_positions(size, wanted.take(place).cast(np.int64), *window)
+            for size, place, window in zip(self._sizes, places, self._windows(), strict=True)
         ]
         return self._lay_out(positions, 0)
 

@@ -17,23 +17,20 @@ class Image:
     """The image input of a TensorFlow node, [batch, height, width, channels], and the size it is brought to.
 
     Attributes:
-        builder: Adds nodes to the graph.
         data: The input.
         sizes: Height and width of the input, scalars.
         counts: Height and width of the output, scalars.
     """
 
-    def __init__(self, ctx: Any, node: Any) -> None:
-        if ctx.opset < 11:
-            raise ValueError(f"{node.name} needs opset 11 or newer")
-        self.builder = Builder(ctx, node.name)
-        self.data = self.builder.read(node.input[0])
+    def __init__(self, builder: Builder, node: Any) -> None:
+        self.builder = builder
+        self.data = builder.read(node.input[0])
         self.sizes = self.data.lengths((1, 2))
         self._wanted = node.input[1]
-        inferred = ctx.get_shape(node.output[0]) or [-1] * 4
-        wanted = self.builder.read(self._wanted)
+        inferred = builder.ctx.get_shape(node.output[0]) or [-1] * 4
+        wanted = builder.read(self._wanted)
         self.counts = [
-            self.builder.integers(inferred[axis]) if inferred[axis] >= 0 else wanted.take(axis - 1).cast(INTEGER)
+            builder.integers(inferred[axis]) if inferred[axis] >= 0 else wanted.take(axis - 1).cast(INTEGER)
             for axis in (1, 2)
         ]
 
@@ -47,7 +44,7 @@ class Image:
         lengths = self.known(axis)
         if lengths is not None:
             return None if lengths[0] == 0 or lengths[1] % lengths[0] else lengths[1] // lengths[0]
-        return _factor_in_graph(self.builder.ctx, self._wanted, axis, self.data.name)
+        return _factor_in_graph(self.builder, self._wanted, axis, self.data.name)
 
     def in_float(self) -> Tensor:
         """Return the input as float32, in which TensorFlow interpolates whatever the type."""
@@ -117,43 +114,30 @@ def _is_identity(matrix: Array | None) -> bool:
     return matrix is not None and matrix.shape[0] == matrix.shape[1] and np.array_equal(matrix, np.eye(len(matrix)))
 
 
-def _factor_in_graph(ctx: Any, wanted: str, axis: int, data: str) -> int | None:
+def _factor_in_graph(builder: Builder, wanted: str, axis: int, data: str) -> int | None:
     """Return k where element ``axis`` of ``wanted`` is the length of ``data`` times the constant k."""
-    product, first, last = _producer(ctx, wanted), 1, 3
+    product, first, last = builder.producer(wanted), 1, 3
     if product is not None and product.type == "Concat" and len(product.input) == 2:
-        product, first, last = _producer(ctx, product.input[axis]), 1 + axis, 2 + axis
+        product, first, last = builder.producer(product.input[axis]), 1 + axis, 2 + axis
     if product is None or product.type != "Mul":
         return None
     for length, factor in (product.input, reversed(product.input)):
-        values = _constant(ctx, factor)
-        if values is None or values.dtype.kind != "i" or not _is_part_of_shape(ctx, length, data, first, last):
+        values = builder.read(factor).array
+        if values is None or values.dtype.kind != "i" or not _is_part_of_shape(builder, length, data, first, last):
             continue
         value = int(values.reshape(-1)[axis if values.size == 2 else 0])
         return value if value >= 1 else None
     return None
 
 
-def _is_part_of_shape(ctx: Any, part: str, data: str, first: int, last: int) -> bool:
+def _is_part_of_shape(builder: Builder, part: str, data: str, first: int, last: int) -> bool:
     """Whether ``part`` is the lengths of axes ``first`` to ``last`` (not included) of the image ``data``."""
-    picked = _producer(ctx, part)
+    picked = builder.producer(part)
     if picked is None or picked.type != "Slice" or len(picked.input) < 3:
         return False
-    shape = _producer(ctx, picked.input[0])
-    bounds = [_constant(ctx, name) for name in picked.input[1:3]]
+    shape = builder.producer(picked.input[0])
+    bounds = [builder.read(name).array for name in picked.input[1:3]]
     if shape is None or shape.type != "Shape" or shape.input[0] != data:
         return False
     found = [int(bound.reshape(-1)[0]) for bound in bounds if bound is not None and bound.size == 1]
     return [value + 4 if value < 0 else value for value in found] == [first, last]
-
-
-def _constant(ctx: Any, name: str) -> Array | None:
-    node = ctx.get_node_by_output(name)
-    return np.asarray(node.get_tensor_value(as_list=False)) if node is not None and node.is_const() else None
-
-
-def _producer(ctx: Any, output: str) -> Any:
-    """Return the node that computes ``output``, seen through nodes that keep the numbers."""
-    node = ctx.get_node_by_output(output)
-    while node is not None and node.type in ("Cast", "Identity", "Squeeze", "Unsqueeze", "Reshape"):
-        node = ctx.get_node_by_output(node.input[0])
-    return node

@@ -5,20 +5,16 @@ A patch holds its taps row by row, the channels of each together. Taps in the pa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from padfix.sources.tf_ops.tensor import Builder
+from padfix.sources.tf_ops.tensor import Builder, Tensor
 from padfix.sources.tf_ops.windows import lay_out, taps_together, window_positions
 
 OPERATORS = ("ExtractImagePatches", "ExtractVolumePatches")
 
 
-def convert(ctx: Any, node: Any, name: str, args: Sequence[Any]) -> None:
-    """Replace ``node`` in the tf2onnx graph ``ctx`` by windows gathered along each spatial axis."""
-    if ctx.opset < 11:
-        raise ValueError(f"{node.name} needs opset 11 or newer")
-    builder = Builder(ctx, node.name)
+def convert(builder: Builder, node: Any) -> Tensor:
+    """Return windows gathered along each spatial axis."""
     image = builder.read(node.input[0])
     taps, strides = (list(node.get_attr(attribute).ints)[1:-1] for attribute in ("ksizes", "strides"))
     rates = list(node.get_attr("rates").ints)[1:-1] if node.get_attr("rates") else [1] * len(taps)
@@ -31,4 +27,4 @@ def convert(ctx: Any, node: Any, name: str, args: Sequence[Any]) -> None:
     for count in taps:
         channels = channels * count
     windows = [position.lengths((0,))[0] for position in positions]
-    builder.finish(taps_together(laid, len(taps)).reshape([batch, *windows, channels]), node)
+    return taps_together(laid, len(taps)).reshape([batch, *windows, channels])

@@ -5,7 +5,6 @@ tf2onnx writes scales that give outputs one short (7 to 31 gives 30), and leaves
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -23,21 +22,18 @@ _NEGLIGIBLE = 1e-5
 """Pixels that ONNX Runtime's position may be off TensorFlow's: a tenth of the proof's tolerance."""
 
 
-def convert(ctx: Any, node: Any, name: str, args: Sequence[Any]) -> None:
-    """Replace ``node`` in the tf2onnx graph ``ctx``."""
-    image, grid = Image(ctx, node), grid_of(node)
+def convert(builder: Builder, node: Any) -> Tensor:
+    """Return the resized image, in float32."""
+    image, grid = Image(builder, node), grid_of(node)
     data = image.in_float()
     lengths = [image.known(axis) for axis in (0, 1)]
     if all(known is not None and known[0] == known[1] for known in lengths):
-        result = data
-    elif all(known is None or agrees(grid, *known) for known in lengths):
-        mode = {"mode": "linear", "coordinate_transformation_mode": onnx_transformation(grid)}
-        result = image.resize(data, mode)
-    else:
-        result = data
-        for axis in (1, 0):
-            result = _mixed(result, grid, axis + 1, image.sizes[axis], image.counts[axis])
-    image.builder.finish(result, node)
+        return data
+    if all(known is None or agrees(grid, *known) for known in lengths):
+        return image.resize(data, {"mode": "linear", "coordinate_transformation_mode": onnx_transformation(grid)})
+    for axis in (1, 0):
+        data = _mixed(data, grid, axis + 1, image.sizes[axis], image.counts[axis])
+    return data
 
 
 def agrees(grid: Grid, size: int, count: int) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from padfix.sources.resize_words import coordinates
 from padfix.sources.tf_ops.sampling import Grid
 from padfix.sources.tf_ops.tensor import Array
 
@@ -17,9 +18,7 @@ def grid_of(node: Any) -> Grid:
 
 def onnx_transformation(grid: Grid) -> str:
     """Return the ``coordinate_transformation_mode``."""
-    if grid.align_corners:
-        return "align_corners"
-    return "half_pixel" if grid.half_pixel_centers else "asymmetric"
+    return coordinates(align_corners=grid.align_corners, half_pixel_centers=grid.half_pixel_centers)
 
 
 def onnx_positions(grid: Grid, size: int, count: int) -> Array:

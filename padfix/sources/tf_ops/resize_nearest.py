@@ -7,7 +7,6 @@ compared before a Resize is written. tf2onnx writes the Resize in every case.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from padfix.sources.tf_ops import sampling
 from padfix.sources.tf_ops.image import Image
 from padfix.sources.tf_ops.resize_grid import grid_of, onnx_positions, onnx_transformation
 from padfix.sources.tf_ops.sampling import Grid
-from padfix.sources.tf_ops.tensor import Array, Builder
+from padfix.sources.tf_ops.tensor import Array, Builder, Tensor
 
 OPERATORS = ("ResizeNearestNeighbor",)
 
@@ -27,29 +26,26 @@ _LONGEST = 1 << 14
 """Output positions that a factor is tried on where the length is not known."""
 
 
-def convert(ctx: Any, node: Any, name: str, args: Sequence[Any]) -> None:
-    """Replace ``node`` in the tf2onnx graph ``ctx``."""
-    image, grid = Image(ctx, node), grid_of(node)
+def convert(builder: Builder, node: Any) -> Tensor:
+    """Return the resized image, in its own type."""
+    image, grid = Image(builder, node), grid_of(node)
     lengths = [image.known(axis) for axis in (0, 1)]
     if all(known is not None and known[0] == known[1] for known in lengths):
-        image.builder.finish(image.data, node)
-        return
+        return image.data
     if image.data.dtype.name in _RESIZABLE:
         factors = [image.factor(axis) for axis in (0, 1)]
         if all(factor is not None and repeats(grid, factor, lengths[axis]) for axis, factor in enumerate(factors)):
             # Whole factors mean that each pixel is repeated; said in the form that most runtimes take.
             simple = Grid(align_corners=False, half_pixel_centers=False)
-            image.builder.finish(image.resize(image.data, _attributes(simple)), node)
-            return
+            return image.resize(image.data, _attributes(simple))
         if all(known is not None and agrees(grid, *known) for known in lengths):
-            image.builder.finish(image.resize(image.data, _attributes(grid)), node)
-            return
+            return image.resize(image.data, _attributes(grid))
     result = image.data
     for axis in (0, 1):
         known = lengths[axis]
         if known is None or known[0] != known[1]:
             result = result.take(sampling.nearest(grid, image.sizes[axis], image.counts[axis]), axis + 1)
-    image.builder.finish(result, node)
+    return result
 
 
 def indices(grid: Grid, size: int, count: int) -> Array:

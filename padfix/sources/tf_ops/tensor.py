@@ -50,6 +50,13 @@ class Builder:
         dtype = np.dtype(utils.map_onnx_to_numpy_type(self.ctx.get_dtype(output)))
         return Tensor(self, dtype, name=output)
 
+    def producer(self, output: str) -> Any:
+        """Return the node that computes ``output``, seen through nodes that keep the numbers; None for an input."""
+        node = self.ctx.get_node_by_output(output)
+        while node is not None and node.type in ("Cast", "Identity", "Squeeze", "Unsqueeze", "Reshape"):
+            node = self.ctx.get_node_by_output(node.input[0])
+        return node
+
     def node(
         self,
         operator: str,

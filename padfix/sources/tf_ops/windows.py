@@ -34,6 +34,25 @@ def explicit_paddings(node: Any, spatial: int) -> list[Pair]:
     return [(values[2 * axis], values[2 * axis + 1]) for axis in range(first, first + spatial)]
 
 
+def known_taps(node: Any, kernel: Tensor, spatial: int) -> list[int]:
+    """Return the lengths of a filter along its spatial axes, which are its first.
+
+    Raises:
+        ValueError: One is not known.
+    """
+    taps = [length.known for length in kernel.lengths(range(spatial))]
+    if not all(taps):
+        raise ValueError(f"the filter of {node.name} has no known size")
+    return [tap or 0 for tap in taps]
+
+
+def wanted_positions(node: Any, wanted: Tensor, spatial: int) -> list[int]:
+    """Return where the spatial sizes stand in the shape, or list of sizes, that a gradient is to have."""
+    is_short = wanted.builder.ctx.get_shape(wanted.name) == [spatial]
+    first = 0 if is_short else 1 if channels_last(node) else 2
+    return list(range(first, first + spatial))
+
+
 def window_positions(size: Tensor, taps: int, stride: int, rate: int, padding: str, explicit: Pair = (0, 0)) -> Tensor:
     """Return the input position of each tap of each window along an axis, [windows, taps], as float32."""
     builder = size.builder
