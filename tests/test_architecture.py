@@ -41,14 +41,7 @@ LONGEST_FUNCTION = 60
 
 NOT_YET: dict[str, frozenset[str]] = {
     "walls": frozenset({}),
-    "circles": frozenset(
-        {
-            (
-                "padfix.sources padfix.sources.frozen_graph padfix.sources.keras_file padfix.sources.saved_model "
-                "padfix.sources.tflite"
-            ),
-        }
-    ),
+    "circles": frozenset(),
     "files": frozenset(),
     "functions": frozenset(),
 }

@@ -5,107 +5,27 @@ This room is the only one that imports TensorFlow or tf2onnx, and only once a Te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from padfix.errors import UsageError
 from padfix.files.detection import Kind, detect
 from padfix.graph.dependence import loose_ends
 from padfix.process import watch
 from padfix.sources import tensorflow_runtime
+from padfix.sources.source import Source, SourceOptions
 
 if TYPE_CHECKING:
-    from padfix.files.model import Model
-    from padfix.proof.executors import Executor
+    from padfix.sources.saved_model import Loaded
 
 __all__ = ["Kind", "Source", "SourceOptions", "detect", "open_source"]
 
-
-@dataclass(frozen=True)
-class SourceOptions:
-    """What the user said about a source.
-
-    Attributes:
-        inputs: Names of the tensors to start from (``name`` or ``name:0``); None to find them.
-        outputs: Names of the tensors to end at; None to find them.
-        constants: Values by input name: such an input becomes a constant.
-        signature: The signature of a SavedModel or TensorFlow Lite file; None for ``serving_default`` or the only one.
-        tag: The SavedModel's tag (several joined by commas); None for ``serve`` or the only set.
-        shapes: Fixed shapes by input name.
-        opset: Default-domain opset to convert to; None for the project's default.
-        trust: Whether code that the source itself holds may run, and files that it names be read and written.
-    """
-
-    inputs: Sequence[str] | None = None
-    outputs: Sequence[str] | None = None
-    constants: Mapping[str, object] = field(default_factory=dict)
-    signature: str | None = None
-    tag: str | None = None
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    opset: int | None = None
-    trust: bool = False
-
-    def require_kind(self, kind: Kind) -> None:
-        """Refuse what is said of another kind of file than the one at hand.
-
-        Raises:
-            UsageError: An option that has no meaning for ``kind``.
-        """
-        for field_name, (option, kinds) in _KINDS_OF_OPTION.items():
-            if getattr(self, field_name) and kind not in kinds:
-                *first, last = dict.fromkeys(_FILES_OF_KIND[each] for each in kinds)
-                meant = f"{', '.join(first)} and {last}" if first else last
-                instead = _INSTEAD.get((field_name, kind), "")
-                raise UsageError(
-                    f"{option} is not for {_FILES_OF_KIND[kind]}.", f"It is for {meant}. {instead}".strip()
-                )
-
-
-_KINDS_OF_OPTION: Mapping[str, tuple[str, tuple[Kind, ...]]] = {
-    "inputs": ("--input", ("frozen_graph",)),
-    "outputs": ("--output", ("frozen_graph",)),
-    "constants": ("--constant", ("saved_model", "frozen_graph", "keras", "keras_h5")),
-    "signature": ("--signature", ("saved_model", "tflite")),
-    "tag": ("--tag", ("saved_model",)),
+_CALLED: dict[Kind, str] = {
+    "saved_model": "a SavedModel",
+    "frozen_graph": "a frozen graph",
+    "keras": "a Keras file",
+    "keras_h5": "a Keras file",
+    "tflite": "a TensorFlow Lite file",
 }
-"""Options by field of :class:`SourceOptions`, and the kinds of file that they say something about."""
-
-_FILES_OF_KIND: Mapping[Kind, str] = {
-    "onnx": "ONNX files",
-    "saved_model": "SavedModels",
-    "frozen_graph": "frozen graphs",
-    "keras": "Keras files",
-    "keras_h5": "Keras files",
-    "tflite": "TensorFlow Lite files",
-}
-
-_INSTEAD: Mapping[tuple[str, Kind], str] = {
-    ("inputs", "saved_model"): "Choose another signature with --signature.",
-    ("outputs", "saved_model"): "Choose another signature with --signature.",
-}
-
-
-@dataclass
-class Source:
-    """An opened source.
-
-    Attributes:
-        kind: What the file is.
-        model: The ONNX model, read or converted.
-        executor: Makes a runner of the original in its own runtime, with the same input and output names as ``model``;
-            None when the source is ONNX itself.
-        notes: Sentences worth telling the user.
-        faults: Finds the nodes that the original's runtime runs against its own documentation, a sentence for each;
-            for when its numbers differ from the converted model's.
-    """
-
-    kind: Kind
-    model: Model
-    executor: Callable[[], Executor] | None = None
-    notes: list[str] = field(default_factory=list)
-    faults: Callable[[], list[str]] = list
 
 
 def open_source(path: Path, options: SourceOptions | None = None) -> Source:
@@ -123,36 +43,46 @@ def open_source(path: Path, options: SourceOptions | None = None) -> Source:
     """
     kind, options = detect(path), options or SourceOptions()
     options.require_kind(kind)
-    source = _open(path, kind, options)
+    source = _open_onnx(path) if kind == "onnx" else _open_tensorflow(path, options, kind)
     source.notes.extend(loose_ends(source.model.proto.graph))
     return source
 
 
-def _open(path: Path, kind: Kind, options: SourceOptions) -> Source:
-    match kind:
-        case "onnx":
-            from padfix.sources.onnx_file import open_onnx, require_data
+def _open_onnx(path: Path) -> Source:
+    from padfix.sources.onnx_file import open_onnx, require_data
 
-            model = open_onnx(path)
-            watch.allow_for(require_data(model))
-            return Source(kind, model)
-        case "saved_model":
-            from padfix.sources.saved_model import open_saved_model
+    model = open_onnx(path)
+    watch.allow_for(require_data(model))
+    return Source("onnx", model)
 
-            with watch.doing("TensorFlow, reading a SavedModel,"), tensorflow_runtime.no_surprise(path):
-                return open_saved_model(path, options)
-        case "frozen_graph":
-            from padfix.sources.frozen_graph import open_frozen_graph
 
-            with watch.doing("TensorFlow, reading a frozen graph,"), tensorflow_runtime.no_surprise(path):
-                return open_frozen_graph(path, options)
-        case "tflite":
+def _open_tensorflow(path: Path, options: SourceOptions, kind: Kind) -> Source:
+    what = _CALLED[kind]
+    with watch.doing(f"TensorFlow, reading {what},"), tensorflow_runtime.no_surprise(path):
+        tensorflow = tensorflow_runtime.load(what)
+        if kind == "tflite":
             from padfix.sources.tflite import open_tflite
 
-            with watch.doing("TensorFlow Lite, reading a model,"), tensorflow_runtime.no_surprise(path):
-                return open_tflite(path, options)
-        case "keras" | "keras_h5":
-            from padfix.sources.keras_file import open_keras
+            return open_tflite(tensorflow, path, options)
+        from padfix.sources.saved_model import finish
 
-            with watch.doing("TensorFlow, reading a Keras file,"), tensorflow_runtime.no_surprise(path):
-                return open_keras(path, options, kind)
+        loaded, notes = load_graph(tensorflow, path, options, kind)
+        return finish(tensorflow, kind, loaded, options, (path.resolve() if path.is_dir() else path).stem, notes)
+
+
+def load_graph(tensorflow: Any, path: Path, options: SourceOptions, kind: Kind) -> tuple[Loaded, list[str]]:
+    """Load a TensorFlow source that is a graph, without converting it; return it with notes for the user.
+
+    Raises: as :func:`open_source`.
+    """
+    if kind == "saved_model":
+        from padfix.sources.saved_model import load_saved_model
+
+        return load_saved_model(tensorflow, path, options)
+    if kind == "frozen_graph":
+        from padfix.sources.frozen_graph import load_frozen_graph
+
+        return load_frozen_graph(tensorflow, path, options)
+    from padfix.sources.keras_file import load_keras
+
+    return load_keras(tensorflow, path, options, kind)

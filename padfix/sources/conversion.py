@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import onnx
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
+from onnx import ModelProto
 
 from padfix.errors import PadfixError, UnsupportedError, UsageError
 from padfix.files.model import Model
+from padfix.graph.scopes import all_nodes, normal_domain
+from padfix.sources.executor import lengths_of
+from padfix.sources.fixed_inputs import split
+from padfix.sources.graph_ends import output_types
 from padfix.sources.inner_graph import InnerGraph
-from padfix.sources.settled_names import settle
+from padfix.sources.settled_names import arrange, settle
 from padfix.sources.tensorflow_runtime import first_line, quiet, release_memory
 
 Anything = TypeVar("Anything")
@@ -88,15 +92,6 @@ def pinned_shape(name: str, known: Sequence[int | None] | None, wanted: Sequence
     return tuple(int(length) for length in wanted)
 
 
-def requested_shapes(shapes: Mapping[str, Sequence[int]], inputs: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes by input name; ``name:0`` means ``name``.
-
-    Raises:
-        UsageError: A name that is no input.
-    """
-    return {name: tuple(shape) for name, shape in requested_inputs(shapes, inputs).items()}
-
-
 def requested_inputs(given: Mapping[str, Anything], inputs: Sequence[str]) -> dict[str, Anything]:
     """Return what was given by input name; ``name:0`` and ``^name`` mean ``name``.
 
@@ -114,7 +109,7 @@ def requested_inputs(given: Mapping[str, Anything], inputs: Sequence[str]) -> di
 
 def pin_shapes(tensorflow: Any, frozen: FrozenGraph, shapes: Mapping[str, Sequence[int]]) -> None:
     """Write fixed shapes into the placeholders, so that TensorFlow infers static shapes everywhere."""
-    wanted = requested_shapes(shapes, [port.name for port in frozen.inputs])
+    wanted = requested_inputs(shapes, [port.name for port in frozen.inputs])
     if not wanted:
         return
     nodes = {node.name: node for node in frozen.graph_def.node}
@@ -122,9 +117,8 @@ def pin_shapes(tensorflow: Any, frozen: FrozenGraph, shapes: Mapping[str, Sequen
         if port.name not in wanted:
             continue
         node = nodes[port.tensor.split(":")[0]]
-        known = tensorflow.TensorShape(node.attr["shape"].shape)
-        lengths = None if known.rank is None else known.as_list()
-        shape = pinned_shape(port.name, lengths, wanted[port.name])
+        known = lengths_of(tensorflow.TensorShape(node.attr["shape"].shape))
+        shape = pinned_shape(port.name, known, wanted[port.name])
         node.attr["shape"].shape.CopyFrom(tensorflow.TensorShape(shape).as_proto())
     for node in frozen.graph_def.node:
         node.attr.pop("_output_shapes", None)  # written for the old shapes
@@ -186,8 +180,8 @@ def checked(build: Callable[[], ModelProto], inputs: Sequence[str], outputs: Seq
     missing |= set(outputs) ^ {value.name for value in proto.graph.output}
     if missing:
         raise UnsupportedError(f"tf2onnx changed the model's inputs or outputs: {', '.join(sorted(missing))}.")
-    _order(proto.graph.input, inputs)
-    _order(proto.graph.output, outputs)
+    for values, names in ((proto.graph.input, inputs), (proto.graph.output, outputs)):
+        arrange(values, sorted(range(len(values)), key=lambda index: names.index(values[index].name)))
     return Model(proto)
 
 
@@ -291,39 +285,12 @@ def _inlined(tensorflow: Any, graph_def: Any, tensors: list[str]) -> Any:
 
 
 def _tensor_type(graph_def: Any, tensor: str) -> int:
-    name, _, port = tensor.partition(":")
+    name, port = split(tensor)
     node = next(candidate for candidate in graph_def.node if candidate.name == name)
-    return output_type(node, int(port or 0))
-
-
-def output_type(node: Any, port: int) -> int:
-    """Return the ``DataType`` number of output ``port`` of a NodeDef, from its operator's definition."""
-    from tensorflow.python.framework import op_def_registry
-
-    definition = op_def_registry.get(node.op)
-    position = 0
-    for output in definition.output_arg if definition else ():
-        types = [output.type] if output.type else [node.attr[output.type_attr].type] if output.type_attr else []
-        if output.type_list_attr:
-            types = list(node.attr[output.type_list_attr].list.type)
-        elif output.number_attr:
-            types *= node.attr[output.number_attr].i
-        if port < position + len(types):
-            return int(types[port - position])
-        position += len(types)
-    raise UsageError(f"The node {node.name} has no output {port}.")
-
-
-def _order(values: Any, names: Sequence[str]) -> None:
-    by_name = {value.name: value for value in values}
-    if set(by_name) == set(names) and list(by_name) != list(names):
-        ordered = []
-        for name in names:
-            copy = onnx.ValueInfoProto()
-            copy.CopyFrom(by_name[name])
-            ordered.append(copy)
-        del values[:]
-        values.extend(ordered)
+    types = output_types(node)
+    if types is None or port >= len(types):
+        raise UsageError(f"The node {node.name} has no output {port}.")
+    return types[port]
 
 
 def unconverted(model: ModelProto) -> list[str]:
@@ -331,8 +298,8 @@ def unconverted(model: ModelProto) -> list[str]:
     opsets = {entry.domain: entry.version for entry in model.opset_import}
     functions = {(function.domain, function.name) for function in model.functions}
     unknown: set[str] = set()
-    for node in _all_nodes(model.graph):
-        domain = "" if node.domain == "ai.onnx" else node.domain
+    for node in all_nodes(model.graph.node):
+        domain = normal_domain(node.domain)
         if (node.domain, node.op_type) in functions or (domain == "com.microsoft" and domain in opsets):
             continue
         with contextlib.suppress(onnx.defs.SchemaError):
@@ -340,19 +307,6 @@ def unconverted(model: ModelProto) -> list[str]:
             continue
         unknown.add(node.op_type)
     return sorted(unknown)
-
-
-def _all_nodes(graph: GraphProto) -> list[NodeProto]:
-    nodes = []
-    for node in graph.node:
-        nodes.append(node)
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                nodes.extend(_all_nodes(attribute.g))
-            elif attribute.type == AttributeProto.GRAPHS:
-                for body in attribute.graphs:
-                    nodes.extend(_all_nodes(body))
-    return nodes
 
 
 def _readable(failure: str) -> str:

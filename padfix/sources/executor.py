@@ -60,6 +60,11 @@ class TensorFlowExecutor:
         return {name: np.asarray(results[name]) for name in self.outputs}
 
 
+def lengths_of(shape: Any) -> tuple[int | None, ...] | None:
+    """Return a ``TensorShape`` as lengths, None for a free one; None for an unknown rank."""
+    return None if shape.rank is None else tuple(shape.as_list())
+
+
 def element_type(dtype: Any) -> int:
     """Return the ``TensorProto.DataType`` of a TensorFlow dtype; 0 when ONNX has none."""
     if dtype.name == "string":

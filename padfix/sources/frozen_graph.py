@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from padfix.errors import SourceError, UnsupportedError, UsageError
-from padfix.sources import conversion, side_effects, tensorflow_runtime
+from padfix.sources import conversion, side_effects
 from padfix.sources.conversion import FrozenGraph, Port
 from padfix.sources.fixed_inputs import ancestors, flags_against_chance, split
 from padfix.sources.graph_ends import GraphEnds, queued_shape
-from padfix.sources.saved_model import finish, session_loaded
-from padfix.sources.tensorflow_runtime import first_line, quiet
-
-if TYPE_CHECKING:
-    from padfix.sources import Source, SourceOptions
+from padfix.sources.saved_model import Loaded, session_loaded
+from padfix.sources.source import SourceOptions
+from padfix.sources.tensorflow_runtime import first_line, quiet, read_message
 
 _VARIABLES = frozenset(["Variable", "VariableV2", "VarHandleOp", "TemporaryVariable", "AutoReloadVariable"])
 
 _CHANCE = "With its default, {name} lets the graph draw random numbers, as in training; so it is {value} here."
 
 
-def open_frozen_graph(path: Path, options: SourceOptions) -> Source:
-    """Read a GraphDef; inputs and outputs are what :class:`GraphEnds` finds, unless named.
+def load_frozen_graph(tensorflow: Any, path: Path, options: SourceOptions) -> tuple[Loaded, list[str]]:
+    """Read a GraphDef; inputs and outputs are what :class:`GraphEnds` finds, unless named. Return it with notes.
 
     Raises:
         SourceError: Damaged, or without inputs or outputs.
         UsageError: A named tensor is not in the graph.
         UnsupportedError: The graph holds variables or operators that can't be converted.
     """
-    tensorflow = tensorflow_runtime.load("a frozen graph")
-    graph_def = read_graph_def(tensorflow, path)
+    graph_def = read_message(path, tensorflow.compat.v1.GraphDef())
     session = _session(tensorflow, graph_def, path)
     ends = GraphEnds(graph_def)
     outputs = _named(session.graph, options.outputs) if options.outputs else ends.outputs()
     flags = flags_against_chance(
         tensorflow, graph_def, _named(session.graph, [*(options.inputs or ()), *options.constants]), outputs
     )
-    options = dataclasses.replace(options, constants={**flags, **options.constants})
-    constants = _named(session.graph, options.constants)
+    constants = _named(session.graph, {**flags, **options.constants})
     if options.inputs:
         inputs = _named(session.graph, options.inputs)
         ends.require_known([*inputs, *constants], outputs)
@@ -67,31 +62,8 @@ def open_frozen_graph(path: Path, options: SourceOptions) -> Source:
     if not options.trust:
         side_effects.refuse_in_graph(cut.graph_def, [port.tensor for port in cut.outputs], str(path))
     loaded = session_loaded(tensorflow, session, original)
-    loaded.frozen = cut
-    notes = [*ends.notes(inputs), *(_CHANCE.format(name=name, value=value) for name, value in flags.items())]
-    return finish(tensorflow, "frozen_graph", loaded, options, path.stem, notes)
-
-
-def read_graph_def(tensorflow: Any, path: Path) -> Any:
-    """Return the ``GraphDef`` in a binary or text file.
-
-    Raises:
-        SourceError: Damaged.
-    """
-    from google.protobuf import message, text_format
-
-    graph_def = tensorflow.compat.v1.GraphDef()
-    content = path.read_bytes()
-    try:
-        graph_def.ParseFromString(content)
-    except message.DecodeError:
-        try:
-            text_format.Parse(content.decode("utf-8"), graph_def)
-        except (text_format.ParseError, UnicodeDecodeError) as error:
-            raise SourceError(
-                f"{path} is truncated or damaged: {first_line(error)}.", "Fetch or export it again."
-            ) from error
-    return graph_def
+    loaded.frozen, loaded.flags = cut, flags
+    return loaded, [*ends.notes(inputs), *(_CHANCE.format(name=name, value=value) for name, value in flags.items())]
 
 
 def _session(tensorflow: Any, graph_def: Any, path: Path) -> Any:
@@ -145,7 +117,7 @@ def _cut(graph: Any, original: FrozenGraph) -> FrozenGraph:
         tensor = graph.get_tensor_by_name(port.tensor)
         node = graph_def.node.add(name=stand_in, op="Placeholder")
         node.attr["dtype"].type = tensor.dtype.as_datatype_enum
-        shape = tensor.shape if tensor.shape.rank is not None else queued_shape(original.graph_def, port.tensor)
+        shape = queued_shape(original.graph_def, port.tensor) if tensor.shape.rank is None else tensor.shape
         node.attr["shape"].shape.CopyFrom(type(tensor.shape)(shape).as_proto())
         replacement[name, index] = stand_in
         inputs.append(Port(f"{stand_in}:0", port.name))

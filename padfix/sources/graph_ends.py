@@ -189,19 +189,26 @@ def queued_shape(graph_def: Any, tensor: str) -> list[int | None] | None:
     return [None, *lengths] if "Many" in node.op or "UpTo" in node.op else lengths
 
 
-def _output_count(graph_def: Any, node: Any) -> int:
+def output_types(node: Any) -> list[int] | None:
+    """Return the ``DataType`` number of each output of a NodeDef; None where it is no operator of TensorFlow's."""
     from tensorflow.python.framework import op_def_registry
 
     definition = op_def_registry.get(node.op)
     if definition is None:
-        signature = next(
-            (item.signature for item in graph_def.library.function if item.signature.name == node.op), None
-        )
-        return len(signature.output_arg) if signature else 1
-    total = 0
+        return None
+    types: list[int] = []
     for output in definition.output_arg:
         if output.type_list_attr:
-            total += len(node.attr[output.type_list_attr].list.type)
+            types.extend(node.attr[output.type_list_attr].list.type)
         else:
-            total += node.attr[output.number_attr].i if output.number_attr else 1
-    return total
+            kind = output.type or node.attr[output.type_attr].type
+            types.extend([kind] * (node.attr[output.number_attr].i if output.number_attr else 1))
+    return types
+
+
+def _output_count(graph_def: Any, node: Any) -> int:
+    types = output_types(node)
+    if types is not None:
+        return len(types)
+    signatures = (function.signature for function in graph_def.library.function)
+    return next((len(signature.output_arg) for signature in signatures if signature.name == node.op), 1)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from padfix.process import watch
-from padfix.sources.executor import element_type
+from padfix.sources.executor import element_type, lengths_of
 from padfix.sources.fixed_inputs import split
 from padfix.sources.tensorflow_runtime import first_line, quiet
 
@@ -79,16 +79,13 @@ class InnerGraph:
             for operation in operations:
                 inputs = tuple(self._name(tensor.name) for tensor in operation.inputs)
                 for tensor in operation.outputs:
-                    shape = None if tensor.shape.rank is None else tuple(tensor.shape.as_list())
                     element = element_type(tensor.dtype)
                     is_inner = depths[operation.name] > 0 or not element
                     name, kind = self._name(tensor.name), self._types[operation.name]
-                    found.append(TensorNode(name, kind, inputs, element, shape, can_feed=not is_inner))
+                    found.append(
+                        TensorNode(name, kind, inputs, element, lengths_of(tensor.shape), can_feed=not is_inner)
+                    )
         return found
-
-    def tensor_names(self) -> list[str]:
-        """Return the names of :meth:`graph`."""
-        return [node.name for node in self.graph()]
 
     def run_inner(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> dict[str, Array]:
         """Run what ``fetches`` need, the graph cut at the tensors that are fed.

@@ -15,17 +15,15 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from padfix.errors import PadfixError, SourceError, UnsupportedError
 from padfix.files.detection import Kind
 from padfix.process import watch
-from padfix.sources import conversion, keras_safety, tensorflow_runtime
-from padfix.sources.saved_model import Loaded, finish, freeze_function
+from padfix.sources import conversion, keras_safety
+from padfix.sources.saved_model import Loaded, freeze_function
+from padfix.sources.source import SourceOptions
 from padfix.sources.tensorflow_runtime import first_line, quiet
-
-if TYPE_CHECKING:
-    from padfix.sources import Source, SourceOptions
 
 _EXPORT_HINT = "Where the model's code is, export it with model.export(folder) and give padfix that folder."
 _SIZE_HINT = "Some layers of Keras need known sizes: fix them with --shape NAME=1,224,224,3."
@@ -42,10 +40,11 @@ _DAMAGED = (
 )
 
 
-def open_keras(path: Path, options: SourceOptions, kind: Kind) -> Source:
-    """Read a Keras file.
+def load_keras(tensorflow: Any, path: Path, options: SourceOptions, kind: Kind) -> tuple[Loaded, list[str]]:
+    """Read the model and trace it for inference, without converting it; return it with notes for the user.
 
     Args:
+        tensorflow: The module.
         path: The file.
         options: What the user said.
         kind: ``"keras"`` (a zip) or ``"keras_h5"``.
@@ -53,16 +52,6 @@ def open_keras(path: Path, options: SourceOptions, kind: Kind) -> Source:
     Raises:
         SourceError: Damaged, or weights without a model.
         UnsupportedError: Custom or unsafe layers, a model without inputs, or operators without an ONNX form.
-    """
-    tensorflow = tensorflow_runtime.load("a Keras file")
-    loaded, notes = load_keras(tensorflow, path, options, kind)
-    return finish(tensorflow, kind, loaded, options, path.stem, notes)
-
-
-def load_keras(tensorflow: Any, path: Path, options: SourceOptions, kind: Kind) -> tuple[Loaded, list[str]]:
-    """Read the model and trace it for inference, without converting it; return it with notes for the user.
-
-    Raises: as :func:`open_keras`.
     """
     config = _configuration(path, kind, trust=options.trust)
     if not options.trust:

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from padfix.errors import SourceError, UnsupportedError, UsageError
 from padfix.files.containment import is_inner, require_plain_tree
-from padfix.sources import conversion, fixed_inputs, side_effects, tensorflow_runtime
+from padfix.graph.scopes import Dimension
+from padfix.graph.types import value_type
+from padfix.sources import conversion, fixed_inputs, side_effects
 from padfix.sources.conversion import FrozenGraph, Port, unique_names
-from padfix.sources.executor import Runner, TensorFlowExecutor, element_type
-from padfix.sources.tensorflow_runtime import first_line, quiet, release_memory
+from padfix.sources.executor import Runner, TensorFlowExecutor, element_type, lengths_of
+from padfix.sources.source import Source, SourceOptions
+from padfix.sources.tensorflow_runtime import first_line, quiet, read_message, release_memory
 
 if TYPE_CHECKING:
-    from onnx import ValueInfoProto
-
     from padfix.proof.executors import TensorSpec
-    from padfix.sources import Source, SourceOptions
 
 _DEFAULT_SIGNATURE = "serving_default"
 _DEFAULT_TAG = "serve"
@@ -38,36 +38,35 @@ class Loaded:
         frozen: The graph with its weights as constants.
         types: TensorFlow dtype and shape (None for an unknown rank, None for a free length) by input name.
         runner: Runs the original.
+        flags: Values to fix inputs to by name, unless the user says otherwise.
+        flags: Flags to fix, unless the user says otherwise, by name.
         owner: Kept alive with the runner, because a concrete function does not keep its variables.
     """
 
     frozen: FrozenGraph
     types: dict[str, tuple[Any, tuple[int | None, ...] | None]]
     runner: Runner
+    flags: Mapping[str, object] = field(default_factory=dict)
     owner: Any = None
 
 
-def open_saved_model(path: Path, options: SourceOptions) -> Source:
-    """Read a SavedModel's folder, or the ``saved_model.pb`` in it.
+def load_saved_model(tensorflow: Any, path: Path, options: SourceOptions) -> tuple[Loaded, list[str]]:
+    """Load and freeze the chosen signature of the folder, or of the ``saved_model.pb`` in it; return it with notes.
 
     Raises:
         UsageError: The signature, the tag or a shape is not the model's; the hint lists what there is.
         SourceError: The folder is incomplete or damaged.
         UnsupportedError: TensorFlow can't load it, or a part of it has no ONNX form.
     """
-    tensorflow = tensorflow_runtime.load("a SavedModel")
-    loaded, notes = load_saved_model(tensorflow, path, options)
-    return finish(tensorflow, "saved_model", loaded, options, path.resolve().stem, notes)
-
-
-def load_saved_model(tensorflow: Any, path: Path, options: SourceOptions) -> tuple[Loaded, list[str]]:
-    """Load and freeze the chosen signature, without converting it; return it with notes for the user.
-
-    Raises: as :func:`open_saved_model`.
-    """
     folder = path if path.is_dir() else path.parent
     meta_graph, tags = _choose_tags(_meta_graphs(path, folder, trust=options.trust), options.tag)
-    signature = _choose_signature(list(meta_graph.signature_def), options.signature)
+    names = [name for name in meta_graph.signature_def if not name.startswith("__")]
+    signature = chosen_signature(names, options.signature, "SavedModel")
+    if signature is None:
+        raise UnsupportedError(
+            "This SavedModel has no signatures, so its inputs and outputs have no names.",
+            "Save it again with tf.saved_model.save(model, folder, signatures=function).",
+        )
     if not options.trust:
         side_effects.refuse_in_saved_model(meta_graph, signature, folder)
     refusal: Exception | None = None
@@ -91,21 +90,21 @@ def load_saved_model(tensorflow: Any, path: Path, options: SourceOptions) -> tup
 
 def finish(tensorflow: Any, kind: Any, loaded: Loaded, options: SourceOptions, name: str, notes: list[str]) -> Source:
     """Fix what is constant, pin shapes, convert, and pair the model with a runner of the original."""
-    from padfix.sources import Source
     from padfix.sources.kernel_faults import faults, mixes_images, suspects
 
     release_memory(loaded.frozen.graph_def.ByteSize())
-    notes = [*notes, *fix_inputs(tensorflow, loaded, options.constants)]
-    pinned = conversion.requested_shapes(options.shapes, list(loaded.types))
+    notes = [*notes, *fix_inputs(tensorflow, loaded, {**loaded.flags, **options.constants})]
+    pinned = conversion.requested_inputs(options.shapes, list(loaded.types))
     conversion.pin_shapes(tensorflow, loaded.frozen, pinned)
     suspected = suspects(loaded.frozen.graph_def)
     model = conversion.convert(tensorflow, loaded.frozen, options.opset, name)
-    declared = {value.name: _lengths(value) for value in model.proto.graph.input}
+    known = {value.name: value_type(value.type) for value in model.proto.graph.input}
+    declared = {name: kind.shape if kind is not None else None for name, kind in known.items()}
     mixed = mixes_images(tensorflow, suspected)
     if mixed:
         notes = [*notes, *mixed, "So the result was compared one image at a time."]
         # A copy of images alone: other inputs have no batch that TensorFlow would mix.
-        declared = {name: [1, *shape[1:]] if shape and len(shape) == 4 else shape for name, shape in declared.items()}
+        declared = {name: (1, *shape[1:]) if shape and len(shape) == 4 else shape for name, shape in declared.items()}
 
     def executor() -> TensorFlowExecutor:
         names = [port.name for port in loaded.frozen.outputs]
@@ -149,50 +148,32 @@ def fix_inputs(tensorflow: Any, loaded: Loaded, constants: Mapping[str, object])
 
 
 def _specifications(
-    loaded: Loaded, pinned: Mapping[str, tuple[int, ...]], declared: Mapping[str, list[int | None] | None]
+    loaded: Loaded, pinned: Mapping[str, tuple[int, ...]], declared: Mapping[str, tuple[Dimension, ...] | None]
 ) -> list[TensorSpec]:
     """Return the inputs as TensorFlow declares them, lengths that only the conversion found out put in."""
     from padfix.proof.executors import TensorSpec
 
     found = []
     for name, (dtype, shape) in loaded.types.items():
-        known, theirs = pinned.get(name, shape), declared.get(name)
+        known = pinned.get(name, shape)
+        theirs = [each if isinstance(each, int) else None for each in declared.get(name) or ()]
         if known is None:
-            known = None if theirs is None else tuple(theirs)
-        elif theirs is not None and len(known) == len(theirs):
+            known = tuple(theirs) if declared.get(name) is not None else None
+        elif len(known) == len(theirs):
             known = tuple(mine if mine is not None else other for mine, other in zip(known, theirs, strict=True))
         found.append(TensorSpec(name, element_type(dtype), known))
     return found
 
 
-def _lengths(value: ValueInfoProto) -> list[int | None] | None:
-    if not value.type.tensor_type.HasField("shape"):
-        return None
-    dimensions = value.type.tensor_type.shape.dim
-    return [dimension.dim_value if dimension.HasField("dim_value") else None for dimension in dimensions]
-
-
 def _meta_graphs(path: Path, folder: Path, *, trust: bool) -> list[Any]:
-    from google.protobuf import message, text_format
     from tensorflow.core.protobuf import saved_model_pb2
 
-    saved = saved_model_pb2.SavedModel()
     file = path if path.is_file() else folder / "saved_model.pb"
     if not file.is_file():
         file = folder / "saved_model.pbtxt"
     if not trust:
         require_plain_tree(folder, _FILES, file)
-    try:
-        if file.suffix == ".pbtxt":
-            text_format.Parse(file.read_text(encoding="utf-8"), saved)
-        else:
-            saved.ParseFromString(file.read_bytes())
-    except OSError as error:
-        raise SourceError(f"{file} can't be read: {error.strerror or error}.") from error
-    except (message.DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
-        raise SourceError(
-            f"{file} is truncated or damaged: {first_line(error)}.", "Fetch or export it again."
-        ) from error
+    saved = read_message(file, saved_model_pb2.SavedModel())
     if not saved.meta_graphs:
         raise SourceError(f"{file} holds no graph.", "Fetch or export it again.")
     for meta_graph in saved.meta_graphs:
@@ -224,25 +205,23 @@ def _choose_tags(meta_graphs: Sequence[Any], wanted: str | None) -> tuple[Any, l
     return meta_graphs[serving[0]], there[serving[0]]
 
 
-def _choose_signature(available: Sequence[str], wanted: str | None) -> str:
-    names = sorted(name for name in available if not name.startswith("__"))
+def chosen_signature(available: Iterable[str], wanted: str | None, what: str) -> str | None:
+    """Return the signature to take: the one that is wanted, ``serving_default``, or the only one; None without any.
+
+    Raises:
+        UsageError: There is no such signature, or no telling which.
+    """
+    names = sorted(available)
     listing = f"The signatures are: {', '.join(names) or 'none'}."
-    if wanted is not None:
-        if wanted not in names:
-            raise UsageError(f"There is no signature {wanted}.", listing)
-        return wanted
-    if _DEFAULT_SIGNATURE in names:
-        return _DEFAULT_SIGNATURE
-    if len(names) == 1:
-        return names[0]
-    if not names:
-        raise UnsupportedError(
-            "This SavedModel has no signatures, so its inputs and outputs have no names.",
-            "Save it again with tf.saved_model.save(model, folder, signatures=function).",
+    if wanted is not None and wanted not in names:
+        raise UsageError(f"There is no signature {wanted}.", listing)
+    if wanted is not None or _DEFAULT_SIGNATURE in names:
+        return wanted or _DEFAULT_SIGNATURE
+    if len(names) > 1:
+        raise UsageError(
+            f"This {what} has several signatures and no serving_default.", f"Choose with --signature. {listing}"
         )
-    raise UsageError(
-        "This SavedModel has several signatures and no serving_default.", f"Choose with --signature. {listing}"
-    )
+    return names[0] if names else None
 
 
 def freeze_function(
@@ -283,10 +262,7 @@ def freeze_function(
     )
     if has_tables:
         root, function = load()  # tf2onnx takes the tables out of the function that it freezes
-    types = {
-        port.name: (tensor.dtype, None if tensor.shape.rank is None else tuple(tensor.shape.as_list()))
-        for port, tensor in zip(inputs, free, strict=True)
-    }
+    types = {port.name: (tensor.dtype, lengths_of(tensor.shape)) for port, tensor in zip(inputs, free, strict=True)}
     keyword = dict(zip(names, (item.name for item in specifications), strict=True))
     dtypes = {name: dtype for name, (dtype, _) in types.items()}
 
@@ -295,7 +271,7 @@ def freeze_function(
             results = function(**{keyword[name]: tensorflow.constant(feeds[name], dtypes[name]) for name in keyword})
         return {port.name: results[key].numpy() for port, key in zip(outputs, keys, strict=True)}
 
-    return Loaded(FrozenGraph(graph_def, inputs, outputs, tables), types, run, root)
+    return Loaded(FrozenGraph(graph_def, inputs, outputs, tables), types, run, owner=root)
 
 
 def _beside(graph: Any, constants: Iterable[str], keys: Sequence[str]) -> list[str]:
@@ -371,10 +347,7 @@ def session_loaded(tensorflow: Any, session: Any, frozen: FrozenGraph) -> Loaded
     def tensor(port: Port) -> Any:
         return session.graph.get_tensor_by_name(port.tensor)
 
-    types = {}
-    for port in frozen.inputs:
-        found = tensor(port)
-        types[port.name] = (found.dtype, None if found.shape.rank is None else tuple(found.shape.as_list()))
+    types = {port.name: (tensor(port).dtype, lengths_of(tensor(port).shape)) for port in inputs}
 
     def run(feeds: Mapping[str, Any]) -> dict[str, Any]:
         results = session.run([tensor(port) for port in outputs], {tensor(port): feeds[port.name] for port in inputs})

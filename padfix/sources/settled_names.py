@@ -75,16 +75,16 @@ def _order(graph: GraphProto) -> None:
         begun.add(index)
         above = [producers[name] for name in _reads(graph.node[index]) if name in producers]
         pending.extend(other for other in reversed(above) if other not in begun)
-    _arrange(graph.node, list(placed))
+    arrange(graph.node, list(placed))
     places: dict[str, int] = {}
     for node in graph.node:
         for name in (*_reads(node), *node.output):
             places.setdefault(name, len(places))
     for values in (graph.initializer, graph.value_info):
-        _arrange(values, sorted(range(len(values)), key=lambda index: places.get(values[index].name, len(places))))
+        arrange(values, sorted(range(len(values)), key=lambda index: places.get(values[index].name, len(places))))
 
 
-def _arrange(items: Any, order: list[int]) -> None:
+def arrange(items: Any, order: list[int]) -> None:
     """Put the messages of a repeated field in another order, without a copy of what they hold."""
     place = {old: new for new, old in enumerate(order)}
     if all(old == new for old, new in place.items()):

@@ -162,6 +162,30 @@ def no_surprise(path: Path) -> Iterator[None]:
         raise SourceError(f"{path} can't be read: {name}: {first_line(error)}", "Fetch or export it again.") from error
 
 
+def read_message(path: Path, message: Any) -> Any:
+    """Return a protobuf message filled from a file, which holds it in binary form or as text.
+
+    Raises:
+        SourceError: The file can't be read, or is damaged.
+    """
+    from google.protobuf import text_format
+    from google.protobuf.message import DecodeError
+
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise SourceError(f"{path} can't be read: {error.strerror or error}.") from error
+    try:
+        message.ParseFromString(content)
+    except DecodeError:
+        try:
+            text_format.Parse(content.decode("utf-8"), message)
+        except (text_format.ParseError, UnicodeDecodeError) as error:
+            reason = f"{path} is truncated or damaged: {first_line(error)}."
+            raise SourceError(reason, "Fetch or export it again.") from error
+    return message
+
+
 class _Collector(logging.Handler):
     """Keeps the errors of tf2onnx and drops everything else."""
 

@@ -11,8 +11,10 @@ from padfix.files.detection import detect
 from padfix.geometry.padding import known_same_pads
 from padfix.operators.inspection import explicit
 from padfix.results import OpRecord
-from padfix.sources import SourceOptions, tensorflow_runtime
+from padfix.sources import load_graph, tensorflow_runtime
+from padfix.sources.executor import lengths_of
 from padfix.sources.resize_words import coordinates
+from padfix.sources.source import SourceOptions
 
 Shape = tuple[int | None, ...]
 ShapeOf = Callable[[str], Shape | None]
@@ -98,21 +100,13 @@ def _graph_def(tensorflow: Any, path: Path, options: SourceOptions) -> Any:
     """
     from padfix.sources.conversion import FrozenGraph, Port, pin_shapes
 
-    match detect(path):
-        case "frozen_graph":
-            from padfix.sources.frozen_graph import read_graph_def
-
-            graph_def = read_graph_def(tensorflow, path)
-            fed = [node.name for node in graph_def.node if node.op in ("Placeholder", "PlaceholderWithDefault")]
-            frozen = FrozenGraph(graph_def, [Port(f"{name}:0", name) for name in fed], [])
-        case "saved_model":
-            from padfix.sources.saved_model import load_saved_model
-
-            frozen = load_saved_model(tensorflow, path, options)[0].frozen
-        case kind:
-            from padfix.sources.keras_file import load_keras
-
-            frozen = load_keras(tensorflow, path, options, kind)[0].frozen
+    kind = detect(path)
+    if kind == "frozen_graph":
+        graph_def = tensorflow_runtime.read_message(path, tensorflow.compat.v1.GraphDef())
+        fed = [node.name for node in graph_def.node if node.op in ("Placeholder", "PlaceholderWithDefault")]
+        frozen = FrozenGraph(graph_def, [Port(f"{name}:0", name) for name in fed], [])
+    else:
+        frozen = load_graph(tensorflow, path, options, kind)[0].frozen
     pin_shapes(tensorflow, frozen, options.shapes)
     return frozen.graph_def
 
@@ -126,10 +120,10 @@ def _static_shapes(tensorflow: Any, graph_def: Any) -> dict[str, Shape]:
         # An operator that this TensorFlow does not know: the table is still worth having, only without sizes.
         return {}
     return {
-        tensor.name: tuple(tensor.shape.as_list())
+        tensor.name: shape
         for operation in graph.get_operations()
         for tensor in operation.outputs
-        if tensor.shape.rank is not None
+        if (shape := lengths_of(tensor.shape)) is not None
     }
 
 

@@ -11,22 +11,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from padfix.errors import UsageError
-from padfix.sources import conversion, side_effects, tensorflow_runtime, tflite_graph
+from padfix.sources import conversion, side_effects, tflite_graph
 from padfix.sources.conversion import Port, unique_names
 from padfix.sources.executor import element_type
+from padfix.sources.saved_model import chosen_signature
 from padfix.sources.settled_names import settle
+from padfix.sources.source import Source, SourceOptions
 from padfix.sources.tensorflow_runtime import quiet
 
 if TYPE_CHECKING:
     from padfix.files.model import Model
     from padfix.proof.executors import Executor
-    from padfix.sources import Source, SourceOptions
-
-_DEFAULT_SIGNATURE = "serving_default"
 
 
-def open_tflite(path: Path, options: SourceOptions) -> Source:
+def open_tflite(tensorflow: Any, path: Path, options: SourceOptions) -> Source:
     """Read a TensorFlow Lite file.
 
     Raises:
@@ -34,9 +32,6 @@ def open_tflite(path: Path, options: SourceOptions) -> Source:
         UsageError: The signature or a shape is not the model's; the hint lists what there is.
         UnsupportedError: The model keeps state, or has a part without an exact ONNX form.
     """
-    from padfix.sources import Source
-
-    tensorflow = tensorflow_runtime.load("a TensorFlow Lite file")
     with quiet():
         from padfix.sources.tflite_runner import interpreter
 
@@ -44,12 +39,13 @@ def open_tflite(path: Path, options: SourceOptions) -> Source:
         if not options.trust:
             side_effects.refuse_operators(_borrowed_operators(model), str(path))
         loaded = interpreter(tensorflow, path)
-        signature = _choose_signature(model, options.signature)
+        signatures = {item.signatureKey.decode(): item for item in model.signatureDefs or ()}
+        signature = signatures.get(chosen_signature(signatures, options.signature, "file") or "")
         index = signature.subgraphIndex if signature else 0
         inputs, outputs = _ports(model.subgraphs[index], signature)
         details = {item["index"]: item for item in loaded.get_tensor_details(index)}
     types = {port.name: _type(tensorflow, details[int(port.tensor)]) for port in inputs}
-    pinned = conversion.requested_shapes(options.shapes, list(types))
+    pinned = conversion.requested_inputs(options.shapes, list(types))
     for name, shape in pinned.items():
         pinned[name] = conversion.pinned_shape(name, types[name][1], shape)
     shapes = {number: _lengths(item) for number, item in details.items()}
@@ -76,21 +72,6 @@ def _borrowed_operators(model: Any) -> Iterator[str]:
         name = (code.customCode or b"").decode("utf-8", "replace")
         if name.startswith("Flex"):
             yield name.removeprefix("Flex")
-
-
-def _choose_signature(model: Any, wanted: str | None) -> Any:
-    """Return the SignatureDef, or None for a file without any, which is then its first subgraph."""
-    signatures = {item.signatureKey.decode(): item for item in model.signatureDefs or ()}
-    listing = f"The signatures are: {', '.join(sorted(signatures)) or 'none'}."
-    if wanted is not None:
-        if wanted not in signatures:
-            raise UsageError(f"There is no signature {wanted}.", listing)
-        return signatures[wanted]
-    if len(signatures) <= 1:
-        return next(iter(signatures.values()), None)
-    if _DEFAULT_SIGNATURE in signatures:
-        return signatures[_DEFAULT_SIGNATURE]
-    raise UsageError("This file has several signatures and no serving_default.", f"Choose with --signature. {listing}")
 
 
 def _ports(graph: Any, signature: Any) -> tuple[list[Port], list[Port]]:
