@@ -46,33 +46,23 @@ def remove(node: NodeProto, *names: str) -> None:
 
 def set_integers(node: NodeProto, name: str, values: Sequence[int]) -> None:
     """Set an INTS attribute, in place when it is there."""
-    attribute = find(node, name)
-    if attribute is None:
-        attribute = node.attribute.add()
-        attribute.name = name
-    attribute.ClearField("ref_attr_name")
-    attribute.type = AttributeProto.INTS
-    del attribute.ints[:]
-    attribute.ints.extend(values)
+    _emptied(node, name, AttributeProto.INTS).ints.extend(values)
 
 
 def set_integer(node: NodeProto, name: str, value: int) -> None:
     """Set an INT attribute, in place when it is there."""
-    attribute = find(node, name)
-    if attribute is None:
-        attribute = node.attribute.add()
-        attribute.name = name
-    attribute.ClearField("ref_attr_name")
-    attribute.type = AttributeProto.INT
-    attribute.i = value
+    _emptied(node, name, AttributeProto.INT).i = value
 
 
 def set_text(node: NodeProto, name: str, value: str) -> None:
     """Set a STRING attribute, in place when it is there."""
-    attribute = find(node, name)
-    if attribute is None:
-        attribute = node.attribute.add()
-        attribute.name = name
+    _emptied(node, name, AttributeProto.STRING).s = value.encode()
+
+
+def _emptied(node: NodeProto, name: str, kind: AttributeProto.AttributeType) -> AttributeProto:
+    """Return the attribute called ``name``, made where it is absent, without a value and of a type."""
+    attribute = find(node, name) or node.attribute.add(name=name)
     attribute.ClearField("ref_attr_name")
-    attribute.type = AttributeProto.STRING
-    attribute.s = value.encode()
+    attribute.ClearField("ints")
+    attribute.type = kind
+    return attribute

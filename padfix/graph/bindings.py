@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto
 
-from padfix.graph.scopes import bodies_of
+from padfix.graph.scopes import all_nodes, bodies_of
 
 Bindings = Mapping[str, AttributeProto] | None
 """What the caller of a function gives its attributes; None when that is not known."""
@@ -14,20 +14,17 @@ Bindings = Mapping[str, AttributeProto] | None
 
 def strip_bodies(node: NodeProto) -> None:
     """Delete every claim about intermediate values from the bodies of ``node``."""
-    for _, graph in bodies_of(node):
-        del graph.value_info[:]
-        for value in (*graph.input, *graph.output):
-            if value.type.HasField("tensor_type"):
-                value.type.tensor_type.ClearField("shape")
-        for inner in graph.node:
-            strip_bodies(inner)
+    for inner in all_nodes([node]):
+        for _, graph in bodies_of(inner):
+            del graph.value_info[:]
+            for value in (*graph.input, *graph.output):
+                if value.type.HasField("tensor_type"):
+                    value.type.tensor_type.ClearField("shape")
 
 
 def refers(node: NodeProto) -> bool:
     """Whether an attribute of ``node``, or of a node in its bodies, is given by the caller of a function."""
-    return any(each.ref_attr_name for each in node.attribute) or any(
-        refers(inner) for _, graph in bodies_of(node) for inner in graph.node
-    )
+    return any(each.ref_attr_name for inner in all_nodes([node]) for each in inner.attribute)
 
 
 def bind(node: NodeProto, bindings: Bindings) -> bool:
@@ -37,20 +34,14 @@ def bind(node: NodeProto, bindings: Bindings) -> bool:
     """
     if bindings is None:
         return False
-    for index in reversed(range(len(node.attribute))):
-        attribute = node.attribute[index]
-        if not attribute.ref_attr_name:
-            continue
-        given = bindings.get(attribute.ref_attr_name)
-        if given is None:
-            del node.attribute[index]
-        else:
-            name = attribute.name
-            attribute.CopyFrom(given)
-            attribute.name = name
-    for _, graph in bodies_of(node):
-        for inner in graph.node:
-            bind(inner, bindings)
+    for inner in all_nodes([node]):
+        for attribute in [each for each in inner.attribute if each.ref_attr_name]:
+            given, name = bindings.get(attribute.ref_attr_name), attribute.name
+            if given is None:
+                inner.attribute.remove(attribute)
+            else:
+                attribute.CopyFrom(given)
+                attribute.name = name
     return True
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from onnx import FunctionProto, NodeProto, TypeProto, ValueInfoProto
+from onnx import FunctionProto, TypeProto, ValueInfoProto
 
-from padfix.graph.scopes import Scope, ValueType, bodies_of, outer_names_of
+from padfix.graph.dependence import reached
+from padfix.graph.scopes import Scope, ValueType, all_nodes, bodies_of, outer_names_of
 
 
 def drop_unconfirmed(scope: Scope, names: Iterable[str]) -> None:
@@ -25,25 +26,23 @@ def drop_unconfirmed(scope: Scope, names: Iterable[str]) -> None:
         names: Values that a Shape reads.
     """
     producers = {name: node for node in scope.nodes for name in node.output if name}
-    behind: set[str] = set()
-    nodes: list[NodeProto] = []
-    waiting = [name for name in names if name]
-    while waiting:
-        name = waiting.pop()
-        if name in behind:
-            continue
-        behind.add(name)
+
+    def read_for(name: str) -> Iterable[str]:
         node = producers.get(name)
-        if node is not None:
-            nodes.append(node)
-            waiting += [each for each in (*node.input, *outer_names_of(node)) if each]
+        return () if node is None else (*node.input, *outer_names_of(node))
+
+    behind = reached(names, read_for)
+    nodes = [producers[name] for name in behind if name in producers]
     for value in _declared(scope):
         if value.name in behind:
             _clear(value.type, scope.types.get(value.name))
     for node in nodes:
         if not all(_is_known(scope.types.get(name)) for name in node.output if name):
-            _clear_bodies(node)
-    outer = [name for name in behind if not scope.defines(name)]
+            for inner in all_nodes([node]):  # nobody knows its lengths, so nor those of the values in its bodies
+                for _, graph in bodies_of(inner):
+                    for value in (*graph.value_info, *graph.output, *graph.input):
+                        _clear(value.type, None)
+    outer = [name for name in behind if name and not scope.defines(name)]
     if scope.parent is not None and outer:
         drop_unconfirmed(scope.parent, outer)
 
@@ -76,12 +75,3 @@ def _clear(proto: TypeProto, known: ValueType | None) -> None:
     for entry, length in zip(declared, lengths, strict=True):
         if entry.HasField("dim_value") and entry.dim_value != length:
             entry.Clear()
-
-
-def _clear_bodies(node: NodeProto) -> None:
-    """Clear what is declared of the values in the bodies of a node whose results have lengths that nobody knows."""
-    for _, graph in bodies_of(node):
-        for value in (*graph.value_info, *graph.output, *graph.input):
-            _clear(value.type, None)
-        for inner in graph.node:
-            _clear_bodies(inner)

@@ -1,12 +1,27 @@
-"""Inputs that nothing is made of, and outputs that are made of no input."""
+"""What depends on what: all that follows from something, and inputs and outputs that nothing ties to each other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
 
 from onnx import GraphProto
 
 from padfix.graph.scopes import outer_names_of
+
+Item = TypeVar("Item", bound=Hashable)
+
+
+def reached(start: Iterable[Item], following: Callable[[Item], Iterable[Item]]) -> dict[Item, None]:
+    """Return ``start`` and all that follows from it, each once, in the order in which it was found."""
+    found: dict[Item, None] = {}
+    pending = list(start)
+    while pending:
+        item = pending.pop()
+        if item not in found:
+            found[item] = None
+            pending.extend(following(item))
+    return found
 
 
 def loose_ends(graph: GraphProto) -> list[str]:

@@ -18,12 +18,10 @@ _GENERATED_SYMBOL = "unk__"
 
 def value_type(proto: TypeProto) -> ValueType | None:
     """Return the :class:`ValueType` of a tensor type; None for sequences, maps, optionals and untyped values."""
-    if proto.HasField("tensor_type"):
-        tensor = proto.tensor_type
-    elif proto.HasField("sparse_tensor_type"):
-        tensor = proto.sparse_tensor_type
-    else:
+    kind = proto.WhichOneof("value")
+    if kind not in ("tensor_type", "sparse_tensor_type"):
         return None
+    tensor = getattr(proto, kind)
     if not tensor.HasField("shape"):
         return ValueType(tensor.elem_type, None) if tensor.elem_type else None
     return ValueType(tensor.elem_type, tuple(_dimension(each) for each in tensor.shape.dim))

@@ -7,12 +7,13 @@ end. Order is not asked for (runtimes sort), nor are types.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, defs
 
 from padfix.errors import SourceError, UnsupportedError
-from padfix.graph.scopes import DEFAULT_DOMAIN, bodies_of, label, normal_domain
+from padfix.graph.scopes import DEFAULT_DOMAIN, all_nodes, bodies_of, label, normal_domain
 
 MOST_EXPANDED = 200_000
 """Nodes that calls of functions may come to when every call is replaced by the function's body."""
@@ -159,23 +160,14 @@ def _add(name: str, names: set[str], where: str, kind: str) -> None:
 
 def _require_no_cycle(nodes: Sequence[NodeProto], reads: Sequence[set[str]], first: set[str]) -> None:
     producer = {name: index for index, node in enumerate(nodes) for name in node.output if name and name not in first}
-    waiting = [0] * len(nodes)
-    readers: list[list[int]] = [[] for _ in nodes]
-    for index, used in enumerate(reads):
-        for source in {producer[name] for name in used if name in producer}:
-            waiting[index] += 1
-            readers[source].append(index)
-    ready = [index for index, count in enumerate(waiting) if not count]
-    done = 0
-    while ready:
-        done += 1
-        for reader in readers[ready.pop()]:
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                ready.append(reader)
-    if done < len(nodes):
-        index = next(index for index, count in enumerate(waiting) if count)
-        raise _UnsoundError(f"{nodes[index].op_type} {label(nodes[index], index)!r} depends on its own result")
+    sources = {index: {producer[name] for name in used if name in producer} for index, used in enumerate(reads)}
+    try:
+        TopologicalSorter(sources).prepare()
+    except CycleError as error:
+        index = min(error.args[1])
+        raise _UnsoundError(
+            f"{nodes[index].op_type} {label(nodes[index], index)!r} depends on its own result"
+        ) from None
 
 
 def _require_finite_calls(model: ModelProto) -> None:
@@ -191,53 +183,24 @@ def _require_finite_calls(model: ModelProto) -> None:
         if key in functions:
             raise _UnsoundError(f"the function {function.name!r} is defined twice")
         functions[key] = function
+    contents = {key: _contents(function, functions) for key, function in functions.items()}
+    try:
+        order = list(TopologicalSorter({key: calls for key, (_, calls) in contents.items()}).static_order())
+    except CycleError as error:
+        raise _UnsoundError(f"the function {error.args[1][0][1]!r} calls itself") from None
     sizes: dict[_Key, int] = {}
-    written = 0
-    for key in functions:
-        written += _expanded(key, functions, sizes)[1]
+    for key in order:
+        count, calls = contents[key]
+        sizes[key] = count + sum(sizes[call] for call in calls)
     own, calls = _contents(model.graph, functions)
     total = own + sum(sizes[key] for key in calls)
+    written = sum(count for count, _ in contents.values())
     if total > MOST_EXPANDED + 20 * (written + own):
         raise _UnsoundError(f"its calls of functions come to {total} nodes")
 
 
-def _expanded(key: _Key, functions: dict[_Key, FunctionProto], sizes: dict[_Key, int]) -> tuple[int, int]:
-    """Return (nodes of a function with all calls in it replaced, nodes written in it); fill ``sizes``."""
-    contents: dict[_Key, tuple[int, list[_Key]]] = {}
-    stack = [key]
-    open_calls: set[_Key] = set()
-    while stack:
-        current = stack[-1]
-        if current in sizes:
-            stack.pop()
-            continue
-        if current not in contents:
-            contents[current] = _contents(functions[current], functions)
-            open_calls.add(current)
-        own, calls = contents[current]
-        missing = [call for call in calls if call not in sizes]
-        for call in missing:
-            if call in open_calls:
-                raise _UnsoundError(f"the function {call[1]!r} calls itself")
-        if missing:
-            stack.append(missing[0])
-            continue
-        sizes[current] = own + sum(sizes[call] for call in calls)
-        open_calls.discard(current)
-        stack.pop()
-    own = contents[key][0] if key in contents else _contents(functions[key], functions)[0]
-    return sizes[key], own
-
-
 def _contents(container: Any, functions: dict[_Key, FunctionProto]) -> tuple[int, list[_Key]]:
     """Return how many nodes a container and the bodies in it hold, and which functions they call."""
-    count, calls = 0, []
-    containers = [container]
-    while containers:
-        for node in containers.pop().node:
-            count += 1
-            key = (normal_domain(node.domain), node.op_type, getattr(node, "overload", ""))
-            if key in functions:
-                calls.append(key)
-            containers.extend(body for _, body in bodies_of(node))
-    return count, calls
+    nodes = list(all_nodes(container.node))
+    keys = ((normal_domain(node.domain), node.op_type, getattr(node, "overload", "")) for node in nodes)
+    return len(nodes), [key for key in keys if key in functions]

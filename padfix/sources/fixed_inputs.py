@@ -6,12 +6,13 @@ the Switch and Merge of TensorFlow 1 in the graph, or takes the wrong branch.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from padfix.errors import UnsupportedError, UsageError
+from padfix.graph.dependence import reached
 
 _TRUE, _FALSE = frozenset({"true", "1", "yes"}), frozenset({"false", "0", "no"})
 _BOOL = 10  # TensorFlow's DataType number (types.proto)
@@ -32,19 +33,14 @@ def ancestors(graph_def: Any, tensors: Sequence[str], stop: Collection[str] = ()
     """Return the names of the nodes that ``tensors`` need when the tensors in ``stop`` are fed."""
     nodes = {node.name: node for node in graph_def.node}
     fed = {split(tensor)[0] for tensor in stop}
-    seen: set[str] = set()
-    pending = [split(tensor)[0] for tensor in tensors if tensor not in stop]
-    while pending:
-        name = pending.pop()
-        if name in seen or name not in nodes:
-            continue
-        seen.add(name)
-        for reference in nodes[name].input:
+
+    def read_by(name: str) -> Iterator[str]:
+        for reference in nodes[name].input if name in nodes else ():
             source, port = split(reference)
-            is_fed = source in fed if reference.startswith("^") else f"{source}:{port}" in stop
-            if not is_fed:
-                pending.append(source)
-    return seen
+            if not (source in fed if reference.startswith("^") else f"{source}:{port}" in stop):
+                yield source
+
+    return reached((split(tensor)[0] for tensor in tensors if tensor not in stop), read_by).keys() & nodes.keys()
 
 
 def value_of(name: str, given: object, dtype: Any, shape: Sequence[int | None] | None) -> np.ndarray[Any, Any]:
@@ -112,11 +108,10 @@ def make_constant(tensorflow: Any, node: Any, value: np.ndarray[Any, Any]) -> No
     )
 
 
-def settle_defaults(tensorflow: Any, graph_def: Any, inputs: Sequence[str]) -> list[str]:
+def settle_defaults(graph_def: Any, inputs: Sequence[str]) -> list[str]:
     """Let every PlaceholderWithDefault that is no input hand on its default, in place; return a note for each.
 
     Args:
-        tensorflow: The module.
         graph_def: The graph.
         inputs: Tensors that are fed.
     """
@@ -126,7 +121,7 @@ def settle_defaults(tensorflow: Any, graph_def: Any, inputs: Sequence[str]) -> l
     for node in graph_def.node:
         if node.op != "PlaceholderWithDefault" or node.name in fed:
             continue
-        value = _constant(tensorflow, nodes, node.input[0])
+        value = constant_of(nodes, node.input[0])
         if value is None:
             notes.append(f"{node.name} is no input: it hands on its default, which the graph computes.")
         else:
@@ -160,7 +155,7 @@ def flags_against_chance(
     flags = {}
     for node in graph_def.node:
         is_flag = node.op == "PlaceholderWithDefault" and node.attr["dtype"].type == _BOOL and node.name not in fed
-        value = _constant(tensorflow, nodes, node.input[0]) if is_flag else None
+        value = constant_of(nodes, node.input[0]) if is_flag else None
         if value is not None and value.size == 1:
             flags[node.name] = bool(value.reshape(-1)[0])
     flipped: dict[str, bool] = {}
@@ -186,20 +181,21 @@ def _draws(tensorflow: Any, graph_def: Any, flags: Mapping[str, bool], outputs: 
     return sum(node.op in _RANDOM for node in sketch.node if node.name in above)
 
 
-def _constant(tensorflow: Any, nodes: Mapping[str, Any], reference: str) -> np.ndarray[Any, Any] | None:
+def constant_of(nodes: Mapping[str, Any], reference: str) -> np.ndarray[Any, Any] | None:
     """Return the value of a tensor that is a constant handed on, or a truth value made of such."""
     for _ in range(len(nodes)):
         node = nodes.get(split(reference)[0])
         if node is None:
             return None
         if node.op == "Const":
-            array: np.ndarray[Any, Any] = tensorflow.make_ndarray(node.attr["value"].tensor)
-            return array
+            from tensorflow import make_ndarray
+
+            return np.asarray(make_ndarray(node.attr["value"].tensor))
         if node.op == "LogicalNot":
-            inner = _constant(tensorflow, nodes, node.input[0])
+            inner = constant_of(nodes, node.input[0])
             return None if inner is None else np.logical_not(inner)
         if node.op in ("LogicalAnd", "LogicalOr"):
-            sides = [_constant(tensorflow, nodes, item) for item in node.input[:2]]
+            sides = [constant_of(nodes, item) for item in node.input[:2]]
             known = [side for side in sides if side is not None]
             deciding = [side for side in known if bool(np.all(side)) == (node.op == "LogicalOr")]
             if deciding:
@@ -221,24 +217,29 @@ def prune(tensorflow: Any, graph_def: Any, outputs: Sequence[str]) -> list[str]:
     taken: dict[str, int] = {}
     for node in graph_def.node:
         if node.op == "Switch":
-            value = _constant(tensorflow, nodes, node.input[1])
+            value = constant_of(nodes, node.input[1])
             if value is not None and value.size == 1:
                 taken[node.name] = int(bool(value.reshape(-1)[0]))
     if not taken:
         return list(outputs)
-    dead = _dead_nodes(graph_def, taken)
+    dead: set[str] = set()
 
     def is_dead(reference: str) -> bool:
         name, port = split(reference)
         return name in dead or (not reference.startswith("^") and name in taken and port != taken[name])
 
+    before = -1
+    while before != len(dead):
+        before = len(dead)
+        for node in graph_def.node:
+            gone = [is_dead(reference) for reference in node.input]
+            if gone and (all(gone) if node.op == "Merge" else any(gone)):
+                dead.add(node.name)
     for tensor in outputs:
         if is_dead(tensor):
             raise UnsupportedError(f"The output {tensor} is not computed with the switches as they are fixed.")
     indices: dict[str, str] = {}
-    for node in list(graph_def.node):
-        if node.name in dead:
-            continue
+    for node in [node for node in graph_def.node if node.name not in dead]:
         if node.name in taken:
             _become_identity(node, node.input[0])
         elif node.op == "Merge":
@@ -249,45 +250,20 @@ def prune(tensorflow: Any, graph_def: Any, outputs: Sequence[str]) -> list[str]:
                 index.attr["dtype"].type = tensorflow.int32.as_datatype_enum
                 index.attr["value"].tensor.CopyFrom(tensorflow.make_tensor_proto(live[0], tensorflow.int32))
                 _become_identity(node, node.input[live[0]])
-    for node in graph_def.node:
-        kept = [item for item in node.input if not is_dead(item)]
-        for position, item in enumerate(kept):
-            name, port = split(item)
-            if item.startswith("^"):
-                continue
-            if name in taken:
-                kept[position] = name
-            elif name in indices and port == 1:
-                kept[position] = indices[name]
-        if node.name not in dead:
-            del node.input[:]
-            node.input.extend(kept)
-    living = [node for node in graph_def.node if node.name not in dead]
-    copies = [type(node)() for node in living]
-    for copy, node in zip(copies, living, strict=True):
-        copy.CopyFrom(node)
-    del graph_def.node[:]
-    graph_def.node.extend(copies)
+
+    def renamed(reference: str) -> str:
+        name, port = split(reference)
+        if reference.startswith("^"):
+            return reference
+        return name if name in taken else indices[name] if name in indices and port == 1 else reference
+
+    for index in reversed(range(len(graph_def.node))):
+        node = graph_def.node[index]
+        if node.name in dead:
+            del graph_def.node[index]
+        else:
+            node.input[:] = [renamed(item) for item in node.input if not is_dead(item)]
     return [f"{split(tensor)[0]}:0" if split(tensor)[0] in taken else tensor for tensor in outputs]
-
-
-def _dead_nodes(graph_def: Any, taken: Mapping[str, int]) -> set[str]:
-    dead: set[str] = set()
-    changed = True
-    while changed:
-        changed = False
-        for node in graph_def.node:
-            if node.name in dead:
-                continue
-            gone = []
-            for reference in node.input:
-                name, port = split(reference)
-                is_control = reference.startswith("^")
-                gone.append(name in dead or (not is_control and name in taken and port != taken[name]))
-            if gone and (all(gone) if node.op == "Merge" else any(gone)):
-                dead.add(node.name)
-                changed = True
-    return dead
 
 
 def _become_identity(node: Any, source: str) -> None:
@@ -296,5 +272,4 @@ def _become_identity(node: Any, source: str) -> None:
     node.op = "Identity"
     node.attr.clear()
     node.attr["T"].type = data_type
-    del node.input[:]
-    node.input.extend([source, *controls])
+    node.input[:] = [source, *controls]

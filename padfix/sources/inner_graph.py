@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from padfix.graph.dependence import reached
 from padfix.process import watch
 from padfix.sources.executor import element_type, lengths_of
 from padfix.sources.fixed_inputs import split
@@ -224,16 +225,14 @@ class InnerGraph:
     @staticmethod
     def _above(operations: Sequence[Any], fed: Collection[str]) -> set[str]:
         """Return the names of the nodes that running ``operations`` takes."""
-        seen: set[str] = set()
-        pending = list(operations)
-        while pending:
-            operation = pending.pop()
-            if operation.name in seen:
-                continue
-            seen.add(operation.name)
-            pending.extend(tensor.op for tensor in operation.inputs if tensor.name not in fed)
-            pending.extend(operation.control_inputs)
-        return seen
+
+        def needed_by(operation: Any) -> list[Any]:
+            return [
+                *(tensor.op for tensor in operation.inputs if tensor.name not in fed),
+                *operation.control_inputs,
+            ]
+
+        return {operation.name for operation in reached(operations, needed_by)}
 
 
 @contextlib.contextmanager

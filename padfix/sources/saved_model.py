@@ -138,7 +138,7 @@ def fix_inputs(tensorflow: Any, loaded: Loaded, constants: Mapping[str, object])
     frozen.inputs = [port for port in frozen.inputs if port.name not in values]
     loaded.types = {name: kind for name, kind in loaded.types.items() if name not in values}
     notes = [f"{name} is fixed to {fixed_inputs.shown(value)}." for name, value in values.items()]
-    notes += fixed_inputs.settle_defaults(tensorflow, frozen.graph_def, [port.tensor for port in frozen.inputs])
+    notes += fixed_inputs.settle_defaults(frozen.graph_def, [port.tensor for port in frozen.inputs])
     tensors = fixed_inputs.prune(tensorflow, frozen.graph_def, [port.tensor for port in frozen.outputs])
     frozen.outputs = [Port(tensor, port.name) for tensor, port in zip(tensors, frozen.outputs, strict=True)]
     if values:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from padfix.errors import UnsupportedError
+from padfix.graph.dependence import reached
 
 HINT = "Export the model without it; or, if you would run a program of its author, allow it with --trust."
 
@@ -41,7 +42,7 @@ def refuse_in_graph(graph_def: Any, tensors: Sequence[str], what: str) -> None:
     Raises:
         UnsupportedError: Naming the operator and its node.
     """
-    for node in _reached(graph_def, tensors, ()):
+    for node in _needed(graph_def, tensors, ()):
         _refuse(node, what, checkpoints=True)
 
 
@@ -71,7 +72,7 @@ def refuse_in_saved_model(meta_graph: Any, signature: str, folder: Path) -> None
         outputs.extend(meta_graph.collection_def[key].node_list.value if key in meta_graph.collection_def else ())
     if "__saved_model_init_op" in meta_graph.signature_def:
         outputs.extend(info.name for info in meta_graph.signature_def["__saved_model_init_op"].outputs.values())
-    for node in _reached(meta_graph.graph_def, outputs, _resource_functions(meta_graph.object_graph_def)):
+    for node in _needed(meta_graph.graph_def, outputs, _resource_functions(meta_graph.object_graph_def)):
         _refuse(node, what, checkpoints=True)
     _refuse_tables_outside(meta_graph, folder)
 
@@ -110,32 +111,24 @@ def _all_nodes(graph_def: Any) -> Iterator[Any]:
         yield from function.node_def
 
 
-def _reached(graph_def: Any, tensors: Iterable[str], functions: Iterable[str]) -> Iterator[Any]:
+def _needed(graph_def: Any, tensors: Iterable[str], functions: Iterable[str]) -> Iterator[Any]:
     """Yield every node that runs when ``tensors`` are computed or ``functions`` called, those in calls included."""
     nodes = {node.name: node for node in graph_def.node}
     library = {function.signature.name: function for function in graph_def.library.function}
-    waiting = [_node_name(tensor) for tensor in tensors]
-    seen: set[str] = set()
-    calls = list(functions)
-    called: set[str] = set()
-    while waiting or calls:
-        if waiting:
-            name = waiting.pop()
-            if name in seen or name not in nodes:
-                continue
-            seen.add(name)
-            node = nodes[name]
-            waiting.extend(_node_name(reference) for reference in node.input)
-            calls.extend(_called_by(node))
-            yield node
-            continue
-        function = calls.pop()
-        if function in called or function not in library:
-            continue
-        called.add(function)
-        for node in library[function].node_def:
-            calls.extend(_called_by(node))
-            yield node
+
+    def run_by(item: tuple[str, bool]) -> list[Any]:
+        name, is_function = item
+        return list(library[name].node_def) if is_function else [nodes[name]]
+
+    def needed_by(item: tuple[str, bool]) -> Iterator[tuple[str, bool]]:
+        for node in run_by(item):
+            yield from ((called, True) for called in _called_by(node) if called in library)
+            if not item[1]:
+                yield from ((name, False) for name in map(_node_name, node.input) if name in nodes)
+
+    start = [(name, False) for name in map(_node_name, tensors) if name in nodes]
+    for item in reached([*start, *((name, True) for name in functions if name in library)], needed_by):
+        yield from run_by(item)
 
 
 def _node_name(reference: str) -> str:

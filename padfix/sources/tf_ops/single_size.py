@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from padfix.geometry.padding import effective_kernel
+from padfix.sources.fixed_inputs import constant_of, split
 from padfix.sources.tf_ops.conv_transpose import input_size
 
 _TRANSPOSED = {"Conv2DBackpropInput": 2, "Conv3DBackpropInputV2": 3}
@@ -74,7 +73,7 @@ def _demanded(node: Any, spatial: int, nodes: Mapping[str, Any]) -> list[int | N
     """Return the batch and the input length of each spatial axis; None where what decides it isn't constant."""
     first = _first(node)
     batch, *sizes = _sizes(node.input[0], nodes, first, spatial)
-    kernel = _constant(node.input[1], nodes)
+    kernel = constant_of(nodes, node.input[1])
     if kernel is None or kernel.ndim != spatial + 2:
         return [batch] + [None] * spatial
     strides = list(node.attr["strides"].list.i)[first : first + spatial]
@@ -91,7 +90,7 @@ def _demanded(node: Any, spatial: int, nodes: Mapping[str, Any]) -> list[int | N
 
 def _sizes(name: str, nodes: Mapping[str, Any], first: int, spatial: int) -> list[int | None]:
     """Return the batch and the spatial lengths of the result."""
-    values = _constant(name, nodes)
+    values = constant_of(nodes, name)
     if values is not None and values.size == spatial:
         return [None, *(int(value) for value in values.ravel())]
     if values is not None:
@@ -99,7 +98,7 @@ def _sizes(name: str, nodes: Mapping[str, Any], first: int, spatial: int) -> lis
     packed = _node(name, nodes)
     if packed is None or packed.op != "Pack" or len(packed.input) < spatial + 2:
         return [None] * (spatial + 1)
-    parts = [_constant(packed.input[axis], nodes) for axis in (0, *range(first, first + spatial))]
+    parts = [constant_of(nodes, packed.input[axis]) for axis in (0, *range(first, first + spatial))]
     return [None if part is None or part.size != 1 else int(part.ravel()[0]) for part in parts]
 
 
@@ -122,7 +121,7 @@ def _placeholder(name: str, nodes: Mapping[str, Any]) -> Any:
 
 def _spreads_nothing(name: str, nodes: Mapping[str, Any]) -> bool:
     """Whether ``name`` is a constant that can't make what it meets larger along height or width."""
-    values = _constant(name, nodes)
+    values = constant_of(nodes, name)
     return values is not None and all(length == 1 for length in values.shape[:-1])
 
 
@@ -135,14 +134,5 @@ def _first(node: Any) -> int:
 
 
 def _node(name: str, nodes: Mapping[str, Any]) -> Any:
-    stem, _, port = name.partition(":")
-    return nodes.get(stem) if port in ("", "0") and not name.startswith("^") else None
-
-
-def _constant(name: str, nodes: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
-    from tensorflow import make_ndarray
-
-    node = _node(name, nodes)
-    while node is not None and node.op == "Identity":
-        node = _node(node.input[0], nodes)
-    return np.asarray(make_ndarray(node.attr["value"].tensor)) if node is not None and node.op == "Const" else None
+    stem, port = split(name)
+    return None if port or name.startswith("^") else nodes.get(stem)
