@@ -107,7 +107,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
     from padfix.diagnose.place import describe
     from padfix.proof.room import require_room
     from padfix.proof.whole import verify as prove_whole
-    from padfix.proof.witnesses import candidates_of, executor_of, load_probes, witness_name
+    from padfix.proof.witnesses import candidates_of, executor_of, witness_name
     from padfix.proof.work import multiplications, result_bytes
     from padfix.sources import SourceOptions, detect, open_source
 
@@ -126,14 +126,8 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
     verdict = prove_whole(
         judge,
         candidates_of(second, Path(b)),
-        probes=load_probes(wanted.probes, judge),
-        shapes=wanted.pinned or None,
-        rtol=wanted.rtol,
-        atol=wanted.atol,
-        seed=wanted.seed,
+        **_how_to_prove(wanted, judge),
         describe=describe if wanted.locate else None,
-        layers=wanted.layers,
-        probes_only=wanted.probes_only,
         stand_in=lambda: executor_of(first, first.model, first.model.path, "onnxruntime"),
         progress=tell,
     )
@@ -333,7 +327,7 @@ class _Conversion:
         from padfix.proof.probes import KINDS
         from padfix.proof.room import require_room
         from padfix.proof.whole import verify as prove_whole
-        from padfix.proof.witnesses import candidates_of_result, executor_of, load_probes
+        from padfix.proof.witnesses import candidates_of_result, executor_of
         from padfix.proof.work import FEW_KINDS, HEAVY, multiplications, result_bytes
 
         options, original = self.options, self.original
@@ -357,14 +351,8 @@ class _Conversion:
         verdict = prove_whole(
             judge,
             candidates,
-            probes=load_probes(options.probes, judge),
-            shapes=options.pinned or None,
-            rtol=options.rtol,
-            atol=options.atol,
-            seed=options.seed,
+            **_how_to_prove(options, judge),
             describe=describe,
-            layers=options.layers,
-            probes_only=options.probes_only,
             rewritten=True,
             kinds=kinds,
             stand_in=in_runtime,
@@ -396,6 +384,15 @@ def _source_options(options: VerifyOptions) -> SourceOptions:
         shapes=options.pinned,
         trust=options.trust,
     )
+
+
+def _how_to_prove(options: VerifyOptions, judge: Executor) -> dict[str, Any]:
+    """Return what the user said about the proof of a whole model, as its keyword arguments."""
+    from padfix.proof.witnesses import load_probes
+
+    names = ("rtol", "atol", "seed", "layers", "probes_only")
+    told = {name: getattr(options, name) for name in names}
+    return {**told, "shapes": options.pinned or None, "probes": load_probes(options.probes, judge)}
 
 
 def _require_all_rewritten(report: ConvertReport) -> None:

@@ -70,7 +70,7 @@ class Config:
                 return True
         place = f"{finding.graph}/{finding.node}"
         for pattern, words in self.per_node_ignores.items():
-            if names_rule(finding, words) and any(map(_pattern(pattern), (place, finding.node))):
+            if names_rule(finding, words) and (_fits(pattern, place) or _fits(pattern, finding.node)):
                 return True
         return False
 
@@ -177,21 +177,16 @@ def _table(section: Mapping[str, Any], key: str, path: Path) -> dict[str, tuple[
     return {pattern: _words(words, f"{key}.{pattern!r}", path) for pattern, words in value.items()}
 
 
-class _pattern:  # noqa: N801 - reads as a function: a predicate made from a pattern
-    def __init__(self, pattern: str) -> None:
-        # "**/" stands for any number of folders, none included; a plain * of fnmatch crosses slashes already.
-        self.forms = (pattern, pattern.replace("**/", ""))
-
-    def __call__(self, text: str) -> bool:
-        return any(fnmatch.fnmatchcase(text, form) for form in self.forms)
+def _fits(pattern: str, text: str) -> bool:
+    # "**/" stands for any number of folders, none included; a plain * of fnmatch crosses slashes already.
+    return any(fnmatch.fnmatchcase(text, form) for form in (pattern, pattern.replace("**/", "")))
 
 
 def _matches_path(pattern: str, path: Path, folder: Path | None) -> bool:
-    matches = _pattern(pattern)
     resolved = Path(path).resolve()
     base = (folder or Path.cwd()).resolve()
     relative = resolved.relative_to(base).as_posix() if resolved.is_relative_to(base) else resolved.as_posix()
-    return matches(relative) or ("/" not in pattern and matches(resolved.name))
+    return _fits(pattern, relative) or ("/" not in pattern and _fits(pattern, resolved.name))
 
 
 REFERENCES = ("auto", "onnxruntime", "spec", "tensorflow")

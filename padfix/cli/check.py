@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,7 +35,7 @@ def parse_reports(ctx: click.Context, param: click.Parameter, values: tuple[str,
         report_format, separator, file = value.partition("=")
         if not separator or not file or report_format not in check_formats.FORMATS:
             known = ", ".join(check_formats.FORMATS)
-            raise click.BadParameter(f"{value!r} is not of the form FORMAT=FILE with one of {known}", ctx, param)
+            raise click.BadParameter(f"{value!r} is not of the form FORMAT=FILE with one of {known}")
         options.in_a_folder(ctx, param, Path(file))
         pairs.append((report_format, Path(file)))
     return tuple(pairs)
@@ -42,44 +43,18 @@ def parse_reports(ctx: click.Context, param: click.Parameter, values: tuple[str,
 
 @click.command("check")
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--target",
-    metavar="NAME",
-    shell_complete=options.complete_targets,
-    help="What the models must suit.  [default: onnx]",
-)
-@click.option(
-    "--select",
-    multiple=True,
-    metavar="CODES",
-    shell_complete=options.complete_rules,
-    help="Only these rules (comma-separated).",
-)
-@click.option(
-    "--ignore",
-    multiple=True,
-    metavar="CODES",
-    shell_complete=options.complete_rules,
-    help="All rules but these (comma-separated).",
-)
+@options.target_option("What the models must suit.  [default: onnx]")
+@options.codes_option("--select", "Only these rules (comma-separated).")
+@options.codes_option("--ignore", "All rules but these (comma-separated).")
 @click.option(
     "--fail-on",
     type=click.Choice([severity.value for severity in Severity]),
     help="The least severity that makes the exit code 1.  [default: warning]",
 )
-@click.option(
-    "--format",
-    "report_format",
-    type=click.Choice(check_formats.FORMATS),
-    default="text",
-    show_default=True,
-    help="Of the report.",
-)
-@click.option(
+@options.format_option(check_formats.FORMATS, "Of the report.")
+@options.file_option(
     "--output",
     "report_file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
     callback=options.in_a_folder,
     help="Write the report to a file instead of printing it.",
 )
@@ -91,26 +66,11 @@ def parse_reports(ctx: click.Context, param: click.Parameter, values: tuple[str,
     callback=parse_reports,
     help="Also write a report in another format. Repeatable.",
 )
-@click.option(
-    "--baseline",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Leave out the findings that this file holds.",
+@options.file_option("--baseline", help="Leave out the findings that this file holds.")
+@options.file_option(
+    "--write-baseline", callback=options.in_a_folder, help="Write all findings to a baseline file, and end with 0."
 )
-@click.option(
-    "--write-baseline",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    callback=options.in_a_folder,
-    help="Write all findings to a baseline file, and end with 0.",
-)
-@click.option(
-    "--config",
-    "config_file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="A padfix.toml or pyproject.toml, instead of the nearest one.",
-)
+@options.file_option("--config", "config_file", help="A padfix.toml or pyproject.toml, instead of the nearest one.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Processes.")
 @click.option(
     "--require-proof",
@@ -133,7 +93,7 @@ def command(
     proof_file: Path | None,
     quiet: bool,
     limits: options.Limits,
-    **settings: object,
+    **settings: Any,
 ) -> int:
     """Report what is implicit, legacy or unsafe in ONNX models. Needs neither TensorFlow nor the weights.
 
@@ -232,7 +192,7 @@ def _check_one(config: Config, model_and_file: tuple[Path, Path]) -> CheckReport
     model, file = model_and_file
     watch.tell(f"padfix (checking {pipes.name(model)})")
     try:
-        report = api.check(file, target=config.target, select=_words(config.select), ignore=_words(config.ignore))
+        report = api.check(file, target=config.target, select=config.select or None, ignore=config.ignore)
     except errors.UsageError:
         raise  # The options are wrong, whatever the model.
     except errors.PadfixError as failure:
@@ -243,11 +203,7 @@ def _check_one(config: Config, model_and_file: tuple[Path, Path]) -> CheckReport
     return dataclasses.replace(report, source=pipes.name(model), findings=kept, fix_options=options_to_fix)
 
 
-def _words(listed: Sequence[str] | None) -> list[str] | None:
-    return list(listed) if listed else None
-
-
-def _config(file: Path | None, settings: dict[str, object]) -> Config:
+def _config(file: Path | None, settings: dict[str, Any]) -> Config:
     """Return the configuration file's settings with those of the command line in their place."""
     from padfix import config
     from padfix.api import check_rule_words
@@ -258,20 +214,12 @@ def _config(file: Path | None, settings: dict[str, object]) -> Config:
         check_rule_words(found.rule_words())
     except errors.UsageError as error:
         raise errors.UsageError(f"{path}: {error.message}", error.hint) from None
-    changes: dict[str, object] = {}
-    for name in ("select", "ignore"):
-        value = settings[name]
-        assert isinstance(value, tuple)
-        listed = options.codes(value)
-        if listed is not None:
-            changes[name] = tuple(listed)
-    if settings["fail_on"] is not None:
-        changes["fail_on"] = Severity(str(settings["fail_on"]))
-    if settings["target"] is not None:
-        changes["target"] = settings["target"]
-    if settings["baseline"] is not None:
-        changes["baseline"] = str(Path(str(settings["baseline"])).resolve())
-    return dataclasses.replace(found, **changes)  # type: ignore[arg-type]
+    changes = {name: value for name, value in settings.items() if value is not None}
+    if "fail_on" in changes:
+        changes["fail_on"] = Severity(changes["fail_on"])
+    if "baseline" in changes:
+        changes["baseline"] = str(changes["baseline"].resolve())
+    return dataclasses.replace(found, **changes)
 
 
 def _refuse_collisions(files: Sequence[Path], models: Sequence[Path]) -> None:

@@ -35,14 +35,7 @@ from padfix.results import ConvertReport
 @click.option("--in-place", is_flag=True, help="Replace each ONNX file, and keep the original as NAME.bak.")
 @click.option("--no-backup", is_flag=True, help="With --in-place, keep no original.")
 @click.option("--opset", type=click.IntRange(min=1), metavar="N", help="Operator set of the result.")
-@click.option(
-    "--target",
-    default="onnx",
-    show_default=True,
-    metavar="NAME",
-    shell_complete=options.complete_targets,
-    help="What the result must suit.",
-)
+@options.target_option("What the result must suit.", default="onnx", show_default=True)
 @click.option(
     "--pads",
     type=click.Choice(["attribute", "node"]),
@@ -52,7 +45,7 @@ from padfix.results import ConvertReport
 @click.option("--partial", is_flag=True, help="Write what could be rewritten, and list what could not.")
 @click.option("--no-verify", is_flag=True, help="Write without any proof; the report says so.")
 @click.option("--external-data", is_flag=True, help="Write the weights to a file beside the model.")
-@click.option("--trust", is_flag=True, help="Run code and file access that the model itself holds.")
+@options.trust_option
 @options.proof_options
 @options.limit_options
 def command(
@@ -62,10 +55,7 @@ def command(
     output_dir: Path | None,
     in_place: bool,
     no_backup: bool,
-    inputs: tuple[str, ...],
-    outputs: tuple[str, ...],
     no_verify: bool,
-    probes: tuple[Path, ...],
     delivery: Delivery,
     limits: options.Limits,
     **settings: Any,
@@ -81,9 +71,6 @@ def command(
     several = len(jobs) > 1
     as_one = several and delivery.format == "json"
     settings.update(
-        inputs=list(inputs) or None,
-        outputs=list(outputs) or None,
-        probes=list(probes) or None,
         verify=not no_verify,
         certificate=delivery.file is not None or as_one,
         layers=delivery.draws,

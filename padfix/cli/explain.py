@@ -10,14 +10,7 @@ from padfix.cli import options
 
 @click.command("explain")
 @click.argument("code", shell_complete=options.complete_rules)
-@click.option(
-    "--format",
-    "report_format",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    show_default=True,
-    help="Of the page.",
-)
+@options.format_option(["text", "json", "markdown"], "Of the page.")
 def command(code: str, report_format: str) -> int:
     """Explain the rule CODE (PF101, or its name).
 

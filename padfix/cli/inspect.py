@@ -14,18 +14,11 @@ from padfix.reports.characters import printable
 
 @click.command("inspect")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option(
-    "--format",
-    "report_format",
-    type=click.Choice(["table", "json", "config"]),
-    default="table",
-    show_default=True,
-    help="config: a plain block for each pooling operator.",
-)
+@options.format_option(["table", "json", "config"], "config: a plain block for each pooling operator.")
 @options.shape_option
 @options.signature_option
 @options.tag_option
-@click.option("--trust", is_flag=True, help="Run code and file access that the model itself holds.")
+@options.trust_option
 @options.limit_options
 def command(model: Path, *, report_format: str, limits: options.Limits, **settings: Any) -> int:
     """List kernel, strides, dilations, padding and layout of every windowed or resampling operator of MODEL."""

@@ -22,61 +22,70 @@ REFERENCES = ("auto", "onnxruntime", "spec", "tensorflow")
 REPORT_SUFFIXES = (".json", ".md", ".html")
 
 
-def parse_shapes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Shapes | None:
-    """Return ``NAME=1,224,224,3`` options as a dictionary, None when there are none.
+FILE = click.Path(dir_okay=False, path_type=Path)
 
-    The last ``=`` separates, because names may hold one. ``NAME=`` is a scalar.
+
+def _by_name(values: Sequence[str], form: str, what: str, read: Callable[[str], Any]) -> dict[str, Any] | None:
+    """Return ``NAME=TEXT`` options as a dictionary of what is read from the texts, None when there are none.
+
+    The last ``=`` separates, because names may hold one.
     """
-    shapes: Shapes = {}
+    found: dict[str, Any] = {}
     for value in values:
-        name, separator, numbers = value.rpartition("=")
-        if not separator or not name:
-            raise click.BadParameter(f"{value!r} is not of the form NAME=1,224,224,3", ctx, param)
+        name, separator, text = value.rpartition("=")
+        item = read(text) if separator and name else None
+        if item is None:
+            raise click.BadParameter(f"{value!r} is not of the form {form}")
+        if found.get(name, item) != item:
+            raise click.BadParameter(f"two {what} for {name!r}")
+        found[name] = item
+    return found or None
+
+
+def parse_shapes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Shapes | None:
+    """Return ``NAME=1,224,224,3`` options as a dictionary, None when there are none; ``NAME=`` is a scalar."""
+
+    def read(numbers: str) -> tuple[int, ...]:
         try:
             shape = tuple(int(number) for number in numbers.split(",")) if numbers.strip() else ()
         except ValueError:
-            raise click.BadParameter(
-                f"{numbers!r} is not a list of whole numbers such as 1,224,224,3", ctx, param
-            ) from None
+            raise click.BadParameter(f"{numbers!r} is not a list of whole numbers such as 1,224,224,3") from None
         if any(length < 1 for length in shape):
-            raise click.BadParameter(f"{numbers!r} has a length below 1", ctx, param)
-        if shapes.get(name, shape) != shape:
-            raise click.BadParameter(f"two shapes for {name!r}", ctx, param)
-        shapes[name] = shape
-    return shapes or None
+            raise click.BadParameter(f"{numbers!r} has a length below 1")
+        return shape
+
+    return _by_name(values, "NAME=1,224,224,3", "shapes", read)
 
 
 def parse_constants(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
     """Return ``NAME=VALUE`` options as a dictionary, None when there are none; the input's type reads the value."""
-    constants: dict[str, str] = {}
-    for value in values:
-        name, separator, text = value.rpartition("=")
-        if not separator or not name or not text.strip():
-            raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE, such as is_training=False", ctx, param)
-        if constants.get(name, text) != text:
-            raise click.BadParameter(f"two values for {name!r}", ctx, param)
-        constants[name] = text
-    return constants or None
+    return _by_name(
+        values, "NAME=VALUE, such as is_training=False", "values", lambda text: text if text.strip() else None
+    )
+
+
+def some(ctx: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> list[Any] | None:
+    """Return the values of an option that can be repeated, None when there are none."""
+    return list(values) or None
+
+
+def parse_codes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the rule codes of an option, repeated or comma-separated; None when there are none."""
+    return tuple(code.strip() for value in values for code in value.split(",") if code.strip()) or None
 
 
 def report_path(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
     """Return the path of a report; refuse an unknown ending and a missing folder before any work is done."""
     if value is not None and value.suffix.lower() not in REPORT_SUFFIXES:
-        raise click.BadParameter(f"{str(value)!r} should end in {', '.join(REPORT_SUFFIXES)}", ctx, param)
+        raise click.BadParameter(f"{str(value)!r} should end in {', '.join(REPORT_SUFFIXES)}")
     return in_a_folder(ctx, param, value)
 
 
 def in_a_folder(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
     """Return the path of a file to write; refuse one whose folder does not exist before any work is done."""
     if value is not None and not value.parent.is_dir():
-        raise click.BadParameter(f"the folder {value.parent} does not exist; make it first", ctx, param)
+        raise click.BadParameter(f"the folder {value.parent} does not exist; make it first")
     return value
-
-
-def codes(values: tuple[str, ...]) -> list[str] | None:
-    """Return the rule codes of ``--select`` or ``--ignore``, repeated or comma-separated; None when there are none."""
-    found = [code.strip() for value in values for code in value.split(",") if code.strip()]
-    return found or None
 
 
 def complete_rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -132,10 +141,12 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         return command(*arguments, limits=Limits(seconds, gibibytes, untrusted), **settings)
 
-    decorated: Callable[..., Any] = limited
-    for option in reversed(_LIMIT_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return _added(limited, _LIMIT_OPTIONS)
+
+
+def _added(command: Callable[..., Any], options: Sequence[Decorator]) -> Callable[..., Any]:
+    """Return a command with ``options``, which its help lists in their order."""
+    return functools.reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
 _LIMIT_OPTIONS: tuple[Decorator, ...] = (
@@ -161,6 +172,33 @@ _LIMIT_OPTIONS: tuple[Decorator, ...] = (
 )
 
 
+def format_option(formats: Sequence[str], help: str) -> Decorator:
+    """Return ``--format``; the first is the default."""
+    return click.option(
+        "--format", "report_format", type=click.Choice(formats), default=formats[0], show_default=True, help=help
+    )
+
+
+def file_option(*names: str, help: str, **settings: Any) -> Decorator:
+    """Return an option that names a file."""
+    return click.option(*names, metavar="FILE", type=FILE, help=help, **settings)
+
+
+def codes_option(name: str, help: str) -> Decorator:
+    """Return an option that names rules."""
+    return click.option(
+        name, multiple=True, metavar="CODES", shell_complete=complete_rules, callback=parse_codes, help=help
+    )
+
+
+def target_option(help: str, **settings: Any) -> Decorator:
+    """Return ``--target``."""
+    return click.option("--target", metavar="NAME", shell_complete=complete_targets, help=help, **settings)
+
+
+trust_option: Decorator = click.option(
+    "--trust", is_flag=True, help="Run code and file access that the model itself holds."
+)
 shape_option: Decorator = click.option(
     "--shape",
     "shapes",
@@ -177,15 +215,16 @@ tag_option: Decorator = click.option("--tag", metavar="NAME", help="Tag of a Sav
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--input --output --constant --signature --tag``, what there is to say of a source."""
-    decorated = command
-    for option in reversed(_SOURCE_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return _added(command, _SOURCE_OPTIONS)
 
 
 _SOURCE_OPTIONS: tuple[Decorator, ...] = (
-    click.option("--input", "inputs", multiple=True, metavar="NAME", help="An input of the graph. Repeatable."),
-    click.option("--output", "outputs", multiple=True, metavar="NAME", help="An output of the graph. Repeatable."),
+    click.option(
+        "--input", "inputs", multiple=True, metavar="NAME", callback=some, help="An input of the graph. Repeatable."
+    ),
+    click.option(
+        "--output", "outputs", multiple=True, metavar="NAME", callback=some, help="An output of the graph. Repeatable."
+    ),
     click.option(
         "--constant",
         "constants",
@@ -208,10 +247,7 @@ def proof_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         return command(*arguments, delivery=Delivery(report_file, report_format, quiet, verbose), **settings)
 
-    decorated: Callable[..., Any] = delivering
-    for option in reversed(_PROOF_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return _added(delivering, _PROOF_OPTIONS)
 
 
 _PROOF_OPTIONS: tuple[Decorator, ...] = (
@@ -230,6 +266,7 @@ _PROOF_OPTIONS: tuple[Decorator, ...] = (
         multiple=True,
         metavar="FILE|FOLDER",
         type=click.Path(exists=True, path_type=Path),
+        callback=some,
         help="Inputs to compare on: an .npz file with an array for each input, an .npy file or an image for a model of "
         "one input, or a folder of these. Repeatable.",
     ),
@@ -243,18 +280,11 @@ _PROOF_OPTIONS: tuple[Decorator, ...] = (
         "--report",
         "report_file",
         metavar="FILE.json|.md|.html",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=FILE,
         callback=report_path,
         help="Also write the report to a file, whatever the outcome.",
     ),
-    click.option(
-        "--format",
-        "report_format",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-        help="Format of what is printed.",
-    ),
+    format_option(["text", "json"], "Format of what is printed."),
     click.option("--quiet", "-q", is_flag=True, help="Print errors only."),
     click.option(
         "--verbose",

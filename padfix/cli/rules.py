@@ -7,17 +7,11 @@ from pathlib import Path
 import click
 
 from padfix import errors
+from padfix.cli import options
 
 
 @click.command("rules")
-@click.option(
-    "--format",
-    "report_format",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    show_default=True,
-    help="Of the list.",
-)
+@options.format_option(["text", "json", "markdown"], "Of the list.")
 @click.option(
     "--write-pages",
     "folder",

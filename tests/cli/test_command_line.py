@@ -254,7 +254,7 @@ def test_check_reports_the_others_when_a_model_cannot_be_read(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def check(source: Path, **settings: Any) -> CheckReport:
-        assert settings["select"] == ["PF101", "PF2"]
+        assert settings["select"] == ("PF101", "PF2")
         if source.name == "broken.onnx":
             raise errors.SourceError("It is truncated.", "Fetch it again.")
         return CheckReport(str(source), "onnx", [finding()])
