@@ -54,19 +54,23 @@ class MissingDependencyError(PadfixError):
     """An optional package is not installed; the hint is the one command that installs it."""
 
 
-class ProofUnavailableError(PadfixError):
-    """The proof could not run: a witness can't execute the original, or executes it against the specification."""
+class _ReportedError(PadfixError):
+    """An error that ends a conversion; ``report`` is the conversion's, as far as it got."""
 
     def __init__(self, message: str, hint: str = "", report: ConvertReport | None = None) -> None:
         super().__init__(message, hint)
         self.report = report
 
 
+class ProofUnavailableError(_ReportedError):
+    """The proof could not run: a witness can't execute the original, or executes it against the specification."""
+
+
 class OutputError(PadfixError):
     """The output can't be written (permission, disk, or it is the input itself)."""
 
 
-class NotEquivalent(PadfixError):  # noqa: N818 - a name of the public contract
+class NotEquivalent(_ReportedError):  # noqa: N818 - a name of the public contract
     """The proof ran and the numbers differ; nothing was written.
 
     Attributes:
@@ -75,12 +79,8 @@ class NotEquivalent(PadfixError):  # noqa: N818 - a name of the public contract
 
     exit_code = EXIT_NO
 
-    def __init__(self, message: str, hint: str = "", report: ConvertReport | None = None) -> None:
-        super().__init__(message, hint)
-        self.report = report
 
-
-class RefusedError(PadfixError):
+class RefusedError(_ReportedError):
     """Something could not be rewritten exactly, so the result would not be what was asked for; nothing was written.
 
     Attributes:
@@ -88,10 +88,6 @@ class RefusedError(PadfixError):
     """
 
     exit_code = EXIT_NO
-
-    def __init__(self, message: str, hint: str = "", report: ConvertReport | None = None) -> None:
-        super().__init__(message, hint)
-        self.report = report
 
 
 def suggestion(word: str, known: Sequence[str], title: str = "Known") -> str:

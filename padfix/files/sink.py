@@ -11,6 +11,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from onnx import TensorProto
@@ -30,31 +31,32 @@ DATA_SUFFIX = ".data"
 _INTERIM = "interim.padfix"
 
 
+@dataclass(frozen=True)
 class Staged:
     """A complete model in a hidden folder beside the output.
 
     Attributes:
         path: The model's file there, under its final name; ONNX Runtime can load it, data file included.
         output: Where it goes.
+        names: Of everything that is staged, the model last.
+        token: What makes names in the output's folder unique.
+        replaces_source: Whether the output may be the source.
     """
 
-    def __init__(
-        self, path: Path, output: Path, files: tuple[str, ...], *, token: str = "", replaces_source: bool = False
-    ) -> None:
-        self.path = path
-        self.output = output
-        self._token = token
-        self._replaces_source = replaces_source
-        self._files = files
+    path: Path
+    output: Path
+    names: tuple[str, ...]
+    token: str
+    replaces_source: bool
 
     def differs_from(self, source: Path) -> bool:
         """Whether what is staged is anything else than ``source``, byte for byte."""
-        return len(self._files) > 1 or not filecmp.cmp(self.path, source, shallow=False)
+        return len(self.names) > 1 or not filecmp.cmp(self.path, source, shallow=False)
 
     @property
     def files(self) -> tuple[Path, ...]:
         """Everything that is staged: the model first, then its data."""
-        return tuple(self.path.parent / name for name in reversed(self._files))
+        return tuple(self.path.parent / name for name in reversed(self.names))
 
     def commit(self, verdict: Verdict | None, *, verified: bool, backup: bool = False) -> Path | None:
         """Put the staged files in place, each whole.
@@ -78,7 +80,7 @@ class Staged:
         folder = self.output.parent
         kept = None
         try:
-            if self._replaces_source:
+            if self.replaces_source:
                 shutil.copymode(self.output, self.path)
                 kept = _keep(self.output) if backup else None
             with atomic_placing.undisturbed(folder):
@@ -91,14 +93,12 @@ class Staged:
         return kept
 
     def _put(self) -> None:
-        if len(self._files) == 1:
+        if len(self.names) == 1:
             atomic_placing.put(self.path, self.output)
             return
-        data = self.path.parent / self._files[0]
+        data = self.path.parent / self.names[0]
         interim = self.path.parent / _INTERIM
-        atomic_placing.put_with_data(
-            self.path, data, interim, _interim_data(self.output.name, self._token), self.output
-        )
+        atomic_placing.put_with_data(self.path, data, interim, _interim_data(self.output.name, self.token), self.output)
 
 
 def _keep(file: Path) -> Path:
@@ -158,19 +158,23 @@ def stage(
                 written = _write(model, scratch, target.name, data_name, external_data=external_data)
                 if data_name in written:
                     _refuse_overwriting(target.parent / data_name, sources)
-                    _write_interim(model, scratch, token, target.name, external_data=external_data)
+                    # The same model, asking for its data under a name of its own (see ``atomic_placing``).
+                    other = _interim_data(target.name, token)
+                    _write(model, scratch, _INTERIM, other, external_data=external_data, with_data=False)
             except OSError as error:
                 raise _output_error(target, error) from error
-            yield Staged(scratch / target.name, target, written, token=token, replaces_source=replace_source)
+            yield Staged(scratch / target.name, target, written, token, replace_source)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _write(model: Model, folder: Path, name: str, data_name: str, *, external_data: bool) -> tuple[str, ...]:
-    """Write the model and perhaps its data file into ``folder``; return their names, data first."""
+def _write(
+    model: Model, folder: Path, name: str, data_name: str, *, external_data: bool, with_data: bool = True
+) -> tuple[str, ...]:
+    """Write the model as ``name``, and perhaps its data file, into ``folder``; return their names, data first."""
     plan = writer.plan(model, data_name, external_data=external_data)
     names: list[str] = []
-    if plan.data:
+    if plan.data and with_data:
         with open(folder / data_name, "xb") as file:
             writer.write_data(file, plan.data)
             os.fsync(file.fileno())
@@ -179,14 +183,6 @@ def _write(model: Model, folder: Path, name: str, data_name: str, *, external_da
         writer.write_pieces(file, plan.model)
         os.fsync(file.fileno())
     return (*names, name)
-
-
-def _write_interim(model: Model, folder: Path, token: str, name: str, *, external_data: bool) -> None:
-    """Write the model once more, asking for its data under a name of its own (see ``atomic_placing``)."""
-    plan = writer.plan(model, _interim_data(name, token), external_data=external_data)
-    with open(folder / _INTERIM, "xb") as file:
-        writer.write_pieces(file, plan.model)
-        os.fsync(file.fileno())
 
 
 def _interim_data(name: str, token: str) -> str:

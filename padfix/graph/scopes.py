@@ -27,6 +27,14 @@ from padfix.graph import attributes
 
 DEFAULT_DOMAIN = ""
 
+_CONSTANTS = {
+    "value_float": ("f", np.float32),
+    "value_floats": ("floats", np.float32),
+    "value_int": ("i", np.int64),
+    "value_ints": ("ints", np.int64),
+}
+"""Attributes of Constant that hold numbers: the field of them, and their type as a tensor."""
+
 Dimension = int | str | None
 """A known length, a symbolic one by name, or unknown."""
 
@@ -214,18 +222,10 @@ class Scope:
         attribute = producer.attribute[0] if producer.attribute else None
         if attribute is None or attribute.ref_attr_name:
             return None
-        match attribute.name:
-            case "value":
-                return _array(attribute.t)
-            case "value_float":
-                return np.array(attribute.f, np.float32)
-            case "value_floats":
-                return np.array(list(attribute.floats), np.float32)
-            case "value_int":
-                return np.array(attribute.i, np.int64)
-            case "value_ints":
-                return np.array(list(attribute.ints), np.int64)
-        return None
+        if attribute.name == "value":
+            return _array(attribute.t)
+        field_name, element = _CONSTANTS.get(attribute.name, ("", None))
+        return np.array(getattr(attribute, field_name), element) if field_name else None
 
 
 def _note_consumer(consumers: dict[str, dict[int, NodeProto]], node: NodeProto) -> None:

@@ -13,8 +13,10 @@ from padfix.graph.scopes import Scope, bodies_of
 from padfix.graph.types import contradicts, value_type
 
 
-def splice(scope: Scope, index: int, fragment: Fragment) -> int:
-    """Replace the node at ``index`` of ``scope`` by ``fragment``, in place.
+def plan_splice(scope: Scope, index: int, fragment: Fragment) -> int:
+    """Replace the node at ``index`` of ``scope`` by ``fragment``, once :func:`apply_splices` makes all planned edits.
+
+    Until then the scope's indices stay what they are, and its questions are answered as if the edit were made.
 
     Outputs keep their names; local names are made unique among all names of the model's part (the main graph with its
     bodies, or one function). Constants become initializers of the scope's graph, or Constant nodes where initializers
@@ -23,17 +25,7 @@ def splice(scope: Scope, index: int, fragment: Fragment) -> int:
     and metadata. ``value_info`` of the outputs is kept unless inference contradicts it.
 
     Returns:
-        How many nodes now stand in place of the one.
-    """
-    count = plan_splice(scope, index, fragment)
-    apply_splices(scope)
-    return count
-
-
-def plan_splice(scope: Scope, index: int, fragment: Fragment) -> int:
-    """As :func:`splice`, but the nodes are moved only by :func:`apply_splices`, for all of a scope's edits at once.
-
-    Until then the scope's indices stay what they are, and its questions are answered as if the edit were made.
+        How many nodes are to stand in place of the one.
     """
     container = scope.container
     node = container.node[index]
@@ -96,7 +88,7 @@ def apply_splices(scope: Scope) -> None:
         del container.node[:]
         container.node.extend(after)
     scope.edits.clear()
-    _drop_stale(scope, outputs)
+    _delete(container.value_info, lambda value: value.name in outputs and _is_stale(scope, value))
     scope.refresh()
     drop_unconfirmed(scope, measured)
 
@@ -239,16 +231,8 @@ def _constant_node(tensor: TensorProto, names: Names) -> NodeProto:
     return node
 
 
-def _drop_stale(scope: Scope, outputs: set[str]) -> None:
-    """Delete the ``value_info`` of replaced nodes' outputs where inference says otherwise."""
-    entries = scope.container.value_info
-    kept = [value for value in entries if value.name not in outputs or not _is_stale(scope, value)]
-    if len(kept) < len(entries):
-        del entries[:]
-        entries.extend(kept)
-
-
 def _is_stale(scope: Scope, value: ValueInfoProto) -> bool:
+    """Whether inference says otherwise than a ``value_info``."""
     known = scope.types.get(value.name)
-    claimed = value_type(value.type) if known is not None else None
+    claimed = value_type(value.type)
     return known is not None and claimed is not None and contradicts(known, claimed)

@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -122,77 +123,75 @@ def _work(work: Callable[[], int], board: watch.Board, living: int, before: Mapp
         os._exit(code)
 
 
+@dataclass
 class _Supervisor:
-    def __init__(
-        self,
-        child: int,
-        board: watch.Board,
-        ended: int,
-        received: list[int],
-        complain: Callable[[PadfixError], None],
-    ) -> None:
-        self._child = child
-        self._board = board
-        self._ended = ended
-        self._received = received
-        self._forwarded = 0
-        self._patience: float | None = None
-        self._idle_since = time.monotonic()
-        self._used = 0.0
-        self._complain = complain
-        self._memory = memory.available()
-        self._most = 0.0  # mebibytes that were seen in use
+    """Watches one child.
+
+    Attributes:
+        child: Its process.
+        board: What it tells.
+        ended: A pipe that is closed when it ends.
+        received: Signals that this process was sent, in order.
+        complain: Prints an error that the child can't print any more.
+    """
+
+    child: int
+    board: watch.Board
+    ended: int
+    received: list[int]
+    complain: Callable[[PadfixError], None]
+    _forwarded: int = 0
+    _patience: float | None = None
+    _idle_since: float = field(default_factory=time.monotonic)
+    _used: float = 0.0
+    _memory: memory.Memory | None = field(default_factory=memory.available)
+    _most: float = 0.0  # mebibytes that were seen in use
 
     def wait(self) -> int:
         """Return the exit code of the child, ended or not by itself."""
         while True:
             with contextlib.suppress(InterruptedError):
-                select.select([self._ended], [], [], _TICK)
-            found, status, usage = os.wait4(self._child, os.WNOHANG)
+                select.select([self.ended], [], [], _TICK)
+            found, status, usage = os.wait4(self.child, os.WNOHANG)
             if found:
                 self._most = max(self._most, usage.ru_maxrss / _RSS_UNITS)
                 return self._finish(os.waitstatus_to_exitcode(status))
             self._forward()
             if self._patience is not None:
-                if time.monotonic() > self._patience or (len(self._received) > 1 and self._hurried()):
-                    return self._end_stopped()
+                if time.monotonic() > self._patience or (len(self.received) > 1 and self._hurried()):
+                    self._kill()
+                    return self._say_stopped()
             elif (reason := self._out_of_time()) is not None:
                 return self._end(f"{reason}, and was stopped.", "Allow more time with --timeout SECONDS.")
             elif self._out_of_memory():
                 return self._end(f"was stopped: {self._shortage()}", _NO_MORE_MEMORY)
 
     def _forward(self) -> None:
-        while self._forwarded < len(self._received):
+        while self._forwarded < len(self.received):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._child, self._received[self._forwarded])
+                os.kill(self.child, self.received[self._forwarded])
             self._forwarded += 1
-            if self._patience is None:
-                self._patience = time.monotonic() + GRACE
+            self._patience = self._patience or time.monotonic() + GRACE
 
     def _hurried(self) -> bool:
         """Whether a signal came again after the child had time to react to the first."""
         return self._patience is not None and time.monotonic() > self._patience - GRACE + 1
 
-    def _end_stopped(self) -> int:
-        self._kill()
-        self._tidy()
-        stopped = Stopped(self._received[0])
-        say_stopped(stopped, written=self._board.written)
+    def _say_stopped(self) -> int:
+        stopped = Stopped(self.received[0])
+        say_stopped(stopped, written=self.board.written)
         return exit_code_of(stopped)
 
     def _finish(self, code: int) -> int:
+        if code < 0 or self.board.read("scratch"):
+            self._tidy()
         if code >= 0:
-            if self._board.read("scratch"):
-                self._tidy()
             return code
-        self._tidy()
-        if self._received:
-            stopped = Stopped(self._received[0])
-            say_stopped(stopped, written=self._board.written)
-            return exit_code_of(stopped)
+        if self.received:
+            return self._say_stopped()
         name = signal.Signals(-code).name
         crash = _CRASHES.get(name, name)
-        limit = self._board.limits.mebibytes
+        limit = self.board.limits.mebibytes
         if name == "SIGKILL":
             self._say("was killed, most likely by the system for want of memory.", _NO_MORE_MEMORY)
         elif limit and self._most > _NEAR * limit:
@@ -208,12 +207,12 @@ class _Supervisor:
         return EXIT_COULD_NOT_TELL
 
     def _out_of_time(self) -> str | None:
-        limits = self._board.limits
+        limits = self.board.limits
         if not limits.seconds:
             return None
         now = time.monotonic()
         elapsed = now - limits.since
-        used = _processor_seconds(self._child)
+        used = _processor_seconds(self.child)
         if used is None:
             used = limits.used + elapsed  # no way to tell: all the time counts
         if used - self._used > 0.1 or limits.since > self._idle_since:
@@ -223,17 +222,17 @@ class _Supervisor:
         is_over = worked > limits.seconds or (elapsed > 1.3 * limits.seconds and worked > limits.seconds / 4)
         if is_over or elapsed > 10 * limits.seconds:
             return f"took longer than {limits.seconds:.0f} s"
-        if now - self._idle_since > IDLE and not _has_children(self._child):
+        if now - self._idle_since > IDLE and not _has_children(self.child):
             return f"did nothing for {IDLE:.0f} s"
         return None
 
     def _out_of_memory(self) -> bool:
         """Whether the machine has next to nothing left, and the work holds a good part of what is gone."""
         self._memory = memory.available()
-        limited = self._board.limits.mebibytes > 0
+        limited = self.board.limits.mebibytes > 0
         if self._memory is None or not (limited or self._memory.is_short):
             return False
-        used = memory.used_by(self._child)
+        used = memory.used_by(self.child)
         self._most = max(self._most, used)
         return self._memory.is_short and used > 2 * self._memory.left
 
@@ -241,38 +240,39 @@ class _Supervisor:
         left = self._memory
         if left is None:
             return "there is no more memory."
-        used = max(self._most, memory.used_by(self._child))
+        used = max(self._most, memory.used_by(self.child))
         return (
             f"it uses {used / 1024:.1f} GiB of memory, and of {left.total / 1024:.1f} GiB that there are "
             f"{left.left / 1024:.1f} GiB are left."
         )
 
     def _doing(self) -> str:
-        return self._board.read("doing") or "padfix"
+        return self.board.read("doing") or "padfix"
 
     def _outcome(self) -> str:
-        return "The output had been written before." if self._board.written else "Nothing was written."
+        return "The output had been written before." if self.board.written else "Nothing was written."
 
     def _end(self, message: str, hint: str) -> int:
         """End the child, and say why."""
         self._kill()
-        self._tidy()
         self._say(message, hint)
         return EXIT_COULD_NOT_TELL
 
     def _say(self, message: str, hint: str) -> None:
         with contextlib.suppress(OSError, ValueError):
-            self._complain(PadfixError(f"{self._doing()} {message}", f"{self._outcome()} {hint}"))
+            self.complain(PadfixError(f"{self._doing()} {message}", f"{self._outcome()} {hint}"))
 
     def _kill(self) -> None:
+        """End the child and tidy up behind it."""
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self._child, signal.SIGKILL)
-        os.waitpid(self._child, 0)
+            os.kill(self.child, signal.SIGKILL)
+        os.waitpid(self.child, 0)
+        self._tidy()
 
     def _tidy(self) -> None:
         """Remove what the child can't any more, and give the terminal its cursor back."""
-        for scratch in self._board.read("scratch").splitlines():
-            if watch.scratch_mark(self._child) in Path(scratch).name:
+        for scratch in self.board.read("scratch").splitlines():
+            if watch.scratch_mark(self.child) in Path(scratch).name:
                 shutil.rmtree(scratch, ignore_errors=True)
         with contextlib.suppress(OSError, ValueError):
             if sys.stderr.isatty():

@@ -10,7 +10,7 @@ from padfix.files.model import Model
 from padfix.graph.fragment import Fragment
 from padfix.graph.fragment_builder import FragmentBuilder
 from padfix.graph.scopes import Scope
-from padfix.graph.splice import splice
+from padfix.graph.splice import apply_splices, plan_splice
 from padfix.operators.inference import infer
 
 TEXT = (
@@ -26,6 +26,12 @@ TEXT = (
 
 def scopes(proto: ModelProto) -> dict[str, Scope]:
     return {scope.path: scope for scope in infer(Model(proto))}
+
+
+def splice(scope: Scope, index: int, fragment: Fragment) -> int:
+    count = plan_splice(scope, index, fragment)
+    apply_splices(scope)
+    return count
 
 
 def shifted_pool(scope: Scope, index: int) -> Fragment:

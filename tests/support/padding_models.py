@@ -10,7 +10,7 @@ import onnxruntime
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from padfix.files.model import Model
-from padfix.graph.splice import splice
+from padfix.graph.splice import apply_splices, plan_splice
 from padfix.operators.inference import infer
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rule, Site
@@ -181,7 +181,8 @@ def apply_rules(proto: ModelProto, rules: Sequence[Rule] = PADDING_RULES) -> lis
                     if isinstance(rewrite, Refusal):
                         outcome.append((rule.code, rewrite))
                         continue
-                    splice(scope, index, rewrite.after)
+                    plan_splice(scope, index, rewrite.after)
+                    apply_splices(scope)
                     if rewrite.after.opset > scope.opset:
                         proto.opset_import[0].version = rewrite.after.opset
                     outcome.append((rule.code, None))

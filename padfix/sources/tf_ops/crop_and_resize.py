@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from padfix.sources.tf_ops.tensor import FLOAT, INTEGER, Builder, Tensor, count_up
+from padfix.sources.tf_ops.windows import clamped, within
 
 OPERATORS = ("CropAndResize",)
 
@@ -23,12 +24,12 @@ def convert(builder: Builder, node: Any) -> Tensor:
     # No -1 in these shapes: without boxes it could be any length.
     rows = _positions(boxes, 0, height, counts[0]).reshape([0, counts[0], 1])
     columns = _positions(boxes, 1, width, counts[1]).reshape([0, 1, counts[1]])
-    seen = _inside(rows, height) & _inside(columns, width)
+    seen = within(rows, height) & within(columns, width)
     source = _Pixels(image, owners, height, width, channels)
     if method == "nearest":
-        result = source.at(_bounded(rows, height).round_away(), _bounded(columns, width).round_away())
+        result = source.at(clamped(rows, height).round_away(), clamped(columns, width).round_away())
     else:
-        rows, columns = _bounded(rows, height), _bounded(columns, width)
+        rows, columns = clamped(rows, height), clamped(columns, width)
         up, left = rows.floor(), columns.floor()
         down, right = rows.ceil(), columns.ceil()
         along = (columns - left).reshape([0, 0, 0, 1])
@@ -49,14 +50,6 @@ def _positions(boxes: Tensor, axis: int, size: Tensor, count: Tensor) -> Tensor:
     spread = begin * last + count_up(builder, count) * ((end - begin) * last / steps)
     # A single sample lies in the middle of the box.
     return builder.choose(count.greater(1), spread, (begin + end) * 0.5 * last)
-
-
-def _inside(position: Tensor, size: Tensor) -> Tensor:
-    return position.less(0.0).negated() & position.greater((size - 1).cast(FLOAT)).negated()
-
-
-def _bounded(position: Tensor, size: Tensor) -> Tensor:
-    return position.maximum(0.0).minimum((size - 1).cast(FLOAT))
 
 
 class _Pixels:

@@ -72,7 +72,7 @@ class Image:
         builder = self.builder
         first = data.transpose(_TO_CHANNELS_FIRST)
         scales = self._scales()
-        nothing = _Absent(builder)
+        nothing = Tensor(builder, FLOAT, name="")
         if scales is not None:
             inputs = [first, nothing, builder.floats([1, 1, *scales])]
         else:
@@ -88,26 +88,17 @@ class Image:
         """Return scales that give exactly the wanted size, so that no shape has to be computed; None without any."""
         scales = []
         for axis in (0, 1):
-            factor, lengths = self.factor(axis), self.known(axis)
-            if factor is None and lengths is None:
-                return None
+            lengths = self.known(axis)
+            factor: float | None = self.factor(axis)
             if factor is None:
-                assert lengths is not None
-                size, count = lengths
-                scale = np.float32(count) / np.float32(size)
-                if Fraction(float(scale)) * size != count:
+                if lengths is None:
                     return None
-                scales.append(float(scale))
-            else:
-                scales.append(float(factor))
+                size, count = lengths
+                factor = float(np.float32(count) / np.float32(size))
+                if Fraction(factor) * size != count:
+                    return None
+            scales.append(float(factor))
         return scales
-
-
-class _Absent(Tensor):
-    """An optional input that is left out."""
-
-    def __init__(self, builder: Builder) -> None:
-        super().__init__(builder, FLOAT, name="")
 
 
 def _is_identity(matrix: Array | None) -> bool:

@@ -7,7 +7,6 @@ ones a few nodes. Constants are folded in the type that the node would compute i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Union
 
 import numpy as np
@@ -65,7 +64,13 @@ class Builder:
         attributes: Mapping[str, Any] | None = None,
     ) -> Tensor:
         """Add a node and return its result."""
-        return Tensor(self, dtype, name=self._add(operator, inputs, attributes, dtype))
+        from tf2onnx import utils
+
+        name = utils.make_name(f"{self._stem}_{operator}")
+        names = [tensor.name for tensor in inputs]
+        onnx_type = utils.map_numpy_to_onnx_dtype(dtype)
+        made = self.ctx.make_node(operator, names, attr=dict(attributes or {}), name=name, dtypes=[onnx_type])
+        return Tensor(self, dtype, name=str(made.output[0]))
 
     def finish(self, result: Tensor, node: Any) -> None:
         """Let ``result`` take the place of the only output of the TensorFlow node ``node``, and remove that."""
@@ -95,17 +100,6 @@ class Builder:
                 return Tensor(self, dtype, array=np.asarray(fold(*arrays), dtype))
         return self.node(operator, inputs, dtype, attributes)
 
-    def _add(
-        self, operator: str, inputs: Sequence[Tensor], attributes: Mapping[str, Any] | None, dtype: np.dtype[Any]
-    ) -> str:
-        from tf2onnx import utils
-
-        name = utils.make_name(f"{self._stem}_{operator}")
-        names = [tensor.name for tensor in inputs]
-        onnx_type = utils.map_numpy_to_onnx_dtype(dtype)
-        made = self.ctx.make_node(operator, names, attr=dict(attributes or {}), name=name, dtypes=[onnx_type])
-        return str(made.output[0])
-
     def _store(self, array: Array) -> str:
         from tf2onnx import utils
 
@@ -113,7 +107,24 @@ class Builder:
         return str(self.ctx.make_const(name, np.ascontiguousarray(array).reshape(array.shape)).output[0])
 
 
-@dataclass(eq=False)
+def _unary(operator: str, fold: Callable[..., Any]) -> Callable[[Tensor], Tensor]:
+    return lambda tensor: tensor.builder._apply(operator, [tensor], tensor.dtype, fold)
+
+
+def _binary(
+    operator: str, fold: Callable[..., Any], dtype: np.dtype[Any] | None = None
+) -> Callable[[Tensor, Operand], Tensor]:
+    def computed(left: Tensor, other: Operand) -> Tensor:
+        right = other if isinstance(other, Tensor) else left.builder.constant(other, left.dtype)
+        return left.builder._apply(operator, [left, right], dtype or left.dtype, fold)
+
+    return computed
+
+
+def _quotient(left: Any, right: Any) -> Any:
+    return np.floor_divide(left, right) if left.dtype.kind == "i" else np.divide(left, right)
+
+
 class Tensor:
     """A tensor with its values where they are known (``array``), or computed by a node.
 
@@ -121,15 +132,30 @@ class Tensor:
     negative.
     """
 
-    builder: Builder
-    dtype: np.dtype[Any]
-    array: Array | None = None
-    _name: str | None = None
-
     def __init__(
         self, builder: Builder, dtype: np.dtype[Any], *, array: Array | None = None, name: str | None = None
     ) -> None:
         self.builder, self.dtype, self.array, self._name = builder, dtype, array, name
+
+    __add__ = _binary("Add", np.add)
+    __sub__ = _binary("Sub", np.subtract)
+    __mul__ = _binary("Mul", np.multiply)
+    __truediv__ = _binary("Div", _quotient)
+    __and__ = _binary("And", np.logical_and, _BOOL)
+    less = _binary("Less", np.less, _BOOL)
+    greater = _binary("Greater", np.greater, _BOOL)
+    equal = _binary("Equal", np.equal, _BOOL)
+    minimum = _binary("Min", np.minimum)
+    maximum = _binary("Max", np.maximum)
+    matmul = _binary("MatMul", np.matmul)
+    floor = _unary("Floor", np.floor)
+    ceil = _unary("Ceil", np.ceil)
+    absolute = _unary("Abs", np.abs)
+    sine = _unary("Sin", np.sin)
+    exponential = _unary("Exp", np.exp)
+    negated = _unary("Not", np.logical_not)
+    round_even = _unary("Round", np.rint)
+    """The nearest integer as a float, halves to the even one."""
 
     @property
     def name(self) -> str:
@@ -144,74 +170,11 @@ class Tensor:
         """The value of an integer tensor of one element, where it is known."""
         return None if self.array is None else int(self.array.reshape(-1)[0])
 
-    def __add__(self, other: Operand) -> Tensor:
-        return self._binary("Add", other, np.add)
-
-    def __sub__(self, other: Operand) -> Tensor:
-        return self._binary("Sub", other, np.subtract)
-
-    def __mul__(self, other: Operand) -> Tensor:
-        return self._binary("Mul", other, np.multiply)
-
-    def __truediv__(self, other: Operand) -> Tensor:
-        return self._binary("Div", other, np.floor_divide if self.dtype.kind == "i" else np.divide)
-
-    def __and__(self, other: Tensor) -> Tensor:
-        return self._binary("And", other, np.logical_and, _BOOL)
-
-    def less(self, other: Operand) -> Tensor:
-        """Return whether each element is below ``other``'s."""
-        return self._binary("Less", other, np.less, _BOOL)
-
-    def greater(self, other: Operand) -> Tensor:
-        """Return whether each element is above ``other``'s."""
-        return self._binary("Greater", other, np.greater, _BOOL)
-
-    def equal(self, other: Operand) -> Tensor:
-        """Return whether each element is ``other``'s."""
-        return self._binary("Equal", other, np.equal, _BOOL)
-
-    def negated(self) -> Tensor:
-        """Return the opposite of booleans."""
-        return self.builder._apply("Not", [self], _BOOL, np.logical_not)
-
-    def minimum(self, other: Operand) -> Tensor:
-        """Return the smaller of each pair of floats."""
-        return self._binary("Min", other, np.minimum)
-
-    def maximum(self, other: Operand) -> Tensor:
-        """Return the larger of each pair of floats."""
-        return self._binary("Max", other, np.maximum)
-
-    def floor(self) -> Tensor:
-        """Return the largest integer not above, as a float."""
-        return self._unary("Floor", np.floor)
-
-    def ceil(self) -> Tensor:
-        """Return the smallest integer not below, as a float."""
-        return self._unary("Ceil", np.ceil)
-
-    def round_even(self) -> Tensor:
-        """Return the nearest integer as a float, halves to the even one."""
-        return self._unary("Round", np.rint)
-
     def round_away(self) -> Tensor:
         """Return the nearest integer as a float, halves away from zero, as C's ``roundf``. For numbers above -0.5."""
         whole = self.floor()
         # Not floor(x + 0.5): the sum can round up to the next integer.
         return whole + (self - whole).less(0.5).negated().cast(FLOAT)
-
-    def absolute(self) -> Tensor:
-        """Return magnitudes."""
-        return self._unary("Abs", np.abs)
-
-    def sine(self) -> Tensor:
-        """Return sines of radians."""
-        return self._unary("Sin", np.sin)
-
-    def exponential(self) -> Tensor:
-        """Return e to the power of each element."""
-        return self._unary("Exp", np.exp)
 
     def cast(self, dtype: Any) -> Tensor:
         """Return the elements as ``dtype``."""
@@ -234,10 +197,6 @@ class Tensor:
         """Return the elements in another shape. Lengths may be tensors; 0 keeps a length and -1 takes the rest."""
         wanted = join(self.builder, shape)
         return self.builder._apply("Reshape", [self, wanted], self.dtype, _reshaped)
-
-    def matmul(self, other: Tensor) -> Tensor:
-        """Return the matrix product, with the other axes broadcast."""
-        return self.builder._apply("MatMul", [self, other], self.dtype, np.matmul)
 
     def transpose(self, permutation: Sequence[int]) -> Tensor:
         """Return the tensor with its axes in another order."""
@@ -265,15 +224,6 @@ class Tensor:
                 assert unknown is not None
                 lengths.append(unknown.take(axis))
         return lengths
-
-    def _unary(self, operator: str, fold: Callable[..., Any]) -> Tensor:
-        return self.builder._apply(operator, [self], self.dtype, fold)
-
-    def _binary(
-        self, operator: str, other: Operand, fold: Callable[..., Any], dtype: np.dtype[Any] | None = None
-    ) -> Tensor:
-        right = other if isinstance(other, Tensor) else self.builder.constant(other, self.dtype)
-        return self.builder._apply(operator, [self, right], dtype or self.dtype, fold)
 
 
 def join(builder: Builder, parts: Sequence[int | Tensor]) -> Tensor:

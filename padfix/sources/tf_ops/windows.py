@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from padfix.geometry.padding import effective_kernel
-from padfix.sources.tf_ops.tensor import FLOAT, Builder, Tensor, count_up
+from padfix.sources.tf_ops.tensor import FLOAT, INTEGER, Builder, Tensor, count_up
 
 Pair = tuple[int, int]
 
@@ -82,15 +82,19 @@ def source_positions(
     return reached / float(stride)
 
 
+def within(position: Tensor, size: Tensor) -> Tensor:
+    """Return whether each position lies between the first and the last element of an axis of length ``size``."""
+    return position.less(0.0).negated() & position.greater((size - 1).cast(FLOAT)).negated()
+
+
+def clamped(position: Tensor, size: Tensor) -> Tensor:
+    """Return positions on the axis, its ends for those off it."""
+    return position.maximum(0.0).minimum((size - 1).cast(FLOAT))
+
+
 def inside(position: Tensor, size: Tensor) -> Tensor:
     """Return whether each position is an element of an axis of length ``size``."""
-    last = (size - 1).cast(FLOAT)
-    return position.less(0.0).negated() & position.greater(last).negated() & position.floor().equal(position)
-
-
-def bounded(position: Tensor, size: Tensor) -> Tensor:
-    """Return whole positions on the axis, the next ones for those off it, as int64."""
-    return position.floor().maximum(0.0).minimum((size - 1).cast(FLOAT)).cast(np.int64)
+    return within(position, size) & position.floor().equal(position)
 
 
 def lay_out(
@@ -107,7 +111,7 @@ def lay_out(
     """
     result = image
     for axis in reversed(range(len(positions))):
-        result = result.take(bounded(positions[axis], sizes[axis]), axis + 1)
+        result = result.take(clamped(positions[axis].floor(), sizes[axis]).cast(INTEGER), axis + 1)
     if outside is None:
         return result
     seen: Tensor | None = None
