@@ -115,13 +115,7 @@ def wants_colour(stream: TextIO) -> bool:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the user allows a command.
-
-    Attributes:
-        seconds: Processor seconds of ``--timeout``.
-        gibibytes: Memory of ``--memory``.
-        untrusted: Whether ``--untrusted`` was given.
-    """
+    """What ``--timeout``, ``--memory`` and ``--untrusted`` allow a command."""
 
     seconds: float | None
     gibibytes: float | None

@@ -16,14 +16,7 @@ from padfix.results import ConvertReport, Verdict
 
 @dataclass(frozen=True)
 class Delivery:
-    """Where a report goes, as the user asked for it.
-
-    Attributes:
-        file: A file to write it to, whatever the outcome.
-        format: Format of what is printed.
-        quiet: Whether nothing but errors is printed.
-        verbose: Whether everything is.
-    """
+    """Where a report goes: to a ``file``, whatever the outcome, and printed in a ``format`` unless ``quiet``."""
 
     file: Path | None
     format: str

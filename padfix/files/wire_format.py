@@ -267,15 +267,9 @@ Replacement = Callable[[Field, str], tuple[list[Any], int] | None]
 def rewritten(
     source: ByteSource, start: int, end: int, kind: str, replace: Replacement, copy: Callable[[int, int], Any]
 ) -> tuple[list[Any], int]:
-    """Return a message with another content in some of its fields, in pieces, and its length.
+    """Return the message of a type from ``start`` to ``end`` with what ``replace`` says, in pieces, and its length.
 
-    Args:
-        source: What the message lies in.
-        start: Where it begins.
-        end: Where it ends.
-        kind: Its type.
-        replace: Says what a field has in place of its content; None keeps it.
-        copy: Returns the piece for a run of bytes that stays as it is.
+    ``copy`` returns the piece for a run of bytes that stays as it is.
 
     Raises:
         WireError: A field is malformed or reaches over the message's end.

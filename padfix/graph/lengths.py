@@ -12,6 +12,7 @@ there too.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,8 +37,9 @@ class Length:
         return Length(self.factors, self.constant + number)
 
     def times(self, number: int) -> Length:
-        """Return ``number`` (1 or more) times the length."""
-        return Length(tuple((symbol, factor * number) for symbol, factor in self.factors), self.constant * number)
+        """Return ``number`` times the length."""
+        factors = tuple((symbol, factor * number) for symbol, factor in self.factors) if number else ()
+        return Length(factors, self.constant * number)
 
     def divided(self, number: int) -> Length | None:
         """Return the length divided by ``number`` and rounded down; None where that is no sum of multiples."""
@@ -119,7 +121,7 @@ def _linear(node: ast.expr) -> Length | None:
             return Length(((name, 1),), 0)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             negated = _linear(operand)
-            return None if negated is None else _sum(Length((), 0), negated, -1)
+            return None if negated is None else negated.times(-1)
         case ast.BinOp(left=left, op=operator, right=right):
             first, second = _linear(left), _linear(right)
             return None if first is None or second is None else _combined(first, operator, second)
@@ -129,13 +131,13 @@ def _linear(node: ast.expr) -> Length | None:
 def _combined(first: Length, operator: ast.operator, second: Length) -> Length | None:
     match operator:
         case ast.Add():
-            return _sum(first, second, 1)
+            return _sum(first, second)
         case ast.Sub():
-            return _sum(first, second, -1)
+            return _sum(first, second.times(-1))
         case ast.Mult() if not second.factors:
-            return _sum(Length((), 0), first, second.constant)
+            return first.times(second.constant)
         case ast.Mult() if not first.factors:
-            return _sum(Length((), 0), second, first.constant)
+            return second.times(first.constant)
         case ast.FloorDiv() | ast.Div() if not second.factors and second.constant > 0:
             divided = first.divided(second.constant)
             exact = isinstance(operator, ast.FloorDiv) or first.constant % second.constant == 0
@@ -143,11 +145,8 @@ def _combined(first: Length, operator: ast.operator, second: Length) -> Length |
     return None
 
 
-def _sum(first: Length, second: Length, sign: int) -> Length:
-    factors = dict(first.factors)
-    for symbol, factor in second.factors:
-        factors[symbol] = factors.get(symbol, 0) + sign * factor
-    return Length(
-        tuple(sorted((symbol, factor) for symbol, factor in factors.items() if factor)),
-        first.constant + sign * second.constant,
-    )
+def _sum(first: Length, second: Length) -> Length:
+    factors = Counter(dict(first.factors))
+    factors.update(dict(second.factors))
+    kept = tuple(sorted((symbol, factor) for symbol, factor in factors.items() if factor))
+    return Length(kept, first.constant + second.constant)

@@ -24,11 +24,7 @@ _Key = tuple[str, str, str]
 
 
 def require_sound(model: ModelProto, name: str) -> None:
-    """Make sure that ``model`` has a meaning.
-
-    Args:
-        model: The model; weights are not needed.
-        name: What messages call it.
+    """Make sure that ``model``, which messages call ``name``, has a meaning; weights are not needed.
 
     Raises:
         SourceError: Saying which name, node or function is wrong.

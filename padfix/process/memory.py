@@ -56,25 +56,35 @@ class Memory(NamedTuple):
 
 def available() -> Memory | None:
     """Return what the machine, or its control group, can still give; None where the system does not tell."""
-    found = [each for each in (_machine(), *_groups()) if each is not None]
-    return min(found, key=lambda each: each.left, default=None)
+    return min(_known(), key=lambda each: each.left, default=None)
 
 
 def total() -> float | None:
     """Return the mebibytes that the machine, or its control group, has in all; None where the system does not tell."""
-    found = [each.total for each in (_machine(), *_groups()) if each is not None]
-    return min(found, default=None)
+    return min((each.total for each in _known()), default=None)
+
+
+def _known() -> list[Memory]:
+    machine = _machine()
+    return [*([] if machine is None else [machine]), *_groups()]
 
 
 def used_by(process: int) -> float:
     """Return the mebibytes that a process and its descendants hold for themselves; 0 where the system does not tell."""
     try:
         words = Path(f"/proc/{process}/statm").read_text().split()
-        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     except OSError:
         return 0.0
     own = (int(words[1]) - int(words[2])) * mmap.PAGESIZE / 2**20
-    return own + sum(used_by(int(child)) for child in children)
+    return own + sum(used_by(child) for child in children_of(process))
+
+
+def children_of(process: int) -> list[int]:
+    """Return the processes that a process has started; none where the system does not tell."""
+    try:
+        return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except OSError:
+        return []
 
 
 def is_want_of_memory(text: str) -> bool:

@@ -125,20 +125,10 @@ def _work(work: Callable[[], int], board: watch.Board, living: int, before: Mapp
 
 @dataclass
 class _Supervisor:
-    """Watches one child.
-
-    Attributes:
-        child: Its process.
-        board: What it tells.
-        ended: A pipe that is closed when it ends.
-        received: Signals that this process was sent, in order.
-        complain: Prints an error that the child can't print any more.
-    """
-
     child: int
     board: watch.Board
-    ended: int
-    received: list[int]
+    ended: int  # a pipe that is closed when the child ends
+    received: list[int]  # signals that this process was sent, in order
     complain: Callable[[PadfixError], None]
     _forwarded: int = 0
     _patience: float | None = None
@@ -222,7 +212,7 @@ class _Supervisor:
         is_over = worked > limits.seconds or (elapsed > 1.3 * limits.seconds and worked > limits.seconds / 4)
         if is_over or elapsed > 10 * limits.seconds:
             return f"took longer than {limits.seconds:.0f} s"
-        if now - self._idle_since > IDLE and not _has_children(self.child):
+        if now - self._idle_since > IDLE and not memory.children_of(self.child):
             return f"did nothing for {IDLE:.0f} s"
         return None
 
@@ -288,11 +278,3 @@ def _processor_seconds(process: int) -> float | None:
         return time.clock_gettime(~process << 3 | 2)  # how Linux numbers the clock of another process
     except OSError:
         return None
-
-
-def _has_children(process: int) -> bool:
-    """Whether a child has processes of its own, which may be at work while it waits for them."""
-    try:
-        return bool(Path(f"/proc/{process}/task/{process}/children").read_text())
-    except OSError:
-        return False

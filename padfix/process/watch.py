@@ -13,7 +13,7 @@ import os
 import struct
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -120,43 +120,37 @@ def install(board: Board) -> None:
     _board = board
 
 
-@contextlib.contextmanager
-def doing(what: str) -> Iterator[None]:
+def doing(what: str) -> contextlib.AbstractContextManager[None]:
     """Note what is being done, a few words that can begin a sentence: ``"ONNX Runtime, loading the model"``."""
+    return _noted("doing", lambda before: what)
+
+
+def scratch(folder: Path) -> contextlib.AbstractContextManager[None]:
+    """Note a folder that has to go when the work is ended from outside; it removes itself otherwise.
+
+    Its name must hold :func:`scratch_mark`, so that nothing else is ever removed.
+    """
+    return _noted("scratch", lambda before: f"{before}{os.fspath(folder)}\n")
+
+
+@contextlib.contextmanager
+def _noted(place: str, change: Callable[[str], str]) -> Iterator[None]:
     board = _board
     if board is None:
         yield
         return
-    before = board.read("doing")
-    board.write("doing", what)
+    before = board.read(place)
+    board.write(place, change(before))
     try:
         yield
     finally:
-        board.write("doing", before)
+        board.write(place, before)
 
 
 def tell(what: str) -> None:
     """Note what is being done from now on, as :func:`doing` does for a while."""
     if _board is not None:
         _board.write("doing", what)
-
-
-@contextlib.contextmanager
-def scratch(folder: Path) -> Iterator[None]:
-    """Note a folder that has to go when the work is ended from outside; it removes itself otherwise.
-
-    Its name must hold :func:`scratch_mark`, so that nothing else is ever removed.
-    """
-    board = _board
-    if board is None:
-        yield
-        return
-    before = board.read("scratch")
-    board.write("scratch", f"{before}{os.fspath(folder)}\n")
-    try:
-        yield
-    finally:
-        board.write("scratch", before)
 
 
 def scratch_mark(process: int | None = None) -> str:

@@ -31,10 +31,6 @@ _CALLED: dict[Kind, str] = {
 def open_source(path: Path, options: SourceOptions | None = None) -> Source:
     """Read ``path``, whatever its name says it is.
 
-    Args:
-        path: A file, or a SavedModel's folder.
-        options: What the user said; None for nothing.
-
     Raises:
         SourceError: The path is missing, empty, truncated or not a model.
         UnsupportedError: A model that can't be converted exactly.

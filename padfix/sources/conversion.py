@@ -148,11 +148,6 @@ def convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str) 
 def checked(build: Callable[[], ModelProto], inputs: Sequence[str], outputs: Sequence[str]) -> Model:
     """Let tf2onnx build a model and refuse what it did not convert.
 
-    Args:
-        build: Builds the model.
-        inputs: The names that its inputs should have.
-        outputs: Likewise.
-
     Raises:
         UnsupportedError: tf2onnx left operators unconverted, failed, or changed inputs or outputs.
     """

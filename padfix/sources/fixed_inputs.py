@@ -109,12 +109,7 @@ def make_constant(tensorflow: Any, node: Any, value: np.ndarray[Any, Any]) -> No
 
 
 def settle_defaults(graph_def: Any, inputs: Sequence[str]) -> list[str]:
-    """Let every PlaceholderWithDefault that is no input hand on its default, in place; return a note for each.
-
-    Args:
-        graph_def: The graph.
-        inputs: Tensors that are fed.
-    """
+    """Let every PlaceholderWithDefault that is none of ``inputs`` hand on its default, in place; return notes."""
     nodes = {node.name: node for node in graph_def.node}
     fed = {split(tensor)[0] for tensor in inputs}
     notes = []
@@ -141,12 +136,6 @@ def flags_against_chance(
 
     A graph that was frozen as it was trained has its training flag on, and what it computes then can't be compared.
     Nothing is returned where the default draws none, or the other values as well.
-
-    Args:
-        tensorflow: The module.
-        graph_def: The graph; not changed.
-        inputs: Tensors that are fed.
-        outputs: Tensors that are wanted.
     """
     if not any(node.op in _RANDOM for node in graph_def.node):
         return {}

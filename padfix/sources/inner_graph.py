@@ -51,7 +51,6 @@ class InnerGraph:
         """Take the nodes and, apart from them, the weights.
 
         Args:
-            tensorflow: The module.
             graph_def: The GraphDef; not kept.
             public: The model's names for its inputs and outputs by tensor (``node:0``).
             tables: Keys and values of hash tables by shared name.

@@ -43,12 +43,6 @@ _DAMAGED = (
 def load_keras(tensorflow: Any, path: Path, options: SourceOptions, kind: Kind) -> tuple[Loaded, list[str]]:
     """Read the model and trace it for inference, without converting it; return it with notes for the user.
 
-    Args:
-        tensorflow: The module.
-        path: The file.
-        options: What the user said.
-        kind: ``"keras"`` (a zip) or ``"keras_h5"``.
-
     Raises:
         SourceError: Damaged, or weights without a model.
         UnsupportedError: Custom or unsafe layers, a model without inputs, or operators without an ONNX form.
@@ -103,33 +97,31 @@ def _proper_suffix(path: Path, kind: Kind) -> Iterator[Path]:
 
 def _configuration(path: Path, kind: Kind, *, trust: bool) -> str:
     """Return the model's configuration as JSON text."""
-    damaged = "Fetch or save it again."
     h5py = importlib.import_module("h5py")
     if kind == "keras":
         keras_safety.require_sound_archive(path)
         if not trust:
             keras_safety.refuse_pickles(path)
-        try:
+    try:
+        if kind == "keras_h5":
+            with h5py.File(path, "r") as file:
+                text = file.attrs.get("model_config")
+                keras_safety.refuse_links(path, file)
+        else:
             with zipfile.ZipFile(path) as archive:
                 for name in archive.namelist():
                     if name.endswith(".h5"):
                         with archive.open(name) as member, h5py.File(member, "r") as weights:
                             keras_safety.refuse_links(path, weights)
-                return archive.read("config.json").decode("utf-8")
-        except _DAMAGED as error:
-            raise SourceError(f"{path} is truncated or damaged: {first_line(error)}.", damaged) from error
-    try:
-        with h5py.File(path, "r") as file:
-            text = file.attrs.get("model_config")
-            keras_safety.refuse_links(path, file)
+                text = archive.read("config.json")
+        if text is not None:
+            return text.decode("utf-8") if isinstance(text, bytes) else str(text)
     except _DAMAGED as error:
-        raise SourceError(f"{path} is truncated or damaged: {first_line(error)}.", damaged) from error
-    if text is None:
-        raise SourceError(
-            f"{path} is an HDF5 file without a Keras model in it; it may hold only weights.",
-            "Save the whole model with model.save(...).",
-        )
-    return text.decode("utf-8") if isinstance(text, bytes) else str(text)
+        raise SourceError(f"{path} is truncated or damaged: {first_line(error)}.", "Fetch or save it again.") from error
+    raise SourceError(
+        f"{path} is an HDF5 file without a Keras model in it; it may hold only weights.",
+        "Save the whole model with model.save(...).",
+    )
 
 
 def _load(file: Path, path: Path, notes: list[str], *, trust: bool) -> Any:

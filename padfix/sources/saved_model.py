@@ -39,7 +39,6 @@ class Loaded:
         types: TensorFlow dtype and shape (None for an unknown rank, None for a free length) by input name.
         runner: Runs the original.
         flags: Values to fix inputs to by name, unless the user says otherwise.
-        flags: Flags to fix, unless the user says otherwise, by name.
         owner: Kept alive with the runner, because a concrete function does not keep its variables.
     """
 
@@ -233,7 +232,6 @@ def freeze_function(
     """Freeze a concrete function that takes keyword tensors and returns a dictionary.
 
     Args:
-        tensorflow: The module.
         load: Returns the object that owns the variables and tables, and the concrete function.
         input_names: Names for users, in the order of the sorted keywords; None for the keywords.
         output_names: Names for users, in the order of the sorted keys; None for the keys.

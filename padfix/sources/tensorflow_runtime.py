@@ -60,7 +60,8 @@ def load(what: str) -> Any:
     # Read once, when the C++ library is loaded: 3 leaves only fatal messages.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-    with quiet(), _silent_start():
+    # The C++ library greets before its logging is set up, so no setting of its own silences that.
+    with quiet(), contextlib.nullcontext() if "tensorflow" in sys.modules else silent_stderr():
         try:
             tensorflow = importlib.import_module("tensorflow")
             importlib.import_module("tf2onnx")
@@ -72,19 +73,6 @@ def load(what: str) -> Any:
         with contextlib.suppress(RuntimeError, ValueError):
             tensorflow.config.set_visible_devices([], "GPU")
     return tensorflow
-
-
-@contextlib.contextmanager
-def _silent_start() -> Iterator[None]:
-    """Send the process's standard error to nowhere while the C++ library starts.
-
-    It greets before its logging is set up, so no setting of its own silences that.
-    """
-    if "tensorflow" in sys.modules:
-        yield
-        return
-    with silent_stderr():
-        yield
 
 
 @contextlib.contextmanager
@@ -126,25 +114,18 @@ def quiet() -> Iterator[list[str]]:
             converter.removeHandler(collector)
         return
     loggers = [logging.getLogger(name) for name in ("tensorflow", "tf2onnx", "absl", "keras", "tf_keras", "h5py")]
-    before = [(logger, logger.propagate, logger.level) for logger in loggers]
+    before = [(logger, logger.handlers[:], logger.propagate, logger.level) for logger in loggers]
     with warnings.catch_warnings(), silent_stderr():
         warnings.simplefilter("ignore")
-        for logger in loggers:
-            logger.addHandler(collector)
-            logger.propagate = False
-            logger.setLevel(logging.WARNING if logger.name == "tf2onnx" else logging.ERROR)
-        displaced = [(logger, handler) for logger in loggers for handler in logger.handlers if handler is not collector]
-        for logger, handler in displaced:
-            logger.removeHandler(handler)
         try:
+            for logger in loggers:
+                logger.handlers[:], logger.propagate = [collector], False
+                logger.setLevel(logging.WARNING if logger.name == "tf2onnx" else logging.ERROR)
             yield complaints
         finally:
-            for logger, propagate, level in before:
-                logger.removeHandler(collector)
-                logger.propagate = propagate
+            for logger, handlers, propagate, level in before:
+                logger.handlers[:], logger.propagate = handlers, propagate
                 logger.setLevel(level)
-            for logger, handler in displaced:
-                logger.addHandler(handler)
 
 
 @contextlib.contextmanager

@@ -8,15 +8,12 @@ from typing import Any
 
 from padfix.errors import UsageError
 from padfix.files.detection import detect
-from padfix.geometry.padding import known_same_pads
-from padfix.operators.inspection import explicit
 from padfix.results import OpRecord
-from padfix.sources import load_graph, tensorflow_runtime
+from padfix.sources import load_graph, records, tensorflow_runtime
 from padfix.sources.executor import lengths_of
-from padfix.sources.resize_words import coordinates
+from padfix.sources.records import Shape
 from padfix.sources.source import SourceOptions
 
-Shape = tuple[int | None, ...]
 ShapeOf = Callable[[str], Shape | None]
 """The static shape of a tensor ``node:port``, None when the rank is unknown."""
 
@@ -86,11 +83,11 @@ def inspect_tensorflow(path: Path, options: SourceOptions | None = None) -> list
         graph_def = _graph_def(tensorflow, path, options or SourceOptions())
         with tensorflow_runtime.quiet():
             shapes = _static_shapes(tensorflow, graph_def)
-        records = _records(graph_def.node, "main", lambda name: shapes.get(_tensor(name)))
+        found = _records(graph_def.node, "main", lambda name: shapes.get(_tensor(name)))
         for function in graph_def.library.function:
             scope = f"function::{function.signature.name}"
-            records.extend(_records(function.node_def, scope, lambda name: None))
-        return records
+            found.extend(_records(function.node_def, scope, lambda name: None))
+        return found
 
 
 def _graph_def(tensorflow: Any, path: Path, options: SourceOptions) -> Any:
@@ -142,64 +139,48 @@ def _records(nodes: Sequence[Any], scope: str, shape_of: ShapeOf) -> list[OpReco
 
 
 def _resize(node: Any, scope: str, shape_of: ShapeOf) -> OpRecord:
-    shape = shape_of(f"{node.name}:0")
-    return OpRecord(
-        *(node.name, node.op, scope, None, None, None, "", None, "NHWC"),
+    has_flags = node.op in _MODES
+    align, half = node.attr["align_corners"].b, node.attr["half_pixel_centers"].b
+    return records.resize(
+        *(node.name, node.op, scope),
         mode=_MODES.get(node.op) or node.attr["method" if node.op == "CropAndResize" else "kernel_type"].s.decode(),
-        coordinates=coordinates(
-            align_corners=node.attr["align_corners"].b, half_pixel_centers=node.attr["half_pixel_centers"].b
-        )
-        if node.op in _MODES
-        else "",
-        sizes=shape[1:3] if shape is not None and len(shape) == 4 else (None, None),
+        coordinates=records.coordinates(align_corners=align, half_pixel_centers=half) if has_flags else "",
+        sizes=records.spatial(shape_of(f"{node.name}:0"), 1, 2),
     )
 
 
 def _window(node: Any, scope: str, shape_of: ShapeOf) -> OpRecord:
     inputs = [reference for reference in node.input if not reference.startswith("^")]
-    spatial_count = 3 if "3D" in node.op or "Volume" in node.op else 2
-    layout = _layout(node, spatial_count)
-    position = layout.index("D" if spatial_count == 3 else "H")
-    spatial = slice(position, position + spatial_count)
-
-    kernel = _kernel(node, inputs, spatial, spatial_count, shape_of)
-    strides = _integers(node, ("strides",))[spatial] or (1,) * spatial_count
-    dilations = _integers(node, _DILATIONS)[spatial] or (1,) * spatial_count
+    count = 3 if "3D" in node.op or "Volume" in node.op else 2
+    written = node.attr["data_format"].s.decode() if "data_format" in node.attr else ""
+    layout = written or ("NDHWC" if count == 3 else "NHWC")
+    first = layout.index("D" if count == 3 else "H")
+    spatial = slice(first, first + count)
+    strides = _integers(node, "strides")[spatial] or (1,) * count
+    dilations = _integers(node, *_DILATIONS)[spatial] or (1,) * count
     # SAME of a gradient is SAME of the convolution whose input it computes, so the size is that of its output.
     sized = shape_of(f"{node.name}:0") if node.op in _TRANSPOSED else shape_of(inputs[0]) if inputs else None
-    sizes = sized[spatial] if sized is not None and len(sized) == spatial_count + 2 else (None,) * spatial_count
-
-    written = node.attr["padding"].s.decode() if "padding" in node.attr else ""
-    pads: Shape | None
-    if written == "EXPLICIT":
-        pairs = _integers(node, ("explicit_paddings",))
-        both = list(zip(pairs[::2], pairs[1::2], strict=False))[spatial]
-        pads = tuple(begin for begin, _ in both) + tuple(end for _, end in both)
-        written = explicit([pad or 0 for pad in pads])
-    elif written == "VALID":
-        pads = (0,) * 2 * spatial_count
-    elif written == "SAME":
-        pads = known_same_pads(sizes, kernel, strides, dilations, upper=True)
-    else:
-        pads = None
-    return OpRecord(node.name, node.op, scope, kernel, strides, dilations, written, pads, layout)
+    pairs = _integers(node, "explicit_paddings")
+    return records.window(
+        *(node.name, node.op, scope),
+        (_kernel(node, inputs, spatial, count, shape_of), strides, dilations),
+        node.attr["padding"].s.decode() if "padding" in node.attr else "",
+        records.spatial(sized, first, count),
+        layout,
+        (*pairs[::2][spatial], *pairs[1::2][spatial]),
+    )
 
 
-def _layout(node: Any, spatial_count: int) -> str:
-    written = node.attr["data_format"].s.decode() if "data_format" in node.attr else ""
-    return written or ("NDHWC" if spatial_count == 3 else "NHWC")
-
-
-def _kernel(node: Any, inputs: Sequence[str], spatial: slice, spatial_count: int, shape_of: ShapeOf) -> Shape:
-    written = _integers(node, _KERNELS)
+def _kernel(node: Any, inputs: Sequence[str], spatial: slice, count: int, shape_of: ShapeOf) -> Shape:
+    written = _integers(node, *_KERNELS)
     if written:
         return written[spatial]
     position = _CONVOLUTIONS.get(node.op, _TRANSPOSED.get(node.op))
     shape = shape_of(inputs[position]) if position is not None and position < len(inputs) else None
-    return shape[:spatial_count] if shape is not None else (None,) * spatial_count
+    return shape[:count] if shape is not None else (None,) * count
 
 
-def _integers(node: Any, names: Sequence[str]) -> tuple[int, ...]:
+def _integers(node: Any, *names: str) -> tuple[int, ...]:
     """Return the first of the attributes that is there, one entry for each axis of the data."""
     for name in names:
         if name in node.attr:

@@ -17,6 +17,7 @@ weights used with float data    dequantises them; the interpreter quantises the 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,10 @@ class Prepared:
         return self.model.subgraphs[self.index]
 
 
+def _schema() -> Any:
+    return importlib.import_module("tensorflow.lite.python.schema_py_generated")
+
+
 def read(path: Path) -> Any:
     """Return the file as TensorFlow's ``ModelT``.
 
@@ -69,10 +74,8 @@ def read(path: Path) -> Any:
         SourceError: Damaged.
         UnsupportedError: Weights behind the end of the model's own 2 GB.
     """
-    from tensorflow.lite.python import schema_py_generated as schema
-
     try:
-        model = schema.ModelT.InitFromPackedBuf(bytearray(path.read_bytes()), 0)
+        model = _schema().ModelT.InitFromPackedBuf(bytearray(path.read_bytes()), 0)
         complete = bool(model.subgraphs) and all(graph.tensors is not None for graph in model.subgraphs)
     except Exception as error:  # a damaged offset shows in many ways
         raise SourceError(
@@ -174,9 +177,7 @@ def _operator_name(code: Any) -> str:
 
 
 def _operator_names() -> dict[int, str]:
-    from tensorflow.lite.python import schema_py_generated as schema
-
-    return {number: name for name, number in vars(schema.BuiltinOperator).items() if not name.startswith("_")}
+    return {number: name for name, number in vars(_schema().BuiltinOperator).items() if not name.startswith("_")}
 
 
 def operators(model: Any, graph: Any) -> list[str]:
@@ -290,8 +291,7 @@ def _made(kind: Any, **fields: Any) -> Any:
 
 def _code(model: Any, name: str) -> int:
     """Return the index of an operator's code in the model, which is added where it is not there."""
-    from tensorflow.lite.python import schema_py_generated as schema
-
+    schema = _schema()
     for index, code in enumerate(model.operatorCodes):
         if _operator_name(code) == name:
             return index
@@ -301,43 +301,38 @@ def _code(model: Any, name: str) -> int:
     return len(model.operatorCodes) - 1
 
 
+def _add_tensor(graph: Any, **fields: Any) -> int:
+    graph.tensors.append(_made(_schema().TensorT, **fields))
+    return len(graph.tensors) - 1
+
+
 def _float_copy(graph: Any, index: int) -> int:
     """Add a tensor of floats with the shape of another and return its index."""
-    from tensorflow.lite.python import schema_py_generated as schema
-
     like = graph.tensors[index]
-    copy = _made(
-        schema.TensorT,
-        shape=like.shape,
-        type=schema.TensorType.FLOAT32 if _is_quantised(like) else like.type,
-        buffer=0,
-        name=like.name,
-        shapeSignature=like.shapeSignature,
-        hasRank=like.hasRank,
-    )
-    graph.tensors.append(copy)
-    return len(graph.tensors) - 1
+    kept = {name: getattr(like, name) for name in ("shape", "name", "shapeSignature", "hasRank")}
+    kind = _schema().TensorType.FLOAT32 if _is_quantised(like) else like.type
+    return _add_tensor(graph, type=kind, buffer=0, **kept)
 
 
 def _constant(model: Any, graph: Any, value: float) -> int:
-    from tensorflow.lite.python import schema_py_generated as schema
-
+    schema = _schema()
     model.buffers.append(_made(schema.BufferT, data=np.frombuffer(np.float32(value).tobytes(), np.uint8)))
-    tensor = _made(
-        schema.TensorT,
-        shape=np.zeros(0, np.int32),
-        type=schema.TensorType.FLOAT32,
-        buffer=len(model.buffers) - 1,
-        name=b"constant",
-    )
-    graph.tensors.append(tensor)
-    return len(graph.tensors) - 1
+    shape, buffer = np.zeros(0, np.int32), len(model.buffers) - 1
+    return _add_tensor(graph, shape=shape, type=schema.TensorType.FLOAT32, buffer=buffer, name=b"constant")
+
+
+def _operator(model: Any, name: str, inputs: list[int], output: int, options: str = "", **fields: Any) -> Any:
+    """Return an operator; ``options`` is the name of its options, which hold ``fields``."""
+    schema = _schema()
+    operator = _made(schema.OperatorT, opcodeIndex=_code(model, name), inputs=inputs, outputs=[output])
+    if options:
+        operator.builtinOptionsType = getattr(schema.BuiltinOptions, options)
+        operator.builtinOptions = _made(getattr(schema, f"{options}T"), **fields)
+    return operator
 
 
 def _write_out(model: Any, graph: Any) -> None:
     """Replace fused parts that tf2onnx loses by operators of their own."""
-    from tensorflow.lite.python import schema_py_generated as schema
-
     written = []
     for operator, name in zip(graph.operators or (), operators(model, graph), strict=True):
         after = []
@@ -346,42 +341,22 @@ def _write_out(model: Any, graph: Any) -> None:
         if getattr(options, "fusedActivationFunction", _NO_ACTIVATION) == _RELU_N1_TO_1:
             plain = _float_copy(graph, result)
             options.fusedActivationFunction = _NO_ACTIVATION
-            after.append(
-                _made(schema.OperatorT, opcodeIndex=_code(model, "RELU_N1_TO_1"), inputs=[plain], outputs=[result])
-            )
+            after.append(_operator(model, "RELU_N1_TO_1", [plain], result))
             operator.outputs, result = [plain], plain
         if name == "TRANSPOSE_CONV" and len(operator.inputs) > 3 and operator.inputs[3] >= 0:
             plain = _float_copy(graph, result)
-            added = _made(schema.AddOptionsT, fusedActivationFunction=getattr(options, "fusedActivationFunction", 0))
+            activation = getattr(options, "fusedActivationFunction", _NO_ACTIVATION)
             options.fusedActivationFunction = _NO_ACTIVATION
-            after.insert(
-                0,
-                _made(
-                    schema.OperatorT,
-                    opcodeIndex=_code(model, "ADD"),
-                    inputs=[plain, operator.inputs[3]],
-                    outputs=[result],
-                    builtinOptionsType=schema.BuiltinOptions.AddOptions,
-                    builtinOptions=added,
-                ),
-            )
+            terms = [plain, operator.inputs[3]]
+            after.insert(0, _operator(model, "ADD", terms, result, "AddOptions", fusedActivationFunction=activation))
             operator.inputs, operator.outputs = list(operator.inputs[:3]), [plain]
         if name == "SOFTMAX" and options.beta != 1:
             scaled = _float_copy(graph, operator.inputs[0])
-            written.append(
-                _made(
-                    schema.OperatorT,
-                    opcodeIndex=_code(model, "MUL"),
-                    inputs=[operator.inputs[0], _constant(model, graph, options.beta)],
-                    outputs=[scaled],
-                    builtinOptionsType=schema.BuiltinOptions.MulOptions,
-                    builtinOptions=_made(schema.MulOptionsT),
-                )
-            )
+            factors = [operator.inputs[0], _constant(model, graph, options.beta)]
+            written.append(_operator(model, "MUL", factors, scaled, "MulOptions"))
             operator.inputs = [scaled]
             options.beta = 1.0
-        written.append(operator)
-        written.extend(after)
+        written.extend([operator, *after])
     graph.operators = written
 
 

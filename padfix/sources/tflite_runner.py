@@ -41,7 +41,6 @@ class LiteExecutor(TensorFlowExecutor):
         """Load the file.
 
         Args:
-            tensorflow: The module.
             path: The file.
             specifications: Name, type and shape of the inputs.
             signature: Key, and the signature's own names by public name of inputs and outputs, for a signature that

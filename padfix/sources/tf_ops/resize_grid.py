@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from padfix.sources.resize_words import coordinates
+from padfix.sources.records import coordinates
 from padfix.sources.tf_ops.sampling import Grid
 from padfix.sources.tf_ops.tensor import Array
 
