@@ -24,21 +24,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "padfix.api": ("check", "convert", "inspect", "verify"),
-    "padfix.errors": (
-        "MissingDependencyError",
-        "NotEquivalent",
-        "OutputError",
-        "PadfixError",
-        "ProofUnavailableError",
-        "RefusedError",
-        "SourceError",
-        "UnsupportedError",
-        "UsageError",
-    ),
-    "padfix.results": ("CheckReport", "ConvertReport", "Finding", "OpRecord", "Severity", "Verdict"),
-}
+_HOMES = ("padfix.api", "padfix.errors", "padfix.results")
 
 __all__ = [  # noqa: RUF022 - functions first, then errors, then results
     "check",
@@ -66,9 +52,10 @@ __all__ = [  # noqa: RUF022 - functions first, then errors, then results
 def __getattr__(name: str) -> Any:
     import importlib
 
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(importlib.import_module(module), name)
+    for module in _HOMES if name in __all__ else ():
+        found = importlib.import_module(module)
+        if hasattr(found, name):
+            return getattr(found, name)
     raise AttributeError(f"module 'padfix' has no attribute {name!r}")
 
 

@@ -105,16 +105,12 @@ class Scope:
     @cached_property
     def inputs(self) -> frozenset[str]:
         """Names of the scope's formal inputs."""
-        if isinstance(self.container, FunctionProto):
-            return frozenset(self.container.input)
-        return frozenset(value.name for value in self.container.input)
+        return frozenset(names_of(self.container.input))
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
         """Names of the scope's formal outputs."""
-        if isinstance(self.container, FunctionProto):
-            return tuple(self.container.output)
-        return tuple(value.name for value in self.container.output)
+        return tuple(names_of(self.container.output))
 
     @cached_property
     def _output_names(self) -> frozenset[str]:
@@ -241,6 +237,11 @@ def _array(tensor: TensorProto) -> np.ndarray | None:
         return numpy_helper.to_array(tensor)
     except (ValueError, TypeError, RuntimeError, KeyError, OverflowError, MemoryError):
         return None  # what it holds does not fit its shape and type, or the type does not exist
+
+
+def names_of(values: Any) -> list[str]:
+    """Return the names of a graph's or a function's inputs or outputs."""
+    return [value if isinstance(value, str) else value.name for value in values]
 
 
 def bodies_of(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:

@@ -36,6 +36,7 @@ from padfix.graph.scopes import (
     ValueType,
     bodies_of,
     iterate_scopes,
+    names_of,
     normal_domain,
     outer_names_of,
 )
@@ -188,7 +189,7 @@ class _Inference:
         else:
             declared = declared_types(container.value_info)
         initializers = {tensor.name: tensor for tensor in graph.initializer}
-        for name in _input_names(container):
+        for name in names_of(container.input):
             tensor = initializers.get(name)
             if tensor is not None and scope.ir_version < 4:
                 graph.input.append(
@@ -324,7 +325,7 @@ class _Inference:
         outer = {name: proto for name, proto in captured.items() if proto is not None}
         results: list[list[TypeProto | None]] = []
         for _, body in holders:
-            free = {name: proto for name, proto in outer.items() if name not in _input_names(body.container)}
+            free = {name: proto for name, proto in outer.items() if name not in names_of(body.container.input)}
             trees, outputs = self._body(node, body, free, [outer.get(name) for name in node.input], bindings)
             for scope, types in trees.items():
                 bodies[scope] = types
@@ -346,7 +347,7 @@ class _Inference:
         arguments: Sequence[TypeProto | None],
         bindings: Bindings,
     ) -> tuple[Tree, list[TypeProto | None]]:
-        names = _input_names(body.container)
+        names = names_of(body.container.input)
         declared = {value.name: without_shape(value.type) for value in body.container.input}
         formal: dict[str, TypeProto] = dict(declared)
         carried: list[tuple[str, int]] = []
@@ -431,9 +432,3 @@ class _Inference:
 
 def _function_key(function: FunctionProto) -> FunctionKey:
     return (normal_domain(function.domain), function.name, getattr(function, "overload", ""))
-
-
-def _input_names(container: GraphProto | FunctionProto) -> list[str]:
-    if isinstance(container, FunctionProto):
-        return list(container.input)
-    return [value.name for value in container.input]

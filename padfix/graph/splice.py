@@ -9,7 +9,7 @@ from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoPro
 
 from padfix.graph.declarations import drop_unconfirmed
 from padfix.graph.fragment import LOCAL_PREFIX, Fragment
-from padfix.graph.scopes import Scope, bodies_of
+from padfix.graph.scopes import Scope, bodies_of, names_of
 from padfix.graph.types import contradicts, value_type
 
 
@@ -158,10 +158,10 @@ def _names_of(scope: Scope) -> Names:
 
 
 def _gather(container: GraphProto | FunctionProto, names: set[str]) -> None:
+    names.update(names_of(container.input), names_of(container.output))
     if isinstance(container, FunctionProto):
-        names.update(container.input, container.output, container.attribute)
+        names.update(container.attribute)
     else:
-        names.update(value.name for value in (*container.input, *container.output))
         names.update(tensor.name for tensor in container.initializer)
         names.update(tensor.values.name for tensor in container.sparse_initializer)
     names.update(value.name for value in container.value_info)

@@ -6,14 +6,14 @@ end. Order is not asked for (runtimes sort), nor are types.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, defs
 
 from padfix.errors import SourceError, UnsupportedError
-from padfix.graph.scopes import DEFAULT_DOMAIN, all_nodes, bodies_of, label, normal_domain
+from padfix.graph.scopes import DEFAULT_DOMAIN, all_nodes, bodies_of, label, names_of, normal_domain
 
 MOST_EXPANDED = 200_000
 """Nodes that calls of functions may come to when every call is replaced by the function's body."""
@@ -67,30 +67,13 @@ def _require_graph(container: GraphProto | FunctionProto, around: Sequence[set[s
 
     ``around`` holds the names of each scope around it. They are not merged: bodies may be many, and names very many.
     """
-    given: set[str] = set()
-    first: set[str] = set()
-    if isinstance(container, FunctionProto):
-        where = f"function {container.name!r}"
-        for name in container.input:
-            _add(name, first, where, "input")
-        outputs = list(container.output)
-    else:
-        where = f"graph {container.name!r}"
-        for value in container.input:
-            _add(value.name, first, where, "input")
-        weights: set[str] = set()
-        for tensor in container.initializer:
-            _add(tensor.name, weights, where, "initializer")
-        for sparse in container.sparse_initializer:
-            _add(sparse.values.name, weights, where, "initializer")
-        first |= weights
-        outputs = [value.name for value in container.output]
+    where = f"{'function' if isinstance(container, FunctionProto) else 'graph'} {container.name!r}"
+    first = _each_once(names_of(container.input), where, "input")
+    if isinstance(container, GraphProto):
+        weights = [*container.initializer, *(sparse.values for sparse in container.sparse_initializer)]
+        first |= _each_once((tensor.name for tensor in weights), where, "initializer")
         _require_types(container, where)
-    given |= first
-    for node in container.node:
-        for name in node.output:
-            if name:
-                _add(name, given, where, "value")
+    given = _each_once([*first, *(name for node in container.node for name in node.output if name)], where, "value")
     scopes = [given, *around]
     outer: set[str] = set()
     known = set(first)
@@ -110,7 +93,7 @@ def _require_graph(container: GraphProto | FunctionProto, around: Sequence[set[s
                 outer.add(name)
         reads.append(used)
         known.update(node.output)
-    for name in outputs:
+    for name in names_of(container.output):
         if name not in given:
             if not any(name in scope for scope in around):
                 raise _UnsoundError(f"nothing gives the output {name!r} of the {where}")
@@ -148,10 +131,13 @@ def _require_element_types(declared: TypeProto, what: str) -> None:
             return
 
 
-def _add(name: str, names: set[str], where: str, kind: str) -> None:
-    if name in names:
-        raise _UnsoundError(f"the {kind} {name!r} of the {where} is given twice")
-    names.add(name)
+def _each_once(names: Iterable[str], where: str, kind: str) -> set[str]:
+    found: set[str] = set()
+    for name in names:
+        if name in found:
+            raise _UnsoundError(f"the {kind} {name!r} of the {where} is given twice")
+        found.add(name)
+    return found
 
 
 def _require_no_cycle(nodes: Sequence[NodeProto], reads: Sequence[set[str]], first: set[str]) -> None:

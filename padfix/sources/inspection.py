@@ -34,4 +34,4 @@ def inspect_source(path: Path, options: SourceOptions) -> list[OpRecord]:
         return inspect_model(model)
     from padfix.sources.tf_inspect import inspect_tensorflow
 
-    return inspect_tensorflow(path, options)
+    return inspect_tensorflow(path, options, kind)

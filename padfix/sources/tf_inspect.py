@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from padfix.errors import UsageError
-from padfix.files.detection import detect
+from padfix.files.detection import Kind
 from padfix.results import OpRecord
 from padfix.sources import load_graph, records, tensorflow_runtime
 from padfix.sources.executor import lengths_of
@@ -64,7 +64,7 @@ _KERNELS = ("ksize", "ksizes")
 _DILATIONS = ("dilations", "rates")
 
 
-def inspect_tensorflow(path: Path, options: SourceOptions | None = None) -> list[OpRecord]:
+def inspect_tensorflow(path: Path, options: SourceOptions, kind: Kind) -> list[OpRecord]:
     """Return a record of every windowed or resampling operator of a TensorFlow or Keras file.
 
     Raises:
@@ -74,13 +74,13 @@ def inspect_tensorflow(path: Path, options: SourceOptions | None = None) -> list
     """
     tensorflow = tensorflow_runtime.load("a TensorFlow model")
     with tensorflow_runtime.no_surprise(path):
-        if detect(path) == "tflite":
+        if kind == "tflite":
             from padfix.sources.tflite_inspect import inspect_tflite
 
-            if options is not None and options.shapes:
+            if options.shapes:
                 raise UsageError("--shape is not for the table of a TensorFlow Lite file, which says its own sizes.")
             return inspect_tflite(path)
-        graph_def = _graph_def(tensorflow, path, options or SourceOptions())
+        graph_def = _graph_def(tensorflow, path, options, kind)
         with tensorflow_runtime.quiet():
             shapes = _static_shapes(tensorflow, graph_def)
         found = _records(graph_def.node, "main", lambda name: shapes.get(_tensor(name)))
@@ -90,14 +90,13 @@ def inspect_tensorflow(path: Path, options: SourceOptions | None = None) -> list
         return found
 
 
-def _graph_def(tensorflow: Any, path: Path, options: SourceOptions) -> Any:
+def _graph_def(tensorflow: Any, path: Path, options: SourceOptions, kind: Kind) -> Any:
     """Return the graph of the file: as it stands when frozen, else the inference graph with its weights frozen in.
 
     The sizes that the user fixed are in its placeholders.
     """
     from padfix.sources.conversion import FrozenGraph, Port, pin_shapes
 
-    kind = detect(path)
     if kind == "frozen_graph":
         graph_def = tensorflow_runtime.read_message(path, tensorflow.compat.v1.GraphDef())
         fed = [node.name for node in graph_def.node if node.op in ("Placeholder", "PlaceholderWithDefault")]

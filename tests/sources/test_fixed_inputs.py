@@ -207,7 +207,7 @@ def test_an_output_that_is_not_computed(tf: Any, tmp_path: Path) -> None:
 
 def test_an_onnx_file_has_no_constants(tmp_path: Path) -> None:
     source = Path(__file__).parents[2] / "fixtures" / "onnx" / "same_cnn.onnx"
-    with pytest.raises(UsageError, match="--constant is for TensorFlow"):
+    with pytest.raises(UsageError, match="--constant is not for ONNX files"):
         padfix.convert(source, tmp_path / "out.onnx", constants={"X": 1})
 
 

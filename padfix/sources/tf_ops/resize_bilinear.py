@@ -5,14 +5,13 @@ tf2onnx writes scales that give outputs one short (7 to 31 gives 30), and leaves
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from padfix.sources.tf_ops import sampling
 from padfix.sources.tf_ops.image import Image
-from padfix.sources.tf_ops.resize_grid import grid_of, onnx_positions, onnx_transformation
+from padfix.sources.tf_ops.resize_grid import exact_positions, grid_of, onnx_positions, onnx_transformation
 from padfix.sources.tf_ops.sampling import Grid
 from padfix.sources.tf_ops.tensor import Builder, Tensor
 
@@ -41,17 +40,11 @@ def agrees(grid: Grid, size: int, count: int) -> bool:
     builder = Builder(None, "")
     positions = grid.positions(builder.integers(size), builder.integers(count)).array
     assert positions is not None
-    exact = np.array([float(position) for position in _exact(grid, size, count)])
+    exact = np.array([float(position) for position in exact_positions(grid, size, count)])
     return all(
         float(np.abs(np.clip(other, 0, size - 1) - np.clip(positions, 0, size - 1)).max(initial=0)) <= _NEGLIGIBLE
         for other in (exact, onnx_positions(grid, size, count).astype(np.float64))
     )
-
-
-def _exact(grid: Grid, size: int, count: int) -> list[Fraction]:
-    scale = Fraction(size - 1, count - 1) if grid.align_corners and count > 1 else Fraction(size, count)
-    half = Fraction(1, 2) if grid.half_pixel_centers else 0
-    return [(index + half) * scale - half for index in range(count)]
 
 
 def _mixed(data: Tensor, grid: Grid, axis: int, size: Tensor, count: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -30,3 +31,10 @@ def onnx_positions(grid: Grid, size: int, count: int) -> Array:
     if grid.half_pixel_centers:
         return (output + np.float32(0.5)) / scale - np.float32(0.5)
     return output / scale
+
+
+def exact_positions(grid: Grid, size: int, count: int) -> list[Fraction]:
+    """Return the input position of each output index by exact arithmetic."""
+    scale = Fraction(size - 1, count - 1) if grid.align_corners and count > 1 else Fraction(size, count)
+    half = Fraction(1, 2) if grid.half_pixel_centers else 0
+    return [(index + half) * scale - half for index in range(count)]

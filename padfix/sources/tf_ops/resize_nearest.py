@@ -7,13 +7,15 @@ compared before a Resize is written. tf2onnx writes the Resize in every case.
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from padfix.sources.tf_ops import sampling
 from padfix.sources.tf_ops.image import Image
-from padfix.sources.tf_ops.resize_grid import grid_of, onnx_positions, onnx_transformation
+from padfix.sources.tf_ops.resize_grid import exact_positions, grid_of, onnx_positions, onnx_transformation
 from padfix.sources.tf_ops.sampling import Grid
 from padfix.sources.tf_ops.tensor import Array, Builder, Tensor
 
@@ -69,19 +71,11 @@ def agrees(grid: Grid, size: int, count: int) -> bool:
     wanted = indices(grid, size, count)
     if size == count:
         return True
-    positions = onnx_positions(grid, size, count)
-    rounded = np.floor(positions + np.float32(0.5)) if grid != Grid(False, False) else np.floor(positions)
+    half = 0.5 if grid.align_corners or grid.half_pixel_centers else 0
+    exact = [min(math.floor(position + Fraction(half)), size - 1) for position in exact_positions(grid, size, count)]
+    rounded = np.floor(onnx_positions(grid, size, count) + np.float32(half))
     slipped = np.clip(rounded, 0, size - 1).astype(np.int64)
-    return bool((wanted == slipped).all() and (wanted == _exact(grid, size, count)).all())
-
-
-def _exact(grid: Grid, size: int, count: int) -> Array:
-    output = np.arange(count, dtype=np.int64)
-    if grid.align_corners and count > 1:
-        return np.minimum((2 * output * (size - 1) + (count - 1)) // (2 * (count - 1)), size - 1)
-    if grid.align_corners:
-        return np.zeros(1, np.int64)
-    return (2 * output + 1) * size // (2 * count) if grid.half_pixel_centers else output * size // count
+    return bool((wanted == slipped).all() and (wanted == exact).all())
 
 
 def _attributes(grid: Grid) -> dict[str, str]:
