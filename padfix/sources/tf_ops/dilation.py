@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from padfix.sources.tf_ops.tensor import Builder, Tensor
-from padfix.sources.tf_ops.windows import inside, known_taps, lay_out, lowest, reduce, window_positions
+from padfix.sources.tf_ops.windows import Window, known_taps, lowest, reduce
 
 OPERATORS = ("Dilation2D",)
 
@@ -16,19 +16,10 @@ OPERATORS = ("Dilation2D",)
 def convert(builder: Builder, node: Any) -> Tensor:
     """Return one maximum over each of the windows, which are gathered side by side."""
     image, kernel = (builder.read(name) for name in node.input)
-    strides, rates = (list(node.get_attr(attribute).ints)[1:3] for attribute in ("strides", "rates"))
-    height, width = known_taps(node, kernel, 2)
-    padding = node.get_attr_str("padding")
-    sizes = image.lengths((1, 2))
-    positions = [
-        window_positions(size, count, stride, rate, padding)
-        for size, count, stride, rate in zip(sizes, (height, width), strides, rates, strict=True)
-    ]
+    window = Window(node, image, known_taps(node, kernel, 2), rates="rates")
+    height, width = window.taps
     # [batch, rows, height, columns, width, channels]
-    data = lay_out(image, positions, sizes, (height, width), None)
-    sums = data + kernel.reshape([height, 1, width, -1])
-    if padding == "SAME":
-        rows = inside(positions[0], sizes[0]).reshape([-1, height, 1, 1, 1])
-        columns = inside(positions[1], sizes[1]).reshape([-1, width, 1])
-        sums = builder.choose(rows & columns, sums, lowest(image.dtype))
+    sums = window.read(None) + kernel.reshape([height, 1, width, -1])
+    if node.get_attr_str("padding") == "SAME":
+        sums = window.where_inside(sums, lowest(image.dtype), window.positions())
     return reduce("ReduceMax", sums, (2, 4))

@@ -8,6 +8,8 @@ models that don't load.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,18 +17,13 @@ import numpy as np
 
 from padfix.sources.tf_ops.tensor import Builder, Tensor
 from padfix.sources.tf_ops.windows import (
+    Window,
     channels_last,
-    explicit_paddings,
     inside,
     known_taps,
-    lay_out,
     lowest,
     reduce,
-    source_positions,
     spatial_attribute,
-    taps_together,
-    wanted_positions,
-    window_positions,
 )
 
 _PREFIX = "Gathered"
@@ -62,125 +59,82 @@ def convert(builder: Builder, node: Any) -> Tensor:
     image = builder.read(node.input[2 if operator in _GRADIENTS else 0])
     if not last:
         image = image.transpose([0, *range(2, spatial + 2), 1])
-    window = _Window(builder, node, image, spatial)
     if operator in _POOLS:
-        result = window.pooled(largest=operator.startswith("Max"))
+        window = Window(node, image, _given(builder, node, "ksize", spatial))
+        window.strides = _given(builder, node, "strides", spatial)
+        result = _pooled(window, largest=operator.startswith("Max"))
     else:
-        depthwise = operator.startswith("Depthwise")
         kernel = builder.read(node.input[1])
-        window.taps = known_taps(node, kernel, spatial)
-        if operator in _GRADIENTS:
-            laid = window.read_by_result(builder.read(node.input[0]))
-            result = window.spread(laid, kernel) if depthwise else window.multiplied(laid, _swapped(kernel, spatial))
+        window = Window(node, image, known_taps(node, kernel, spatial))
+        is_gradient, depthwise = operator in _GRADIENTS, operator.startswith("Depthwise")
+        laid = window.taps_together(
+            window.read_by_result(builder.read(node.input[0])) if is_gradient else window.read(0)
+        )
+        if depthwise:
+            result = _spread(window, laid, kernel) if is_gradient else _scaled(window, laid, kernel)
         else:
-            laid = window.read(0)
-            result = window.scaled(laid, kernel) if depthwise else window.multiplied(laid, kernel)
+            swapped = kernel.transpose([*range(spatial), spatial + 1, spatial])
+            result = _multiplied(window, laid, swapped if is_gradient else kernel)
     if not last:
         result = result.transpose([0, spatial + 1, *range(1, spatial + 1)])
     return result
 
 
-def _swapped(kernel: Tensor, spatial: int) -> Tensor:
-    return kernel.transpose([*range(spatial), spatial + 1, spatial])
+def _given(builder: Builder, node: Any, attribute: str, spatial: int) -> list[int]:
+    """Return an attribute that MaxPoolV2 has as an input."""
+    if len(node.input) < 3:
+        return spatial_attribute(node, attribute, spatial)
+    values = builder.read(node.input[1 if attribute == "ksize" else 2]).array
+    if values is None:
+        raise ValueError(f"{node.name} computes its {attribute}")
+    first = 1 if channels_last(node) else 2
+    return [int(value) for value in values[first : first + spatial]]
 
 
-class _Window:
-    """A window over an image with its channels last."""
+def _pooled(window: Window, *, largest: bool) -> Tensor:
+    """Return the largest element, or the mean of the elements, of each window; padding takes no part."""
+    axes, dtype = [2 * (axis + 1) for axis in range(window.spatial)], window.image.dtype
+    if largest:
+        return reduce("ReduceMax", window.read(lowest(dtype)), axes)
+    sums = reduce("ReduceSum", window.read(0), axes)
+    for axis, (position, size) in enumerate(zip(window.positions(), window.sizes, strict=True)):
+        counts = reduce("ReduceSum", inside(position, size).cast(dtype), [1])
+        sums = sums / counts.reshape([-1, *[1] * (window.spatial - axis)])
+    return sums
 
-    def __init__(self, builder: Builder, node: Any, image: Tensor, spatial: int) -> None:
-        self._builder, self._node, self._image, self._spatial = builder, node, image, spatial
-        self._sizes = image.lengths(range(1, spatial + 1))
-        self._padding = node.get_attr_str("padding")
-        self._explicit = explicit_paddings(node, spatial)
-        self._strides = spatial_attribute(node, "strides", spatial)
-        self._rates = spatial_attribute(node, "dilations", spatial)
-        self.taps: list[int] = []
-        self._kept: list[Tensor] = []
 
-    def read(self, outside: Any) -> Tensor:
-        """Return what each tap of each window reads, [batch, windows, taps, ..., channels]."""
-        return self._lay_out(self._positions(), None if self._padding == "VALID" else outside)
+def _multiplied(window: Window, laid: Tensor, kernel: Tensor) -> Tensor:
+    """Return a convolution with ``kernel``, [*taps, channels of a group, results], from what the taps read."""
+    channels, results = (length.known for length in kernel.lengths((window.spatial, window.spatial + 1)))
+    total = window.image.lengths((window.spatial + 1,))[0].known
+    if channels is None or results is None:
+        raise ValueError(f"the filter of {window.node.name} has no known size")
+    groups = 1 if total is None else total // channels
+    keep, count = window.kept, math.prod(window.taps)
+    if groups == 1:
+        return laid.reshape([*keep, count * channels]).matmul(kernel.reshape([-1, results]))
+    # Groups first on both sides: ONNX Runtime broadcasts no product over an empty batch.
+    windows = functools.reduce(Tensor.__mul__, keep)
+    rows = laid.reshape([windows, count, groups, channels]).transpose([2, 0, 1, 3])
+    columns = kernel.reshape([count * channels, groups, results // groups]).transpose([1, 0, 2])
+    products = rows.reshape([groups, windows, count * channels]).matmul(columns)
+    return products.transpose([1, 0, 2]).reshape([*keep, results])
 
-    def _lay_out(self, positions: list[Tensor], outside: Any) -> Tensor:
-        # Lengths of the axes that the result keeps. Not zeros in a Reshape, which would copy them: tf2onnx drops a
-        # Transpose before a Reshape when it moves only axes of length one, and the zeros would copy others.
-        self._kept = [self._image.lengths((0,))[0], *(position.lengths((0,))[0] for position in positions)]
-        return lay_out(self._image, positions, self._sizes, self.taps, outside)
 
-    def _positions(self) -> list[Tensor]:
-        return [window_positions(size, *window) for size, window in zip(self._sizes, self._windows(), strict=True)]
+def _scaled(window: Window, laid: Tensor, kernel: Tensor) -> Tensor:
+    """Return a depthwise convolution with ``kernel``, [*taps, channels, results of a channel]."""
+    channels, results = kernel.lengths((window.spatial, window.spatial + 1))
+    sums = reduce("ReduceSum", _products(window, laid, kernel, 1), [window.spatial + 1])
+    return sums.reshape([*window.kept, channels * results])
 
-    def _windows(self) -> list[tuple[int, int, int, str, tuple[int, int]]]:
-        paddings = [self._padding] * self._spatial
-        return list(zip(self.taps, self._strides, self._rates, paddings, self._explicit, strict=True))
 
-    def read_by_result(self, wanted: Tensor) -> Tensor:
-        """Return what each tap adds to each element of a gradient of the shape ``wanted``, in the same layout."""
-        places = wanted_positions(self._node, wanted, self._spatial)
-        positions = [
-            source_positions(size, wanted.take(place).cast(np.int64), *window)
-            for size, place, window in zip(self._sizes, places, self._windows(), strict=True)
-        ]
-        return self._lay_out(positions, 0)
+def _spread(window: Window, laid: Tensor, kernel: Tensor) -> Tensor:
+    """Return the gradient of a depthwise convolution."""
+    results = kernel.lengths((window.spatial + 1,))[0]
+    return reduce("ReduceSum", _products(window, laid, kernel, results), [window.spatial + 1, window.spatial + 3])
 
-    def pooled(self, *, largest: bool) -> Tensor:
-        """Return the largest element, or the mean of the elements, of each window; padding takes no part."""
-        kernel, strides = (self._given(position, name) for position, name in ((1, "ksize"), (2, "strides")))
-        self.taps, self._strides = kernel, strides
-        axes = [2 * (axis + 1) for axis in range(self._spatial)]
-        if largest:
-            return reduce("ReduceMax", self.read(lowest(self._image.dtype)), axes)
-        sums = reduce("ReduceSum", self.read(0), axes)
-        for axis, (position, size) in enumerate(zip(self._positions(), self._sizes, strict=True)):
-            counts = reduce("ReduceSum", inside(position, size).cast(self._image.dtype), [1])
-            sums = sums / counts.reshape([-1, *[1] * (self._spatial - axis)])
-        return sums
 
-    def multiplied(self, laid: Tensor, kernel: Tensor) -> Tensor:
-        """Return a convolution with ``kernel``, [*taps, channels of a group, results], from what the taps read."""
-        channels, results = (length.known for length in kernel.lengths((self._spatial, self._spatial + 1)))
-        total = self._image.lengths((self._spatial + 1,))[0].known
-        if channels is None or results is None:
-            raise ValueError(f"the filter of {self._node.name} has no known size")
-        groups = 1 if total is None else total // channels
-        keep = self._kept
-        taps_last = taps_together(laid, self._spatial)
-        count = int(np.prod(self.taps))
-        if groups == 1:
-            return taps_last.reshape([*keep, count * channels]).matmul(kernel.reshape([-1, results]))
-        # Groups first on both sides: ONNX Runtime broadcasts no product over an empty batch.
-        windows = keep[0]
-        for each in keep[1:]:
-            windows = windows * each
-        rows = taps_last.reshape([windows, count, groups, channels]).transpose([2, 0, 1, 3])
-        columns = kernel.reshape([count * channels, groups, results // groups]).transpose([1, 0, 2])
-        products = rows.reshape([groups, windows, count * channels]).matmul(columns)
-        return products.transpose([1, 0, 2]).reshape([*keep, results])
-
-    def scaled(self, laid: Tensor, kernel: Tensor) -> Tensor:
-        """Return a depthwise convolution with ``kernel``, [*taps, channels, results of a channel]."""
-        products = self._products(laid, kernel, 1)
-        channels, results = kernel.lengths((self._spatial, self._spatial + 1))
-        return reduce("ReduceSum", products, [self._spatial + 1]).reshape([*self._kept, channels * results])
-
-    def spread(self, laid: Tensor, kernel: Tensor) -> Tensor:
-        """Return the gradient of a depthwise convolution."""
-        results = kernel.lengths((self._spatial + 1,))[0]
-        products = self._products(laid, kernel, results)
-        return reduce("ReduceSum", products, [self._spatial + 1, self._spatial + 3])
-
-    def _products(self, laid: Tensor, kernel: Tensor, last: int | Tensor) -> Tensor:
-        channels, results = kernel.lengths((self._spatial, self._spatial + 1))
-        count = int(np.prod(self.taps))
-        data = taps_together(laid, self._spatial).reshape([*self._kept, count, channels, last])
-        return data * kernel.reshape([count, channels, results])
-
-    def _given(self, position: int, attribute: str) -> list[int]:
-        """Return an attribute that MaxPoolV2 has as an input."""
-        if len(self._node.input) < 3:
-            return spatial_attribute(self._node, attribute, self._spatial)
-        values = self._builder.read(self._node.input[position]).array
-        if values is None:
-            raise ValueError(f"{self._node.name} computes its {attribute}")
-        first = 1 if channels_last(self._node) else 2
-        return [int(value) for value in values[first : first + self._spatial]]
+def _products(window: Window, laid: Tensor, kernel: Tensor, last: int | Tensor) -> Tensor:
+    channels, results = kernel.lengths((window.spatial, window.spatial + 1))
+    count = math.prod(window.taps)
+    return laid.reshape([*window.kept, count, channels, last]) * kernel.reshape([count, channels, results])

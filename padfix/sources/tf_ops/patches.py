@@ -5,10 +5,11 @@ A patch holds its taps row by row, the channels of each together. Taps in the pa
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from padfix.sources.tf_ops.tensor import Builder, Tensor
-from padfix.sources.tf_ops.windows import lay_out, taps_together, window_positions
+from padfix.sources.tf_ops.windows import Window, spatial_attribute
 
 OPERATORS = ("ExtractImagePatches", "ExtractVolumePatches")
 
@@ -16,15 +17,8 @@ OPERATORS = ("ExtractImagePatches", "ExtractVolumePatches")
 def convert(builder: Builder, node: Any) -> Tensor:
     """Return windows gathered along each spatial axis."""
     image = builder.read(node.input[0])
-    taps, strides = (list(node.get_attr(attribute).ints)[1:-1] for attribute in ("ksizes", "strides"))
-    rates = list(node.get_attr("rates").ints)[1:-1] if node.get_attr("rates") else [1] * len(taps)
-    padding = node.get_attr_str("padding")
-    axes = range(len(taps))
-    sizes = image.lengths([axis + 1 for axis in axes])
-    positions = [window_positions(sizes[axis], taps[axis], strides[axis], rates[axis], padding) for axis in axes]
-    laid = lay_out(image, positions, sizes, taps, None if padding == "VALID" else 0)
-    batch, channels = image.lengths((0, len(taps) + 1))
-    for count in taps:
-        channels = channels * count
-    windows = [position.lengths((0,))[0] for position in positions]
-    return taps_together(laid, len(taps)).reshape([batch, *windows, channels])
+    spatial = 3 if node.type == "ExtractVolumePatches" else 2
+    window = Window(node, image, spatial_attribute(node, "ksizes", spatial), rates="rates")
+    laid = window.taps_together(window.read(0))
+    channels = image.lengths((spatial + 1,))[0] * math.prod(window.taps)
+    return laid.reshape([*window.kept, channels])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,35 +54,6 @@ def wanted_positions(node: Any, wanted: Tensor, spatial: int) -> list[int]:
     return list(range(first, first + spatial))
 
 
-def window_positions(size: Tensor, taps: int, stride: int, rate: int, padding: str, explicit: Pair = (0, 0)) -> Tensor:
-    """Return the input position of each tap of each window along an axis, [windows, taps], as float32."""
-    builder = size.builder
-    span = effective_kernel(taps, rate)
-    tap = builder.floats(np.arange(taps) * rate)
-    if padding == "SAME":
-        count = (size + (stride - 1)) / stride
-        total = ((count - 1) * stride + span - size).cast(FLOAT).maximum(0.0)
-        return count_up(builder, count).reshape([-1, 1]) * float(stride) + tap - (total * 0.5).floor()
-    count = (size + (sum(explicit) - span + stride)) / stride
-    return count_up(builder, count).reshape([-1, 1]) * float(stride) + tap - float(explicit[0])
-
-
-def source_positions(
-    size: Tensor, result: Tensor, taps: int, stride: int, rate: int, padding: str, explicit: Pair = (0, 0)
-) -> Tensor:
-    """Return the input position whose tap adds to each element of a transposed convolution's result.
-
-    [result, taps], as float32. Where no input element does, the position is no whole number or off the input.
-    """
-    builder = size.builder
-    begin = builder.floats(float(explicit[0]))
-    if padding == "SAME":
-        span = effective_kernel(taps, rate)
-        begin = (((size - 1) * stride + span - result).cast(FLOAT).maximum(0.0) * 0.5).floor()
-    reached = count_up(builder, result).reshape([-1, 1]) + begin - builder.floats(np.arange(taps) * rate)
-    return reached / float(stride)
-
-
 def within(position: Tensor, size: Tensor) -> Tensor:
     """Return whether each position lies between the first and the last element of an axis of length ``size``."""
     return position.less(0.0).negated() & position.greater((size - 1).cast(FLOAT)).negated()
@@ -97,38 +69,86 @@ def inside(position: Tensor, size: Tensor) -> Tensor:
     return within(position, size) & position.floor().equal(position)
 
 
-def lay_out(
-    image: Tensor, positions: Sequence[Tensor], sizes: Sequence[Tensor], taps: Sequence[int], outside: Any
-) -> Tensor:
-    """Return what each tap of each window reads, [batch, windows, taps, windows, taps, ..., channels].
+class Window:
+    """A window over an image, [batch, *spatial, channels], and what its taps read.
 
-    Args:
-        image: [batch, *spatial, channels].
-        positions: For each spatial axis the positions, [windows, taps].
+    Attributes:
+        image: The image.
+        taps: Numbers of taps along the spatial axes.
+        strides: How far it moves.
         sizes: Lengths of the spatial axes.
-        taps: Numbers of taps along them.
-        outside: What taps off the image read; None where there are none.
+        kept: Lengths of the axes that a result keeps, batch and windows, once something was read. Not zeros in a
+            Reshape, which would copy them: tf2onnx drops a Transpose before a Reshape when it moves only axes of length
+            one, and the zeros would copy others.
     """
-    result = image
-    for axis in reversed(range(len(positions))):
-        result = result.take(clamped(positions[axis].floor(), sizes[axis]).cast(INTEGER), axis + 1)
-    if outside is None:
-        return result
-    seen: Tensor | None = None
-    for axis, position in enumerate(positions):
-        later = 2 * (len(positions) - 1 - axis) + 1
-        mask = inside(position, sizes[axis]).reshape([-1, taps[axis], *[1] * later])
-        seen = mask if seen is None else seen & mask
-    assert seen is not None
-    return image.builder.choose(seen, result, outside)
 
+    def __init__(self, node: Any, image: Tensor, taps: Sequence[int], rates: str = "dilations") -> None:
+        self.node, self.image, self.taps, self.spatial = node, image, list(taps), len(taps)
+        self.sizes = image.lengths(range(1, self.spatial + 1))
+        self.strides = spatial_attribute(node, "strides", self.spatial)
+        self.kept: list[Tensor] = []
+        self._padding = node.get_attr_str("padding")
+        self._explicit = explicit_paddings(node, self.spatial)
+        self._rates = spatial_attribute(node, rates, self.spatial)
 
-def taps_together(laid: Tensor, spatial: int) -> Tensor:
-    """Return what :func:`lay_out` laid out as [batch, windows..., taps..., channels]."""
-    axes = range(spatial)
-    return laid.transpose(
-        [0, *(2 * axis + 1 for axis in axes), *(2 * axis + 2 for axis in axes), 2 * spatial + 1],
-    )
+    def positions(self) -> list[Tensor]:
+        """Return the input position of each tap of each window along each axis, [windows, taps], as float32."""
+        found = []
+        for axis, size in enumerate(self.sizes):
+            taps, stride, (before, after) = self.taps[axis], self.strides[axis], self._explicit[axis]
+            span, builder = effective_kernel(taps, self._rates[axis]), size.builder
+            begin = builder.floats(float(before))
+            if self._padding == "SAME":
+                count = (size + (stride - 1)) / stride
+                begin = (((count - 1) * stride + span - size).cast(FLOAT).maximum(0.0) * 0.5).floor()
+            else:
+                count = (size + (before + after - span + stride)) / stride
+            tap = builder.floats(np.arange(taps) * self._rates[axis])
+            found.append(count_up(builder, count).reshape([-1, 1]) * float(stride) + tap - begin)
+        return found
+
+    def read(self, outside: Any) -> Tensor:
+        """Return what each tap of each window reads, [batch, windows, taps, windows, taps, ..., channels].
+
+        Taps off the image read ``outside``, or the nearest element where that is None.
+        """
+        return self._lay_out(self.positions(), None if self._padding == "VALID" else outside)
+
+    def read_by_result(self, wanted: Tensor) -> Tensor:
+        """Return what each tap adds to each element of a gradient of the shape ``wanted``, in the same layout."""
+        positions = []
+        for axis, place in enumerate(wanted_positions(self.node, wanted, self.spatial)):
+            size, taps, stride, rate = self.sizes[axis], self.taps[axis], self.strides[axis], self._rates[axis]
+            result, builder = wanted.take(place).cast(INTEGER), size.builder
+            begin = builder.floats(float(self._explicit[axis][0]))
+            if self._padding == "SAME":
+                span = effective_kernel(taps, rate)
+                begin = (((size - 1) * stride + span - result).cast(FLOAT).maximum(0.0) * 0.5).floor()
+            reached = count_up(builder, result).reshape([-1, 1]) + begin - builder.floats(np.arange(taps) * rate)
+            # Where no input element adds to the result, this is no whole number or off the input.
+            positions.append(reached / float(stride))
+        return self._lay_out(positions, 0)
+
+    def _lay_out(self, positions: Sequence[Tensor], outside: Any) -> Tensor:
+        self.kept = [self.image.lengths((0,))[0], *(position.lengths((0,))[0] for position in positions)]
+        result = self.image
+        for axis in reversed(range(self.spatial)):
+            result = result.take(clamped(positions[axis].floor(), self.sizes[axis]).cast(INTEGER), axis + 1)
+        return result if outside is None else self.where_inside(result, outside, positions)
+
+    def where_inside(self, laid: Tensor, outside: Any, positions: Sequence[Tensor]) -> Tensor:
+        """Return what was laid out, with ``outside`` for the taps off the image."""
+        masks = [
+            inside(position, size).reshape([-1, taps, *[1] * (2 * (self.spatial - axis) - 1)])
+            for axis, (position, size, taps) in enumerate(zip(positions, self.sizes, self.taps, strict=True))
+        ]
+        return laid.builder.choose(functools.reduce(Tensor.__and__, masks), laid, outside)
+
+    def taps_together(self, laid: Tensor) -> Tensor:
+        """Return what was laid out as [batch, windows..., taps..., channels]."""
+        axes = range(self.spatial)
+        order = [*(2 * axis + 1 for axis in axes), *(2 * axis + 2 for axis in axes)]
+        return laid.transpose([0, *order, 2 * self.spatial + 1])
 
 
 def reduce(operator: str, tensor: Tensor, axes: Sequence[int]) -> Tensor:
