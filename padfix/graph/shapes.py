@@ -288,9 +288,8 @@ class _Inference:
                 continue
             better: Sequence[TypeProto | None] = ()
             if holders:
-                better = self._through_bodies(
-                    original, holders, {name: raw(name) for name in used}, raw, bindings, bodies
-                )
+                captured = {name: raw(name) for name in used}
+                better = self._through_bodies(original, holders, captured, bindings, bodies)
             elif function is not None:
                 better = self._through_call(function, original, raw, bindings)
             elif interesting and original.output and node.domain != PINNED_DOMAIN:
@@ -317,7 +316,6 @@ class _Inference:
         node: NodeProto,
         holders: Sequence[tuple[str, Scope]],
         captured: Mapping[str, TypeProto | None],
-        raw: TypeLookup,
         bindings: Bindings,
         bodies: Tree,
     ) -> list[TypeProto | None]:

@@ -61,7 +61,7 @@ def load_frozen_graph(tensorflow: Any, path: Path, options: SourceOptions) -> tu
         )
     if not options.trust:
         side_effects.refuse_in_graph(cut.graph_def, [port.tensor for port in cut.outputs], str(path))
-    loaded = session_loaded(tensorflow, session, original)
+    loaded = session_loaded(session, original)
     loaded.frozen, loaded.flags = cut, flags
     return loaded, [*ends.notes(inputs), *(_CHANCE.format(name=name, value=value) for name, value in flags.items())]
 

@@ -27,6 +27,10 @@ MOST_GROWTH = 30
 
 _PICKLES = (".pkl", ".pickle", ".npz", ".npy", ".pt", ".pth", ".joblib", ".dill")
 _RUNS_CODE = frozenset({"Lambda", "__lambda__", "TFSMLayer", "TorchModuleWrapper", "JaxLayer", "FlaxLayer"})
+_CALLED = {
+    **dict.fromkeys(("Lambda", "__lambda__", None), "a Lambda layer with stored Python code"),
+    "TFSMLayer": "a layer of another file",
+}
 _FILE_ARGUMENTS = ("vocabulary", "idf_weights", "filepath", "file_path")
 _PACKAGES = ("keras", "tf_keras")
 _HARMLESS_BUILTINS = frozenset({"slice", "int", "float", "bool", "str", "tuple", "list", "dict", "__tuple__"})
@@ -106,10 +110,7 @@ def refuse_code(path: Path, configuration: str) -> None:
             continue
         name, module = item.get("class_name"), item.get("module")
         if name in _RUNS_CODE or item.get("function_type") == "lambda":
-            what = "a Lambda layer with stored Python code" if name != "TFSMLayer" else "a layer of another file"
-            what = (
-                what if name in ("Lambda", "__lambda__", "TFSMLayer", None) else f"a {name}, which holds foreign code"
-            )
+            what = _CALLED.get(name, f"a {name}, which holds foreign code")
             raise UnsupportedError(f"{path} holds {what}, which padfix does not run.", HINT)
         if isinstance(module, str) and not _is_keras(module, str(name), item.get("config")):
             raise UnsupportedError(
@@ -154,24 +155,14 @@ def refuse_links(path: Path, opened: Any) -> None:
         SourceError: Naming the dataset or link.
     """
     h5py = importlib.import_module("h5py")
-    groups = [opened]
-    seen: set[Any] = set()
-    while groups:
-        group = groups.pop()
-        identity = h5py.h5o.get_info(group.id).addr
-        if identity in seen:
-            continue
-        seen.add(identity)
-        for name in group:
-            link = group.get(name, getlink=True)
-            if isinstance(link, h5py.ExternalLink):
-                raise SourceError(f"{path} holds {name!r}, a link into another file.", "Do not trust this file.")
-            if isinstance(link, h5py.SoftLink):
-                continue  # to a place of the same file, which is visited by its own name
-            member = group[name]
-            if isinstance(member, h5py.Group):
-                groups.append(member)
-            elif isinstance(member, h5py.Dataset):
-                sources = member.virtual_sources() if member.is_virtual else ()
-                if member.external or any(source.file_name != "." for source in sources):
-                    raise SourceError(f"{path} keeps {name!r} in another file.", "Do not trust this file.")
+    links: list[tuple[str, Any]] = []
+    opened.visititems_links(lambda name, link: links.append((name, link)))
+    for name, link in links:
+        if isinstance(link, h5py.ExternalLink):
+            raise SourceError(f"{path} holds {name!r}, a link into another file.", "Do not trust this file.")
+        # A soft link leads to a place of the same file, which is visited by its own name.
+        member = None if isinstance(link, h5py.SoftLink) else opened[name]
+        if isinstance(member, h5py.Dataset):
+            sources = member.virtual_sources() if member.is_virtual else ()
+            if member.external or any(source.file_name != "." for source in sources):
+                raise SourceError(f"{path} keeps {name!r} in another file.", "Do not trust this file.")

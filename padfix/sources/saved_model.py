@@ -320,7 +320,7 @@ def _load_graph(
         raise kind(
             f"TensorFlow can't load {folder}: {reason}", "Is the folder complete, variables/ included?"
         ) from error
-    return session_loaded(tensorflow, session, FrozenGraph(graph_def, inputs, outputs, tables))
+    return session_loaded(session, FrozenGraph(graph_def, inputs, outputs, tables))
 
 
 def _tables(tensorflow: Any, session: Any, graph_def: Any) -> dict[Any, Any]:
@@ -338,7 +338,7 @@ def _tables(tensorflow: Any, session: Any, graph_def: Any) -> dict[Any, Any]:
     return tables
 
 
-def session_loaded(tensorflow: Any, session: Any, frozen: FrozenGraph) -> Loaded:
+def session_loaded(session: Any, frozen: FrozenGraph) -> Loaded:
     """Pair a frozen graph with a runner that uses the session of the original graph."""
     inputs, outputs = list(frozen.inputs), list(frozen.outputs)  # the frozen graph's may lose what is fixed
 
