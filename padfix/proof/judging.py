@@ -8,7 +8,7 @@ original alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -36,6 +36,10 @@ class _Observation:
     worst: Distance = field(default_factory=lambda: Distance(0.0, 0.0, True))
     seen: list[tuple[int, bool, Distance]] = field(default_factory=list)
     types: tuple[np.dtype[np.generic], ...] = ()
+
+
+REPEATED_PROBES = 2
+"""Probes for a stretch that does what another one does, where all that differs is the versions of its operators."""
 
 
 class StretchJudge:
@@ -100,12 +104,26 @@ class StretchJudge:
             return outcome
         if not self._rewritten:
             changed = self.stretches.learn_layouts(changed, probes[0])
-        judged, unknown = self.judge(changed, probes)
+        judged, unknown = self._judge_once_a_version(changed, probes)
         wrong = [each for each in judged if not each.difference.equivalent]
         if wrong and not self._rewritten:
             judged, wrong = made_up_for(self, judged, wrong, probes)
         outcome.judged, outcome.wrong, outcome.unknown = judged, self.in_order(wrong), unknown
         return outcome
+
+    def _judge_once_a_version(
+        self, stretches: Sequence[Stretch], probes: Sequence[Probe]
+    ) -> tuple[list[Judged], list[str]]:
+        """Judge stretches; of those that do one thing in another version, the first on everything, the rest on less."""
+        first: dict[Hashable, Stretch] = {}
+        for each in stretches:
+            change = self.stretches.version_change(each)
+            first.setdefault(each.name if change is None else change, each)
+        chosen = {each.name for each in first.values()}
+        judged, unknown = self.judge([each for each in stretches if each.name in chosen], probes)
+        rest = [each for each in stretches if each.name not in chosen]
+        more, lost = self.judge(rest, probes[:REPEATED_PROBES], repeated=True) if rest else ([], [])
+        return judged + more, unknown + lost
 
     def rerun(self, judged: Judged, probes: Sequence[Probe]) -> tuple[Array | None, Array | None]:
         """Return both arrays of a stretch on the probe that it was judged by; None where they can't be had again."""
@@ -124,8 +142,16 @@ class StretchJudge:
         producers = self.stretches.sides[0].view.producers
         return sorted(judged, key=lambda each: producers[each.stretch.name].index)
 
-    def judge(self, stretches: Sequence[Stretch], probes: Sequence[Probe]) -> tuple[list[Judged], list[str]]:
-        """Return what was found of each stretch on the probes and on data of its own, and what nothing could judge."""
+    def judge(
+        self, stretches: Sequence[Stretch], probes: Sequence[Probe], *, repeated: bool = False
+    ) -> tuple[list[Judged], list[str]]:
+        """Return what was found of each stretch, and what nothing could judge.
+
+        Args:
+            stretches: What to judge.
+            probes: Data that the original runs on.
+            repeated: Whether the like of these was judged on data of its own, so that the probes are enough.
+        """
         judged: list[Judged] = []
         unknown: list[str] = []
         left = len(stretches)
@@ -136,13 +162,13 @@ class StretchJudge:
             judged.extend(self._verdict(each, seen[each.name], probes) for each in group)
             alive = [each for each in group if seen[each.name].living]
             right = {each.stretch.name for each in judged if each.difference.equivalent}
-            loose = self._rtol is not None or self._atol is not None
-            if not self._probes_only and not loose and (not self._rewritten or len(alive) < len(group)):
+            loose = self._rtol is not None or self._atol is not None or self._probes_only or repeated
+            if not loose and (not self._rewritten or len(alive) < len(group)):
                 asked = [each for each in group if each.name in right and not (self._rewritten and each in alive)]
                 found, reached = self._on_own_data(asked, probes[0])
                 judged = [found.get(each.stretch.name, each) for each in judged]
                 alive += [each for each in asked if each.name in reached]
-            if not self._probes_only and not loose:
+            if not loose:
                 right = {each.stretch.name for each in judged if each.difference.equivalent}
                 swept = sweep(self, [each for each in group if each.name in right], probes[0])
                 worse = {each.stretch.name: each for each in swept}

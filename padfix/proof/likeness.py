@@ -16,9 +16,14 @@ class Meanings:
 
     Two nodes with equal operators and attributes compute one function of their inputs; the version of the operator's
     definition is part of it, and so is the body of a model-local function.
+
+    Args:
+        model: The model.
+        versioned: Whether two versions of an operator's definition are two operators.
     """
 
-    def __init__(self, model: ModelProto) -> None:
+    def __init__(self, model: ModelProto, *, versioned: bool = True) -> None:
+        self._versioned = versioned
         self._versions = {normal_domain(entry.domain): entry.version for entry in model.opset_import}
         self._functions = {(normal_domain(each.domain), each.name, each.overload): each for each in model.functions}
         self._operators: dict[tuple[str, str, str], Hashable] = {}
@@ -54,6 +59,8 @@ class Meanings:
             return bytes(function.SerializeToString(deterministic=True)), tuple(own)
         domain, op_type, _ = key
         version = self._versions.get(domain, 1)
+        if not self._versioned:
+            return 0
         try:
             return int(defs.get_schema(op_type, version, domain).since_version)
         except defs.SchemaError:
@@ -95,6 +102,10 @@ class Likeness:
     def forget(self) -> None:
         """Forget what was found: pairs were taken apart."""
         self._known.clear()
+
+    def attributes(self, node: NodeProto) -> Hashable:
+        """Return the attributes of a node of the reference; see :meth:`Meanings.attributes`."""
+        return self._meanings[0].attributes(node)
 
     def same(self, ours: str, theirs: str) -> bool:
         """Whether the stretches that end with two tensors are the same."""

@@ -66,7 +66,7 @@ def _followed_by_others(stretches: Stretches, names: Iterable[str], outputs: set
         mine, found, rest = {name}, dict[str, None](), [name]
         while rest:
             for below in readers.get(rest.pop(), ()):
-                if not stretches.same(below):
+                if not stretches.same_in_some_version(below):
                     found[below] = None
                 elif below not in mine:
                     mine.add(below)

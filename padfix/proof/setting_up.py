@@ -45,7 +45,7 @@ def judge_of(
     views = first.view, second.view
     inputs = {name: other for name, other in feeding.same_inputs().items() if name in views[0].inputs}
     named = outputs or {name: name for name in views[0].outputs if name in views[1].outputs}
-    likeness = None
+    likeness = unversioned = None
     constants: tuple[Constants | None, Constants | None] = None, None
     pairing: Pairing
     both_onnx = first.model is not None and second.model is not None
@@ -58,13 +58,15 @@ def judge_of(
         else:
             pairing = pair_by_wiring(views, meanings, (known[0], known[1]), inputs, named)
         likeness = Likeness(views, meanings, (known[0], known[1]), pairing.partners)
+        plain = Meanings(first.model.proto, versioned=False), Meanings(second.model.proto, versioned=False)
+        unversioned = Likeness(views, plain, (known[0], known[1]), pairing.partners)
     else:
         pairing = pair_by_name(views, inputs, named)
     levels = [False]
     if any(getattr(each, "optimised", False) for each in candidates):
         levels.append(True)
     return StretchJudge(
-        Stretches((first, second), pairing, likeness, feeding),
+        Stretches((first, second), pairing, likeness, feeding, unversioned),
         constants,
         levels=levels,
         rewritten=settings.rewritten and both_onnx,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from padfix.proof.executors import Array, ExecutionFailed
@@ -59,6 +59,7 @@ class Stretches:
         pairing: Which tensor is which; taken apart where a pair turns out to be none.
         likeness: Compares the graphs, where both are ONNX.
         feeding: Makes the candidate's inputs of the original's.
+        unversioned: Compares the graphs likewise, whatever the versions of their operators.
 
     Attributes:
         sides: As given.
@@ -66,12 +67,20 @@ class Stretches:
         layouts: How the axes of paired tensors correspond.
     """
 
-    def __init__(self, sides: tuple[Side, Side], pairing: Pairing, likeness: Likeness | None, feeding: Feeding) -> None:
+    def __init__(
+        self,
+        sides: tuple[Side, Side],
+        pairing: Pairing,
+        likeness: Likeness | None,
+        feeding: Feeding,
+        unversioned: Likeness | None,
+    ) -> None:
         self.sides = sides
         self.pairing = pairing
         self.layouts = Layouts()
         self.feeding = feeding
         self._likeness = likeness
+        self._unversioned = unversioned
         self._bytes: dict[str, int] = {}
 
     def translate(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
@@ -134,11 +143,23 @@ class Stretches:
     def take_apart(self, names: Iterable[str]) -> None:
         for name in names:
             self.pairing.remove(name)
-        if self._likeness is not None:
-            self._likeness.forget()
+        for each in (self._likeness, self._unversioned):
+            if each is not None:
+                each.forget()
 
     def same(self, name: str) -> bool:
         return self._likeness is not None and self._likeness.same(name, self.pairing.partners[name])
+
+    def same_in_some_version(self, name: str) -> bool:
+        """Whether the stretches that end with a pair are the same, but for the versions of their operators."""
+        return self._unversioned is not None and self._unversioned.same(name, self.pairing.partners[name])
+
+    def version_change(self, stretch: Stretch) -> Hashable | None:
+        """Return what a stretch does where nothing but the versions of its operators differs; None where more does."""
+        if self._unversioned is None or not self.same_in_some_version(stretch.name):
+            return None
+        protos = [node.proto for node in stretch.nodes if node.proto is not None]
+        return tuple((each.domain, each.op_type, self._unversioned.attributes(each)) for each in protos)
 
     def values(self, probe: Probe, names: Iterable[str]) -> dict[str, Array]:
         """Return tensors of the original on a probe; inputs too.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,10 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 import padfix
 from padfix.diagnose.place import describe
 from padfix.proof.executors import OnnxRuntimeExecutor
+from padfix.proof.judging import StretchJudge
+from padfix.proof.outcome import Judged
 from padfix.proof.probes import Probe
+from padfix.proof.stretches import Stretch
 from padfix.proof.whole import verify
 from padfix.results import Verdict
 from tests.support.proofs import model
@@ -195,3 +199,34 @@ def test_the_scale_of_an_output_is_that_of_all_probes() -> None:
     left = OnnxRuntimeExecutor(first.SerializeToString(), optimised=False).run({"X": same})["Y"]
     assert 0 < np.abs(left).max() < 1e-6
     assert judged(first, second, probes=[Probe("cancelling", {"X": same})]).equivalent
+
+
+def test_another_version_of_one_operator_is_judged_thoroughly_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A raised opset changes the version of every node; only what it means has to be seen on data of its own."""
+    asked: list[str] = []
+    plain = StretchJudge._on_own_data
+
+    def counted(self: StretchJudge, group: Sequence[Stretch], probe: Probe) -> tuple[dict[str, Judged], set[str]]:
+        asked.extend(each.name for each in group)
+        return plain(self, group, probe)
+
+    monkeypatch.setattr(StretchJudge, "_on_own_data", counted)
+    names = ["X", *(f"t{number}" for number in range(20))]
+    convs = [
+        helper.make_node("Conv", [names[number], "W"], [names[number + 1]], pads=[1, 1, 1, 1], name=f"conv{number}")
+        for number in range(20)
+    ]
+
+    def chain(opset: int, slope: float) -> ModelProto:
+        ends = [node("LeakyRelu", "t9", "end", alpha=slope), node("Concat", "end t19", "Y", axis=1)]
+        return network(*convs, *ends, opset=opset)
+
+    verdict = judged(chain(10, 0.1), chain(17, 0.1))
+    assert verdict.equivalent
+    assert verdict.stretches is not None
+    assert verdict.stretches.judged >= 20
+    assert 0 < len(asked) <= 4
+    wrong = judged(chain(10, 0.1), chain(17, 0.1001))
+    assert not wrong.equivalent
+    assert wrong.first_difference is not None
+    assert wrong.first_difference.node == "leakyrelu"
