@@ -6,6 +6,7 @@ They have no specification but ONNX Runtime's documentation and behaviour, so th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from padfix.geometry.transposed import clamped_same_axis
 from padfix.kernels.conv import conv
 from padfix.kernels.pool import max_pool
 from padfix.kernels.quantized import qlinear_average_pool, qlinear_conv
-from padfix.kernels.quantized_ops import CONVOLUTION, chosen
 from padfix.kernels.transpose import conv_transpose
 from padfix.kernels.windows import Array
+from padfix.kernels.wrapping import CONVOLUTION, WINDOW, operator
 
 _ACTIVATIONS: dict[str, Callable[..., Array]] = {
     "": lambda x: x,
@@ -30,94 +31,46 @@ _ACTIVATIONS: dict[str, Callable[..., Array]] = {
 }
 
 
-def channels_first(X: Array) -> Array:
-    """Return ``[N, *size, C]`` as ``[N, C, *size]``."""
-    return np.moveaxis(X, -1, 1)
+def _in_layout(
+    kernel: Callable[..., Array], X: Array, *inputs: Array | None, channels_last: int = 0, **window: Any
+) -> Array:
+    """Run ``kernel`` on ``[N, C, *size]``, or with ``channels_last`` on ``[N, *size, C]``; weights stay as they are."""
+    if not channels_last:
+        return kernel(X, *inputs, **window)
+    return np.ascontiguousarray(np.moveaxis(kernel(np.moveaxis(X, -1, 1), *inputs, **window), 1, -1))
 
 
-def channels_last(X: Array) -> Array:
-    """Return ``[N, C, *size]`` as ``[N, *size, C]``."""
-    return np.ascontiguousarray(np.moveaxis(X, 1, -1))
+def _fused_conv(
+    X: Array,
+    W: Array,
+    B: Array | None = None,
+    Z: Array | None = None,
+    *,
+    activation: str = "",
+    activation_params: Sequence[float] = (),
+    channels_last: int = 0,
+    **window: Any,
+) -> Array:
+    """Return the convolution, then an optional addition of ``Z``, then an optional activation."""
+    total = _in_layout(conv, X.astype(np.float64), W, B, channels_last=channels_last, **window)
+    if activation not in _ACTIVATIONS:
+        raise NotImplementedError(
+            f"The activation {activation!r} of a fused convolution has no reference implementation."
+        )
+    return _ACTIVATIONS[activation](total if Z is None else total + Z, *activation_params).astype(X.dtype)
 
 
-class _Contrib(OpRun):
-    op_domain = "com.microsoft"
-
-
-class QLinearConv(_Contrib):
-    """QLinearConv with ``channels_last``; the weights are ``[M, C / group, *kernel]`` either way."""
-
-    def _run(self, X: Array, *inputs: Array, **attributes: Any) -> tuple[Array]:
-        window = chosen(attributes, *CONVOLUTION)
-        if attributes.get("channels_last"):
-            return (channels_last(qlinear_conv(channels_first(X), *inputs, **window)),)
-        return (qlinear_conv(X, *inputs, **window),)
-
-
-class QLinearAveragePool(_Contrib):
-    """AveragePool on quantized data."""
-
-    def _run(self, X: Array, *inputs: Array | None, **attributes: Any) -> tuple[Array]:
-        names = ("kernel_shape", "strides", "pads", "auto_pad", "ceil_mode", "count_include_pad")
-        x_scale, x_zero_point, y_scale, y_zero_point = (*inputs, None)[:4]
-        assert x_scale is not None and y_scale is not None
-        arguments = (x_scale, x_zero_point, y_scale, y_zero_point)
-        window = chosen(attributes, *names)
-        if attributes.get("channels_last"):
-            return (channels_last(qlinear_average_pool(channels_first(X), *arguments, **window)),)
-        return (qlinear_average_pool(X, *arguments, **window),)
-
-
-class NhwcMaxPool(_Contrib):
-    """MaxPool on ``[N, *size, C]``."""
-
-    def _run(self, X: Array, **attributes: Any) -> tuple[Array]:
-        names = ("kernel_shape", "strides", "dilations", "pads", "auto_pad", "ceil_mode")
-        return (channels_last(max_pool(channels_first(X), **chosen(attributes, *names))),)
-
-
-class NhwcConv(_Contrib):
-    """Conv on ``[N, *size, C]``; the weights are ``[M, C / group, *kernel]``."""
-
-    def _run(self, X: Array, W: Array, B: Array | None = None, **attributes: Any) -> tuple[Array]:
-        return (channels_last(conv(channels_first(X), W, B, **chosen(attributes, *CONVOLUTION))),)
-
-
-class FusedConv(_Contrib):
-    """Conv, then an optional addition of ``Z``, then an optional activation."""
-
-    def _run(
-        self, X: Array, W: Array, B: Array | None = None, Z: Array | None = None, **attributes: Any
-    ) -> tuple[Array]:
-        total = conv(X.astype(np.float64), W, B, **chosen(attributes, *CONVOLUTION))
-        return (_activated(total if Z is None else total + Z, attributes).astype(X.dtype),)
-
-
-class NhwcFusedConv(_Contrib):
-    """FusedConv on ``[N, *size, C]``."""
-
-    def _run(
-        self, X: Array, W: Array, B: Array | None = None, Z: Array | None = None, **attributes: Any
-    ) -> tuple[Array]:
-        total = channels_last(conv(channels_first(X).astype(np.float64), W, B, **chosen(attributes, *CONVOLUTION)))
-        return (_activated(total if Z is None else total + Z, attributes).astype(X.dtype),)
-
-
-class ConvTransposeWithDynamicPads(_Contrib):
-    """ConvTranspose whose pads are an input. SAME overrides that input; VALID does not."""
-
-    def _run(
-        self, X: Array, W: Array, pads: Array | None = None, B: Array | None = None, **attributes: Any
-    ) -> tuple[Array]:
-        window = chosen(attributes, "kernel_shape", "strides", "dilations", "output_padding", "group")
-        automatic = attributes.get("auto_pad") or "NOTSET"
-        if automatic.startswith("SAME"):
-            given: Sequence[int] = _same_pads(X.ndim - 2, W.shape[2:], window, upper=automatic == "SAME_UPPER")
-        elif pads is None:
-            raise ValueError("ConvTransposeWithDynamicPads has no pads.")
-        else:
-            given = [int(each) for each in pads]
-        return (conv_transpose(X, W, B, pads=given, **window),)
+def _conv_transpose_with_dynamic_pads(
+    X: Array, W: Array, pads: Array | None = None, B: Array | None = None, *, auto_pad: str = "NOTSET", **window: Any
+) -> Array:
+    """Return the ConvTranspose whose pads are an input. SAME overrides that input; VALID does not."""
+    if auto_pad.startswith("SAME"):
+        given: Sequence[int] = _same_pads(X.ndim - 2, W.shape[2:], window, upper=auto_pad == "SAME_UPPER")
+    elif pads is None:
+        raise ValueError("ConvTransposeWithDynamicPads has no pads.")
+    else:
+        given = [int(each) for each in pads]
+    return conv_transpose(X, W, B, pads=given, **window)
 
 
 def _same_pads(rank: int, kernel: Sequence[int], window: dict[str, Any], *, upper: bool) -> list[int]:
@@ -133,20 +86,23 @@ def _same_pads(rank: int, kernel: Sequence[int], window: dict[str, Any], *, uppe
     return [axis.begin for axis in axes] + [axis.end for axis in axes]
 
 
-def _activated(total: Array, attributes: dict[str, Any]) -> Array:
-    name = attributes.get("activation") or ""
-    if name not in _ACTIVATIONS:
-        raise NotImplementedError(f"The activation {name!r} of a fused convolution has no reference implementation.")
-    return _ACTIVATIONS[name](total, *(attributes.get("activation_params") or []))
-
+_contrib = partial(operator, domain="com.microsoft")
+_POOL = ("kernel_shape", "strides", "pads", "auto_pad", "ceil_mode")
+_FUSED = (*CONVOLUTION, "activation", "activation_params")
 
 CONTRIB_OPS: list[type[OpRun]] = [
-    QLinearConv,
-    QLinearAveragePool,
-    NhwcMaxPool,
-    NhwcConv,
-    FusedConv,
-    NhwcFusedConv,
-    ConvTransposeWithDynamicPads,
+    _contrib("QLinearConv", partial(_in_layout, qlinear_conv), *CONVOLUTION, "channels_last"),
+    _contrib(
+        "QLinearAveragePool", partial(_in_layout, qlinear_average_pool), *_POOL, "count_include_pad", "channels_last"
+    ),
+    _contrib("NhwcMaxPool", partial(_in_layout, max_pool, channels_last=1), *WINDOW, "ceil_mode"),
+    _contrib("NhwcConv", partial(_in_layout, conv, channels_last=1), *CONVOLUTION),
+    _contrib("FusedConv", _fused_conv, *_FUSED),
+    _contrib("NhwcFusedConv", partial(_fused_conv, channels_last=1), *_FUSED),
+    _contrib(
+        "ConvTransposeWithDynamicPads",
+        _conv_transpose_with_dynamic_pads,
+        *("kernel_shape", "strides", "dilations", "output_padding", "group", "auto_pad"),
+    ),
 ]
 """A part of ``padfix.kernels.reference_ops.SPEC_OPS``."""

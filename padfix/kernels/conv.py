@@ -9,8 +9,7 @@ from typing import Unpack
 
 import numpy as np
 
-from padfix.kernels.convolution_forms import Form, by_tensordot
-from padfix.kernels.windows import Array, Window, WindowAxis, add_bias, pad, require_kernel_shape, resolve
+from padfix.kernels.windows import Array, Window, WindowAxis, add_bias, pad, require_kernel_shape, resolve, view
 
 LARGEST_COLUMNS = 1 << 23
 """Elements of the unfolded input that are held at a time (64 MiB of float64); larger inputs are walked in slabs."""
@@ -23,13 +22,12 @@ def conv(
     *,
     kernel_shape: Sequence[int] | None = None,
     group: int = 1,
-    form: Form = by_tensordot,
     **window: Unpack[Window],
 ) -> Array:
     """Return the convolution ``[N, M, *output]`` of ``X [N, C, *size]`` by ``W [M, C / group, *kernel]``.
 
     Sums are accumulated in float64 and cast to the dtype of ``X`` once, so the result is the specification's to the
-    last rounding, whichever ``form`` adds them up. ``auto_pad`` wins over ``pads``.
+    last rounding. ``auto_pad`` wins over ``pads``.
 
     Raises:
         ValueError: Shapes that don't fit together.
@@ -45,7 +43,7 @@ def conv(
         first = replace(axes[0], output=rows.stop - rows.start)
         start = rows.start * first.stride
         part = padded[items, :, start : start + first.span]
-        result[items, :, rows] = form(part, weights, [first, *axes[1:]], group)
+        result[items, :, rows] = _contracted(part, weights, [first, *axes[1:]], group)
     return add_bias(result, B).astype(X.dtype)
 
 
@@ -58,3 +56,15 @@ def _slabs(items: int, channels: int, axes: Sequence[WindowAxis]) -> Iterator[tu
     for item in range(0, items, together):
         for row in range(0, height, rows):
             yield slice(item, min(item + together, items)), slice(row, min(row + rows, height))
+
+
+def _contracted(padded: Array, weights: Array, axes: Sequence[WindowAxis], group: int) -> Array:
+    """View the input as ``[N, C, *kernel, *output]`` and contract channels and kernel: the definition itself."""
+    taps = view(padded, axes)
+    contracted = tuple(range(1, weights.ndim))
+    result = np.empty((weights.shape[0], padded.shape[0], *(axis.output for axis in axes)))
+    outputs, inputs = weights.shape[0] // group, weights.shape[1]
+    for part in range(group):
+        to, of = slice(part * outputs, (part + 1) * outputs), slice(part * inputs, (part + 1) * inputs)
+        result[to] = np.tensordot(weights[to], taps[:, of], (contracted, contracted))
+    return np.moveaxis(result, 0, 1)

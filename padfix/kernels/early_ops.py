@@ -5,19 +5,20 @@ Each is small and written from the operator's change log.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnx import NodeProto, TensorProto, helper
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_grid_sample import GridSample
 from onnx.reference.ops.op_rnn import RNN_7
 from onnx.reference.ops.op_roi_align import RoiAlign
 
-from padfix.kernels.domain_alias import all_nodes_of
-from padfix.kernels.quantized_ops import EarlyDequantizeLinear
+from padfix.kernels.quantized import dequantize_linear
 from padfix.kernels.windows import Array
+from padfix.kernels.wrapping import operator
 
 
 class _Early(OpRun):
@@ -70,34 +71,26 @@ _BINARY: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-class _Binary(_Early):
+def _binary(
+    combine: Callable[[Array, Array], Array], A: Array, B: Array, broadcast: int = 0, axis: Any = None
+) -> Array:
     """Add-1 and its kind: ``broadcast`` and ``axis`` say how the second input meets the first."""
-
-    def _run(self, A: Array, B: Array, **attributes: Any) -> tuple[Array]:
-        other = aligned(A, B, attributes.get("broadcast", 0), attributes.get("axis"))
-        return (np.asarray(_BINARY[self.onnx_node.op_type](A, other)),)
+    return np.asarray(combine(A, aligned(A, B, broadcast, axis)))
 
 
-class _Cast(_Early):
+def _cast(x: Array, to: str) -> Array:
     """Cast-1, whose type is a name."""
-
-    def _run(self, x: Array, **attributes: Any) -> tuple[Array]:
-        to = TensorProto.DataType.Value(attributes["to"])
-        return (x.astype(helper.tensor_dtype_to_np_dtype(to)),)
+    return x.astype(helper.tensor_dtype_to_np_dtype(TensorProto.DataType.Value(to)))
 
 
-class _Clip(_Early):
-    """Clip-1."""
-
-    def _run(self, x: Array, **attributes: Any) -> tuple[Array]:
-        return (np.clip(x, attributes.get("min", -np.inf), attributes.get("max", np.inf)).astype(x.dtype),)
+def _clip(x: Array, min: float = -np.inf, max: float = np.inf) -> Array:
+    """Clip-1, whose bounds are attributes."""
+    return np.clip(x, min, max).astype(x.dtype)
 
 
-class _Concat(_Early):
+def _concat(*inputs: Array, axis: int = 1) -> Array:
     """Concat-1, whose axis is 1 unless it is given."""
-
-    def _run(self, *inputs: Array, **attributes: Any) -> tuple[Array]:
-        return (np.concatenate(inputs, axis=attributes.get("axis", 1)),)
+    return np.concatenate(inputs, axis=axis)
 
 
 class _Dropout(_Early):
@@ -112,17 +105,23 @@ class _Dropout(_Early):
         return (x,)
 
 
-class _Gemm(_Early):
+def _gemm(
+    A: Array,
+    B: Array,
+    C: Array,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    broadcast: int = 0,
+    transA: int = 0,
+    transB: int = 0,
+) -> Array:
     """Gemm-1 and -6, whose third input is broadcast on request only."""
-
-    def _run(self, A: Array, B: Array, C: Array, **attributes: Any) -> tuple[Array]:
-        first = A.T if attributes.get("transA", 0) else A
-        second = B.T if attributes.get("transB", 0) else B
-        product = attributes.get("alpha", 1.0) * (first.astype(np.float64) @ second.astype(np.float64))
-        added = aligned(product, C, attributes.get("broadcast", 0), None) if C.ndim <= 1 else C
-        if C.ndim > 1 and C.shape != product.shape and not attributes.get("broadcast", 0):
-            raise ValueError(f"C is {list(C.shape)}, the product {list(product.shape)}, and broadcast is 0.")
-        return ((product + attributes.get("beta", 1.0) * added).astype(A.dtype),)
+    first, second = A.T if transA else A, B.T if transB else B
+    product = alpha * (first.astype(np.float64) @ second.astype(np.float64))
+    if C.ndim > 1 and C.shape != product.shape and not broadcast:
+        raise ValueError(f"C is {list(C.shape)}, the product {list(product.shape)}, and broadcast is 0.")
+    added = aligned(product, C, broadcast, None) if C.ndim <= 1 else C
+    return np.asarray(product + beta * added).astype(A.dtype)
 
 
 class _GridSample(GridSample):
@@ -136,20 +135,15 @@ class _GridSample(GridSample):
         return super()._run(*inputs, **attributes)  # type: ignore[no-untyped-call]
 
 
-class _PRelu(_Early):
+def _prelu(x: Array, slope: Array) -> Array:
     """PRelu-1 and -6: one slope for all, or one a channel."""
-
-    def _run(self, x: Array, slope: Array, **attributes: Any) -> tuple[Array]:
-        factor = slope.reshape(()) if slope.size == 1 else slope.reshape(-1, *[1] * (x.ndim - 2))
-        return (np.where(x < 0, x * factor, x).astype(x.dtype),)
+    factor = slope.reshape(()) if slope.size == 1 else slope.reshape(-1, *[1] * (x.ndim - 2))
+    return np.where(x < 0, x * factor, x).astype(x.dtype)
 
 
-class _Reshape(_Early):
+def _reshape(x: Array, shape: Sequence[int] = ()) -> Array:
     """Reshape-1, whose shape is an attribute; 0 keeps an axis."""
-
-    def _run(self, x: Array, **attributes: Any) -> tuple[Array]:
-        shape = [x.shape[axis] if size == 0 else size for axis, size in enumerate(attributes.get("shape", []))]
-        return (x.reshape(shape),)
+    return x.reshape([x.shape[axis] if size == 0 else size for axis, size in enumerate(shape)])
 
 
 class _RNN(RNN_7):
@@ -168,12 +162,9 @@ class _RoiAlign(RoiAlign):
         return super()._run(*inputs, **attributes)  # type: ignore[no-untyped-call]
 
 
-class _Selu(_Early):
+def _selu(x: Array, alpha: float = 1.6732, gamma: float = 1.0507) -> Array:
     """Selu-1, whose constants had fewer digits."""
-
-    def _run(self, x: Array, **attributes: Any) -> tuple[Array]:
-        alpha, gamma = attributes.get("alpha", 1.6732), attributes.get("gamma", 1.0507)
-        return (np.where(x > 0, gamma * x, gamma * (alpha * np.exp(x) - alpha)).astype(x.dtype),)
+    return np.where(x > 0, gamma * x, gamma * (alpha * np.exp(x) - alpha)).astype(x.dtype)
 
 
 class _Split(_Early):
@@ -189,13 +180,11 @@ class _Split(_Early):
         return tuple(np.split(x, np.cumsum(pieces)[:-1], axis=axis))
 
 
-class _Tile(_Early):
+def _tile(x: Array, tiles: Array, axis: Array) -> Array:
     """Tile-1, which repeats along one axis."""
-
-    def _run(self, x: Array, tiles: Array, axis: Array, **attributes: Any) -> tuple[Array]:
-        repeats = [1] * x.ndim
-        repeats[int(axis.ravel()[0])] = int(tiles.ravel()[0])
-        return (np.tile(x, repeats),)
+    repeats = [1] * x.ndim
+    repeats[int(axis.ravel()[0])] = int(tiles.ravel()[0])
+    return np.tile(x, repeats)
 
 
 class OneHot(OpRun):
@@ -213,46 +202,29 @@ class OneHot(OpRun):
         return (np.where(np.expand_dims(whole, place) == classes, values[1], values[0]).astype(values.dtype),)
 
 
-EARLY_OPS: dict[str, tuple[tuple[int, type[OpRun]], ...]] = {
-    **dict.fromkeys(_BINARY, ((7, _Binary),)),
-    "Cast": ((6, _Cast),),
-    "Clip": ((6, _Clip),),
-    "Concat": ((4, _Concat),),
-    "DequantizeLinear": ((19, EarlyDequantizeLinear),),
-    "Dropout": ((7, _Dropout),),
-    "Gemm": ((7, _Gemm),),
-    "GridSample": ((20, _GridSample),),
-    "PRelu": ((7, _PRelu),),
-    "RNN": ((7, _RNN),),
-    "Reshape": ((5, _Reshape),),
-    "RoiAlign": ((16, _RoiAlign),),
-    "Selu": ((6, _Selu),),
-    "Split": ((2, _Split),),
-    "Tile": ((6, _Tile),),
+_early = partial(operator, base=_Early)  # type: ignore[type-abstract]
+
+EARLY_OPS: dict[str, tuple[int, type[OpRun]]] = {
+    **{name: (7, _early(name, partial(_binary, combine), "broadcast", "axis")) for name, combine in _BINARY.items()},
+    "Cast": (6, _early("Cast", _cast, "to")),
+    "Clip": (6, _early("Clip", _clip, "min", "max")),
+    "Concat": (4, _early("Concat", _concat, "axis")),
+    "DequantizeLinear": (19, operator("DequantizeLinear", dequantize_linear, "axis")),
+    "Dropout": (7, _Dropout),
+    "Gemm": (7, _early("Gemm", _gemm, "alpha", "beta", "broadcast", "transA", "transB")),
+    "GridSample": (20, _GridSample),
+    "PRelu": (7, _early("PRelu", _prelu)),
+    "RNN": (7, _RNN),
+    "Reshape": (5, _early("Reshape", _reshape, "shape")),
+    "RoiAlign": (16, _RoiAlign),
+    "Selu": (6, _early("Selu", _selu, "alpha", "gamma")),
+    "Split": (2, _Split),
+    "Tile": (6, _early("Tile", _tile)),
 }
-"""By operator: (the first version that means something else, what it was before)."""
+"""By operator: the first version that means something else, and what it was before."""
 
 
 def early_form(node: NodeProto, opset: int) -> type[OpRun] | None:
     """Return the implementation of a node of ONNX's own domain whose version onnx.reference lacks, or None."""
-    return next((form for before, form in EARLY_OPS.get(node.op_type, ()) if opset < before), None)
-
-
-_SUPERSEDED = frozenset({"consumed_inputs", "output_sequence"})
-
-
-def without_superseded(model: ModelProto) -> ModelProto:
-    """Return ``model`` itself, or a copy without attributes of opset 1 to 6 that never changed a number.
-
-    They say that an operator may overwrite its input, and whether a recurrent one has its first output.
-    """
-    if not any(each.name in _SUPERSEDED for node in all_nodes_of(model) for each in node.attribute):
-        return model
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    for node in all_nodes_of(copy):
-        kept = [each for each in node.attribute if each.name not in _SUPERSEDED or node.domain not in ("", "ai.onnx")]
-        if len(kept) < len(node.attribute):
-            del node.attribute[:]
-            node.attribute.extend(kept)
-    return copy
+    before, form = EARLY_OPS.get(node.op_type, (0, None))
+    return form if opset < before else None

@@ -13,8 +13,7 @@ from onnx.reference.ops.op_scatter_elements import ScatterElements
 
 from padfix.kernels.contrib_ops import CONTRIB_OPS
 from padfix.kernels.conv import conv
-from padfix.kernels.domain_alias import without_alias
-from padfix.kernels.early_ops import OneHot, early_form, without_superseded
+from padfix.kernels.early_ops import OneHot, early_form
 from padfix.kernels.loop import Loop
 from padfix.kernels.normalization import (
     batch_normalization,
@@ -27,42 +26,17 @@ from padfix.kernels.normalization import (
 )
 from padfix.kernels.padding import pad_tensor
 from padfix.kernels.pool import average_pool, lp_pool, max_pool, max_pool_with_indices
-from padfix.kernels.quantized_ops import QUANTIZED_OPS
+from padfix.kernels.quantized import conv_integer, qlinear_conv
 from padfix.kernels.resample import legacy_resize, resize
+from padfix.kernels.spelling import in_one_spelling
 from padfix.kernels.transpose import conv_transpose
 from padfix.kernels.windows import Array
-
-
-def _chosen(attributes: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Keep the attributes of these names that have a value; onnx.reference passes None for absent ones."""
-    return {name: attributes[name] for name in names if attributes.get(name) is not None}
+from padfix.kernels.wrapping import CONVOLUTION, WINDOW, chosen, operator
 
 
 def _opset(operator: OpRun) -> int:
     """Return the version of ONNX's own operators that the graph or function around a node imports."""
     return int(operator.run_params["opsets"].get("", 1))
-
-
-_WINDOW = ("kernel_shape", "strides", "dilations", "pads", "auto_pad")
-
-
-class Conv(OpRun):
-    """Conv of every version."""
-
-    op_domain = ""
-
-    def _run(self, X: Array, W: Array, B: Array | None = None, **attributes: Any) -> tuple[Array]:
-        return (conv(X, W, B, **_chosen(attributes, *_WINDOW, "group")),)
-
-
-class ConvTranspose(OpRun):
-    """ConvTranspose of every version, with the split of version 11."""
-
-    op_domain = ""
-
-    def _run(self, X: Array, W: Array, B: Array | None = None, **attributes: Any) -> tuple[Array]:
-        names = (*_WINDOW, "group", "output_padding", "output_shape")
-        return (conv_transpose(X, W, B, **_chosen(attributes, *names)),)
 
 
 class MaxPool(OpRun):
@@ -71,28 +45,10 @@ class MaxPool(OpRun):
     op_domain = ""
 
     def _run(self, X: Array, **attributes: Any) -> tuple[Array, ...]:
-        names = (*_WINDOW, "ceil_mode")
+        names = (*WINDOW, "ceil_mode")
         if len(self.onnx_node.output) > 1 and self.onnx_node.output[1]:
-            return max_pool_with_indices(X, **_chosen(attributes, *names, "storage_order"))
-        return (max_pool(X, **_chosen(attributes, *names)),)
-
-
-class AveragePool(OpRun):
-    """AveragePool of every version."""
-
-    op_domain = ""
-
-    def _run(self, X: Array, **attributes: Any) -> tuple[Array]:
-        return (average_pool(X, **_chosen(attributes, *_WINDOW, "ceil_mode", "count_include_pad")),)
-
-
-class LpPool(OpRun):
-    """LpPool of every version."""
-
-    op_domain = ""
-
-    def _run(self, X: Array, **attributes: Any) -> tuple[Array]:
-        return (lp_pool(X, **_chosen(attributes, *_WINDOW, "ceil_mode", "p")),)
+            return max_pool_with_indices(X, **chosen(attributes, *names, "storage_order"))
+        return (max_pool(X, **chosen(attributes, *names)),)
 
 
 class Upsample(OpRun):
@@ -131,7 +87,7 @@ class Resize(OpRun):
             "axes",
             "keep_aspect_ratio_policy",
         )
-        return (resize(X, *inputs, **_chosen(attributes, *names)),)
+        return (resize(X, *inputs, **chosen(attributes, *names)),)
 
 
 class Pad(OpRun):
@@ -154,15 +110,6 @@ class Pad(OpRun):
         )
 
 
-class GlobalLpPool(OpRun):
-    """GlobalLpPool of every version; onnx.reference has none."""
-
-    op_domain = ""
-
-    def _run(self, X: Array, **attributes: Any) -> tuple[Array]:
-        return (lp_pool(X, kernel_shape=list(X.shape[2:]), **_chosen(attributes, "p")),)
-
-
 class BatchNormalization(OpRun):
     """BatchNormalization from version 7: inference, and training mode of version 14 and later."""
 
@@ -172,19 +119,10 @@ class BatchNormalization(OpRun):
         version = _opset(self)
         outputs = [name for name in self.onnx_node.output if name]
         if version >= 14 and attributes.get("training_mode"):
-            return training_batch_normalization(*inputs, **_chosen(attributes, "epsilon", "momentum"))[: len(outputs)]
+            return training_batch_normalization(*inputs, **chosen(attributes, "epsilon", "momentum"))[: len(outputs)]
         if len(outputs) > 1 or (version < 7 and not attributes.get("is_test")):
             raise NotImplementedError(f"BatchNormalization-{version} in training mode has no reference implementation.")
-        return (batch_normalization(*inputs, **_chosen(attributes, "epsilon")),)
-
-
-class LRN(OpRun):
-    """LRN of every version."""
-
-    op_domain = ""
-
-    def _run(self, X: Array, **attributes: Any) -> tuple[Array]:
-        return (local_response_normalization(X, **_chosen(attributes, "size", "alpha", "beta", "bias")),)
+        return (batch_normalization(*inputs, **chosen(attributes, "epsilon")),)
 
 
 class Scatter(ScatterElements):
@@ -208,43 +146,31 @@ class _Softmax(OpRun):
         return (function(flatten_from(X, axis if given and axis is not None else 1)).reshape(X.shape),)
 
 
-class Softmax(_Softmax):
-    """Softmax of every version."""
-
-    function = staticmethod(softmax)
-
-
-class LogSoftmax(_Softmax):
-    """LogSoftmax of every version."""
-
-    function = staticmethod(log_softmax)
-
-
-class Hardmax(_Softmax):
-    """Hardmax of every version."""
-
-    function = staticmethod(hardmax)
+def _global_lp_pool(X: Array, **attributes: Any) -> Array:
+    return lp_pool(X, kernel_shape=list(X.shape[2:]), **attributes)
 
 
 SPEC_OPS: list[type[OpRun]] = [
-    Conv,
-    ConvTranspose,
+    operator("Conv", conv, *CONVOLUTION),
+    operator("ConvTranspose", conv_transpose, *CONVOLUTION, "output_padding", "output_shape"),
     MaxPool,
-    AveragePool,
-    LpPool,
-    GlobalLpPool,
+    operator("AveragePool", average_pool, *WINDOW, "ceil_mode", "count_include_pad"),
+    operator("LpPool", lp_pool, *WINDOW, "ceil_mode", "p"),
+    operator("GlobalLpPool", _global_lp_pool, "p"),
     Pad,
     Upsample,
     Resize,
     BatchNormalization,
-    LRN,
-    Softmax,
-    LogSoftmax,
-    Hardmax,
+    operator("LRN", local_response_normalization, "size", "alpha", "beta", "bias"),
+    *(
+        type(name, (_Softmax,), {"function": staticmethod(function)})
+        for name, function in (("Softmax", softmax), ("LogSoftmax", log_softmax), ("Hardmax", hardmax))
+    ),
     Loop,
     OneHot,
     Scatter,
-    *QUANTIZED_OPS,
+    operator("ConvInteger", conv_integer, *CONVOLUTION),
+    operator("QLinearConv", qlinear_conv, *CONVOLUTION),
     *CONTRIB_OPS,
 ]
 """For ``ReferenceEvaluator(model, new_ops=SPEC_OPS)``; :class:`SpecEvaluator` also reaches model-local functions."""
@@ -267,7 +193,7 @@ class SpecEvaluator(ReferenceEvaluator):
         **options: Any,
     ) -> None:
         if isinstance(proto, ModelProto):
-            proto = without_superseded(without_alias(proto))
+            proto = in_one_spelling(proto)
         super().__init__(proto, opsets, functions, verbose, [*(new_ops or []), *SPEC_OPS], **options)
 
     def _load_impl(self, node: Any, input_types: Any = None) -> Any:
