@@ -22,7 +22,7 @@ from padfix.graph import attributes
 from padfix.graph.fragment import Fragment
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, bodies_of, normal_domain
 from padfix.operators.refusal import Refusal
-from padfix.rewrite.upgrade_adapters import ADAPTERS
+from padfix.rewrite.upgrade_adapters import adapted
 from padfix.rewrite.upgrade_trials import guessed_type, is_known, trials_of
 from padfix.rules.base import Rewrite, Site
 
@@ -122,19 +122,18 @@ def _upgraded(site: Site, target: int) -> Fragment | Refusal | None:
         return None  # bodies are scopes of their own; the operators around them only gained types
     explicit = dataclasses.replace(site, node=_with_old_defaults(node, old, new))
     same = not new.deprecated and _takes(new, old, explicit.node)
-    adapter = ADAPTERS.get(node.op_type)
-    adapted = None if adapter is None else adapter(explicit, target)
+    replacement = adapted(explicit, target)
     referenced = [attribute.name for attribute in node.attribute if attribute.ref_attr_name]
-    if referenced and not (same and adapted is None):
+    if referenced and not (same and replacement is None):
         return Refusal(f"the caller of the function gives {', '.join(referenced)}; inline the function first")
-    if adapted is None:
-        adapted = Fragment((explicit.node,), (), target) if same else _converted(explicit, target)
-    if isinstance(adapted, Refusal):
-        return adapted
-    if _is_unchanged(node, adapted, new):
+    if replacement is None:
+        replacement = Fragment((explicit.node,), (), target) if same else _converted(explicit, target)
+    if isinstance(replacement, Refusal):
+        return replacement
+    if _is_unchanged(node, replacement, new):
         return None
-    problem = _problem(site, adapted)
-    return adapted if problem is None else Refusal(problem)
+    problem = _problem(site, replacement)
+    return replacement if problem is None else Refusal(problem)
 
 
 def _with_old_defaults(node: NodeProto, old: Any, new: Any) -> NodeProto:

@@ -1,41 +1,38 @@
 """Moves of single operators to a newer opset that the official converter gets wrong or can't do.
 
-Each adapter takes the node where it stands and the target opset, and returns the nodes that take its place, a refusal,
-or None when the official converter does this one right. What each change means is in the operators' change log.
+Each adapter takes the node where it stands and the target opset, and returns what takes its place (one node that reads
+the same, or a fragment), a refusal, or None when the official converter does this one right. What each change means is
+in the operators' change log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
 from padfix.graph import attributes
+from padfix.graph.fragment import Fragment
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Site
+from padfix.rules.build.explicit_pads import bind, copied
 
 if TYPE_CHECKING:
-    from padfix.graph.fragment import Fragment
+    from padfix.graph.fragment_builder import FragmentBuilder, Value
 
-Adapter = Callable[[Site, int], "Fragment | Refusal | None"]
+Adapted = NodeProto | Fragment | Refusal | None
+Adapter = Callable[[Site, int], Adapted]
 
 
 def _copy(site: Site, *dropped: str) -> NodeProto:
-    node = NodeProto()
-    node.CopyFrom(site.node)
-    attributes.remove(node, *dropped)
-    return node
+    return copied(site.node, without=dropped)
 
 
-def _same_inputs(site: Site, target: int, node: NodeProto) -> Fragment:
-    """Return ``node`` alone, reading what it read before."""
-    builder = site.builder(target)
-    results = builder.original(node, [builder.input(name) for name in node.input])
-    for name, value in zip(node.output, results if isinstance(results, list) else [results], strict=True):
-        if name:
-            builder.output(name, value)
+def _fragment(builder: FragmentBuilder, node: NodeProto, inputs: Sequence[Value]) -> Fragment:
+    """Return what was built, with ``node`` at its end, which reads ``inputs``."""
+    bind(builder, node, builder.original(node, inputs))
     return builder.build()
 
 
@@ -45,10 +42,8 @@ def _element_dtype(site: Site) -> np.dtype[np.generic]:
     return np.dtype(helper.tensor_dtype_to_np_dtype(elem_type))
 
 
-def _softmax(site: Site, target: int) -> Fragment | Refusal | None:
+def _softmax(site: Site, target: int) -> Adapted:
     """Before 13 all axes from ``axis`` on are one; from 13 on ``axis`` is the only one, by default the last."""
-    if site.opset >= 13 or target < 13:
-        return None
     axis = attributes.integer(site.node, "axis", 1)
     node = _copy(site)
     image = site.input_type(0)
@@ -65,10 +60,8 @@ def _softmax(site: Site, target: int) -> Fragment | Refusal | None:
     return builder.build()
 
 
-def _clip(site: Site, target: int) -> Fragment | Refusal | None:
+def _clip(site: Site, target: int) -> Adapted:
     """From 11 on the bounds are inputs, of the element type of the data."""
-    if site.opset >= 11 or target < 11:
-        return None
     builder = site.builder(target)
     inputs = [builder.input(site.node.input[0])]
     for name in ("min", "max"):
@@ -79,12 +72,10 @@ def _clip(site: Site, target: int) -> Fragment | Refusal | None:
         inputs.pop()
         if len(inputs) == 1:
             break
-    result = builder.original(_copy(site, "min", "max"), inputs)
-    builder.output(site.node.output[0], result)
-    return builder.build()
+    return _fragment(builder, _copy(site, "min", "max"), inputs)
 
 
-def _pad(site: Site, target: int) -> Fragment | Refusal | None:
+def _pad(site: Site, target: int) -> Adapted:
     """From 11 on pads and the value are inputs; version 1 called the pads ``paddings``."""
     if site.opset >= 11 or target < 2 or (site.opset >= 2 and target < 11):
         return None
@@ -94,18 +85,16 @@ def _pad(site: Site, target: int) -> Fragment | Refusal | None:
     if target < 11:
         node = _copy(site, "paddings")
         attributes.set_integers(node, "pads", pads)
-        return _same_inputs(site, target, node)
+        return node
     builder = site.builder(target)
     inputs = [builder.input(site.node.input[0]), builder.constant(np.array(pads, np.int64), "pads")]
     value = attributes.find(site.node, "value")
     if value is not None and value.f != 0:
         inputs.append(builder.constant(np.array(value.f, _element_dtype(site)), "value"))
-    result = builder.original(_copy(site, "pads", "paddings", "value"), inputs)
-    builder.output(site.node.output[0], result)
-    return builder.build()
+    return _fragment(builder, _copy(site, "pads", "paddings", "value"), inputs)
 
 
-def _dropout(site: Site, target: int) -> Fragment | Refusal | None:
+def _dropout(site: Site, target: int) -> Adapted:
     """The mask became boolean in 10 and true (not false) without training in 12; unused ones are dropped.
 
     Before 7 an attribute says whether it is training; since then the number of outputs, or an input.
@@ -131,11 +120,10 @@ def _dropout(site: Site, target: int) -> Fragment | Refusal | None:
         attributes.remove(node, "ratio")
     elif site.opset >= 12:
         inputs = [builder.input(name) for name in site.node.input]
-    builder.output(site.node.output[0], builder.original(node, inputs))
-    return builder.build()
+    return _fragment(builder, node, inputs)
 
 
-def _batch_normalization(site: Site, target: int) -> Fragment | Refusal | None:
+def _batch_normalization(site: Site, target: int) -> Adapted:
     """Before 7 an attribute says whether it is training, before 9 one whether statistics are those of channels."""
     if site.opset < 7 and not attributes.integer(site.node, "is_test", 0):
         return Refusal("it is written for training (is_test is 0); export it for inference")
@@ -145,17 +133,15 @@ def _batch_normalization(site: Site, target: int) -> Fragment | Refusal | None:
     if used and site.opset < 14 <= target:
         return Refusal("it gives running statistics, whose meaning changed in opset 14; export it for inference")
     node = _copy(site, *(["is_test"] if target >= 7 else []), *(["spatial"] if target >= 9 else []))
-    return None if used or site.opset >= 14 else _same_inputs(site, target, node)
+    return None if used or site.opset >= 14 else node
 
 
-def _broadcasting(site: Site, target: int) -> Fragment | Refusal | None:
+def _broadcasting(site: Site, target: int) -> Adapted:
     """Before 7 ``broadcast`` lined the second input up with ``axis`` of the first; from 7 on with the last axes."""
-    if site.opset >= 7 or target < 7:
-        return None
     node = _copy(site, "broadcast", "axis")
     axis = attributes.find(site.node, "axis")
     if not attributes.integer(site.node, "broadcast", 0) or axis is None:
-        return _same_inputs(site, target, node)
+        return node
     first, second = site.input_type(0), site.input_type(1)
     if first is None or second is None or first.rank is None or second.rank is None:
         return Refusal("it broadcasts along an axis and the ranks are not known; give the model input shapes")
@@ -163,14 +149,12 @@ def _broadcasting(site: Site, target: int) -> Fragment | Refusal | None:
     return _with_trailing_axes(site, target, node, first.rank - start - second.rank)
 
 
-def _prelu(site: Site, target: int) -> Fragment | Refusal | None:
+def _prelu(site: Site, target: int) -> Adapted:
     """Before 7 a slope of one axis is one value a channel; from 7 on it lines up with the last axes."""
-    if site.opset >= 7 or target < 7:
-        return None
     node = _copy(site)
     image, slope = site.input_type(0), site.input_type(1)
     if slope is not None and slope.shape in ((), (1,)):
-        return _same_inputs(site, target, node)
+        return node
     if image is None or slope is None or image.rank is None or slope.rank != 1:
         return Refusal("one slope a channel needs known ranks; give the model input shapes")
     return _with_trailing_axes(site, target, node, image.rank - 2)
@@ -180,7 +164,7 @@ def _with_trailing_axes(site: Site, target: int, node: NodeProto, count: int) ->
     if count < 0:
         return Refusal("its inputs don't broadcast; correct the node")
     if count == 0:
-        return _same_inputs(site, target, node)
+        return node
     rank = getattr(site.input_type(1), "rank", None) or 0
     builder = site.builder(target)
     first, second = (builder.input(name) for name in site.node.input[:2])
@@ -189,49 +173,42 @@ def _with_trailing_axes(site: Site, target: int, node: NodeProto, count: int) ->
         second = builder.op("Unsqueeze", [second, builder.constant(np.array(axes, np.int64), "axes")])
     else:
         second = builder.op("Unsqueeze", [second], {"axes": axes})
-    builder.output(site.node.output[0], builder.original(node, [first, second]))
-    return builder.build()
+    return _fragment(builder, node, [first, second])
 
 
-def _gemm(site: Site, target: int) -> Fragment | Refusal | None:
+def _gemm(site: Site, target: int) -> Adapted:
     """Before 7 broadcasting of the third input is asked for; from 7 on it is always there."""
-    return _same_inputs(site, target, _copy(site, "broadcast")) if site.opset < 7 <= target else None
+    return _copy(site, "broadcast")
 
 
-def _cast(site: Site, target: int) -> Fragment | Refusal | None:
+def _cast(site: Site, target: int) -> Adapted:
     """Before 6 the type is a name, from 6 on its number."""
-    if site.opset >= 6 or target < 6:
-        return None
     name = site.text("to")
     if name not in TensorProto.DataType.keys():  # noqa: SIM118 - an enum wrapper, not a dict
         return Refusal(f'to="{name}" is not a type')
     node = _copy(site, "to")
     attributes.set_integer(node, "to", TensorProto.DataType.Value(name))
-    return _same_inputs(site, target, node)
+    return node
 
 
-def _grid_sample(site: Site, target: int) -> Fragment | Refusal | None:
+def _grid_sample(site: Site, target: int) -> Adapted:
     """The modes got other names in 20."""
     names = {"bilinear": "linear", "bicubic": "cubic"}
     mode = site.text("mode", "bilinear")
-    if site.opset >= 20 or target < 20:
-        return None
     node = _copy(site)
     attributes.set_text(node, "mode", names.get(mode, mode))
-    return _same_inputs(site, target, node)
+    return node
 
 
-def _group_normalization(site: Site, target: int) -> Fragment | Refusal | None:
+def _group_normalization(site: Site, target: int) -> Adapted:
     """Before 21 scale and bias hold one number a group, from 21 on one a channel; it computed in the data's type."""
-    if site.opset >= 21 or target < 21:
-        return None
     groups = attributes.integer(site.node, "num_groups", 1)
     image, node = site.input_type(0), _copy(site)
     channels = image.shape[1] if image is not None and image.shape is not None and len(image.shape) > 1 else None
     if image is not None and image.elem_type not in (TensorProto.UNDEFINED, TensorProto.FLOAT):
         attributes.set_integer(node, "stash_type", image.elem_type)
     if channels == groups:
-        return _same_inputs(site, target, node)
+        return node
     builder = site.builder(target)
     given = [builder.input(name) for name in site.node.input]
     if isinstance(channels, int):
@@ -245,17 +222,14 @@ def _group_normalization(site: Site, target: int) -> Fragment | Refusal | None:
         builder.op("Reshape", [builder.op("Expand", [builder.op("Unsqueeze", [value, column]), table]), flat])
         for value in given[1:]
     ]
-    builder.output(site.node.output[0], builder.original(node, [given[0], *each_channel]))
-    return builder.build()
+    return _fragment(builder, node, [given[0], *each_channel])
 
 
 _NEVER_BELOW_ZERO = frozenset({"ArgMax", "ArgMin", "NonZero", "Shape", "Size", "TopK", "Unique"})
 
 
-def _one_hot(site: Site, target: int) -> Fragment | Refusal | None:
+def _one_hot(site: Site, target: int) -> Adapted:
     """Before 11 a negative index means no element, from 11 on it counts from the end; those are moved past the end."""
-    if site.opset >= 11 or target < 11:
-        return None
     known, constant = site.input_type(0), site.constant(0)
     producer = site.scope.producer(site.input_name(0))
     if (
@@ -263,27 +237,24 @@ def _one_hot(site: Site, target: int) -> Fragment | Refusal | None:
         or (producer is not None and producer.op_type in _NEVER_BELOW_ZERO)
         or (known is not None and known.elem_type in (TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32))
     ):
-        return _same_inputs(site, target, _copy(site))
+        return _copy(site)
     builder = site.builder(target)
     indices, depth, values = (builder.input(name) for name in site.node.input)
     as_integers = builder.op("Cast", [indices], {"to": int(TensorProto.INT64)})
     zero = builder.constant(np.array(0, np.int64), "zero")
     count = builder.op("Cast", [depth], {"to": int(TensorProto.INT64)})
     moved = builder.op("Where", [builder.op("Less", [as_integers, zero]), count, as_integers])
-    builder.output(site.node.output[0], builder.original(_copy(site), [moved, depth, values]))
-    return builder.build()
+    return _fragment(builder, _copy(site), [moved, depth, values])
 
 
-def _roi_align(site: Site, target: int) -> Fragment | Refusal | None:
+def _roi_align(site: Site, target: int) -> Adapted:
     """From 16 on positions are shifted by half a pixel unless an attribute says otherwise."""
-    if site.opset >= 16 or target < 16:
-        return None
     node = _copy(site)
     attributes.set_text(node, "coordinate_transformation_mode", "output_half_pixel")
-    return _same_inputs(site, target, node)
+    return node
 
 
-def _split(site: Site, target: int) -> Fragment | Refusal | None:
+def _split(site: Site, target: int) -> Adapted:
     """Lengths are an attribute from 2 to 12 and an input before and behind; 18 wants the number of equal pieces."""
     lengths, given = attributes.integers(site.node, "split"), site.input_name(1)
     node = _copy(site, "split")
@@ -304,40 +275,29 @@ def _split(site: Site, target: int) -> Fragment | Refusal | None:
         attributes.set_integers(node, "split", lengths)
     elif target >= 18 and attributes.find(node, "num_outputs") is None:
         attributes.set_integer(node, "num_outputs", len(node.output))
-    results = builder.original(node, inputs)
-    for name, value in zip(node.output, results if isinstance(results, list) else [results], strict=True):
-        if name:
-            builder.output(name, value)
-    return builder.build()
+    return _fragment(builder, node, inputs)
 
 
-def _dft(site: Site, target: int) -> Fragment | Refusal | None:
+def _dft(site: Site, target: int) -> Adapted:
     """From 20 on the axis is an input, of another default."""
-    if site.opset >= 20 or target < 20:
-        return None
     builder = site.builder(target)
     axis = builder.constant(np.array(attributes.integer(site.node, "axis", 1), np.int64), "axis")
     inputs = [builder.input(site.input_name(0)), builder.input(site.input_name(1)), axis]
-    builder.output(site.node.output[0], builder.original(_copy(site, "axis"), inputs))
-    return builder.build()
+    return _fragment(builder, _copy(site, "axis"), inputs)
 
 
-def _lp(site: Site, target: int) -> Fragment | Refusal | None:
+def _lp(site: Site, target: int) -> Adapted:
     """The exponent ``p`` became an integer in 2."""
-    if site.opset >= 2 or target < 2:
-        return None
     exponent, node = attributes.find(site.node, "p"), _copy(site, "p")
     value = 2.0 if exponent is None else exponent.f
     if not value.is_integer():
         return Refusal(f"its exponent p is {value:g}, and newer versions only have whole numbers")
     attributes.set_integer(node, "p", int(value))
-    return _same_inputs(site, target, node)
+    return node
 
 
-def _recurrent(site: Site, target: int) -> Fragment | Refusal | None:
+def _recurrent(site: Site, target: int) -> Adapted:
     """Before 7 ``output_sequence`` says whether there is a first output; since then that it is named."""
-    if site.opset >= 7 or target < 7:
-        return None
     first = site.node.output[0] if site.node.output else ""
     used = bool(first) and (site.scope.is_output(first) or bool(site.scope.consumers(first)))
     if used and not attributes.integer(site.node, "output_sequence", 0):
@@ -345,24 +305,18 @@ def _recurrent(site: Site, target: int) -> Fragment | Refusal | None:
     node = _copy(site, "output_sequence")
     if site.text("direction") == "foward":  # the default of version 1, as its schema spells it
         attributes.set_text(node, "direction", "forward")
-    return _same_inputs(site, target, node)
+    return node
 
 
-def _reshape(site: Site, target: int) -> Fragment | Refusal | None:
+def _reshape(site: Site, target: int) -> Adapted:
     """Before 5 the shape is an attribute."""
-    if site.opset >= 5 or target < 5:
-        return None
     builder = site.builder(target)
     shape = builder.constant(np.array(attributes.integers(site.node, "shape") or [], np.int64), "shape")
-    result = builder.original(_copy(site, "shape"), [builder.input(site.node.input[0]), shape])
-    builder.output(site.node.output[0], result)
-    return builder.build()
+    return _fragment(builder, _copy(site, "shape"), [builder.input(site.node.input[0]), shape])
 
 
-def _tile(site: Site, target: int) -> Fragment | Refusal | None:
+def _tile(site: Site, target: int) -> Adapted:
     """Before 6 it repeats along one axis, both given by inputs."""
-    if site.opset >= 6 or target < 6:
-        return None
     image, tiles, axis = site.input_type(0), site.constant(1), site.constant(2)
     if image is None or image.rank is None or tiles is None or axis is None:
         return Refusal("the rank of its input or how often it repeats is not known; give the model input shapes")
@@ -370,44 +324,40 @@ def _tile(site: Site, target: int) -> Fragment | Refusal | None:
     repeats[int(axis.reshape(-1)[0])] = int(tiles.reshape(-1)[0])
     builder = site.builder(target)
     inputs = [builder.input(site.node.input[0]), builder.constant(repeats, "repeats")]
-    builder.output(site.node.output[0], builder.original(_copy(site), inputs))
-    return builder.build()
+    return _fragment(builder, _copy(site), inputs)
 
 
-def _resize(site: Site, target: int) -> Fragment | Refusal | None:
-    """``tf_half_pixel_for_nn`` was removed in 13; rounded down it is half_pixel rounded to the upper neighbour."""
-    if site.text("coordinate_transformation_mode") != "tf_half_pixel_for_nn" or site.opset >= 13 or target < 13:
-        return None
-    if site.text("mode", "nearest") != "nearest" or site.text("nearest_mode") != "floor":
-        return Refusal("tf_half_pixel_for_nn was removed in opset 13 and only mode nearest with floor has an equal")
-    node = _copy(site)
-    attributes.set_text(node, "coordinate_transformation_mode", "half_pixel")
-    attributes.set_text(node, "nearest_mode", "round_prefer_ceil")
-    return _same_inputs(site, target, node)
-
-
-ADAPTERS: dict[str, Adapter] = {
-    "BatchNormalization": _batch_normalization,
-    "Cast": _cast,
-    "Clip": _clip,
-    "DFT": _dft,
-    "Dropout": _dropout,
-    "Gemm": _gemm,
-    "GridSample": _grid_sample,
-    "GroupNormalization": _group_normalization,
-    "OneHot": _one_hot,
-    "PRelu": _prelu,
-    "Pad": _pad,
-    "Reshape": _reshape,
-    "Resize": _resize,
-    "RoiAlign": _roi_align,
-    "Split": _split,
-    "Tile": _tile,
-    **dict.fromkeys(("GRU", "LSTM", "RNN"), _recurrent),
-    **dict.fromkeys(("GlobalLpPool", "LpPool"), _lp),
-    **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), _softmax),
+ADAPTERS: dict[str, tuple[int | None, Adapter]] = {
+    "BatchNormalization": (None, _batch_normalization),
+    "Cast": (6, _cast),
+    "Clip": (11, _clip),
+    "DFT": (20, _dft),
+    "Dropout": (None, _dropout),
+    "Gemm": (7, _gemm),
+    "GridSample": (20, _grid_sample),
+    "GroupNormalization": (21, _group_normalization),
+    "OneHot": (11, _one_hot),
+    "PRelu": (7, _prelu),
+    "Pad": (None, _pad),
+    "Reshape": (5, _reshape),
+    "RoiAlign": (16, _roi_align),
+    "Split": (None, _split),
+    "Tile": (6, _tile),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), (7, _recurrent)),
+    **dict.fromkeys(("GlobalLpPool", "LpPool"), (2, _lp)),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), (13, _softmax)),
     **dict.fromkeys(
-        ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less"),
-        _broadcasting,
+        ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less"), (7, _broadcasting)
     ),
 }
+"""By operator: the version that changed its meaning, and what a node needs that is moved past it; None for several
+such versions."""
+
+
+def adapted(site: Site, target: int) -> Fragment | Refusal | None:
+    """Return what takes the node's place at ``target``; None where the official converter is right."""
+    changed, adapter = ADAPTERS.get(site.node.op_type, (None, None))
+    if adapter is None or (changed is not None and not site.opset < changed <= target):
+        return None
+    found = adapter(site, target)
+    return Fragment((found,), (), target) if isinstance(found, NodeProto) else found

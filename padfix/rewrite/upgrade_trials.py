@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from onnx import TensorProto, defs, helper
 
 from padfix.graph import attributes
@@ -49,208 +50,171 @@ _ELEMENTWISE = frozenset(
 
 
 @dataclass(frozen=True)
-class _Inputs:
-    """The inputs of a node under trial: shapes and known values by position, and where the node stands."""
+class _Wanted:
+    """An input to make up for a node under trial; ``data`` is the shape of the node's first input."""
 
     site: Site
-    shapes: Mapping[int, tuple[int, ...]]
-    types: Mapping[int, int]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    data: tuple[int, ...]
     random: np.random.Generator
 
-    def dtype(self, position: int) -> np.dtype[Any]:
-        return np.dtype(helper.tensor_dtype_to_np_dtype(self.types[position]))
+    @property
+    def count(self) -> int:
+        return math.prod(self.shape)
 
-    def shape(self, position: int = 0) -> tuple[int, ...]:
-        return self.shapes.get(position, ())
+    @property
+    def axis(self) -> int:
+        """The length of the axis of the data that the attribute ``axis`` means."""
+        number = attributes.integer(self.site.node, "axis", 0)
+        return self.data[number] if -len(self.data) <= number < len(self.data) else 1
 
-    def axis(self, default: int = 0, position: int = 0) -> int:
-        """Return the length of the axis of an input that the attribute ``axis`` means."""
-        shape = self.shape(position)
-        number = attributes.integer(self.site.node, "axis", default)
-        return shape[number] if -len(shape) <= number < len(shape) else 1
-
-    def below(self, limit: int, position: int) -> Array:
-        """Return indices below ``limit`` in the shape of an input."""
-        return self.random.integers(0, max(1, limit), self.shape(position)).astype(self.dtype(position))
-
-    def full(self, value: int, position: int) -> Array:
-        return np.full(self.shape(position), value).astype(self.dtype(position))
-
-    def count(self, position: int) -> int:
-        return math.prod(self.shape(position))
-
-    def output(self, position: int = 0) -> tuple[int, ...] | None:
-        """Return the shape of an output, or None when not all of it is known."""
-        names = self.site.node.output
-        known = self.site.scope.type_of(names[position]) if position < len(names) and names[position] else None
+    @property
+    def output(self) -> tuple[int, ...] | None:
+        """The shape of the first output, or None when not all of it is known."""
+        known = self.site.scope.type_of(self.site.node.output[0]) if self.site.node.output else None
         if known is None or known.shape is None:
             return None
         lengths = tuple(each for each in known.shape if isinstance(each, int))
         return lengths if len(lengths) == len(known.shape) else None
 
-
-Role = Callable[[_Inputs, int], Array]
-
-
-def _along_axis(inputs: _Inputs, position: int) -> Array:
-    return inputs.below(inputs.axis(), position)
+    def below(self, limit: int) -> Array:
+        """Return indices below ``limit``."""
+        return self.random.integers(0, max(1, limit), self.shape)
 
 
-def _distinct_along_axis(inputs: _Inputs, position: int) -> Array:
-    """Return indices of which no two mean the same element, as far as the axis is long enough."""
-    shape, axis = inputs.shape(position), attributes.integer(inputs.site.node, "axis", 0)
-    if not shape:
-        return inputs.below(inputs.axis(), position)
-    order = inputs.random.permutation(max(inputs.axis(), shape[axis]))[: shape[axis]] % max(1, inputs.axis())
-    column = np.moveaxis(np.broadcast_to(order, (*np.delete(shape, axis), shape[axis])), -1, axis)
-    return column.astype(inputs.dtype(position))
-
-
-def _tuples(inputs: _Inputs, position: int) -> Array:
-    """Return indices of several axes of the data at once; no two alike where the data has enough elements."""
-    shape, data = inputs.shape(position), inputs.shape()
-    start = attributes.integer(inputs.site.node, "batch_dims", 0)
-    lengths = data[start : start + (shape[-1] if shape else 1)]
-    total, wanted = max(1, math.prod(lengths)), math.prod(shape[:-1])
-    flat = np.resize(inputs.random.permutation(total), wanted)
-    found = np.stack(np.unravel_index(flat, lengths), axis=-1) if lengths else np.zeros((wanted, 0))
-    return found.reshape(shape).astype(inputs.dtype(position))
-
-
-def _each_axis(inputs: _Inputs, position: int) -> Array:
-    return np.arange(inputs.count(position)).reshape(inputs.shape(position)).astype(inputs.dtype(position))
-
-
-def _same_shape(inputs: _Inputs, position: int) -> Array:
-    """Return the output's shape where it is known, else one that the data goes into."""
-    length, known = inputs.count(position), inputs.output()
-    if known is None or len(known) != length:
-        known = inputs.shape() if len(inputs.shape()) == length else (*[1] * (length - 1), -1)[-length:]
-    return np.array(known).reshape(inputs.shape(position)).astype(inputs.dtype(position))
-
-
-def _divisors(inputs: _Inputs, position: int) -> Array:
-    dtype = inputs.dtype(position)
-    if dtype.kind not in "iu":
-        return (inputs.random.standard_normal(inputs.shape(position)) * 3 + 0.1).astype(dtype)
-    values = inputs.random.integers(1, 6, inputs.shape(position))
-    signs = inputs.random.choice([-1, 1], inputs.shape(position)) if dtype.kind == "i" else 1
-    return np.asarray(values * signs).astype(dtype)
-
-
-def _positive(inputs: _Inputs, position: int) -> Array:
-    values = inputs.random.uniform(0.25, 2.0, inputs.shape(position))
-    return np.asarray(values).astype(inputs.dtype(position))
-
-
-def _within_one(inputs: _Inputs, position: int) -> Array:
-    return np.asarray(inputs.random.uniform(-1, 1, inputs.shape(position))).astype(inputs.dtype(position))
-
-
-def _within_zero_and_one(inputs: _Inputs, position: int) -> Array:
-    return np.asarray(inputs.random.uniform(0, 1, inputs.shape(position))).astype(inputs.dtype(position))
-
-
-def _boxes(inputs: _Inputs, position: int) -> Array:
-    """Return regions whose ends lie above their starts; MaxRoiPool's begin with the image they lie in."""
-    shape = inputs.shape(position)
-    corners = np.sort(inputs.random.uniform(0, 4, (*shape[:-1], 2, 2)), axis=-2)
-    flat = corners.reshape(*shape[:-1], 4)
-    image = np.zeros((*shape[:-1], shape[-1] - 4)) if shape else flat
-    return np.concatenate([image, flat], axis=-1).astype(inputs.dtype(position))
-
-
-def _lengths(inputs: _Inputs, position: int) -> Array:
-    """Return how long each sequence of a batch is, up to the whole time axis."""
-    axis = attributes.integer(inputs.site.node, "time_axis", 0)
-    longest = inputs.shape()[1 if attributes.integer(inputs.site.node, "layout", 0) else axis]
-    return inputs.random.integers(1, longest + 1, inputs.shape(position)).astype(inputs.dtype(position))
-
-
-def _pieces(inputs: _Inputs, position: int) -> Array:
-    """Return lengths that add up to the axis that is split."""
-    count, whole = inputs.count(position), inputs.axis()
-    if not inputs.shape(position):
-        return np.array(max(1, whole // 2)).astype(inputs.dtype(position))
-    pieces = np.full(count, whole // count)
-    pieces[-1] += whole - pieces.sum()
-    return pieces.astype(inputs.dtype(position))
-
-
-def _past_the_end(inputs: _Inputs, position: int) -> Array:
-    """Return indices in and beyond the range of OneHot, negative ones too."""
-    depth = inputs.site.constant(1)
-    limit = int(depth.reshape(-1)[0]) if depth is not None and depth.size else 3
-    low = 0 if inputs.dtype(position).kind == "u" else -limit - 1
-    return inputs.random.integers(low, limit + 2, inputs.shape(position)).astype(inputs.dtype(position))
+Role = Callable[[_Wanted], npt.ArrayLike]
+"""Makes the values of an input; they are cast to its type and brought into its shape."""
 
 
 def _always(value: int) -> Role:
-    return lambda inputs, position: inputs.full(value, position)
+    return lambda wanted: np.full(wanted.shape, value)
 
 
-def _classes(inputs: _Inputs, position: int) -> Array:
-    return inputs.below(inputs.shape()[1] if len(inputs.shape()) > 1 else 1, position)
+def _uniform(low: float, high: float) -> Role:
+    return lambda wanted: wanted.random.uniform(low, high, wanted.shape)
 
 
-def _scales(inputs: _Inputs, position: int) -> Array:
+def _along_axis(wanted: _Wanted) -> npt.ArrayLike:
+    return wanted.below(wanted.axis)
+
+
+def _classes(wanted: _Wanted) -> npt.ArrayLike:
+    return wanted.below(wanted.data[1] if len(wanted.data) > 1 else 1)
+
+
+def _each_axis(wanted: _Wanted) -> npt.ArrayLike:
+    return np.arange(wanted.count)
+
+
+def _distinct_along_axis(wanted: _Wanted) -> npt.ArrayLike:
+    """Return indices of which no two mean the same element, as far as the axis is long enough."""
+    shape, axis = wanted.shape, attributes.integer(wanted.site.node, "axis", 0)
+    if not shape:
+        return wanted.below(wanted.axis)
+    order = wanted.random.permutation(max(wanted.axis, shape[axis]))[: shape[axis]] % max(1, wanted.axis)
+    return np.moveaxis(np.broadcast_to(order, (*np.delete(shape, axis), shape[axis])), -1, axis)
+
+
+def _tuples(wanted: _Wanted) -> npt.ArrayLike:
+    """Return indices of several axes of the data at once; no two alike where the data has enough elements."""
+    shape, start = wanted.shape, attributes.integer(wanted.site.node, "batch_dims", 0)
+    lengths = wanted.data[start : start + (shape[-1] if shape else 1)]
+    flat = np.resize(wanted.random.permutation(max(1, math.prod(lengths))), math.prod(shape[:-1]))
+    return np.stack(np.unravel_index(flat, lengths), axis=-1) if lengths else np.zeros((flat.size, 0))
+
+
+def _same_shape(wanted: _Wanted) -> npt.ArrayLike:
+    """Return the output's shape where it is known, else one that the data goes into."""
+    length, known = wanted.count, wanted.output
+    if known is None or len(known) != length:
+        known = wanted.data if len(wanted.data) == length else (*[1] * (length - 1), -1)[-length:]
+    return known
+
+
+def _divisors(wanted: _Wanted) -> npt.ArrayLike:
+    if wanted.dtype.kind not in "iu":
+        return wanted.random.standard_normal(wanted.shape) * 3 + 0.1
+    values = wanted.random.integers(1, 6, wanted.shape)
+    return values * wanted.random.choice([-1, 1], wanted.shape) if wanted.dtype.kind == "i" else values
+
+
+def _boxes(wanted: _Wanted) -> npt.ArrayLike:
+    """Return regions whose ends lie above their starts; MaxRoiPool's begin with the image they lie in."""
+    shape = wanted.shape
+    corners = np.sort(wanted.random.uniform(0, 4, (*shape[:-1], 2, 2)), axis=-2).reshape(*shape[:-1], 4)
+    image = np.zeros((*shape[:-1], shape[-1] - 4)) if shape else corners
+    return np.concatenate([image, corners], axis=-1)
+
+
+def _lengths(wanted: _Wanted) -> npt.ArrayLike:
+    """Return how long each sequence of a batch is, up to the whole time axis."""
+    node = wanted.site.node
+    time = 1 if attributes.integer(node, "layout", 0) else attributes.integer(node, "time_axis", 0)
+    return wanted.random.integers(1, wanted.data[time] + 1, wanted.shape)
+
+
+def _pieces(wanted: _Wanted) -> npt.ArrayLike:
+    """Return lengths that add up to the axis that is split."""
+    if not wanted.shape:
+        return max(1, wanted.axis // 2)
+    pieces = np.full(wanted.count, wanted.axis // wanted.count)
+    pieces[-1] += wanted.axis - pieces.sum()
+    return pieces
+
+
+def _past_the_end(wanted: _Wanted) -> npt.ArrayLike:
+    """Return indices in and beyond the range of OneHot, negative ones too."""
+    depth = wanted.site.constant(1)
+    limit = int(depth.reshape(-1)[0]) if depth is not None and depth.size else 3
+    return wanted.random.integers(0 if wanted.dtype.kind == "u" else -limit - 1, limit + 2, wanted.shape)
+
+
+def _scales(wanted: _Wanted) -> npt.ArrayLike:
     """Return factors that double the last two axes."""
-    count = inputs.count(position)
-    return np.array([1.0] * max(0, count - 2) + [2.0] * min(2, count)).astype(inputs.dtype(position))
+    return [1.0] * max(0, wanted.count - 2) + [2.0] * min(2, wanted.count)
 
 
-def _region(inputs: _Inputs, position: int) -> Array:
-    count = inputs.count(position)
-    return np.array([0.0] * (count // 2) + [1.0] * (count - count // 2)).astype(inputs.dtype(position))
+def _scales_or_region(wanted: _Wanted) -> npt.ArrayLike:
+    if wanted.site.opset < 11:
+        return _scales(wanted)
+    return [0.0] * (wanted.count // 2) + [1.0] * (wanted.count - wanted.count // 2)
 
 
-def _scales_or_region(inputs: _Inputs, position: int) -> Array:
-    return (_scales if inputs.site.opset < 11 else _region)(inputs, position)
-
-
-_REDUCTIONS = (
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-    "ReduceProd",
-    "ReduceSum",
-    "ReduceSumSquare",
+_REDUCTIONS = tuple(
+    f"Reduce{name}" for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 )
 
 _ROLES: dict[tuple[str, int], Role] = {
     ("AffineGrid", 1): _same_shape,
-    ("BatchNormalization", 4): _positive,
+    ("BatchNormalization", 4): _uniform(0.25, 2.0),
     ("BitShift", 1): _always(1),
     ("CenterCropPad", 1): _same_shape,
     ("ConstantOfShape", 0): _always(2),
     ("CumSum", 1): _always(0),
     ("DFT", 1): _always(4),
-    ("DequantizeLinear", 1): _positive,
+    ("DequantizeLinear", 1): _uniform(0.25, 2.0),
     ("Div", 1): _divisors,
     ("Expand", 1): _same_shape,
     ("Gather", 1): _along_axis,
     ("GatherElements", 1): _along_axis,
     ("GatherND", 1): _tuples,
-    ("GridSample", 1): _within_one,
+    ("GridSample", 1): _uniform(-1, 1),
     ("MaxRoiPool", 1): _boxes,
-    ("MaxUnpool", 1): lambda inputs, position: np.arange(inputs.count(position)).reshape(inputs.shape(position)),
+    ("MaxUnpool", 1): _each_axis,
     ("MelWeightMatrix", 0): _always(4),
     ("Mod", 1): _divisors,
     ("NegativeLogLikelihoodLoss", 1): _classes,
     ("NonMaxSuppression", 0): _boxes,
     ("NonMaxSuppression", 2): _always(3),
-    ("NonMaxSuppression", 3): _within_zero_and_one,
+    ("NonMaxSuppression", 3): _uniform(0, 1),
     ("OneHot", 0): _past_the_end,
     ("OneHot", 1): _always(3),
     ("Pad", 1): _always(1),
-    ("QLinearMatMul", 1): _positive,
-    ("QLinearMatMul", 4): _positive,
-    ("QLinearMatMul", 6): _positive,
-    ("QuantizeLinear", 1): _positive,
+    ("QLinearMatMul", 1): _uniform(0.25, 2.0),
+    ("QLinearMatMul", 4): _uniform(0.25, 2.0),
+    ("QLinearMatMul", 6): _uniform(0.25, 2.0),
+    ("QuantizeLinear", 1): _uniform(0.25, 2.0),
     ("Range", 0): _always(1),
     ("Range", 1): _always(9),
     ("Range", 2): _always(2),
@@ -299,7 +263,7 @@ def trials_of(site: Site) -> tuple[Trial, ...]:
         shapes[position] = constant.shape if constant is not None else _trial_shape(site, position, type_)
     if node.op_type in _ELEMENTWISE:
         shapes = _cut_alike(site, shapes)
-    inputs = _Inputs(site, shapes, types, np.random.default_rng(len(node.input)))
+    random = np.random.default_rng(len(node.input))
     trial: dict[str, TrialInput] = {}
     for position, name in enumerate(node.input):
         if not name or name in trial:
@@ -312,7 +276,9 @@ def trials_of(site: Site) -> tuple[Trial, ...]:
         role = _ROLES.get((node.op_type, position))
         value = None
         if role is not None:
-            value = np.asarray(role(inputs, position)).astype(inputs.dtype(position)).reshape(shapes[position])
+            dtype = np.dtype(helper.tensor_dtype_to_np_dtype(types[position]))
+            made = role(_Wanted(site, shapes[position], dtype, shapes.get(0, ()), random))
+            value = np.asarray(made).astype(dtype).reshape(shapes[position])
         trial[name] = TrialInput(shapes[position], types[position], value)
     return (trial,)
 

@@ -152,15 +152,6 @@ CASES: list[tuple[Any, ...]] = [
     ("OneHot", 9, 11, {"X": i(1, 0)}, {"depth": i(3), "values": f(2)}, 1, {}),
     ("RNN", 7, 14, {"X": f(3, 1, 2)}, {"W": f(1, 4, 2), "R": f(1, 4, 4)}, 2, {"hidden_size": 4}),
     ("GridSample", 16, 20, {"X": f(1, 1, 3, 3), "grid": f(1, 2, 2, 2)}, {}, 1, {"mode": "bilinear"}),
-    (
-        "Resize",
-        11,
-        13,
-        {"X": f(1, 1, 2, 2)},
-        {"roi": np.zeros(0, np.float32), "scales": np.array([1, 1, 1.5, 1.5], np.float32)},
-        1,
-        {"coordinate_transformation_mode": "tf_half_pixel_for_nn", "nearest_mode": "floor", "mode": "nearest"},
-    ),
 ]
 
 
@@ -248,11 +239,6 @@ def test_nodes_that_stay_right_are_left_alone(op_type: str, old: int, new: int, 
     [
         (single("BatchNormalization", 7, {"X": IMAGE}, STATISTICS, spatial=0), 11, "spatial"),
         (single("Dropout", 7, {"X": IMAGE}, None, 2), 11, "mask"),
-        (
-            single("Resize", 11, {"X": f(1, 1, 2, 2)}, coordinate_transformation_mode="tf_half_pixel_for_nn"),
-            13,
-            "tf_half_pixel_for_nn",
-        ),
         (single("NoSuchOperator", 9, {"X": X}), 11, "NoSuchOperator"),
         (single("Relu", 9, {"X": X}), 4000, "newer than"),
         (single("Relu", 13, {"X": X}), 11, "newer than"),
