@@ -23,6 +23,7 @@ from padfix.rewrite.matches import Match, Matches, corrections
 from padfix.rewrite.moving import Edit, plan_move, set_opset
 from padfix.rewrite.specialise import function_of, specialise
 from padfix.rules.base import Correction, Rewrite, Rule, Site
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.registry import RULES
 from padfix.targets import Target, named
 
@@ -274,11 +275,7 @@ class _Pipeline:
             for name in site.node.output
             if name and (name in given or site.scope.is_output(name) or site.scope.consumers(name))
         ]
-        before = []
-        for each in (*rewrite.replaces, site.node):
-            node = NodeProto()
-            node.CopyFrom(each)
-            before.append(node)
+        before = [copied(each) for each in (*rewrite.replaces, site.node)]
         outcome = prove(before, site.scope.opsets, rewrite, outputs=outputs)
         if outcome.contradiction is not None:
             self._note(self.result.contradictions, site, outcome.contradiction)
@@ -291,13 +288,10 @@ class _Pipeline:
         trials = rule.trials(site) if self.prove else ()
         if not trials:
             return
-        from padfix.graph.fragment import Fragment
         from padfix.proof.local import prove
 
-        node = NodeProto()
-        node.CopyFrom(site.node)
-        itself = Rewrite(Fragment((node,), (), site.scope.opset), trials)
-        outcome = prove([node], site.scope.opsets, itself, outputs=list(node.output))
+        node = copied(site.node)
+        outcome = prove([node], site.scope.opsets, Rewrite(site.only(node), trials), outputs=list(node.output))
         if outcome.contradiction is not None:
             self._note(self.result.untouched_contradictions, site, outcome.contradiction)
 

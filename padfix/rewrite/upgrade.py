@@ -25,6 +25,7 @@ from padfix.operators.refusal import Refusal
 from padfix.rewrite.upgrade_adapters import adapted
 from padfix.rewrite.upgrade_trials import guessed_type, is_known, trials_of
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import copied
 
 _LARGEST_CONSTANT = 64
 """Elements; larger constants never decide how a node is upgraded."""
@@ -102,9 +103,7 @@ def _unchanged(site: Site, target: int) -> list[UpgradeStep]:
     must_run = not _takes(new, old, site.node)
     if not must_run and (any(each.ref_attr_name for each in site.node.attribute) or not is_known(site)):
         return []
-    node = NodeProto()
-    node.CopyFrom(site.node)
-    rewrite = Rewrite(Fragment((node,), (), target), trials_of(site))
+    rewrite = Rewrite(Fragment((copied(site.node),), (), target), trials_of(site))
     return [UpgradeStep(site, rewrite, edits=False, must_run=must_run)]
 
 
@@ -141,9 +140,7 @@ def _with_old_defaults(node: NodeProto, old: Any, new: Any) -> NodeProto:
 
     The hint of opset 1 that an operator may overwrite its input goes: it never changed a result.
     """
-    explicit = NodeProto()
-    explicit.CopyFrom(node)
-    attributes.remove(explicit, "consumed_inputs")
+    explicit = copied(node, without=("consumed_inputs",))
     for name, attribute in old.attributes.items():
         default, later = attribute.default_value, new.attributes.get(name)
         if default.type == AttributeProto.UNDEFINED or attributes.find(node, name) is not None or later is None:

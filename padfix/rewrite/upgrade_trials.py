@@ -270,8 +270,7 @@ def trials_of(site: Site) -> tuple[Trial, ...]:
             continue
         constant = site.constant(position)
         if constant is not None:
-            elem_type = int(helper.np_dtype_to_tensor_dtype(constant.dtype))
-            trial[name] = TrialInput(constant.shape, elem_type, constant, constant=True)
+            trial[name] = TrialInput.of(constant)
             continue
         role = _ROLES.get((node.op_type, position))
         value = None

@@ -9,9 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from onnx import NodeProto, TensorProto
+from onnx import NodeProto, TensorProto, helper
 
 from padfix.graph import attributes
+from padfix.graph.fragment import Fragment
 from padfix.graph.scopes import Scope, ValueType, label, normal_domain
 from padfix.operators.illustration import illustrate
 from padfix.operators.refusal import Refusal
@@ -20,7 +21,6 @@ from padfix.results.fingerprints import fingerprint
 from padfix.targets import Target, named
 
 if TYPE_CHECKING:
-    from padfix.graph.fragment import Fragment
     from padfix.graph.fragment_builder import FragmentBuilder
 
 
@@ -71,6 +71,10 @@ class Site:
         """Return a string attribute."""
         return attributes.text(self.node, name, default)
 
+    def only(self, node: NodeProto) -> Fragment:
+        """Return ``node``, which reads and gives values of the host, as what takes this node's place."""
+        return Fragment((node,), (), self.scope.opset)
+
     def builder(self, opset: int | None = None) -> FragmentBuilder:
         """Return a builder for the nodes that take this node's place (imported late: linting never needs it)."""
         from padfix.graph.fragment_builder import FragmentBuilder
@@ -93,6 +97,11 @@ class TrialInput:
     elem_type: int = TensorProto.FLOAT
     value: np.ndarray | None = None
     constant: bool = False
+
+    @classmethod
+    def of(cls, value: np.ndarray, *, constant: bool = True) -> TrialInput:
+        """Return the input that holds this very array."""
+        return cls(value.shape, int(helper.np_dtype_to_tensor_dtype(value.dtype)), value, constant)
 
 
 Trial = Mapping[str, TrialInput]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from onnx import NodeProto
-
 from padfix.operators.refusal import Refusal
 from padfix.results import Finding
 from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.resize_trials import SCALES, SIZES, is_empty, resize_trials
 
 _ROI = 1
@@ -63,12 +62,10 @@ class EmptyResizeScales(Rule):
         if isinstance(trials, Refusal):
             return trials
         empty = _needless(site)
-        builder = site.builder()
-        node = NodeProto()
-        node.CopyFrom(site.node)
-        inputs = ["" if position in empty else name for position, name in enumerate(node.input)]
-        builder.output(node.output[0], builder.original(node, [builder.input(name) for name in inputs]))
-        return Rewrite(builder.build(), trials, exact=site.text("mode", "nearest") == "nearest")
+        node = copied(site.node)
+        for position in empty:
+            node.input[position] = ""
+        return Rewrite(site.only(node), trials, exact=site.text("mode", "nearest") == "nearest")
 
 
 def _needless(site: Site) -> list[int]:

@@ -99,7 +99,6 @@ class ImplicitTransposePadding(Rule):
 
     code: ClassVar[str] = "PF105"
     name: ClassVar[str] = "implicit-transpose-padding"
-    severity: ClassVar[Severity] = Severity.WARNING
     operators: ClassVar[frozenset[tuple[str, str]]] = TRANSPOSED
 
     def match(self, site: Site) -> Finding | None:

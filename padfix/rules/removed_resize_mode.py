@@ -6,13 +6,13 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from onnx import NodeProto
 
 from padfix.geometry.resampling import Scale, nearest_indices, output_size
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
-from padfix.results import Finding, Severity
+from padfix.results import Finding
 from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.resize_trials import ResizedAxis, resize_trials, resized_axes
 
 _REMOVED = "tf_half_pixel_for_nn"
@@ -57,7 +57,6 @@ class RemovedResizeMode(Rule):
 
     code: ClassVar[str] = "PF203"
     name: ClassVar[str] = "removed-resize-mode"
-    severity: ClassVar[Severity] = Severity.WARNING
     operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Resize")})
 
     def match(self, site: Site) -> Finding | None:
@@ -105,13 +104,10 @@ def _renamed(site: Site) -> Rewrite | Refusal:
     trials = resize_trials(site)
     if isinstance(trials, Refusal):
         return trials
-    builder = site.builder()
-    node = NodeProto()
-    node.CopyFrom(site.node)
+    node = copied(site.node)
     attributes.set_text(node, "coordinate_transformation_mode", "half_pixel")
     attributes.set_text(node, "nearest_mode", "round_prefer_ceil")
-    builder.output(node.output[0], builder.original(node, [builder.input(name) for name in node.input]))
-    return Rewrite(builder.build(), trials, exact=True)
+    return Rewrite(site.only(node), trials, exact=True)
 
 
 def _gathered(site: Site) -> Rewrite | Refusal:

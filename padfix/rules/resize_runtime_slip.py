@@ -8,8 +8,6 @@ from fractions import Fraction
 from math import prod
 from typing import ClassVar
 
-from onnx import helper
-
 from padfix.geometry.resampling import NEAREST_MODES, Scale, nearest_indices, output_size, source_coordinates
 from padfix.geometry.runtime_resampling import MEASURED_MODES, runtime_nearest_indices
 from padfix.operators.reading import read_resample
@@ -98,8 +96,7 @@ class ResizeRuntimeSlip(Rule):
         for position in range(1, len(site.node.input)):
             value = site.constant(position)
             if site.input_name(position) and value is not None:
-                elem_type = helper.np_dtype_to_tensor_dtype(value.dtype)
-                trial[site.input_name(position)] = TrialInput(value.shape, elem_type, value, constant=True)
+                trial[site.input_name(position)] = TrialInput.of(value)
         complete = len(trial) == len({name for name in site.node.input if name})
         return (trial,) if complete and prod(shape) <= _MOST_ELEMENTS else ()
 

@@ -20,7 +20,6 @@ from padfix.operators.written import SAME
 from padfix.results import Finding
 from padfix.rules.base import Rewrite, Rule, Site, Trial
 from padfix.rules.build.explicit_pads import (
-    bind,
     copied,
     is_too_long,
     needed_opset,
@@ -163,9 +162,7 @@ class RuntimeContradictsSpec(Rule):
         window = read(site.scope, site.node)
         if isinstance(window, Window) and window.auto_pad not in SAME and _ceiling_is_misread(site, window):
             node = copied(site.node, without=("ceil_mode",))
-            builder = site.builder()
-            bind(builder, node, builder.original(node, [builder.input(name) for name in node.input]))
-            return Rewrite(builder.build(), trials(site, window, same=False), exact=window.is_exact)
+            return Rewrite(site.only(node), trials(site, window, same=False), exact=window.is_exact)
         separable = _separable(site)
         if separable is None:
             return Refusal("It goes when the pads are written out, which was not possible here.")

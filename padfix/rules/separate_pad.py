@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from onnx import NodeProto, helper
+from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
@@ -229,7 +229,7 @@ def _trials(site: Site, fold: _Fold) -> tuple[Trial, ...]:
         for name in node.input[1:]:
             value = site.scope.constant(name) if name else None
             if value is not None:
-                constants[name] = TrialInput(value.shape, helper.np_dtype_to_tensor_dtype(value.dtype), value, True)
+                constants[name] = TrialInput.of(value)
     cases: list[Trial] = []
     for trial in trials(site, fold.window, same=False):
         given = trial[site.node.input[0]]

@@ -253,7 +253,6 @@ def _trials(site: Site, rank: int) -> tuple[Trial, ...]:
             if constant is None:
                 dtype = helper.tensor_dtype_to_np_dtype(elem_type)
                 constant = np.ones(2 * rank, np.int64) if position == 1 else np.zeros((), dtype)
-            stored = helper.np_dtype_to_tensor_dtype(constant.dtype)
-            inputs[name] = TrialInput(constant.shape, stored, constant, True)
+            inputs[name] = TrialInput.of(constant)
         cases.append(inputs)
     return tuple(cases)

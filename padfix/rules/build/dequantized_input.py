@@ -95,12 +95,8 @@ def with_quantized_data(found: DequantizedInput, trials: Sequence[Trial], name: 
     for trial in trials:
         case = {key: each for key, each in trial.items() if key != name}
         case[found.node.input[0]] = TrialInput(trial[name].shape, found.elem_type)
-        case[found.node.input[1]] = _constant(found.scale)
+        case[found.node.input[1]] = TrialInput.of(found.scale)
         if found.zero_point is not None:
-            case[found.node.input[2]] = _constant(found.zero_point)
+            case[found.node.input[2]] = TrialInput.of(found.zero_point)
         cases.append(case)
     return tuple(cases)
-
-
-def _constant(array: np.ndarray) -> TrialInput:
-    return TrialInput(array.shape, helper.np_dtype_to_tensor_dtype(array.dtype), array, constant=True)

@@ -27,15 +27,13 @@ def flat(pairs: Sequence[Pair]) -> list[int]:
 
 def explicit_fragment(site: Site, pads: list[int] | None, *, same: bool) -> Fragment:
     """Return the node with ``pads`` in place of ``auto_pad``; None leaves the attribute ``pads`` as it is."""
-    builder = site.builder()
     node = copied(site.node, without=("auto_pad",))
     if pads is not None:
         attributes.set_integers(node, "pads", pads)
     if same:
         # SAME pads make the division exact; with ceil_mode some runtimes would add a window where pads were cut to 0.
         attributes.remove(node, "ceil_mode")
-    bind(builder, node, builder.original(node, [builder.input(name) for name in node.input]))
-    return builder.build()
+    return site.only(node)
 
 
 def copied(node: NodeProto, *, without: Sequence[str] = ()) -> NodeProto:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
 
 from padfix.operators.refusal import Refusal
 from padfix.operators.resample import MODERN_OPSET
-from padfix.results import Finding, Severity
+from padfix.results import Finding
 from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.build.modern_resize import described, read_legacy, rewrite
 
 
 class LegacySamplingRule(Rule):
     """A rule about an operator that resizes and does not name its coordinates."""
-
-    severity: ClassVar[Severity] = Severity.WARNING
 
     @abstractmethod
     def problem(self, site: Site) -> str | None:

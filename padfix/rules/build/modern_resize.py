@@ -310,6 +310,5 @@ def _trial(site: Site, shape: Sequence[int], scales: Sequence[float], *, constan
     elem_type = image.elem_type if image is not None and image.elem_type else int(TensorProto.FLOAT)
     trial = {site.node.input[0]: TrialInput(tuple(shape), elem_type)}
     if site.input_name(1):
-        value = np.array(scales, np.float32)
-        trial[site.input_name(1)] = TrialInput(value.shape, TensorProto.FLOAT, value, constant)
+        trial[site.input_name(1)] = TrialInput.of(np.array(scales, np.float32), constant=constant)
     return trial

@@ -130,6 +130,5 @@ def _trial(site: Site, shape: Sequence[int], amounts: Sequence[float], *, uses_s
             given = site.input_type(position)
             dtype = helper.tensor_dtype_to_np_dtype(given.elem_type if given is not None else TensorProto.FLOAT)
             value = np.zeros(0, dtype) if is_empty(site, position) else np.array([0, 1], dtype).repeat(len(shape))
-        kind = int(helper.np_dtype_to_tensor_dtype(value.dtype))
-        trial[name] = TrialInput(value.shape, kind, value, constant=constant is not None)
+        trial[name] = TrialInput.of(value, constant=constant is not None)
     return trial

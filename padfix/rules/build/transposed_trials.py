@@ -28,7 +28,7 @@ def transposed_trials(
         }
         if operator.dynamic_pads is not None and site.input_name(operator.dynamic_pads):
             pads = np.array(window.dynamic_pads or (0,) * (2 * window.rank), np.int64)
-            case[site.input_name(operator.dynamic_pads)] = TrialInput(pads.shape, TensorProto.INT64, pads)
+            case[site.input_name(operator.dynamic_pads)] = TrialInput.of(pads, constant=False)
         if operator.bias is not None and site.input_name(operator.bias):
             case[site.input_name(operator.bias)] = TrialInput((per_group * window.written.group,), elem_type)
         cases.append(case)

@@ -107,16 +107,15 @@ def _side_input(site: Site, window: Window, position: int, maps: int, spatial: S
     if position == operator.mask:
         shape = _data_shape(window, (2, 3), spatial)
         mask = (np.arange(int(np.prod(shape))) % 5 != 1).reshape(shape).astype(np.int32)
-        return TrialInput(shape, TensorProto.INT32, mask)
+        return TrialInput.of(mask, constant=False)
     if position == operator.bias:
         quantized = np.arange(maps).astype(dtype) if np.issubdtype(dtype, np.integer) else None
         return TrialInput((maps,), kind, quantized, quantized is not None)
     if position in operator.scales:
         scales = (_SCALES[0], _SCALES[1]) if operator.is_pool else (_SCALES[0], _SCALES[2], _SCALES[3])
-        return TrialInput((), kind, np.array(scales[operator.scales.index(position)], dtype), True)
+        return TrialInput.of(np.array(scales[operator.scales.index(position)], dtype))
     constant = site.constant(position)
-    value = np.array(3 if constant is None or constant.size == 0 else constant.reshape(-1)[0], dtype)
-    return TrialInput((), kind, value, True)
+    return TrialInput.of(np.array(3 if constant is None or constant.size == 0 else constant.reshape(-1)[0], dtype))
 
 
 def _output_sizes(window: Window, spatial: Sequence[int]) -> list[int]:
