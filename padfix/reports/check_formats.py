@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 
 from padfix.errors import PadfixError
@@ -27,31 +28,6 @@ def render(
         fail_on: The least severity that is a failure; ``junit`` marks those.
         colour: Whether ``text`` has the escape sequences of a terminal.
     """
-    match report_format:
-        case "json":
-            from padfix.reports import json
-
-            return json.findings(reports, failures)
-        case "sarif":
-            from padfix.reports import sarif
-
-            return sarif.findings(reports, failures)
-        case "junit":
-            from padfix.reports import junit
-
-            return junit.findings(reports, failures, fail_on=fail_on)
-        case "github":
-            from padfix.reports import github
-
-            return github.findings(reports, failures)
-        case "markdown":
-            from padfix.reports import markdown
-
-            return markdown.findings(reports, failures)
-        case "html":
-            from padfix.reports import html
-
-            return html.findings(reports, failures)
-    from padfix.reports import text
-
-    return text.findings(reports, colour=colour)
+    module = importlib.import_module(f"padfix.reports.{report_format}")
+    options: dict[str, dict[str, object]] = {"junit": {"fail_on": fail_on}, "text": {"colour": colour}}
+    return str(module.findings(reports, failures, **options.get(report_format, {})))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
+from padfix.errors import PadfixError
 from padfix.reports import sentences
 from padfix.reports.characters import printable
 from padfix.reports.columns import aligned
@@ -18,11 +19,14 @@ def report(result: ConvertReport | Verdict, *, written: bool = False, verbose: b
     return "\n".join(lines) + "\n"
 
 
-def findings(reports: Sequence[CheckReport], *, colour: bool = False) -> str:
+def findings(
+    reports: Sequence[CheckReport], failures: Sequence[tuple[str, PadfixError]] = (), *, colour: bool = False
+) -> str:
     """Return what ``check`` found, grouped by model: aligned findings, their hints, the command that fixes them.
 
     A hint stands below the last finding that it is for. Ends with the count; empty when no model could be read.
-    ``colour`` adds the escape sequences of a terminal.
+    ``colour`` adds the escape sequences of a terminal. Models that can't be read are not text's to name: standard error
+    has them.
     """
     blocks = [_model(each, _Style(colour)) for each in reports if each.findings]
     if reports:

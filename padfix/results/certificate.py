@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
 
+from padfix.results.record import Record
+
 
 @dataclass(frozen=True)
-class FileDigest:
+class FileDigest(Record):
     """A file or folder by its own name and its SHA-256."""
 
     name: str
@@ -18,7 +19,7 @@ class FileDigest:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Record):
     """Which files a proof was about, and what it was made with.
 
     Attributes:
@@ -42,14 +43,9 @@ class Certificate:
     @property
     def digest(self) -> str:
         """The SHA-256 of everything but the output, which bears it in its metadata and so can't be part of it."""
-        content = {key: value for key, value in self._content().items() if key != "output"}
+        content = {key: value for key, value in super().to_dict().items() if key != "output"}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as JSON-ready values."""
-        return {"digest": self.digest, **self._content()}
-
-    def _content(self) -> dict[str, Any]:
-        return {
-            key: list(value) if isinstance(value, tuple) else value for key, value in dataclasses.asdict(self).items()
-        }
+        return {"digest": self.digest, **super().to_dict()}

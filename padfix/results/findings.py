@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from dataclasses import dataclass, field
 from typing import Any
 
 from padfix.results.fingerprints import fingerprint
 from padfix.results.illustration import Illustration
+from padfix.results.record import Record
 
 
 class Severity(enum.StrEnum):
@@ -25,7 +25,7 @@ class Severity(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Record):
     """One place in a model where one rule has something to say.
 
     Attributes:
@@ -63,18 +63,9 @@ class Finding:
             own = fingerprint(self.rule, self.graph, self.op_type, self.node)
             object.__setattr__(self, "fingerprint", own)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the finding as JSON-ready values."""
-        content = {
-            each.name: getattr(self, each.name)
-            for each in dataclasses.fields(self)
-            if each.name not in ("illustration", "needs_specification")
-        }
-        return {**content, "severity": self.severity.value}
-
 
 @dataclass(frozen=True)
-class LocalProof:
+class LocalProof(Record):
     """The proof of one rewrite on its own pair of tiny models; no cases for a correction that no computation sees.
 
     Attributes:
@@ -87,13 +78,9 @@ class LocalProof:
     max_abs_diff: float
     witnesses: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the proof as JSON-ready values."""
-        return {"cases": self.cases, "max_abs_diff": self.max_abs_diff, "witnesses": list(self.witnesses)}
-
 
 @dataclass(frozen=True)
-class Rewritten:
+class Rewritten(Record):
     """A finding that was rewritten, with its local proof (None only with ``--no-verify``)."""
 
     finding: Finding
@@ -101,11 +88,11 @@ class Rewritten:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding's keys and ``proof``."""
-        return {**self.finding.to_dict(), "proof": self.proof.to_dict() if self.proof else None}
+        return {**self.finding.to_dict(), "proof": self.proof and self.proof.to_dict()}
 
 
 @dataclass(frozen=True)
-class Refused:
+class Refused(Record):
     """A finding that can't be rewritten exactly, with the reason."""
 
     finding: Finding
@@ -122,7 +109,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Sample:
+class Sample(Record):
     """A result by its shape and a few of its values, the first of them at ``position``, in row-major order."""
 
     shape: tuple[int, ...]
@@ -131,7 +118,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Disagreement:
+class Disagreement(Record):
     """A node of the original that a runtime can't run, or runs to another result than the specification gives.
 
     Found by running the node on its own, with small inputs.
@@ -167,7 +154,3 @@ class Disagreement:
     def sentence(self) -> str:
         """The node and what the runtime does with it."""
         return f"{self.op_type} {self.node!r} in {self.graph}: {self.message}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the disagreement as JSON-ready values."""
-        return dataclasses.asdict(self)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
 from padfix.results.findings import Disagreement, Finding, Refused, Rewritten
+from padfix.results.record import Record
 from padfix.results.verdict import Verdict
 
 SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class CheckReport:
+class CheckReport(Record):
     """What ``padfix check`` says of one model.
 
     ``baselined`` is the number of findings that a baseline holds already; they are not among ``findings``.
@@ -33,16 +33,12 @@ class CheckReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready values, ``schema`` first."""
-        return {
-            "schema": SCHEMA,
-            "source": self.source,
-            "target": self.target,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+        content = super().to_dict()
+        return {"schema": SCHEMA, **{key: content[key] for key in ("source", "target", "findings")}}
 
 
 @dataclass(frozen=True)
-class ExplicitWindows:
+class ExplicitWindows(Record):
     """How many convolutions and pools of a model have their pads written out.
 
     Attributes:
@@ -53,13 +49,9 @@ class ExplicitWindows:
     number: int
     asymmetric: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as JSON-ready values."""
-        return dataclasses.asdict(self)
-
 
 @dataclass(frozen=True)
-class ConvertReport:
+class ConvertReport(Record):
     """What ``padfix convert`` did: rewrites with their proofs, refusals with their reasons, and the verdict.
 
     ``unchanged`` says that a file to be replaced was what it should be already, and was not touched.
@@ -82,26 +74,11 @@ class ConvertReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready values, ``schema`` first."""
-        return {
-            "schema": SCHEMA,
-            "source": self.source,
-            "output": self.output,
-            "unchanged": self.unchanged,
-            "source_kind": self.source_kind,
-            "opset": self.opset,
-            "target": self.target,
-            "verified": self.verdict is not None,
-            "rewrites": [rewrite.to_dict() for rewrite in self.rewrites],
-            "refusals": [refusal.to_dict() for refusal in self.refusals],
-            "verdict": self.verdict.to_dict() if self.verdict else None,
-            "notes": list(self.notes),
-            "disagreements": [each.to_dict() for each in self.disagreements],
-            "windows": self.windows.to_dict() if self.windows else None,
-        }
+        return {"schema": SCHEMA, **super().to_dict(), "verified": self.verdict is not None}
 
 
 @dataclass(frozen=True)
-class OpRecord:
+class OpRecord(Record):
     """One windowed or resampling operator of a model, as ``padfix inspect`` lists it.
 
     Every tuple has one entry for each spatial axis, None where the operator has no such thing or it is not known.
@@ -139,9 +116,3 @@ class OpRecord:
     rounding: str = ""
     sizes: tuple[int | None, ...] | None = None
     scales: tuple[float | None, ...] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record as JSON-ready values."""
-        return {
-            key: list(value) if isinstance(value, tuple) else value for key, value in dataclasses.asdict(self).items()
-        }

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any
 
 from padfix.results.certificate import Certificate
+from padfix.results.record import Record
 
 
 @dataclass(frozen=True)
-class OutputDifference:
+class OutputDifference(Record):
     """How far one output of the candidate is from the reference, for one probe.
 
     ``tolerance`` is the absolute difference allowed; it scales with the output's range. ``detail`` says in words what
@@ -36,13 +35,9 @@ class OutputDifference:
         """How far it is, for a sentence."""
         return self.detail or f"differs by {self.max_abs_diff:.3g}, {self.tolerance:.3g} allowed"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the difference as JSON-ready values."""
-        return dataclasses.asdict(self)
-
 
 @dataclass(frozen=True)
-class ProofRun:
+class ProofRun(Record):
     """One probe through the reference and one executor of the candidate."""
 
     probe: str
@@ -55,31 +50,18 @@ class ProofRun:
         """Whether every output is within its tolerance."""
         return all(output.equivalent for output in self.outputs)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the run as JSON-ready values."""
-        return {
-            "probe": self.probe,
-            "candidate": self.candidate,
-            "shapes": {name: list(shape) for name, shape in self.shapes.items()},
-            "outputs": [output.to_dict() for output in self.outputs],
-        }
-
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Record):
     """One position of a tensor with the value it should have and the one it has."""
 
     position: tuple[int, ...]
     expected: float
     found: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the position and its values as JSON-ready values."""
-        return {"position": list(self.position), "expected": self.expected, "found": self.found}
-
 
 @dataclass(frozen=True)
-class FirstDifference:
+class FirstDifference(Record):
     """Where two models part: the first tensor that differs, everything that it is computed from being equal.
 
     Attributes:
@@ -117,19 +99,9 @@ class FirstDifference:
     graph_differences: tuple[str, ...] = ()
     complete: bool = True
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the place as JSON-ready values."""
-        content = {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in ((each.name, getattr(self, each.name)) for each in dataclasses.fields(self))
-        }
-        content["difference"] = self.difference.to_dict()
-        content["positions"] = [each.to_dict() for each in self.positions]
-        return content
-
 
 @dataclass(frozen=True)
-class LayerDifference:
+class LayerDifference(Record):
     """How far one inner tensor of the result is from the original's, on one probe.
 
     Attributes:
@@ -142,13 +114,9 @@ class LayerDifference:
     op_type: str
     difference: OutputDifference
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the difference as JSON-ready values."""
-        return {"node": self.node, "op_type": self.op_type, "difference": self.difference.to_dict()}
-
 
 @dataclass(frozen=True)
-class StretchSummary:
+class StretchSummary(Record):
     """What lies between the tensors that both models have.
 
     Attributes:
@@ -165,19 +133,9 @@ class StretchSummary:
     largest: float = 0.0
     unoptimised: float = 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the summary as JSON-ready values."""
-        worst = self.worst.to_dict() if self.worst else None
-        return {
-            "same": self.same,
-            "judged": self.judged,
-            "worst": worst,
-            **{name: getattr(self, name) for name in ("largest", "unoptimised")},
-        }
-
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Record):
     """The whole proof: whether two models agree, who judged, and every run.
 
     Attributes:
@@ -220,16 +178,3 @@ class Verdict:
                 parts = ", ".join(f"{output.name} ({output.words})" for output in bad)
                 return f"The result is not equal to the original on probe {run.probe!r} in {run.candidate}: {parts}."
         return "The result could not be shown to be equal to the original."
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the verdict as JSON-ready values."""
-        return {
-            "equivalent": self.equivalent,
-            "reference": self.reference,
-            "runs": [run.to_dict() for run in self.runs],
-            "notes": list(self.notes),
-            "first_difference": self.first_difference.to_dict() if self.first_difference else None,
-            "certificate": self.certificate.to_dict() if self.certificate else None,
-            "layers": [layer.to_dict() for layer in self.layers],
-            "stretches": self.stretches.to_dict() if self.stretches else None,
-        }
