@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from onnx import NodeProto, TensorProto
@@ -18,7 +19,7 @@ from padfix.geometry.padding import (
 from padfix.graph.lengths import known_residue, length_of, named
 from padfix.graph.scopes import Dimension, ValueType, normal_domain
 from padfix.operators.refusal import Meaningless, Refusal, TooLong, UnknownRank
-from padfix.operators.table import OPERATORS, Operator
+from padfix.operators.table import OPERATORS, Family, Operator
 from padfix.operators.written import (
     LONGEST,
     SAME,
@@ -26,6 +27,7 @@ from padfix.operators.written import (
     Place,
     Written,
     refused_attributes,
+    refused_lists,
     refused_versions,
 )
 
@@ -36,22 +38,18 @@ Shape = tuple[Dimension, ...]
 
 
 @dataclass(frozen=True)
-class Window:
-    """A convolution or pool as written, every list one entry a spatial axis.
+class Windowed:
+    """What all windowed operators say, every list one entry a spatial axis.
 
     Attributes:
         domain: Normalised.
         op_type: The operator.
         written: The attributes.
         kernel: Taps; None where the kernel's shape is not known.
-        strides: From one window to the next.
+        strides: From one window to the next; of a transposed convolution between the outputs of two elements.
         dilations: From one tap to the next.
         sizes: Lengths of the input.
         elem_type: Of the data (``TensorProto.DataType``); None where it is not known.
-        channels_last: Whether the data is ``[N, *size, C]``.
-        has_indices: Whether it gives the positions of its maxima as well.
-        channels: Channels of the input that the weights are for; None for pools, and where it is not known.
-        maps: Channels of the result; as ``channels``.
     """
 
     domain: str
@@ -62,10 +60,6 @@ class Window:
     dilations: Integers
     sizes: Shape
     elem_type: int | None
-    channels_last: bool = False
-    has_indices: bool = False
-    channels: int | None = None
-    maps: int | None = None
 
     @property
     def operator(self) -> Operator:
@@ -76,6 +70,33 @@ class Window:
     def auto_pad(self) -> str:
         """The attribute's text; ``""`` where it says nothing."""
         return self.written.mode
+
+    @property
+    def rank(self) -> int:
+        """Number of spatial axes."""
+        return len(self.kernel)
+
+    @property
+    def axes(self) -> Iterator[tuple[Dimension, int | None, int, int]]:
+        """The (length, taps, stride, dilation) of each spatial axis."""
+        return zip(self.sizes, self.kernel, self.strides, self.dilations, strict=True)
+
+
+@dataclass(frozen=True)
+class Window(Windowed):
+    """A convolution or pool as written.
+
+    Attributes:
+        channels_last: Whether the data is ``[N, *size, C]``.
+        has_indices: Whether it gives the positions of its maxima as well.
+        channels: Channels of the input that the weights are for; None for pools, and where it is not known.
+        maps: Channels of the result; as ``channels``.
+    """
+
+    channels_last: bool = False
+    has_indices: bool = False
+    channels: int | None = None
+    maps: int | None = None
 
     @property
     def is_exact(self) -> bool:
@@ -93,11 +114,6 @@ class Window:
         return 1 if self.channels_last else 2
 
     @property
-    def rank(self) -> int:
-        """Number of spatial axes."""
-        return len(self.strides)
-
-    @property
     def explicit_pads(self) -> tuple[Pair, ...]:
         """The attribute ``pads`` by axis; zeros where it is absent, and where ``auto_pad`` decides."""
         pads = (self.written.pads if self.auto_pad == "" else None) or (0,) * (2 * self.rank)
@@ -110,7 +126,7 @@ class Window:
         """
         upper = self.auto_pad == "SAME_UPPER"
         pairs: list[Pair | None] = []
-        for taps, stride, dilation, size in zip(self.kernel, self.strides, self.dilations, self.sizes, strict=True):
+        for size, taps, stride, dilation in self.axes:
             if taps is None:
                 pairs.append(None)
             elif isinstance(size, int) and size > 0:
@@ -153,15 +169,27 @@ def _same_output(size: Dimension, stride: int) -> Dimension:
 def read_window_node(
     node: NodeProto, operator: Operator, written: Written, place: Place, rank: int | None = None
 ) -> Window | Refusal:
-    """Return the window of ``node``, or why it can't be read.
+    """Return the window of ``node``, a node of the family ``WINDOW``, or why it can't be read.
 
-    Args:
-        node: A node of the family ``WINDOW``.
-        operator: Its entry in the table.
-        written: Its attributes.
-        place: Where it stands.
-        rank: Number of spatial axes to assume where nothing tells.
+    ``rank`` is the number of spatial axes to assume where nothing tells.
     """
+    common = read_windowed(node, operator, written, place, rank)
+    if isinstance(common, Refusal):
+        return common
+    maps, per_group = leading_lengths(place.type_at(node, operator.weights))
+    return Window(
+        **vars(common),
+        channels_last=operator.channels_last or written.channels_last,
+        has_indices=operator.is_maximum and len(node.output) > 1 and bool(node.output[1]),
+        channels=None if per_group is None else per_group * written.group,
+        maps=maps,
+    )
+
+
+def read_windowed(
+    node: NodeProto, operator: Operator, written: Written, place: Place, rank: int | None = None
+) -> Windowed | Refusal:
+    """Return what a windowed node of any family says, or why it can't be read; ``rank`` as in the other readers."""
     refusal = refused_attributes(node, operator, written, place)
     if refusal is not None:
         return refusal
@@ -171,33 +199,30 @@ def read_window_node(
         return kernel
     count = len(kernel)
     strides, dilations = (each or (1,) * count for each in (written.strides, written.dilations))
-    refusal = _refused_geometry(written, kernel, strides, dilations) or refused_versions(node, operator, written, place)
+    pads = written.pads if written.mode == "" or operator.family is Family.TRANSPOSED else None
+    refusal = (
+        refused_lists(
+            {
+                "strides": (strides, count, 1),
+                "dilations": (dilations, count, 1),
+                "pads": (pads or None, 2 * count, 0),
+            }
+        )
+        or _refused_spans(kernel, strides, dilations)
+        or refused_versions(node, operator, written, place)
+    )
     if refusal is not None:
         return refusal
-    channels_last = operator.channels_last or written.channels_last
+    for value in (data, weights):
+        if value is not None and value.rank is not None and value.rank != count + 2:
+            return Meaningless(
+                f"An input has {value.rank} axes where the kernel asks for {count + 2}: correct the model."
+            )
     sizes: Shape = (None,) * count
     if data is not None and data.shape is not None:
-        if len(data.shape) != count + 2:
-            return Meaningless(
-                f"The input has {len(data.shape)} axes, but the kernel has {count}, which takes {count + 2}: correct "
-                "the model."
-            )
-        sizes = data.shape[1:-1] if channels_last else data.shape[2:]
-    maps, per_group = _channels(weights)
-    return Window(
-        normal_domain(node.domain),
-        node.op_type,
-        written,
-        kernel,
-        strides,
-        dilations,
-        sizes,
-        _elem_type(node, operator, place),
-        channels_last,
-        operator.is_maximum and len(node.output) > 1 and bool(node.output[1]),
-        None if per_group is None else per_group * written.group,
-        maps,
-    )
+        sizes = data.shape[1:-1] if operator.channels_last or written.channels_last else data.shape[2:]
+    domain, elem_type = normal_domain(node.domain), _elem_type(node, operator, place)
+    return Windowed(domain, node.op_type, written, kernel, strides, dilations, sizes, elem_type)
 
 
 def _kernel(
@@ -233,37 +258,23 @@ def _kernel(
 
 def _written_rank(written: Written) -> int | None:
     """Return the number of spatial axes that the attributes tell."""
-    for listed in (written.strides, written.dilations):
+    for listed in (written.strides, written.dilations, written.output_padding):
         if listed:
             return len(listed)
     return len(written.pads) // 2 if written.pads else None
 
 
-def _refused_geometry(
-    written: Written, kernel: tuple[int | None, ...], strides: Integers, dilations: Integers
-) -> Refusal | None:
-    count = len(kernel)
-    for name, values in (("strides", strides), ("dilations", dilations)):
-        if len(values) != count or min(values) < 1:
-            return Meaningless(
-                f"{name}={list(values)} does not fit a kernel of {count} axes with lengths of 1 and more: "
-                "correct the model."
-            )
+def _refused_spans(kernel: tuple[int | None, ...], strides: Integers, dilations: Integers) -> Refusal | None:
     spans = (effective_kernel(taps or 1, dilation) for taps, dilation in zip(kernel, dilations, strict=True))
     if max(*strides, *spans) > LONGEST:
         return TooLong(
             f"kernel_shape={list(kernel)}, strides={list(strides)} and dilations={list(dilations)} "
             f"span more than {LONGEST} elements, which no runtime addresses: correct the model."
         )
-    if written.pads and written.mode == "":
-        if len(written.pads) != 2 * count:
-            return Meaningless(f"pads={list(written.pads)} does not fit a kernel of {count} axes: correct the model.")
-        if min(written.pads) < 0:
-            return Meaningless(f"pads={list(written.pads)}: no runtime accepts negative pads; correct the model.")
     return None
 
 
-def _channels(weights: ValueType | None) -> tuple[int | None, int | None]:
+def leading_lengths(weights: ValueType | None) -> tuple[int | None, int | None]:
     """Return the first two lengths of the weights, as far as they are known."""
     if weights is None or weights.shape is None or len(weights.shape) < 3:
         return None, None

@@ -147,14 +147,12 @@ def refused_lists(lists: Mapping[str, tuple[Integers | None, int, int]]) -> Refu
     for name, (values, count, least) in lists.items():
         if values is None:
             continue
+        least_of_all = {0: ", none of them negative", 1: ", all of 1 and more"}.get(least, "")
+        wrong = f"{name}={list(values)} does not fit: {count} values of up to {LONGEST} are needed{least_of_all}."
         if len(values) != count or min(values, default=least) < least:
-            return Meaningless(
-                f"{name}={list(values)}: {count} values of {least} to {LONGEST} are needed; correct the node."
-            )
+            return Meaningless(wrong)
         if max(values, default=0) > LONGEST:
-            return TooLong(
-                f"{name}={list(values)}: {count} values of {least} to {LONGEST} are needed; correct the node."
-            )
+            return TooLong(wrong)
     return None
 
 

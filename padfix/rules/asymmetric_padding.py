@@ -194,10 +194,9 @@ def _ceil_modes(window: Window, pairs: tuple[Pair, ...]) -> frozenset[bool]:
     """Return the ceil modes with which the pool behind the Pad has the same windows."""
     if not window.written.ceil_mode:
         return frozenset({False})
-    axes = zip(window.sizes, window.kernel, window.strides, window.dilations, pairs, strict=True)
     options = [
         separable_ceil_modes(size if isinstance(size, int) else None, taps or 1, stride, dilation, *pair)
-        for size, taps, stride, dilation, pair in axes
+        for (size, taps, stride, dilation), pair in zip(window.axes, pairs, strict=True)
     ]
     return reduce(frozenset.__and__, options)
 
@@ -205,8 +204,7 @@ def _ceil_modes(window: Window, pairs: tuple[Pair, ...]) -> frozenset[bool]:
 def _correction(window: Window, pairs: tuple[Pair, ...], *, ceil_mode: bool) -> np.ndarray | None:
     """Return (taps / taps on the input) of each window, shape ``[1, 1, *output]``; None where none would fit."""
     factors = []
-    axes = zip(window.sizes, window.kernel, window.strides, window.dilations, pairs, strict=True)
-    for size, taps, stride, dilation, (begin, end) in axes:
+    for (size, taps, stride, dilation), (begin, end) in zip(window.axes, pairs, strict=True):
         if not isinstance(size, int) or taps is None or size + begin + end < effective_kernel(taps, dilation):
             return None
         padded = size + begin + end

@@ -129,10 +129,10 @@ class RuntimeContradictsSpec(Rule):
     def _short_transpose(self, site: Site, window: TransposedWindow) -> Finding | None:
         if window.auto_pad not in SAME or window.output_shape is not None:
             return None
-        axes = zip(window.kernel, window.strides, window.dilations, window.output_padding, strict=True)
+        axes = zip(window.axes, window.output_padding, strict=True)
         missing = [
             0 if taps is None else same_axis(taps, stride, dilation, more).output_padding - more
-            for taps, stride, dilation, more in axes
+            for (_, taps, stride, dilation), more in axes
         ]
         if not any(missing):
             return None
@@ -192,9 +192,7 @@ def _ceiling_is_misread(site: Site, window: Window) -> bool:
         return False
     pairs = _explicit(window) or ((0, 0),) * window.rank
     misread = False
-    for size, taps, stride, dilation, (begin, end) in zip(
-        window.sizes, window.kernel, window.strides, window.dilations, pairs, strict=True
-    ):
+    for (size, taps, stride, dilation), (begin, end) in zip(window.axes, pairs, strict=True):
         if not isinstance(size, int) or taps is None:
             return False
         floor, ceiling = (
@@ -211,8 +209,7 @@ def _why_not(window: Window) -> str:
     """Return why the pads can't be a Pad before the pool; empty when they can."""
     if not window.written.ceil_mode:
         return ""
-    axes = zip(window.sizes, window.kernel, window.strides, window.dilations, _explicit(window), strict=True)
-    for size, taps, stride, dilation, pair in axes:
+    for (size, taps, stride, dilation), pair in zip(window.axes, _explicit(window), strict=True):
         if not isinstance(size, int) or taps is None:
             return "With ceil_mode a Pad before the pool would add windows: set ceil_mode=0, or fix the size (--shape)."
         lengths = {window_output_size(size, taps, stride, dilation, *pair, ceil_mode=mode) for mode in (False, True)}
@@ -229,9 +226,7 @@ def _same_slip(site: Site, window: Window) -> str | None:
     upper = window.auto_pad == "SAME_UPPER"
     axes = [
         [(length, taps, stride, dilation) for length in _lengths(size, taps, stride, dilation)]
-        for size, taps, stride, dilation in zip(
-            window.sizes, window.kernel, window.strides, window.dilations, strict=True
-        )
+        for size, taps, stride, dilation in window.axes
         if taps is not None
     ]
     if not dilated and _refuses_negative_totals(site, window):

@@ -69,10 +69,9 @@ def reads_padding_only(window: Window, pairs: Sequence[Pair]) -> bool:
     Its maximum is minus infinity and its average not a number; ONNX Runtime gives finite numbers when the pads are an
     attribute.
     """
-    axes = zip(pairs, window.sizes, window.kernel, window.strides, window.dilations, strict=True)
     return any(
         isinstance(size, int) and taps is not None and has_window_in_padding(size, taps, stride, dilation, *pair)
-        for pair, size, taps, stride, dilation in axes
+        for (size, taps, stride, dilation), pair in zip(window.axes, pairs, strict=True)
     )
 
 

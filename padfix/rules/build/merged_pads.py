@@ -11,8 +11,7 @@ def same_windows(window: Window, own: tuple[Pair, ...], added: tuple[Pair, ...])
 
     It drops a last window that starts in the operator's own end padding. ``window`` has the sizes before the Pad.
     """
-    axes = zip(window.sizes, window.kernel, window.strides, window.dilations, own, added, strict=True)
-    for size, taps, stride, dilation, (begin, end), (before, after) in axes:
+    for (size, taps, stride, dilation), (begin, end), (before, after) in zip(window.axes, own, added, strict=True):
         taps = taps or 1
         if isinstance(size, int):
             separate = window_output_size(size + before + after, taps, stride, dilation, begin, end, ceil_mode=True)

@@ -111,10 +111,9 @@ def pad_at_run_time(site: Site, window: Window, pairs: tuple[Pair | None, ...]) 
 def _lasting_pairs(window: Window, pairs: Sequence[Pair | None]) -> tuple[Pair, ...]:
     """Return what can stand in the attribute: known pads, and of the others what does not depend on the size."""
     upper = window.auto_pad == "SAME_UPPER"
-    axes = zip(pairs, window.kernel, window.strides, window.dilations, strict=True)
     return tuple(
         lasting_padding(taps or 1, stride, dilation, upper=upper) if pair is None else pair
-        for pair, taps, stride, dilation in axes
+        for (_, taps, stride, dilation), pair in zip(window.axes, pairs, strict=True)
     )
 
 

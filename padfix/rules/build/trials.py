@@ -32,9 +32,7 @@ def trials(site: Site, window: Window, *, same: bool, as_declared: bool = False)
         [max(size, 1)]
         if isinstance(size, int) and as_declared
         else _lengths(size, taps or 3, stride, dilation, same=same)
-        for size, taps, stride, dilation in zip(
-            window.sizes, window.kernel, window.strides, window.dilations, strict=True
-        )
+        for size, taps, stride, dilation in window.axes
     ]
     count = min(_MOST_TRIALS, max(len(each) for each in options))
     if sum(len(each) > 1 for each in options) > 1:
