@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from padfix.config import ConvertOptions, PathArgument, VerifyOptions
 from padfix.errors import NotEquivalent, PadfixError, ProofUnavailableError, RefusedError, UsageError
-from padfix.process import watch
 from padfix.results import Certificate, CheckReport, ConvertReport, Disagreement, OpRecord, Verdict
 
 if TYPE_CHECKING:
@@ -105,10 +104,9 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
         PadfixError: A file could not be read.
     """
     from padfix.diagnose.place import describe
-    from padfix.proof.room import require_room
     from padfix.proof.whole import verify as prove_whole
     from padfix.proof.witnesses import candidates_of, executor_of, witness_name
-    from padfix.proof.work import multiplications, result_bytes
+    from padfix.proof.work import allow_work
     from padfix.sources import SourceOptions, detect, open_source
 
     wanted = VerifyOptions(**options)
@@ -120,8 +118,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
     first = open_source(Path(a), told if is_about_both or kinds[0] != "onnx" else plain)
     second = open_source(Path(b), told if is_about_both or kinds[0] == "onnx" else plain)
     for opened in (first, second):
-        require_room(opened.model)
-        watch.allow_work(multiplications(opened.model), result_bytes(opened.model))
+        allow_work(opened.model)
     judge = executor_of(first, first.model, Path(a), witness_name(wanted.reference, first))
     verdict = prove_whole(
         judge,
@@ -325,15 +322,12 @@ class _Conversion:
     def _run_whole(self, candidate: Path) -> Verdict:
         from padfix.diagnose.place import describe
         from padfix.proof.probes import KINDS
-        from padfix.proof.room import require_room
         from padfix.proof.whole import verify as prove_whole
         from padfix.proof.witnesses import candidates_of_result, executor_of
-        from padfix.proof.work import FEW_KINDS, HEAVY, multiplications, result_bytes
+        from padfix.proof.work import FEW_KINDS, HEAVY, allow_work
 
         options, original = self.options, self.original
-        work = multiplications(original)
-        require_room(original)
-        watch.allow_work(work, result_bytes(original))
+        work = allow_work(original)
         contradicted = bool(self.rewriting.untouched_contradictions)
         judge = executor_of(self.opened, original, original.path, self.witness)
 

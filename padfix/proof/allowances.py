@@ -252,6 +252,15 @@ ALLOWANCES: tuple[Allowance, ...] = (
 )
 
 
+def allowed_by(case: Case) -> tuple[Allowance, float] | None:
+    """Return the first allowance that a case is within, and the absolute difference that it allows."""
+    for allowance in ALLOWANCES:
+        allowed = allowance.allows(case)
+        if allowed is not None:
+            return allowance, allowed
+    return None
+
+
 def interpreter_rounding(
     allowed: Mapping[str, float], outputs: tuple[OutputDifference, ...], notes: list[str]
 ) -> tuple[OutputDifference, ...]:

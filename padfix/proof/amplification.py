@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from padfix.proof.executors import Array, ExecutionFailed
@@ -14,30 +12,11 @@ _NOISE = 2.0**-22
 """Relative differences below this are the last bits themselves."""
 
 
-@dataclass(frozen=True)
-class Amplifier:
-    """A stretch that amplifies.
+def amplifier(stretches: Stretches, probe: Probe) -> str:
+    """Return the node whose stretch amplifies most on a probe, and what it does to a difference.
 
-    Attributes:
-        node: The original's node.
-        op_type: Its operator.
-        before: Relative difference of what it is computed from, when both models run as a whole.
-        after: That of its result.
+    Empty where none does by itself, or nothing can be seen.
     """
-
-    node: str
-    op_type: str
-    before: float
-    after: float
-
-    @property
-    def words(self) -> str:
-        """The node and what it does to a difference."""
-        return f"{self.op_type} {self.node!r}, which makes {self.after:.2g} of its values of {self.before:.2g}"
-
-
-def amplifier(stretches: Stretches, probe: Probe) -> Amplifier | None:
-    """Return the stretch that amplifies most on a probe; None where none does by itself, or nothing can be seen."""
     names = stretches.ends()
     apart: dict[str, float] = {}
     for start in range(0, len(names), 32):
@@ -47,23 +26,23 @@ def amplifier(stretches: Stretches, probe: Probe) -> Amplifier | None:
             partners = [stretches.pairing.partners[name] for name in some]
             theirs = stretches.sides[1].values(stretches.translate(probe.arrays), partners)
         except ExecutionFailed:
-            return None
+            return ""
         for name, partner in zip(some, partners, strict=True):
             if name in ours and partner in theirs:
                 other = stretches.layouts.to_reference(name, theirs[partner])
                 apart[name] = _relative(ours[name], other)
     worst = max(apart.values(), default=0.0)
-    found: list[tuple[float, Amplifier]] = []
+    best, words = 4.0, ""
     for name, after in apart.items():
         if after < worst / 100 or after <= _NOISE:
             continue
         stretch = stretches.stretch(name)
         before = max((apart.get(each, 0.0) for each in stretch.above), default=0.0)
-        gain = after / max(before, _NOISE)
-        node = stretch.nodes[-1]
-        found.append((gain, Amplifier(node.name, node.op_type, max(before, 0.0), after)))
-    best = max(found, key=lambda each: each[0], default=None)
-    return best[1] if best is not None and best[0] >= 4 else None
+        gain, node = after / max(before, _NOISE), stretch.nodes[-1]
+        if gain > best or (gain == best and not words):
+            best = gain
+            words = f"{node.op_type} {node.name!r}, which makes {after:.2g} of its values of {before:.2g}"
+    return words
 
 
 def _relative(first: Array, second: Array) -> float:

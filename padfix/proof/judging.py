@@ -14,7 +14,7 @@ from typing import cast
 
 import numpy as np
 
-from padfix.proof.allowances import ALLOWANCES, Case
+from padfix.proof.allowances import Case, allowed_by
 from padfix.proof.compare import Distance, compare, described, distance
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array, ExecutionFailed
@@ -270,11 +270,10 @@ class StretchJudge:
             )
             return Judged(stretch, difference, probe.name, optimised)
         case = self.case(stretch, probe.arrays, values, found, seen.magnitude)
-        for allowance in ALLOWANCES:
-            more = allowance.allows(case)
-            if more is not None:
-                difference = described(stretch.name, apart, max(allowed, more))
-                return Judged(stretch, difference, probe.name, optimised, allowance.name)
+        more = allowed_by(case)
+        if more is not None:
+            difference = described(stretch.name, apart, max(allowed, more[1]))
+            return Judged(stretch, difference, probe.name, optimised, more[0].name)
         return Judged(stretch, described(stretch.name, apart, allowed, expected, found), probe.name, optimised)
 
     def case(

@@ -12,31 +12,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-import numpy as np
 from onnx import NodeProto
 
-from padfix.proof.allowances import Case as TieCase
-from padfix.proof.allowances import ties
-from padfix.proof.compare import compare
+from padfix.proof.allowances import Case, allowed_by
+from padfix.proof.compare import described, distance
 from padfix.proof.cost import is_too_large
 from padfix.proof.disagreement import RuntimeSlip, difference
 from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor
-from padfix.proof.rounding import spread
+from padfix.proof.rounding import tolerance
 from padfix.proof.sides import side_of
 from padfix.proof.spec_executor import SpecExecutor
 from padfix.proof.trial_models import Question, feeds_of, groups, model_of
 from padfix.results import LocalProof, OutputDifference
 from padfix.rules.base import Rewrite, Trial
 
-LOCAL_RTOL = {"float64": 1e-12, "float32": 1e-5, "float16": 1e-2, "bfloat16": 5e-2}
-"""Of the output's range, for rewrites that aren't exact: sums of the same few numbers in another order. A tenth of the
-whole proof's for float32, because nothing piles up over one operator; 16-bit sums are rounded at every addition."""
-
 # ONNX Runtime reads every IR version up to its own; from 4 on initializers needn't be inputs.
 _LEAST_IR_VERSION = 8
 _MOST_CACHED = 20_000
-_FACTOR = 10.0
-"""What is allowed of the original's own move when its inputs move in their last bit."""
 
 
 @dataclass(frozen=True)
@@ -222,72 +214,40 @@ class _Witnesses:
         label: str,
         reference: Executor,
     ) -> None:
-        found = self._difference(expected, result, feeds, count=True)
-        if found is not None and self._beyond_rounding(expected, result, feeds, reference):
+        found = self._difference(expected, result, feeds, reference)
+        if found is not None:
             detail = found.detail or f"differs by {found.max_abs_diff:g}"
             position = self.case.outputs.index(found.name)
             raise _NotProvenError(f"output {position} of the new form in {label}: {detail}{_at(feeds)}.")
-
-    def _beyond_rounding(
-        self,
-        expected: Mapping[str, Array],
-        result: Mapping[str, Array],
-        feeds: Mapping[str, Array],
-        reference: Executor,
-    ) -> bool:
-        """Whether results that differ do so by more than the original's own rounding.
-
-        The output of a tiny model may be one sum that cancels to almost nothing, and its range is no measure then.
-        """
-        if self.case.rewrite.exact:
-            return True
-        noise = {name: _FACTOR * moved for name, moved in spread(reference.run, feeds, expected).items()}
-        found = self._difference(expected, result, feeds, noise=noise)
-        return found is not None and not self._only_ties(expected, result, feeds, reference)
-
-    def _only_ties(
-        self,
-        expected: Mapping[str, Array],
-        result: Mapping[str, Array],
-        feeds: Mapping[str, Array],
-        reference: Executor,
-    ) -> bool:
-        """Whether all outputs that differ are rounded to steps, and lie between two of them before."""
-        side = side_of(reference)
-        if side is None:
-            return False
-        for name in self.case.outputs:
-            first, second = expected.get(name), result.get(name)
-            if first is None or second is None or first.shape != second.shape:
-                return False
-            if np.array_equal(first, second):
-                continue
-            case = TieCase(side, feeds, {}, name, side.view.nodes, first, second, 0.0, (first.dtype,))
-            if ties(case) is None:
-                return False
-        return True
+        differences = (distance(expected.get(name), result.get(name)) for name in self.case.outputs)
+        self.largest = max(self.largest, *(each.largest for each in differences))
 
     def _difference(
         self,
         expected: Mapping[str, Array],
         result: Mapping[str, Array],
         feeds: Mapping[str, Array],
-        *,
-        count: bool = False,
-        noise: Mapping[str, float] | None = None,
+        reference: Executor | None = None,
     ) -> OutputDifference | None:
-        """Return the first output that is not equal, or None; ``noise`` is allowed beside the tolerance."""
-        types = [array.dtype for array in feeds.values() if array.dtype.kind not in "iub"]
+        """Return the first output that is not equal, or None.
+
+        Rounding and, where ``reference`` is given, which gave ``expected``, the allowances are those of a stretch. An
+        exact rewrite has neither.
+        """
         for name in self.case.outputs:
             first, second = expected.get(name), result.get(name)
-            relative = 0.0
-            if not self.case.rewrite.exact and first is not None and first.dtype.kind not in "iubOSU":
-                relative = LOCAL_RTOL.get(_coarsest(first.dtype, *types), 0.2)
-            found = compare(name, first, second, rtol=relative, atol=(noise or {}).get(name, 0.0))
+            apart, allowed = distance(first, second), 0.0
+            if first is not None and second is not None and not self.case.rewrite.exact:
+                types = (first.dtype, *(array.dtype for array in feeds.values()))
+                allowed = tolerance(types, apart.magnitude) if apart.is_float else 0.0
+                side = side_of(reference) if reference is not None and apart.largest > allowed else None
+                if side is not None:
+                    nodes = side.view.nodes
+                    more = allowed_by(Case(side, feeds, {}, name, nodes, first, second, apart.magnitude, types))
+                    allowed = allowed if more is None else max(allowed, more[1])
+            found = described(name, apart, allowed, first, second)
             if not found.equivalent:
                 return found
-            if count:
-                self.largest = max(self.largest, found.max_abs_diff)
         return None
 
     def _note_refusal(self, refusal: ExecutionFailed | None) -> None:
@@ -306,21 +266,13 @@ class _Witnesses:
     ) -> None:
         if self.contradiction is not None and self.contradiction.found is not None:
             return  # a run to other numbers says more than a refusal
-        found = self._difference(meant, ran, feeds)
-        if found is not None and self._beyond_rounding(meant, ran, feeds, reference):
+        found = self._difference(meant, ran, feeds, reference)
+        if found is not None:
             message = (
                 f"ONNX Runtime {OnnxRuntimeExecutor.version()} runs it against the specification: "
                 f"{found.detail or f'differs by {found.max_abs_diff:g}'}{_at(feeds)}."
             )
             self.contradiction = difference(message, feeds, meant.get(found.name), ran.get(found.name))
-
-
-def _coarsest(*types: np.dtype[np.generic]) -> str:
-    order = ("float64", "float32", "float16", "bfloat16")
-    names = [dtype.name for dtype in types]
-    if any(name not in order for name in names):
-        return "other"
-    return max(names, key=order.index)
 
 
 def _words(problem: ExecutionFailed | None) -> str:

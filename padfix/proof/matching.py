@@ -15,9 +15,7 @@ import numpy as np
 
 from padfix.graph.scopes import Dimension, outer_names_of
 from padfix.proof.executors import Array, ExecutionFailed, Executor, TensorSpec, graph_of, numpy_type
-
-Order = tuple[int, ...]
-"""A permutation of axes: axis ``order[i]`` of the reference's array is axis ``i`` of the candidate's."""
+from padfix.proof.layouts import Order, orders_of
 
 
 @dataclass(frozen=True)
@@ -148,7 +146,7 @@ def order_between(first: Sequence[Dimension] | None, second: Sequence[Dimension]
     """
     if first is None or second is None or len(first) != len(second) or len(first) < 3:
         return None
-    scores = {order: _score([first[axis] for axis in order], second) for order in _orders(len(first))}
+    scores = {order: _score([first[axis] for axis in order], second) for order in orders_of(len(first))}
     straight = scores.pop(tuple(range(len(first))))
     ranked = sorted(((score, order) for order, score in scores.items() if score is not None), reverse=True)
     if not ranked or (straight is not None and straight >= ranked[0][0]):
@@ -156,12 +154,6 @@ def order_between(first: Sequence[Dimension] | None, second: Sequence[Dimension]
     if len(ranked) > 1 and ranked[0][0] == ranked[1][0]:
         return None
     return ranked[0][1]
-
-
-def _orders(rank: int) -> list[Order]:
-    straight = tuple(range(rank))
-    first, last = (0, rank - 1, *range(1, rank - 1)), (0, *range(2, rank), 1)
-    return list(dict.fromkeys([straight, first, last]))
 
 
 def _score(first: Sequence[Dimension], second: Sequence[Dimension]) -> int | None:
@@ -181,9 +173,8 @@ def _may_be_one(first: TensorSpec, second: TensorSpec) -> bool:
         return True
     if len(first.shape) != len(second.shape):
         return False
-    orders = _orders(len(first.shape)) if len(first.shape) > 2 else [tuple(range(len(first.shape)))]
     shape = first.shape
-    return any(_score([shape[axis] for axis in order], second.shape) is not None for order in orders)
+    return any(_score([shape[axis] for axis in order], second.shape) is not None for order in orders_of(len(shape)))
 
 
 def _plain(name: str) -> str:

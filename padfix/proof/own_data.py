@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from padfix.proof.allowances import ALLOWANCES, own_move
+from padfix.proof.allowances import allowed_by, own_move
 from padfix.proof.compare import Distance, described, distance, is_float
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.outcome import Judged
@@ -114,7 +114,7 @@ class OwnData:
             return None
         case = self._judge.case(stretch, feeds, values, found, magnitude)
         # However much the original itself moves here: ill-conditioned data tells nothing.
-        if apart.largest <= 16 * own_move(case) or any(each.allows(case) is not None for each in ALLOWANCES):
+        if apart.largest <= 16 * own_move(case) or allowed_by(case) is not None:
             return None
         return self._shown(stretch, apart, allowed, words)
 

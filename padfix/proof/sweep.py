@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from padfix.proof.allowances import RESAMPLERS
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.outcome import Judged
 from padfix.proof.own_data import OwnData
@@ -16,7 +17,6 @@ from padfix.proof.stretches import Stretch
 if TYPE_CHECKING:
     from padfix.proof.judging import StretchJudge
 
-RESAMPLERS = ("Resize", "ScaleAndTranslate", "Upsample")
 WINDOWS = ("Conv", "Pool", "Dilation2D", "ExtractImagePatches", "ExtractVolumePatches")
 
 RESAMPLED_LENGTHS = (*range(1, 65), 97, 128, 200)

@@ -318,7 +318,7 @@ class _Judge:
         names = ", ".join(dict.fromkeys(repr(each.probe.name) for each in plain or self._amplifying))
         if plain:
             found = amplifier(judge.stretches, plain[0].probe)
-            where = f"most of all {found.words}" if found is not None else "over many operators"
+            where = f"most of all {found}" if found else "over many operators"
             self.notes.append(f"The original amplifies rounding (probe {names}), {where}: {agree}.")
         else:
             self.notes.append(

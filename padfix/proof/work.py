@@ -1,17 +1,21 @@
-"""How much work a run of a model is, from its shapes alone."""
+"""How much work a run of a model is, and whether the machine can hold it, from its shapes alone."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
-from onnx import NodeProto
+from onnx import NodeProto, TensorProto
 
+from padfix.errors import ProofUnavailableError
 from padfix.files.model import Model
+from padfix.files.tensors import payload_size
 from padfix.graph.scopes import Scope
 from padfix.operators.inference import infer
 from padfix.operators.reading import read
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Window
+from padfix.process import memory, watch
 
 HEAVY = 2_000_000_000
 """Multiplications a run above which the whole proof of a rewritten model makes do with fewer kinds of data."""
@@ -23,33 +27,54 @@ _GENERATORS = frozenset({"ConstantOfShape", "Expand", "Tile", "Range", "Pad", "C
 _PRODUCTS = frozenset({"MatMul", "Gemm"})
 
 
-def multiplications(model: Model) -> int:
-    """Return about how many multiplications one run of a model takes; what has no known shape counts nothing.
+def allow_work(model: Model) -> int:
+    """Let the watching process expect what a run of a model takes; return about how many multiplications that is.
 
-    Args:
-        model: The model; its weights are not needed.
+    Raises:
+        ProofUnavailableError: A single result is larger than all the memory that there is, so the model can't run here.
     """
-    return sum(_of_node(scope, node) for scope in infer(model) for node in scope.container.node)
+    scopes = infer(model)
+    _require_room(scopes[0])
+    work = multiplications(scopes)
+    watch.allow_work(work, result_bytes(scopes))
+    return work
 
 
-def result_bytes(model: Model) -> int:
+def multiplications(scopes: Iterable[Scope]) -> int:
+    """Return about how many multiplications one run of a model takes; what has no known shape counts nothing."""
+    return sum(_of_node(scope, node) for scope in scopes for node in scope.container.node)
+
+
+def result_bytes(scopes: Iterable[Scope]) -> int:
     """Return about how many bytes all results of one run take; what has no known shape counts nothing.
 
     Operators that make much of nothing (a constant of a shape, copies) don't count: a file of a few bytes may ask them
     for all the memory there is.
-
-    Args:
-        model: The model; its weights are not needed.
     """
     lengths = (
         _lengths(scope, name)
-        for scope in infer(model)
+        for scope in scopes
         for node in scope.container.node
         if node.op_type not in _GENERATORS
         for name in node.output
         if name
     )
     return sum(4 * math.prod(each) for each in lengths if each)
+
+
+def _require_room(scope: Scope) -> None:
+    there = memory.total()
+    for name in (name for node in scope.container.node for name in node.output if there is not None):
+        known = scope.types.get(name)
+        lengths = [each for each in known.shape or () if isinstance(each, int)] if known is not None else []
+        if there is None or known is None or not lengths or max(lengths) >= 2**63:
+            continue
+        size = payload_size(TensorProto(data_type=known.elem_type, dims=lengths)) or 0
+        if size / 2**20 > there:
+            raise ProofUnavailableError(
+                f"The tensor {name!r} alone takes {size / 2**30:,.0f} GiB; this machine has {there / 1024:,.0f} GiB.",
+                "Nothing was written. Look whether its size is meant, or use a machine with more memory.",
+            )
 
 
 def _of_node(scope: Scope, node: NodeProto) -> int:

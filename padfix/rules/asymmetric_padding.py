@@ -19,13 +19,11 @@ from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.results import Finding
 from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.behind_pad import behind_pad
 from padfix.rules.build.cropped_transpose import rewrite_transposed
 from padfix.rules.build.cropped_window import rewrite_cropped, why_not_cropped
-from padfix.rules.build.dequantized_input import dequantized_input, with_quantized_data
-from padfix.rules.build.explicit_pads import bare_node, bind
-from padfix.rules.build.indices import indices_in_input
-from padfix.rules.build.pad_node import ones_like, pad_before, spatial_shape_of, why_no_pad
-from padfix.rules.build.trials import trials
+from padfix.rules.build.explicit_pads import bare_node
+from padfix.rules.build.pad_node import known_amounts, why_no_pad
 
 _TRANSPOSED = ("", "ConvTranspose")
 
@@ -138,39 +136,17 @@ def _rewrite_window(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Rewr
     refusal = _why_not(window, pairs)
     if refusal is not None:
         return refusal
-    averaged = window.leaves_pads_out
     ceil_mode = bool(min(_ceil_modes(window, pairs)))
     node = bare_node(site)
     if ceil_mode:
         attributes.set_integer(node, "ceil_mode", 1)
-        if (
-            window.operator.is_average and window.operator.zero_point is not None
-        ):  # of a window that ceil mode lets reach out, it counts all taps
+        if window.operator.is_average and window.operator.zero_point is not None:
+            # Of a window that ceil mode lets reach out, it counts all taps.
             attributes.set_integer(node, "count_include_pad", 1)
-    builder = site.builder()
-    quantized = dequantized_input(site, window, site.scope.opset)
-    source = builder.input(site.node.input[0] if quantized is None else quantized.node.input[0])
-    rest = [builder.input(name) for name in site.node.input[1:]]
-    padded = pad_before(site, builder, window, source, pairs, quantized)
-    result = builder.original(node, [padded, *rest])
-    as_declared = False
-    if window.has_indices:
-        result[1] = indices_in_input(builder, window, pairs, result[1], source, padded, None)
-    if averaged:
-        factor = _correction(window, pairs, ceil_mode=ceil_mode)
-        if factor is None:
-            ones = ones_like(builder, spatial_shape_of(builder, source, window), window)
-            ones = pad_before(site, builder, window, ones, pairs)
-            result = builder.op("Div", [result, builder.original(node, [ones])])
-        else:
-            result = builder.op("Mul", [result, builder.constant(factor, "taps_by_taps_inside")])
-            as_declared = True
-    bind(builder, site.node, result)
-    cases = trials(site, window, same=False, as_declared=as_declared)
-    if quantized is None:
-        return Rewrite(builder.build(), cases, exact=window.is_exact)
-    cases = with_quantized_data(quantized, cases, site.node.input[0])
-    return Rewrite(builder.build(), cases, exact=window.is_exact, replaces=(quantized.node,))
+    factor = _correction(window, pairs, ceil_mode=ceil_mode) if window.leaves_pads_out else None
+    added = known_amounts(window, pairs)
+    opset = site.scope.opset
+    return behind_pad(site, window, pairs, node, lambda *_: added, opset=opset, same=False, factor=factor)
 
 
 def _is_cropped(window: Window) -> bool:

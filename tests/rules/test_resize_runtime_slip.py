@@ -149,4 +149,4 @@ def test_beside_a_rewrite_every_reference_can_judge(tmp_path: Path) -> None:
         assert report.verdict is not None and report.verdict.equivalent
         assert [each.finding.rule for each in report.rewrites] == ["PF101"]
         assert [each.op_type for each in report.disagreements] == ["Resize"]
-        assert report.to_dict()["disagreements"][0]["found"]["shape"] == (1, 1, 14, 7)
+        assert report.to_dict()["disagreements"][0]["found"]["shape"] == [1, 1, 14, 7]

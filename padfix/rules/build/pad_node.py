@@ -11,7 +11,6 @@ from onnx import TensorProto, helper
 from padfix.operators.refusal import Refusal
 from padfix.operators.window import Pair, Window
 from padfix.rules.base import Site
-from padfix.rules.build.dequantized_input import DequantizedInput, padded_before
 from padfix.rules.build.explicit_pads import flat, reads_padding_only
 from padfix.rules.build.unfused_pad import no_op_pad
 
@@ -50,27 +49,9 @@ def why_no_pad(window: Window, pairs: Sequence[Pair | None]) -> Refusal | None:
     return None
 
 
-def amounts(window: Window, pairs: Sequence[Pair]) -> list[int]:
+def known_amounts(window: Window, pairs: Sequence[Pair]) -> list[int]:
     """Return known pads as a Pad before the operator has them: those of the batch and the channels are 0."""
     return flat([(0, 0)] * window.leading + list(pairs) + [(0, 0)] * (2 - window.leading))
-
-
-def pad_before(
-    site: Site,
-    builder: FragmentBuilder,
-    window: Window,
-    source: Any,
-    pairs: Sequence[Pair],
-    quantized: DequantizedInput | None = None,
-) -> Any:
-    """Return ``source`` behind a Pad of known amounts with what the operator pads with; no runtime fuses it wrongly.
-
-    With ``quantized``, ``source`` is what that DequantizeLinear reads, and it stands behind the Pad.
-    """
-    pads = amounts(window, pairs)
-    if quantized is not None:
-        return padded_before(builder, quantized, source, pads)
-    return padded(builder, source, pads, padding_value(site, builder, window), window)
 
 
 def padding_value(site: Site, builder: FragmentBuilder, window: Window) -> Any:

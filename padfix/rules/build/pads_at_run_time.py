@@ -13,29 +13,19 @@ from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.operators.window import Pair, Window
 from padfix.rules.base import Rewrite, Site
-from padfix.rules.build.dequantized_input import dequantized_input, padded_before, with_quantized_data
+from padfix.rules.build.behind_pad import behind_pad
 from padfix.rules.build.explicit_pads import (
     bare_node,
-    bind,
     explicit_fragment,
     flat,
     needs_separate_pad,
     runtime_opset,
 )
-from padfix.rules.build.indices import indices_in_input
-from padfix.rules.build.pad_node import (
-    amounts,
-    entries,
-    ones_like,
-    padded,
-    padding_value,
-    spatial_shape_of,
-    why_no_pad,
-)
+from padfix.rules.build.pad_node import entries, known_amounts, why_no_pad
 from padfix.rules.build.trials import trials
 
 if TYPE_CHECKING:
-    from padfix.graph.fragment_builder import FragmentBuilder
+    from padfix.graph.fragment_builder import FragmentBuilder, Value
 
 _LONGEST_TABLE = 1 << 10
 """Strides up to which pads are looked up by residue; beyond, they are computed."""
@@ -63,49 +53,23 @@ def pad_at_run_time(site: Site, window: Window, pairs: tuple[Pair | None, ...]) 
     refusal = why_no_pad(window, pairs)
     if refusal is not None:
         return refusal
-    averaged = window.leaves_pads_out
     if any(taps is None for taps in window.kernel):
         return Refusal("The kernel's size is not known: add the attribute kernel_shape, or make the weights constant.")
-    static = all(pair is not None for pair in pairs)
-    opset = site.scope.opset if static else max(site.scope.opset, runtime_opset(window))
-    quantized = dequantized_input(site, window, opset)
-    builder = site.builder(opset)
-    source = builder.input(site.node.input[0] if quantized is None else quantized.node.input[0])
-    spatial_shape = None
-    if averaged or not static:
-        spatial_shape = spatial_shape_of(builder, source, window)
-    node = bare_node(site)
-    tables = None if static else _begins_to_add(site, window, pairs)
-    if tables is None:
-        pads = _PadsBuilder(builder, window, pairs, spatial_shape).build()
-    else:
+    static = None not in pairs
+    node, tables, left = bare_node(site), None if static else _begins_to_add(site, window, pairs), pairs
+    if tables is not None:
         lasting = _lasting_pairs(window, pairs)
         if any(map(any, lasting)):
             attributes.set_integers(node, "pads", flat(lasting))
             if window.written.count_include_pad:
                 attributes.set_integer(node, "count_include_pad", 1)
-        rest_of = tuple(None if pair is None else (0, 0) for pair in pairs)
-        pads = _PadsBuilder(builder, window, rest_of, spatial_shape, tables).build()
-    value = None if quantized is not None and not averaged else padding_value(site, builder, window)
-    rest = [builder.input(name) for name in site.node.input[1:]]
-    if quantized is None:
-        data = padded(builder, source, pads, value, window)
-    else:
-        data = padded_before(builder, quantized, source, pads)
-    result = builder.original(node, [data, *rest])
-    if averaged:
-        # Dividing by the average of ones leaves the sum over the input's own elements divided by their number.
-        ones = ones_like(builder, spatial_shape, window)
-        counted = builder.original(node, [padded(builder, ones, pads, value, window)])
-        result = builder.op("Div", [result, counted])
-    if window.has_indices:
-        result[1] = indices_in_input(builder, window, pairs, result[1], source, data, pads)
-    bind(builder, site.node, result)
-    cases = trials(site, window, same=True)
-    if quantized is None:
-        return Rewrite(builder.build(), cases, exact=window.is_exact)
-    cases = with_quantized_data(quantized, cases, site.node.input[0])
-    return Rewrite(builder.build(), cases, exact=window.is_exact, replaces=(quantized.node,))
+        left = tuple(None if pair is None else (0, 0) for pair in pairs)
+
+    def amounts(builder: FragmentBuilder, spatial_shape: Value) -> Value:
+        return _PadsBuilder(builder, window, left, spatial_shape, tables).build()
+
+    opset = site.scope.opset if static else max(site.scope.opset, runtime_opset(window))
+    return behind_pad(site, window, pairs, node, amounts, opset=opset, same=True)
 
 
 def _lasting_pairs(window: Window, pairs: Sequence[Pair | None]) -> tuple[Pair, ...]:
@@ -163,7 +127,7 @@ class _PadsBuilder:
         """Return the amounts."""
         unknown = [axis for axis, pair in enumerate(self._pairs) if pair is None]
         if not unknown:
-            return amounts(self._window, [pair for pair in self._pairs if pair is not None])
+            return known_amounts(self._window, [pair for pair in self._pairs if pair is not None])
         begins, ends = self._halves(unknown) if self._tables is None else (self._looked_up(unknown, self._tables), None)
         parts: list[Any] = []
         for side, halves in ((0, begins), (1, ends)):
