@@ -8,7 +8,7 @@ from padfix.diagnose.causes import border_split, likely_cause
 from padfix.diagnose.graph_difference import differences
 from padfix.proof.executors import Array
 from padfix.proof.judging import StretchJudge
-from padfix.proof.outcome import Judged
+from padfix.proof.stretches import Judged
 from padfix.proof.verdict import Failure, Inside
 from padfix.results import Difference, FirstDifference
 

@@ -264,13 +264,7 @@ def allowed_by(case: Case) -> tuple[Allowance, float] | None:
 def interpreter_rounding(
     allowed: Mapping[str, float], outputs: tuple[OutputDifference, ...], notes: list[str]
 ) -> tuple[OutputDifference, ...]:
-    """Accept what an interpreter of quantized numbers leaves open, and note it.
-
-    Args:
-        allowed: What its own kernels differ by, as an absolute difference by output.
-        outputs: What was found.
-        notes: A sentence for each output that is accepted is added.
-    """
+    """Accept differences up to ``allowed`` by output, which an interpreter's own kernels leave open, and note each."""
     judged = []
     for each in outputs:
         bound = allowed.get(each.name, 0.0)
@@ -287,10 +281,7 @@ def interpreter_rounding(
 def optimiser_rounding(reference: Executor, probe: Probe, results: Mapping[str, Array]) -> dict[str, float]:
     """Return how far the original's outputs move with all optimisations, or when its inputs' last bits do.
 
-    Args:
-        reference: Runs the original.
-        probe: The data.
-        results: What the original gives for it.
+    ``results`` is what ``reference``, which runs the original, gives for the probe.
     """
     try:
         found = spread(reference.run, probe.arrays, results)

@@ -137,15 +137,10 @@ def compare(
     atol: float | None = None,
     input_types: Iterable[np.dtype[Any]] = (),
 ) -> OutputDifference:
-    """Compare one output.
+    """Compare one output; None stands for one that a side doesn't give.
 
-    Args:
-        name: The output's name, for the report.
-        reference: What the original gives; None when it gives no such output.
-        candidate: What is to be judged; None likewise.
-        rtol: Relative tolerance of float outputs instead of the default.
-        atol: Absolute tolerance of float outputs instead of the default.
-        input_types: Types of the model's inputs; the coarsest float type decides about the default.
+    ``rtol`` and ``atol`` take the place of the defaults for floats, about which the coarsest float type among the
+    output and ``input_types`` decides.
 
     Returns:
         The difference. ``max_rel_diff`` is relative to the reference's largest absolute value. Where no number can

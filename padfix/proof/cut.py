@@ -17,13 +17,8 @@ Kind = tuple[int, tuple[int | None, ...]]
 def part_of(model: ModelProto, names: Sequence[str], fed: Mapping[str, Kind] | None = None) -> ModelProto:
     """Return ``model`` with ``names`` as its outputs, without the nodes, weights and inputs that these don't need.
 
-    Every reader of a name in ``fed`` reads an input of that name. Such a name may be among ``names`` all the same: what
-    its own node computes then comes out under the name that :func:`output_name` gives.
-
-    Args:
-        model: The model; its weights may be pointers into files. Not touched.
-        names: Tensors to give.
-        fed: The kind of each tensor to feed.
+    Every reader of a name in ``fed`` reads an input of that name and kind. Such a name may be among ``names`` all the
+    same: what its own node computes then comes out under the name that :func:`output_name` gives.
     """
     fed = fed or {}
     graph = model.graph

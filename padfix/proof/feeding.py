@@ -18,14 +18,8 @@ from padfix.proof.probes import Probe, is_dynamic, with_shapes
 class Feeding:
     """The inputs of the original and of the candidates.
 
-    Args:
-        reference: Runs the original.
-        candidates: Run the result.
-        rewritten: Whether the candidate is the original rewritten, so that its inputs are the original's.
-
-    Attributes:
-        matches: For each candidate, where each of its inputs comes from.
-        notes: What is worth saying of them.
+    ``matches`` says for each candidate where each of its inputs comes from. Where the candidate is the original
+    ``rewritten``, its inputs are the original's.
 
     Raises:
         ProofUnavailableError: A candidate wants an input that the original doesn't have.
@@ -88,8 +82,7 @@ class Feeding:
     ) -> tuple[list[TensorSpec], dict[str, Control], list[str]]:
         """Return the inputs to make data for, those that steer a resampling, and notes.
 
-        Args:
-            shapes: Shapes that the user fixed, by input name of the original or of a candidate.
+        ``shapes`` are those that the user fixed, by input name of the original or of a candidate.
 
         Raises:
             UsageError: ``shapes`` doesn't fit the inputs.

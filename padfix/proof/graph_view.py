@@ -37,19 +37,7 @@ class NodeView:
 
 
 class GraphView:
-    """A graph by its tensors.
-
-    Args:
-        nodes: The nodes in topological order, constants left out.
-        inputs: Names of the graph's inputs.
-        outputs: Names of its outputs.
-
-    Attributes:
-        nodes: As given.
-        inputs: As given.
-        outputs: As given.
-        producers: The node that computes each name.
-    """
+    """A graph by its tensors: nodes in topological order, constants left out, and the node that computes each name."""
 
     def __init__(self, nodes: Sequence[NodeView], inputs: Iterable[str], outputs: Iterable[str]) -> None:
         self.nodes = tuple(nodes)
@@ -91,10 +79,7 @@ class GraphView:
     ) -> tuple[list[str], list[NodeView]]:
         """Return the names of ``border`` next above ``end``, and the nodes between them and it, in order.
 
-        Args:
-            end: The name below.
-            border: Names not to go beyond.
-            most: Number of nodes after which no more are looked for.
+        After ``most`` nodes no more are looked for.
         """
         seen, nodes, above = {end}, dict[int, NodeView](), dict[str, None]()
         rest = [end]

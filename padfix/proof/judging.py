@@ -19,11 +19,10 @@ from padfix.proof.compare import Distance, compare, described, distance
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.merging import made_up_for
-from padfix.proof.outcome import Judged, Outcome
 from padfix.proof.own_data import OwnData
 from padfix.proof.probes import Probe
 from padfix.proof.rounding import tolerance
-from padfix.proof.stretches import NotATensorError, Stretch, Stretches
+from padfix.proof.stretches import Judged, NotATensorError, Outcome, Stretch, Stretches
 from padfix.proof.sweep import sweep
 
 _CASTS: dict[int, np.dtype[np.generic]] = {1: np.dtype(np.float32), 10: np.dtype(np.float16), 11: np.dtype(np.float64)}
@@ -79,10 +78,7 @@ class StretchJudge:
         self._progress = progress
 
     def run(self, probes: Sequence[Probe]) -> Outcome:
-        """Judge every stretch that is not the same in both models.
-
-        Args:
-            probes: Data that the original runs on.
+        """Judge every stretch that is not the same in both models, on data that the original runs on.
 
         Raises:
             ExecutionFailed: The original can't be looked into at all.

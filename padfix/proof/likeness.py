@@ -79,11 +79,7 @@ def _attribute(attribute: AttributeProto) -> bytes:
 class Likeness:
     """Compares stretches of two ONNX graphs; each pair of names is looked at once.
 
-    Args:
-        views: The two graphs.
-        meanings: What their nodes mean.
-        constants: Their constants.
-        partners: The candidate's name of each tensor of the reference that is paired with one; a live mapping.
+    ``partners`` is a live mapping: the candidate's name of each tensor of the reference that is paired with one.
     """
 
     def __init__(

@@ -16,13 +16,12 @@ from onnx import NodeProto
 
 from padfix.proof.allowances import Case, allowed_by
 from padfix.proof.compare import described, distance
-from padfix.proof.cost import is_too_large
 from padfix.proof.disagreement import RuntimeSlip, difference
 from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor
 from padfix.proof.rounding import tolerance
 from padfix.proof.sides import side_of
 from padfix.proof.spec_executor import SpecExecutor
-from padfix.proof.trial_models import Question, feeds_of, groups, model_of
+from padfix.proof.trial_models import Question, feeds_of, groups, is_too_large, model_of
 from padfix.results import LocalProof, OutputDifference
 from padfix.rules.base import Rewrite, Trial
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from padfix.graph.scopes import Dimension, outer_names_of
 from padfix.proof.executors import Array, ExecutionFailed, Executor, TensorSpec, graph_of, numpy_type
-from padfix.proof.layouts import Order, orders_of
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,7 @@ class InputMatch:
 def match_inputs(reference: Sequence[TensorSpec], candidate: Sequence[TensorSpec]) -> list[InputMatch] | list[str]:
     """Return where each input of the candidate comes from, or the names of those that nothing fits.
 
-    Args:
-        reference: Inputs of the reference, with what its graph says about them filled in.
-        candidate: Inputs of the candidate likewise.
+    What the graphs say about their inputs is filled in already.
     """
     spare = {spec.name: spec for spec in reference}
     found: dict[str, TensorSpec] = {}
@@ -114,10 +111,7 @@ def match_outputs(
 ) -> dict[str, str]:
     """Return the candidate's name for every output of the reference: as told, the same, or that of its position.
 
-    Args:
-        reference: What the reference gave.
-        candidate: What the candidate gave; arrays, or None where only the name is known.
-        told: Names that somebody knows.
+    The candidate's values are arrays, or None where only the name is known.
     """
     names = {name: told.get(name, name) for name in reference}
     if all(name in candidate for name in names.values()):
@@ -219,3 +213,57 @@ def _by_looks(
             return []
         pairs.append((name, fits[0]))
     return pairs if len({other for _, other in pairs}) == len(pairs) else []
+
+
+Order = tuple[int, ...]
+"""A permutation of axes: axis ``order[i]`` of the reference's array is axis ``i`` of the candidate's."""
+
+
+class Layouts:
+    """The orders of paired tensors, by the reference's names; tensors without an entry stand as they are."""
+
+    def __init__(self) -> None:
+        self._orders: dict[str, Order] = {}
+
+    def to_candidate(self, name: str, array: Array) -> Array:
+        """Return the reference's array as the candidate has it."""
+        order = self._orders.get(name)
+        return array if order is None or len(order) != array.ndim else np.ascontiguousarray(array.transpose(order))
+
+    def to_reference(self, name: str, array: Array) -> Array:
+        """Return the candidate's array as the reference has it."""
+        order = self._orders.get(name)
+        return array if order is None or len(order) != array.ndim else array.transpose(np.argsort(order))
+
+    def learn(self, name: str, reference: Array, candidate: Array) -> bool:
+        """Note how the axes of two arrays of one tensor correspond; False where no order fits their lengths."""
+        orders = [
+            order
+            for order in orders_of(reference.ndim)
+            if reference.ndim == candidate.ndim
+            and all(reference.shape[axis] == length for axis, length in zip(order, candidate.shape, strict=True))
+        ]
+        if not orders:
+            return False
+        straight = tuple(range(reference.ndim))
+        best = min(orders, key=lambda order: (_apart(reference.transpose(order), candidate), order != straight))
+        if best != straight:
+            self._orders[name] = best
+        return True
+
+
+def orders_of(rank: int) -> Sequence[Order]:
+    """Return the axes as they stand, channels first and channels last; only the first for fewer than three axes."""
+    straight = tuple(range(rank))
+    if rank < 3:
+        return [straight]
+    first, last = (0, rank - 1, *range(1, rank - 1)), (0, *range(2, rank), 1)
+    return list(dict.fromkeys([straight, first, last]))
+
+
+def _apart(first: Array, second: Array) -> float:
+    if first.dtype.kind not in "fiub" or second.dtype.kind not in "fiub":
+        return 0.0
+    usual = np.isfinite(first) & np.isfinite(second)
+    difference = np.abs(first[usual].astype(np.float64) - second[usual].astype(np.float64))
+    return float(difference.mean()) if difference.size else 0.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from padfix.proof.outcome import Judged
 from padfix.proof.probes import Probe
+from padfix.proof.stretches import Judged
 
 if TYPE_CHECKING:
     from padfix.proof.judging import StretchJudge

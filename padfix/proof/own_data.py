@@ -10,10 +10,9 @@ import numpy as np
 from padfix.proof.allowances import allowed_by, own_move
 from padfix.proof.compare import Distance, described, distance, is_float
 from padfix.proof.executors import Array, ExecutionFailed
-from padfix.proof.outcome import Judged
 from padfix.proof.probes import Probe
 from padfix.proof.rounding import own_tolerance
-from padfix.proof.stretches import Stretch
+from padfix.proof.stretches import Judged, Stretch
 from padfix.proof.wide_data import largest_limit, wide_data
 from padfix.results import OutputDifference
 

@@ -51,10 +51,7 @@ class Pairing:
 def pair_by_name(views: tuple[GraphView, GraphView], inputs: Mapping[str, str], outputs: Mapping[str, str]) -> Pairing:
     """Pair inputs, outputs and every tensor that both compute under one name; ``:0`` is no part of a name.
 
-    Args:
-        views: The reference and the candidate.
-        inputs: The candidate's name for each input of the reference.
-        outputs: Likewise for outputs.
+    ``inputs`` and ``outputs`` are the candidate's names of the reference's.
     """
     pairing = Pairing()
     for ours, theirs in (*inputs.items(), *_computed(views, outputs)):
@@ -78,12 +75,7 @@ def pair_by_wiring(
 ) -> Pairing:
     """Pair what is computed alike in two ONNX graphs, from the inputs on; what no output depends on stays alone.
 
-    Args:
-        views: The reference and the candidate.
-        meanings: What their nodes mean.
-        constants: Their constants.
-        inputs: The candidate's name for each input of the reference.
-        outputs: Likewise for outputs.
+    ``inputs`` and ``outputs`` are the candidate's names of the reference's.
     """
     pairing = Pairing()
     for ours, theirs in inputs.items():

@@ -75,16 +75,8 @@ def spread(
 ) -> dict[str, float]:
     """Return for each float result how far it moves when every float input moves by one unit in the last place.
 
-    Args:
-        run: Runs the original.
-        arrays: What it is fed.
-        results: What it gives for that.
-        seed: Seed of the directions.
-        samples: How many moved inputs to run.
-
-    Returns:
-        The largest absolute difference over these runs by name; nothing for results that are not finite or not
-        floats, and nothing at all where no input is a float.
+    The largest absolute difference over some runs of the original by name; ``results`` is what it gives for ``arrays``.
+    There is nothing for results that are not finite or not floats, and nothing at all where no input is a float.
     """
     if not any(array.dtype.kind == "f" for array in arrays.values()):
         return {}

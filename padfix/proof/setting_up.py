@@ -31,16 +31,9 @@ def judge_of(
     settings: Settings,
     progress: Callable[[str], None],
 ) -> StretchJudge:
-    """Pair the tensors of two models and return who judges the stretches between them.
+    """Pair the tensors of two models, the original and the candidate, and return who judges the stretches between them.
 
-    Args:
-        first: The original.
-        second: The candidate.
-        candidates: Its executors.
-        feeding: The inputs of both.
-        outputs: The candidate's name for each output of the original.
-        settings: How the proof is to go.
-        progress: Told what is being done.
+    ``outputs`` has the candidate's name for each output of the original.
     """
     views = first.view, second.view
     inputs = {name: other for name, other in feeding.same_inputs().items() if name in views[0].inputs}
@@ -82,14 +75,8 @@ def optimised_form_agrees(
 ) -> bool:
     """Whether what the runtime's optimiser makes of the candidate agrees with the original stretch by stretch.
 
-    Fusions happen in the whole graph only, so the optimised graph is taken as a model of its own.
-
-    Args:
-        stretches: Those between the original and the candidate as it is written.
-        candidate: Runs the candidate with all optimisations.
-        probe: What it disagreed on.
-        outputs: The candidate's name for each output of the original.
-        settings: How the proof is to go.
+    Fusions happen in the whole graph only, so the optimised graph is taken as a model of its own, on the probe that the
+    outputs disagreed on. ``stretches`` are those between the original and the candidate as it is written.
     """
     if not isinstance(candidate, OnnxRuntimeExecutor):
         return False

@@ -27,13 +27,7 @@ _MOST_PARTS = 4
 
 
 class Side(Protocol):
-    """A model that is looked into.
-
-    Attributes:
-        view: Its main graph.
-        model: The model, where it is ONNX.
-        can_be_fed: Whether :meth:`fed` works.
-    """
+    """A model that is looked into; ``model`` is there where it is ONNX, and :meth:`fed` works where ``can_be_fed``."""
 
     @property
     def view(self) -> GraphView: ...
@@ -67,11 +61,8 @@ class Side(Protocol):
     ) -> dict[str, Array]:
         """Return ``names`` computed from ``inner``, which every reader of these tensors reads in place of its own.
 
-        Args:
-            feeds: The model's inputs.
-            inner: Values of inner tensors.
-            names: What to return; names of ``inner`` too, as their own nodes compute them.
-            optimised: Whether the runtime's optimiser is to work on the part.
+        Names of ``inner`` may be among them too, as their own nodes compute them. ``optimised`` lets the runtime's
+        optimiser work on the part.
 
         Raises:
             ExecutionFailed: The runtime refused.
@@ -91,15 +82,13 @@ class OnnxSide:
         self._parts: dict[Hashable, Executor] = {}
 
     def unknown_axes(self, name: str) -> tuple[int, ...]:
-        """See :class:`Side`. Each rewrite of an ONNX model was proven at every residue of its sizes on its own."""
+        # Each rewrite of an ONNX model was proven at every residue of its sizes on its own.
         return ()
 
     def is_list(self, name: str) -> bool:
-        """See :class:`Side`."""
         return False
 
     def values(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
-        """See :class:`Side`."""
         if isinstance(self._executor, SpecExecutor):
             return self._executor.run_to(feeds, names)
         return self._run(("values", tuple(names)), lambda: part_of(self.model.proto, names), feeds, optimised=False)
@@ -111,7 +100,6 @@ class OnnxSide:
     def fed(
         self, feeds: Mapping[str, Array], inner: Mapping[str, Array], names: Sequence[str], *, optimised: bool = False
     ) -> dict[str, Array]:
-        """See :class:`Side`."""
         kinds = self.kinds(inner)
         key = ("fed", tuple(names), tuple(kinds.items()), optimised)
         given = {**feeds, **inner}
@@ -176,17 +164,14 @@ class TensorFlowSide:
         self._shapes = {tensor.name: tensor.shape for tensor in tensors}
 
     def unknown_axes(self, name: str) -> tuple[int, ...]:
-        """See :class:`Side`."""
         shape = self._shapes.get(name) or ()
         return tuple(axis for axis, length in enumerate(shape) if length is None)
 
     def is_list(self, name: str) -> bool:
-        """See :class:`Side`."""
         shape = self._shapes.get(name)
         return shape is not None and len(shape) < 2
 
     def values(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
-        """See :class:`Side`."""
         return self._inner.run_inner(feeds, names)
 
     def has_elements(self, arrays: Mapping[str, Array], names: Sequence[str]) -> bool:
@@ -196,7 +181,6 @@ class TensorFlowSide:
     def fed(
         self, feeds: Mapping[str, Array], inner: Mapping[str, Array], names: Sequence[str], *, optimised: bool = False
     ) -> dict[str, Array]:
-        """See :class:`Side`."""
         return self._inner.run_inner({**feeds, **inner}, names)
 
 

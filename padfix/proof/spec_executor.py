@@ -20,9 +20,7 @@ from padfix.proof.executors import Array, ExecutionFailed, TensorSpec, flatten_o
 class SpecExecutor:
     """The ONNX specification: onnx.reference, with padfix's own kernels for windowed and resampling operators.
 
-    Args:
-        model: A file (its external data is read too), or a serialized model.
-        folder: Where the external data of a serialized model lies.
+    The model is a file, whose external data is read too, or serialized, and then that data lies in ``folder``.
 
     Raises:
         ExecutionFailed: The model can't be read, or holds an operator that has no reference implementation.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.feeding import Feeding
 from padfix.proof.graph_view import NodeView
-from padfix.proof.layouts import Layouts
 from padfix.proof.likeness import Likeness
+from padfix.proof.matching import Layouts
 from padfix.proof.pairing import Pairing
 from padfix.proof.probes import Probe
 from padfix.proof.sides import Side
+from padfix.results import OutputDifference
 
 MOST_BYTES = 256_000_000
 """Size of the tensors of one model that are looked at in one run."""
@@ -43,6 +44,46 @@ class Stretch:
     candidate_nodes: tuple[NodeView, ...]
 
 
+@dataclass
+class Judged:
+    """What was found of one stretch.
+
+    Attributes:
+        stretch: The stretch.
+        difference: How far the candidate's tensor is at most, beside what is allowed.
+        data: The probe, or the words for the data, that showed it.
+        optimised: Whether it was seen with all optimisations only.
+        allowance: Name of the allowance that it is within; empty where rounding explains it.
+        unoptimised: The largest difference on the probes without optimisations.
+        own: Whether the data was made for the stretch: no probe brought it there.
+    """
+
+    stretch: Stretch
+    difference: OutputDifference
+    data: str
+    optimised: bool = False
+    allowance: str = ""
+    own: bool = False
+    unoptimised: float = 0.0
+
+
+@dataclass
+class Outcome:
+    """What the proof by stretches says.
+
+    Attributes:
+        same: Number of stretches that are the same in both models.
+        judged: Every other one that was compared.
+        wrong: Those that disagree, in the order of the original's nodes.
+        unknown: Names of tensors whose stretch no data could judge.
+    """
+
+    same: int = 0
+    judged: list[Judged] = field(default_factory=list)
+    wrong: list[Judged] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+
 class NotATensorError(Exception):
     """Some names hold sequences or maps, or the original can't be asked for them."""
 
@@ -52,19 +93,10 @@ class NotATensorError(Exception):
 
 
 class Stretches:
-    """The stretches of two models.
+    """The stretches between an original and a candidate; pairs are taken apart where they turn out to be none.
 
-    Args:
-        sides: The original and the candidate.
-        pairing: Which tensor is which; taken apart where a pair turns out to be none.
-        likeness: Compares the graphs, where both are ONNX.
-        feeding: Makes the candidate's inputs of the original's.
-        unversioned: Compares the graphs likewise, whatever the versions of their operators.
-
-    Attributes:
-        sides: As given.
-        pairing: As given.
-        layouts: How the axes of paired tensors correspond.
+    ``likeness`` compares the graphs, where both are ONNX; ``unversioned`` likewise, whatever the versions of their
+    operators.
     """
 
     def __init__(
@@ -105,12 +137,8 @@ class Stretches:
         """Return the shortest stretch that both models compute from the same tensors, or None.
 
         One model may read a tensor where the other reads what that is made of; fed with data of its own, the two would
-        contradict each other.
-
-        Args:
-            name: The tensor at the end.
-            through_lists: Whether lists (sizes, scales, shapes) are computed in the stretch, as they follow from the
-                size of what is fed.
+        contradict each other. ``through_lists``, lists (sizes, scales, shapes) are computed in the stretch, as they
+        follow from the size of what is fed.
         """
         first, second = (side.view for side in self.sides)
         border = dict(self.pairing.partners)

@@ -9,10 +9,9 @@ import numpy as np
 
 from padfix.proof.allowances import RESAMPLERS
 from padfix.proof.executors import Array, ExecutionFailed
-from padfix.proof.outcome import Judged
 from padfix.proof.own_data import OwnData
 from padfix.proof.probes import Probe
-from padfix.proof.stretches import Stretch
+from padfix.proof.stretches import Judged, Stretch
 
 if TYPE_CHECKING:
     from padfix.proof.judging import StretchJudge
@@ -29,12 +28,9 @@ MOST_ELEMENTS = 1 << 22
 
 
 def sweep(judge: StretchJudge, stretches: Sequence[Stretch], probe: Probe) -> list[Judged]:
-    """Return the stretches that differ at some size of what they read.
+    """Return the stretches that differ at some size of what they read, of those that agreed on the probes.
 
-    Args:
-        judge: Judges them.
-        stretches: Stretches that agreed on the probes.
-        probe: One of these; what is no image keeps its values.
+    What is no image keeps the values that the probe brought.
     """
     wrong: list[Judged] = []
     side = judge.stretches.sides[0]

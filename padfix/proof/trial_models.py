@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from padfix.graph.scopes import bodies_of, normal_domain
+from padfix.graph.scopes import ValueType, bodies_of, normal_domain
+from padfix.operators.cost import needed
 from padfix.proof.executors import Array
 from padfix.proof.probes import fill
 from padfix.rules.base import Rewrite, Trial, TrialInput
@@ -150,3 +152,30 @@ def _data(kind: str, given: TrialInput, random: np.random.Generator, *, first: b
         small: Array = (np.arange(values.size) % 5 - 2).reshape(values.shape).astype(values.dtype)
         return small
     return values
+
+
+MOST_ELEMENTS = 1 << 25
+"""Elements of the largest array of one trial; arrays are float64 in the specification's kernels (256 MiB)."""
+
+MOST_STEPS = 1 << 33
+"""Multiplications of one run."""
+
+
+def is_too_large(nodes: Iterable[NodeProto], opsets: Mapping[str, int], trial: Trial) -> bool:
+    """Whether running ``nodes``, each on inputs of ``trial``, needs more than the limits of this module."""
+    if any(math.prod(given.shape) > MOST_ELEMENTS for given in trial.values()):
+        return True
+
+    def type_of(name: str) -> ValueType | None:
+        given = trial.get(name)
+        return None if given is None else ValueType(given.elem_type, given.shape)
+
+    def constant(name: str) -> np.ndarray | None:
+        given = trial.get(name)
+        return None if given is None else given.value
+
+    for node in nodes:
+        elements, steps = needed(node, opsets.get(normal_domain(node.domain)), type_of, constant)
+        if elements > MOST_ELEMENTS or steps > MOST_STEPS:
+            return True
+    return False

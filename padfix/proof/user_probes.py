@@ -25,10 +25,8 @@ def given_probes(
 ) -> Iterator[Probe]:
     """Yield a probe for each file, under the names and in the layout of ``inputs``; one is in memory at a time.
 
-    Args:
-        paths: Files, or folders whose files are taken in the order of their names.
-        inputs: What the reference wants.
-        matches: What the candidate calls these, and its layout; a file may go by either.
+    The files of a folder are taken in the order of their names. A file may go by the names of the reference or by those
+    of the candidate, which ``matches`` tell, and its layout.
 
     Raises:
         SourceError: A file can't be read, or is an image and Pillow is not installed.

@@ -16,15 +16,14 @@ import numpy as np
 
 from padfix.errors import ProofUnavailableError
 from padfix.proof.allowances import ALLOWANCES, interpreter_rounding, optimiser_rounding
-from padfix.proof.amplification import amplifier
 from padfix.proof.compare import compare
 from padfix.proof.executors import Array, ExecutionFailed, Executor, label_of
 from padfix.proof.feeding import Feeding
 from padfix.proof.judging import StretchJudge
-from padfix.proof.outcome import Judged, Outcome
 from padfix.proof.probes import Probe
 from padfix.proof.setting_up import judge_of, optimised_form_agrees
 from padfix.proof.sides import side_of
+from padfix.proof.stretches import Judged, Outcome, Stretches
 from padfix.results import (
     FirstDifference,
     LayerDifference,
@@ -66,7 +65,7 @@ class Failure:
 
 @dataclass
 class Inside:
-    """What was seen inside.
+    """What was seen inside: nothing where there is ``trouble``, or no judge of the stretches.
 
     Attributes:
         judge: Judges the stretches; None where one of the models can't be looked into.
@@ -109,17 +108,9 @@ def look_inside(
     stand_in: Callable[[], Executor] | None,
     progress: Callable[[str], None],
 ) -> Inside:
-    """Judge the stretches between the original and the first candidate.
+    """Judge the stretches between the original and the first candidate, which has no optimisations.
 
-    Args:
-        reference: Runs the original.
-        candidates: Run the result, the first without optimisations.
-        feeding: Their inputs.
-        outputs: The candidate's name for each output of the original.
-        probes: What the original ran on.
-        settings: How the proof is to go.
-        stand_in: Makes an executor of the original as ONNX.
-        progress: Told what is being done.
+    ``probes`` are what the original ran on; ``stand_in`` makes an executor of the original as ONNX.
     """
     try:
         first = side_of(reference)
@@ -147,16 +138,7 @@ def conclude(
     reference: Executor,
     describe: Describe | None,
 ) -> Verdict:
-    """Return the verdict.
-
-    Args:
-        ran: Every run of the whole models.
-        inside: What was seen of the stretches.
-        failures: Runs whose outputs disagree.
-        notes: What was noted so far.
-        settings: How the proof went.
-        reference: Ran the original.
-        describe: Says where the models part.
+    """Return the verdict; ``describe`` says where the models part.
 
     Raises:
         ProofUnavailableError: Outputs that say nothing, and stretches that no data could judge.
@@ -341,3 +323,49 @@ class _Judge:
                 "The difference is there with all optimisations only, and not where inner tensors are looked at: a "
                 "fusion of ONNX Runtime's optimiser."
             )
+
+
+_NOISE = 2.0**-22
+"""Relative differences below this are the last bits themselves."""
+
+
+def amplifier(stretches: Stretches, probe: Probe) -> str:
+    """Return the node whose stretch amplifies most on a probe, and what it does to a difference.
+
+    Empty where none does by itself, or nothing can be seen.
+    """
+    names = stretches.ends()
+    apart: dict[str, float] = {}
+    for start in range(0, len(names), 32):
+        some = names[start : start + 32]
+        try:
+            ours = stretches.sides[0].values(probe.arrays, some)
+            partners = [stretches.pairing.partners[name] for name in some]
+            theirs = stretches.sides[1].values(stretches.translate(probe.arrays), partners)
+        except ExecutionFailed:
+            return ""
+        for name, partner in zip(some, partners, strict=True):
+            if name in ours and partner in theirs:
+                other = stretches.layouts.to_reference(name, theirs[partner])
+                apart[name] = _relative(ours[name], other)
+    worst = max(apart.values(), default=0.0)
+    best, words = 4.0, ""
+    for name, after in apart.items():
+        if after < worst / 100 or after <= _NOISE:
+            continue
+        stretch = stretches.stretch(name)
+        before = max((apart.get(each, 0.0) for each in stretch.above), default=0.0)
+        gain, node = after / max(before, _NOISE), stretch.nodes[-1]
+        if gain > best or (gain == best and not words):
+            best = gain
+            words = f"{node.op_type} {node.name!r}, which makes {after:.2g} of its values of {before:.2g}"
+    return words
+
+
+def _relative(first: Array, second: Array) -> float:
+    if first.shape != second.shape or first.dtype.kind != "f":
+        return 0.0
+    usual = np.isfinite(first) & np.isfinite(second)
+    magnitude = float(np.abs(first[usual]).max(initial=0.0))
+    difference = np.abs(first[usual].astype(np.float64) - second[usual].astype(np.float64))
+    return float(difference.max(initial=0.0)) / magnitude if magnitude else 0.0

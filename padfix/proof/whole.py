@@ -26,8 +26,7 @@ from padfix.proof.executors import (
 )
 from padfix.proof.facts import Control, cast_types, may_vary
 from padfix.proof.feeding import Feeding
-from padfix.proof.layouts import Order
-from padfix.proof.matching import InputMatch, match_outputs, order_between
+from padfix.proof.matching import InputMatch, Order, match_outputs, order_between
 from padfix.proof.probes import KINDS, Probe, dynamic_sizes, every_small_size, is_dynamic, make_probe, resolve
 from padfix.proof.roles import Roles
 from padfix.proof.verdict import Failure, Inside, Ran, conclude, look_inside

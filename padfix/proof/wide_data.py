@@ -27,10 +27,7 @@ TAIL = 6.0
 def wide_data(values: Mapping[str, Array], limit: float, seed: int = 0) -> Iterator[tuple[str, dict[str, Array]]]:
     """Yield (words for the data, the same tensors with other floats); whole numbers stay as they are.
 
-    Args:
-        values: What a probe brought.
-        limit: Largest constant that values are held against in the stretch, so that data goes beyond it.
-        seed: Same seed, same numbers.
+    ``limit`` is the largest constant that values are held against in the stretch, so that data goes beyond it.
     """
     if not any(array.dtype.kind == "f" and array.size for array in values.values()):
         return
