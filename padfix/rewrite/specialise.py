@@ -8,7 +8,7 @@ them. Functions that call such functions are copied in turn where they only hand
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, helper
 
@@ -23,7 +23,6 @@ FunctionKey = tuple[str, str, str]
 Binding = tuple[tuple[str, bytes | None], ...]
 """What a call gives the attributes that matter, as serialised AttributeProtos; None where it leaves one out."""
 
-_TEMPORARY = "::padfix::"
 _MAXIMUM_PASSES = 8
 _MAXIMUM_COPIES = 64
 """Of one function; more kinds of call than that are left alone."""
@@ -56,10 +55,7 @@ def specialise(model: Model, scopes: Sequence[Scope], refused: Refused) -> tuple
     A body with attributes that its calls give gets their values. A body that has to know the size of its input (a
     run-time form is refused) is copied for each size, and only if that makes a refused node rewritable.
 
-    Args:
-        model: The model, edited in place.
-        scopes: All its scopes, with types.
-        refused: The rules' opinion.
+    The model is edited in place; ``refused`` gives the rules' opinion.
 
     Returns:
         The scopes as they are now, and one sentence for each function that was edited.
@@ -121,27 +117,106 @@ def _split(
 
 
 def bind_attributes(proto: ModelProto, wanted: Mapping[FunctionKey, Iterable[str]]) -> list[str]:
-    """Give the attributes ``wanted`` of functions the values of their calls, with a copy for each set of values.
+    """Give the attributes ``wanted`` of functions the values of their calls, with a body for each set of values.
 
-    Args:
-        proto: The model, edited in place.
-        wanted: For each function the attributes whose value its body has to know.
-
-    Returns:
-        One sentence for each function that was edited.
+    The model is edited in place. Returns one sentence for each function that was edited.
     """
-    return _Binder(proto, wanted).run()
+    names = _with_handed_on(proto, wanted)
+    rest = [key for key in map(function_key, proto.functions) if names.get(key)]
+    order, notes = list(rest), dict[FunctionKey, str]()
+    while rest:
+        functions = {function_key(function): function for function in proto.functions}
+        # Callers first: what they hand on is known once each of their own calls has a body.
+        called = {(key, call_key(node)) for key in rest for node in all_nodes(functions[key].node)}
+        current = next(
+            (key for key in rest if not any((other, key) in called for other in rest if other != key)), rest[0]
+        )
+        rest.remove(current)
+        original, described = functions[current], []
+        groups, has_others = _calls_by_binding(proto, original, sorted(names[current]))
+        for (binding, calls), body in zip(
+            groups.items(), _bodies(proto, original, len(groups), keeps_original=has_others), strict=True
+        ):
+            _bind_body(body, dict(binding))
+            own = [node for node in all_nodes(body.node) if call_key(node) == current]  # what calls itself, for ever
+            for node in (*calls, *own):
+                node.op_type = body.name
+                attributes.remove(node, *names[current])
+            described.append(f"{body.name} ({_words(binding)})")
+        if described:
+            title = _title(original)
+            notes[current] = f"Function {title} has what its calls give written out: {'; '.join(described)}."
+    return [notes[key] for key in order if key in notes]
+
+
+def _with_handed_on(proto: ModelProto, wanted: Mapping[FunctionKey, Iterable[str]]) -> dict[FunctionKey, set[str]]:
+    """Return ``wanted`` with the attributes that functions only hand on to the functions they call."""
+    found = {key: set(names) for key, names in wanted.items()}
+    changed = True
+    while changed:
+        changed = False
+        for function in proto.functions:
+            own = found.setdefault(function_key(function), set())
+            before = len(own)
+            for node in all_nodes(function.node):
+                inner = found.get(call_key(node), set())
+                own |= {each.ref_attr_name for each in node.attribute if each.name in inner and each.ref_attr_name}
+            changed |= len(own) > before
+    return found
+
+
+def _calls_by_binding(
+    proto: ModelProto, function: FunctionProto, names: Sequence[str]
+) -> tuple[dict[Binding, list[NodeProto]], bool]:
+    """Return the calls of a function by what they give ``names``, and whether there are others beside these."""
+    groups: dict[Binding, list[NodeProto]] = {}
+    has_others = False
+    defaults = {each.name: each for each in function.attribute_proto}
+    for container in (proto.graph, *proto.functions):
+        for node in all_nodes(container.node):
+            if call_key(node) != function_key(function):
+                continue
+            given = {**defaults, **{each.name: each for each in node.attribute}}
+            binding = tuple((name, given[name].SerializeToString() if name in given else None) for name in names)
+            # The caller of a caller that nothing calls only hands the attribute on.
+            unknown = any(name in given and given[name].ref_attr_name for name in names)
+            if unknown and container is function:
+                continue
+            if unknown or (binding not in groups and len(groups) >= _MAXIMUM_COPIES):
+                has_others = True
+            else:
+                groups.setdefault(binding, []).append(node)
+    return groups, has_others
+
+
+def _bodies(proto: ModelProto, original: FunctionProto, count: int, *, keeps_original: bool) -> list[FunctionProto]:
+    """Return so many functions like ``original``: itself, unless it is to stay what it is, and copies."""
+    taken = {(normal_domain(each.domain), each.name) for each in proto.functions}
+    bodies = [] if keeps_original or not count else [original]
+    while len(bodies) < count:
+        copy = proto.functions.add()
+        copy.CopyFrom(original)
+        copy.name = _unique(original, taken)
+        bodies.append(copy)
+    return bodies
+
+
+def _bind_body(function: FunctionProto, binding: Mapping[str, bytes | None]) -> None:
+    """Give the attributes of a function their values in its body; they are no attributes of it any more."""
+    kept = [name for name in function.attribute if name not in binding]
+    defaults = [each for each in function.attribute_proto if each.name not in binding]
+    del function.attribute[:], function.attribute_proto[:]
+    function.attribute.extend(kept)
+    function.attribute_proto.extend(defaults)
+    values = {name: None if value is None else AttributeProto.FromString(value) for name, value in binding.items()}
+    for node in all_nodes(function.node):
+        _bind(node, values)
 
 
 def split_by_types(
     proto: ModelProto, scopes: Sequence[Scope], key: FunctionKey
 ) -> tuple[str | None, list[FunctionKey]]:
-    """Give each group of calls of a function that pass the same types a copy of its own; the first keeps the function.
-
-    Args:
-        proto: The model, edited in place.
-        scopes: All scopes, with types.
-        key: The function.
+    """Give each group of calls of a function that pass the same types a body of its own; the first keeps the function.
 
     Returns:
         A sentence and the keys of the copies when calls differ in their types; else None, and nothing is edited.
@@ -154,144 +229,14 @@ def split_by_types(
                 groups.setdefault(types, []).append(node)
     if not 1 < len(groups) <= _MAXIMUM_COPIES:
         return None, []
-    functions = {function_key(function): function for function in proto.functions}
-    original, taken = functions[key], {(domain, name) for domain, name, _ in functions}
-    copies = []
-    for calls in list(groups.values())[1:]:
-        copy = proto.functions.add()
-        copy.CopyFrom(original)
-        copy.name = _unique(original, taken)
-        copies.append(function_key(copy))
+    original = next(each for each in proto.functions if function_key(each) == key)
+    bodies = _bodies(proto, original, len(groups), keeps_original=False)
+    for calls, body in zip(groups.values(), bodies, strict=True):
         for node in calls:
-            node.op_type = copy.name
-    names = ", ".join([original.name, *(name for _, name, _ in copies)])
-    return f"The calls of function {_title(original)} pass other shapes, so each has a body: {names}.", copies
-
-
-class _Binder:
-    def __init__(self, proto: ModelProto, wanted: Mapping[FunctionKey, Iterable[str]]) -> None:
-        self.proto = proto
-        self.originals = {
-            function_key(function): FunctionProto.FromString(function.SerializeToString())
-            for function in proto.functions
-        }
-        self.wanted = {key: set(names) for key, names in wanted.items() if key in self.originals}
-        self.copies: dict[FunctionKey, dict[Binding, FunctionProto]] = {}
-        self.taken = {(domain, name) for domain, name, _ in self.originals}
-
-    def run(self) -> list[str]:
-        self._spread()
-        before = list(self.proto.functions)
-        self._visit(self.proto.graph.node)
-        for function in before:
-            if function_key(function) not in self.wanted:
-                self._visit(function.node)
-        return self._settle(before)
-
-    def _spread(self) -> None:
-        """Add the attributes that functions only hand on to the functions they call."""
-        changed = True
-        while changed:
-            changed = False
-            for key, function in self.originals.items():
-                for node in all_nodes(function.node):
-                    inner = self.wanted.get(call_key(node), set())
-                    handed = {
-                        each.ref_attr_name for each in node.attribute if each.name in inner and each.ref_attr_name
-                    }
-                    if not handed <= self.wanted.get(key, set()):
-                        self.wanted.setdefault(key, set()).update(handed)
-                        changed = True
-
-    def _visit(self, nodes: Iterable[NodeProto]) -> None:
-        """Point the calls among ``nodes`` to copies that know what they give."""
-        for node in list(all_nodes(nodes)):
-            key = call_key(node)
-            names = self.wanted.get(key)
-            if not names:
-                continue
-            given = {each.name: each for each in node.attribute}
-            if any(name in given and given[name].ref_attr_name for name in names):
-                continue  # the caller of a caller that nothing calls
-            defaults = {each.name: each for each in self.originals[key].attribute_proto}
-            binding = tuple(
-                (name, None if value is None else value.SerializeToString())
-                for name in sorted(names)
-                for value in (given.get(name, defaults.get(name)),)
-            )
-            copy = self._copy(key, binding)
-            if copy is not None:
-                node.op_type = copy.name
-                attributes.remove(node, *names)
-
-    def _copy(self, key: FunctionKey, binding: Binding) -> FunctionProto | None:
-        copies = self.copies.setdefault(key, {})
-        if binding not in copies:
-            if len(copies) >= _MAXIMUM_COPIES:
-                return None
-            original = self.originals[key]
-            copy = copies[binding] = self.proto.functions.add()
-            copy.CopyFrom(original)
-            copy.name = f"{original.name}{_TEMPORARY}{len(copies)}"
-            names = self.wanted[key]
-            kept = [name for name in original.attribute if name not in names]
-            defaults = [each for each in original.attribute_proto if each.name not in names]
-            del copy.attribute[:]
-            copy.attribute.extend(kept)
-            del copy.attribute_proto[:]
-            copy.attribute_proto.extend(defaults)
-            values = {name: None if value is None else AttributeProto.FromString(value) for name, value in binding}
-            for node in all_nodes(copy.node):
-                _bind(node, values)
-            self._visit(copy.node)
-        return copies[binding]
-
-    def _settle(self, before: Sequence[FunctionProto]) -> list[str]:
-        """Give the copies their names, the first the original's where nothing calls that any more; return the notes."""
-        unused = self._unused()
-        renamed: dict[FunctionKey, str] = {}
-        replaced: set[FunctionKey] = set()
-        notes = []
-        for function in before:
-            copies = self.copies.get(function_key(function), {})
-            described = []
-            for number, (binding, copy) in enumerate(copies.items()):
-                temporary, name = function_key(copy), function.name
-                if number or function_key(function) not in unused:
-                    copy.name = name = _unique(function, self.taken)
-                else:
-                    function.CopyFrom(copy)
-                    function.name = name
-                    replaced.add(temporary)
-                renamed[temporary] = name
-                described.append(f"{name} ({_words(binding)})")
-            if described:
-                title = _title(function)
-                notes.append(f"Function {title} has what its calls give written out: {'; '.join(described)}.")
-        for nodes in self._node_lists():
-            for node in all_nodes(nodes):
-                node.op_type = renamed.get(call_key(node), node.op_type)
-        for index in reversed(range(len(self.proto.functions))):
-            if function_key(self.proto.functions[index]) in replaced:
-                del self.proto.functions[index]
-        return notes
-
-    def _unused(self) -> set[FunctionKey]:
-        """Return the copied functions that only each other's originals call, if anything does."""
-        unused = {key for key, copies in self.copies.items() if copies}
-        while True:
-            called = {call_key(node) for node in all_nodes(self.proto.graph.node)}
-            for function in self.proto.functions:
-                if function_key(function) not in unused:
-                    called |= {call_key(node) for node in all_nodes(function.node)}
-            if not unused & called:
-                return unused
-            unused -= called
-
-    def _node_lists(self) -> Iterator[Sequence[NodeProto]]:
-        yield self.proto.graph.node
-        for function in self.proto.functions:
-            yield function.node
+            node.op_type = body.name
+    names = ", ".join(each.name for each in bodies)
+    said = f"The calls of function {_title(original)} pass other shapes, so each has a body: {names}."
+    return said, [function_key(each) for each in bodies[1:]]
 
 
 def _bind(node: NodeProto, values: Mapping[str, AttributeProto | None]) -> None:

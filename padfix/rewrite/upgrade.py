@@ -22,6 +22,7 @@ from padfix.graph import attributes
 from padfix.graph.fragment import Fragment
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, bodies_of, normal_domain
 from padfix.operators.refusal import Refusal
+from padfix.proof.likeness import Meanings
 from padfix.rewrite.upgrade_adapters import adapted
 from padfix.rewrite.upgrade_trials import guessed_type, is_known, trials_of
 from padfix.rules.base import Rewrite, Site
@@ -129,7 +130,7 @@ def _upgraded(site: Site, target: int) -> Fragment | Refusal | None:
         replacement = Fragment((explicit.node,), (), target) if same else _converted(explicit, target)
     if isinstance(replacement, Refusal):
         return replacement
-    if _is_unchanged(node, replacement, new):
+    if _is_unchanged(node, replacement):
         return None
     problem = _problem(site, replacement)
     return replacement if problem is None else Refusal(problem)
@@ -260,33 +261,13 @@ def _one_node_model(site: Site) -> ModelProto:
     return helper.make_model(graph, opset_imports=imports, ir_version=8)
 
 
-def _is_unchanged(node: NodeProto, fragment: Fragment, schema: Any) -> bool:
+def _is_unchanged(node: NodeProto, fragment: Fragment) -> bool:
     if len(fragment.nodes) != 1 or fragment.nodes[0].op_type != node.op_type:
         return False
     other = fragment.nodes[0]
+    meanings = Meanings(ModelProto(opset_import=[helper.make_opsetid(DEFAULT_DOMAIN, fragment.opset)]))
     return (
         list(node.input) == list(other.input)
         and list(node.output) == list(other.output)
-        and _meaningful(node, schema) == _meaningful(other, schema)
+        and meanings.attributes(node) == meanings.attributes(other)
     )
-
-
-def _meaningful(node: NodeProto, schema: Any) -> dict[str, bytes]:
-    """Return the attributes that aren't just the default of the newer version."""
-    found = {}
-    for attribute in node.attribute:
-        plain = AttributeProto()
-        plain.CopyFrom(attribute)
-        plain.ClearField("doc_string")
-        default = schema.attributes[attribute.name].default_value if attribute.name in schema.attributes else None
-        if default is not None and _value(default) == _value(plain) and default.type == plain.type:
-            continue
-        found[attribute.name] = plain.SerializeToString(deterministic=True)
-    return found
-
-
-def _value(attribute: AttributeProto) -> Any:
-    """Return an attribute's value, or None when it has none of its own."""
-    if attribute.type == AttributeProto.UNDEFINED or attribute.ref_attr_name:
-        return None
-    return helper.get_attribute_value(attribute)
