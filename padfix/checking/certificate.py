@@ -42,13 +42,7 @@ def certify(
 ) -> Certificate:
     """Return the certificate of a proof about these files.
 
-    Args:
-        source: The original: its file, its folder, or its model and data files.
-        output: The result likewise, the model first.
-        seed: Of the generated data.
-        probes: The user's data.
-        rtol: The user's tolerance, None for the defaults.
-        atol: Likewise.
+    ``source`` is its file, its folder, or its model and data files; of ``output`` the model is the first.
 
     Raises:
         SourceError: A file can't be read.
@@ -91,9 +85,7 @@ def with_output(certificate: Certificate, output: Iterable[Path]) -> Certificate
 def why_not_proven(report: Path, model: Path) -> str | None:
     """Return why the file at ``model`` is not the one that ``report`` proves, or None when it is.
 
-    Args:
-        report: A JSON report of ``padfix convert`` or ``padfix verify``.
-        model: The model's file; data files are looked for beside it.
+    ``report`` is a JSON report of ``padfix convert`` or ``padfix verify``; data files are looked for beside the model.
 
     Raises:
         SourceError: The report can't be read or is none, or the model can't be read.

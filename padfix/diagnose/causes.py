@@ -27,8 +27,7 @@ def axis_name(rank: int, axis: int) -> str:
 def border_split(outside: Array) -> tuple[tuple[int, int], tuple[int, int]] | None:
     """Return (outside, all) for the border and for the interior; None where there are no axes from 2 on.
 
-    Args:
-        outside: Boolean, true where the difference is above the tolerance; ``[N, C, *size]``.
+    ``outside`` is boolean ``[N, C, *size]``, true where the difference is above the tolerance.
     """
     if outside.ndim < 3 or min(outside.shape[2:]) < 3:
         return None
@@ -41,10 +40,7 @@ def border_split(outside: Array) -> tuple[tuple[int, int], tuple[int, int]] | No
 def likely_cause(reference: Array, candidate: Array, tolerance: float) -> str:
     """Return what ``candidate`` looks like beside ``reference``; empty when nothing known fits.
 
-    Args:
-        reference: What is right.
-        candidate: What differs from it.
-        tolerance: Differences up to this are rounding.
+    Differences up to ``tolerance`` are rounding.
     """
     if reference.dtype.kind not in "fiub" or candidate.dtype.kind not in "fiub":
         return ""

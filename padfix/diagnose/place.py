@@ -17,12 +17,7 @@ SHOWN = 3
 
 
 def describe(inside: Inside, failure: Failure | None) -> FirstDifference | None:
-    """Return the first stretch that disagrees; None where every one agrees, or none could be looked at.
-
-    Args:
-        inside: What was seen of the stretches.
-        failure: A run of the whole models whose outputs disagree, where there is one.
-    """
+    """Return the first stretch that disagrees; None where every one agrees, or none could be looked at."""
     if inside.judge is None or inside.outcome is None or not inside.outcome.wrong:
         return None
     return _described(inside.judge, inside.outcome.wrong[0], inside)

@@ -17,17 +17,10 @@ _TIE = 1e-6
 
 
 def runtime_nearest_indices(mode: str, nearest_mode: str, size: int, output: int, scale: float) -> list[int]:
-    """Return the input index that each output index copies.
+    """Return the input index that each output index copies, for ``mode`` one of :data:`MEASURED_MODES`.
 
-    Positions are computed in float32 from a float32 scale, also where the scale comes from ``sizes``; those within a
-    millionth of a half count as a half when they are rounded.
-
-    Args:
-        mode: One of :data:`MEASURED_MODES`.
-        nearest_mode: A value of the attribute.
-        size: Input length.
-        output: Output length.
-        scale: As given, or ``output / size``.
+    Positions are computed in float32 from a float32 scale, also where the scale comes from ``sizes`` and is ``output /
+    size``; those within a millionth of a half count as a half when they are rounded.
     """
     index, factor, half = np.arange(output, dtype=np.float32), np.float32(scale), np.float32(0.5)
     if mode == "asymmetric":

@@ -21,14 +21,9 @@ def conv_integer(
 ) -> Array:
     """Return the int32 convolution of ``X - x_zero_point`` by ``W - w_zero_point`` (8-bit integers).
 
-    ``w_zero_point`` is one number or one for each output channel. Sums beyond 32 bits wrap around.
-
-    Args:
-        X: Data ``[N, C, *size]``.
-        W: Weights ``[M, C / group, *kernel]``.
-        x_zero_point: One number; 0 when absent.
-        w_zero_point: See above; 0 when absent.
-        attributes: The window, as :func:`padfix.kernels.conv.conv` takes it.
+    ``X`` is ``[N, C, *size]``, ``W`` ``[M, C / group, *kernel]``, and the window as :func:`padfix.kernels.conv.conv`
+    takes it. ``w_zero_point`` is one number or one for each output channel; absent ones are 0. Sums beyond 32 bits wrap
+    around.
     """
     return _accumulated(X, W, x_zero_point, w_zero_point, attributes).astype(np.int32)
 
@@ -66,19 +61,11 @@ def qlinear_average_pool(
     y_zero_point: Array | None = None,
     **attributes: Any,
 ) -> Array:
-    """Return the mean of each window of ``X [N, C, *size]`` with the scale and zero point of the output.
+    """Return the mean of each window of 8-bit ``X [N, C, *size]``, with the scale and zero point of the output.
 
     An operator of ONNX Runtime, with its ways: with ``count_include_pad`` a window counts as its whole kernel, whatever
     ceil mode lets it reach, and the output's zero point is added before rounding (half to even). Where one window is
-    the whole input, ONNX Runtime adds it after rounding; the two differ on ties alone.
-
-    Args:
-        X: Data of an 8-bit type.
-        x_scale: One number.
-        x_zero_point: One number; 0 when absent.
-        y_scale: One number.
-        y_zero_point: One number; 0 of the type of ``X`` when absent.
-        attributes: As :func:`padfix.kernels.pool.average_pool` takes them.
+    the whole input, ONNX Runtime adds it after rounding; the two differ on ties alone. Absent zero points are 0.
     """
     values = (X.astype(np.float32) - np.float32(_scalar(x_zero_point))) * np.float32(x_scale).reshape(())
     if attributes.pop("count_include_pad", 0):

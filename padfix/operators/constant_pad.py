@@ -36,14 +36,12 @@ def read_constant_pad(scope: Scope, node: NodeProto, rank: int) -> ConstantPad |
     if attributes.text(node, "mode", "constant") not in ("constant", ""):
         return None
     value: np.ndarray | str
-    given: list[int] | None
+    given = given_pads(scope, node)
     axes = list(range(rank))
     if scope.opset < 11:
-        given = attributes.integers(node, "paddings" if scope.opset < 2 else "pads")
         attribute = attributes.find(node, "value")
         value = np.array(0.0 if attribute is None else attribute.f, np.float32)
     else:
-        given = _integers(scope, node, 1)
         name = node.input[2] if len(node.input) > 2 else ""
         known = scope.constant(name) if name else np.zeros((), np.float32)
         value = name if known is None else known
@@ -58,6 +56,13 @@ def read_constant_pad(scope: Scope, node: NodeProto, rank: int) -> ConstantPad |
     for position, axis in enumerate(axes):
         pairs[axis] = (given[position], given[position + len(axes)])
     return ConstantPad(tuple(pairs), value)
+
+
+def given_pads(scope: Scope, node: NodeProto) -> list[int] | None:
+    """Return the amounts as a Pad lists them, all begins first; None where they are computed."""
+    if scope.opset < 11:
+        return attributes.integers(node, "paddings" if scope.opset < 2 else "pads")
+    return _integers(scope, node, 1)
 
 
 def _integers(scope: Scope, node: NodeProto, position: int) -> list[int] | None:

@@ -26,13 +26,8 @@ def needed(
 ) -> tuple[float, float]:
     """Return (elements of the largest array, multiplications), both rounded up generously.
 
-    Nothing for operators that are not in the table, and for nodes that are refused without any work.
-
-    Args:
-        node: The node; the lengths of its data have to be known.
-        opset: The version of its domain.
-        type_of: The types of its inputs.
-        constant: The values of those that are not data.
+    Nothing for operators that are not in the table, and for nodes that are refused without any work. The lengths of the
+    node's data have to be known.
     """
     data = type_of(node.input[0]) if node.input else None
     lengths = [length for length in (data.shape or ()) if isinstance(length, int)] if data is not None else []

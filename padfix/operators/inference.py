@@ -34,12 +34,8 @@ _COVERED = frozenset(
 def infer(model: Model, input_shapes: Mapping[str, Sequence[int]] | None = None) -> list[Scope]:
     """Return every scope of ``model`` with ``types`` filled as far as anything is known for certain.
 
-    Never fails for an odd model: what can't be inferred stays unknown. The model is not changed.
-
-    Args:
-        model: The model; its weights are not needed.
-        input_shapes: Shapes to assume for inputs of the main graph, as :func:`padfix.graph.shapes.fix_input_shapes`
-            takes them.
+    Never fails for an odd model: what can't be inferred stays unknown. The model is not changed, and its weights are
+    not needed. ``input_shapes`` are assumed for inputs of the main graph.
     """
     return infer_types(model, _OPERATOR_TYPES, input_shapes)
 

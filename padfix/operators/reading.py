@@ -62,10 +62,7 @@ def is_resampling(node: NodeProto) -> bool:
 def read(scope: Scope, node: NodeProto, type_of: TypeOf | None = None) -> Reading | None:
     """Return what a node says, or why it can't be read; None where its operator is not in the table.
 
-    Args:
-        scope: Where it stands.
-        node: A node of the scope.
-        type_of: The types of its inputs where they differ from the scope's own.
+    ``type_of`` tells the types of its inputs where they differ from the scope's own.
     """
     operator = operator_of(node)
     if operator is None:

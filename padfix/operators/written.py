@@ -141,8 +141,7 @@ def refused_versions(node: NodeProto, operator: Operator, written: Written, plac
 def refused_lists(lists: Mapping[str, tuple[Integers | None, int, int]]) -> Refusal | None:
     """Return which list has a wrong length or a number that can't be.
 
-    Args:
-        lists: By name: the values (None is right), how many there must be, and the least that each may be.
+    ``lists`` has by name the values (None is right), how many there must be, and the least that each may be.
     """
     for name, (values, count, least) in lists.items():
         if values is None:
@@ -171,10 +170,8 @@ def _schema_arity(op_type: str, opset: int) -> tuple[int, int, tuple[int, ...]] 
 def wrong_arity(node: NodeProto, opset: int | None, arity: tuple[int, int] | None = None) -> str:
     """Return what is wrong with the number of inputs of ``node``; empty where nothing is, or nothing tells.
 
-    Args:
-        node: The node.
-        opset: The imported version of its domain; None for the newest.
-        arity: Least and greatest number, for operators without a schema.
+    ``opset`` is the imported version of its domain, None for the newest; ``arity`` the least and the greatest number,
+    for operators without a schema.
     """
     required: tuple[int, ...] = ()
     if arity is None:

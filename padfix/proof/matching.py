@@ -220,7 +220,11 @@ Order = tuple[int, ...]
 
 
 class Layouts:
-    """The orders of paired tensors, by the reference's names; tensors without an entry stand as they are."""
+    """The orders of paired tensors, by the reference's names; tensors without an entry stand as they are.
+
+    Converters from TensorFlow keep a tensor's name and move its channels. An order is only taken where the lengths
+    allow it, and among several by the numbers, which both models have computed.
+    """
 
     def __init__(self) -> None:
         self._orders: dict[str, Order] = {}

@@ -162,7 +162,10 @@ MOST_STEPS = 1 << 33
 
 
 def is_too_large(nodes: Iterable[NodeProto], opsets: Mapping[str, int], trial: Trial) -> bool:
-    """Whether running ``nodes``, each on inputs of ``trial``, needs more than the limits of this module."""
+    """Whether running ``nodes``, each on inputs of ``trial``, needs more than the limits of this module.
+
+    Told before anything is allocated: a file of a hundred bytes can ask for a kernel of a billion taps.
+    """
     if any(math.prod(given.shape) > MOST_ELEMENTS for given in trial.values()):
         return True
 

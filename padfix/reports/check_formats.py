@@ -21,12 +21,8 @@ def render(
 ) -> str:
     """Return the findings of ``reports`` and the models that could not be read, as one of :data:`FORMATS`.
 
-    Args:
-        report_format: The format; its module is imported here and no other.
-        reports: One for each model that could be read.
-        failures: (Path, error) of each model that could not.
-        fail_on: The least severity that is a failure; ``junit`` marks those.
-        colour: Whether ``text`` has the escape sequences of a terminal.
+    Findings of severity ``fail_on`` and worse are the failures that ``junit`` marks; ``colour`` gives ``text`` the
+    escape sequences of a terminal. The format's module is imported here and no other.
     """
     module = importlib.import_module(f"padfix.reports.{report_format}")
     options: dict[str, dict[str, object]] = {"junit": {"fail_on": fail_on}, "text": {"colour": colour}}

@@ -13,12 +13,8 @@ from padfix.graph.types import contradicts, value_type
 def restore_contradicted(original: Model, model: Model, shapes: Mapping[str, Sequence[int]]) -> list[str]:
     """Give outputs their old declarations back where running the original contradicts a corrected one.
 
-    Nothing is run where no declaration was corrected. A model that can't be run contradicts nothing.
-
-    Args:
-        original: The model as it was.
-        model: The model as it is; edited in place.
-        shapes: Shapes of inputs that the user fixed.
+    Nothing is run where no declaration was corrected. A model that can't be run contradicts nothing. ``model`` is
+    edited in place; ``shapes`` are those that the user fixed.
 
     Returns:
         A sentence for each declaration that stays as it was.

@@ -14,10 +14,8 @@ _OPTION_OF_FIELD = {"pads": "--pads", "minimum_opset": "--opset"}
 def options_of_convert(found: Sequence[Finding], target: Target, asked: Sequence[Rule] = ()) -> tuple[str, ...] | None:
     """Return the options with which ``convert`` says yes to a model; None where an error keeps it from that.
 
-    Args:
-        found: All findings, also those that nobody wants to see.
-        target: What the model has to suit.
-        asked: Rules that are asked though ``target`` itself has no objection (:attr:`Rule.opt_in`).
+    ``found`` are all findings, also those that nobody wants to see, and ``asked`` the rules that are asked though
+    ``target`` itself has no objection (:attr:`Rule.opt_in`).
     """
     left = [finding.severity for finding in found if not finding.fixable]
     if Severity.ERROR in left:

@@ -53,13 +53,9 @@ class UpgradeStep:
 def upgrade(
     model: Model, scopes: Sequence[Scope], target: int, handled: frozenset[tuple[int, int]]
 ) -> list[UpgradeStep] | Refusal:
-    """Plan the move of every scope to ``target``; nothing is edited.
+    """Plan the move of every scope to ``target``, a version of the default domain; nothing is edited.
 
-    Args:
-        model: The model; only its functions' imports are read.
-        scopes: All scopes, with types.
-        target: Version of the default domain.
-        handled: Nodes that rules rewrite themselves: the identity of the scope, and the index in it.
+    ``handled`` are nodes that rules rewrite themselves: the identity of the scope, and the index in it.
 
     Returns:
         The edits, one a node, in order of scopes and nodes; or why the model can't be moved, naming the node.

@@ -20,10 +20,10 @@ from padfix.operators.window import Pair, Window
 from padfix.results import Finding
 from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.build.behind_pad import behind_pad
-from padfix.rules.build.cropped_transpose import rewrite_transposed
 from padfix.rules.build.cropped_window import rewrite_cropped, why_not_cropped
 from padfix.rules.build.explicit_pads import bare_node
 from padfix.rules.build.pad_node import known_amounts, why_no_pad
+from padfix.rules.build.transposed import rewrite_transposed
 
 _TRANSPOSED = ("", "ConvTranspose")
 

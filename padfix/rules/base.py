@@ -17,7 +17,7 @@ from padfix.graph.scopes import Scope, ValueType, label, normal_domain
 from padfix.operators.illustration import illustrate
 from padfix.operators.refusal import Refusal
 from padfix.results import Finding, Severity
-from padfix.results.fingerprints import fingerprint
+from padfix.results.findings import fingerprint
 from padfix.targets import Target, named
 
 if TYPE_CHECKING:

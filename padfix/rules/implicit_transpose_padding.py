@@ -22,9 +22,8 @@ from padfix.operators.transposed import TransposedWindow
 from padfix.operators.written import SAME, Written
 from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site, Trial
-from padfix.rules.build.dynamic_pads import pads_by_mode, rewrite_dynamic_pads
 from padfix.rules.build.explicit_pads import copied
-from padfix.rules.build.transposed_trials import transposed_trials
+from padfix.rules.build.transposed import pads_by_mode, rewrite_dynamic_pads, transposed_trials
 
 if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment

@@ -19,8 +19,7 @@ from padfix.operators.table import PADDED
 from padfix.operators.window import Pair, Window
 from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site, Trial, TrialInput
-from padfix.rules.build.explicit_pads import bind, copied, flat, needs_separate_pad
-from padfix.rules.build.merged_pads import same_windows
+from padfix.rules.build.explicit_pads import bind, copied, flat, needs_separate_pad, same_windows
 from padfix.rules.build.pad_node import lowest
 from padfix.rules.build.trials import trials
 

@@ -10,14 +10,15 @@ from onnx import TensorProto, helper
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.constant_pad import given_pads
 from padfix.operators.reading import read_window
 from padfix.operators.refusal import Refusal
 from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME
 from padfix.results import Finding
 from padfix.rules.base import Rewrite, Rule, Site, Trial, TrialInput
-from padfix.rules.build.merged_pads import same_windows
-from padfix.rules.build.unfused_pad import no_op_pad
+from padfix.rules.build.explicit_pads import same_windows
+from padfix.rules.build.pad_node import no_op_pad
 
 _UNSIGNED = (TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64)
 _TRANSPARENT = frozenset({"Identity", "Cast", "Dropout"})
@@ -111,7 +112,8 @@ class ZeroPadBeforeMaxPool(Rule):
         """Return the same Pad in a form that ONNX Runtime does not fuse."""
         node = site.node
         known = site.input_type(0)
-        rank = _padded_rank(site) or (known.rank if known is not None else None)
+        pads = given_pads(site.scope, node)  # they hold two entries for each axis
+        rank = len(pads) // 2 if pads else known.rank if known is not None else None
         if rank is None:
             return Refusal("Neither the input's rank nor the pads are known: fix the input's shape (--shape).")
         builder = site.builder()
@@ -129,13 +131,12 @@ def _pads_with_zeros(site: Site) -> bool:
         return False
     if any(each.ref_attr_name for each in node.attribute):
         return False
+    pads = given_pads(site.scope, node)
+    if pads is not None and (not any(pads) or min(pads) < 0):
+        return False
     if site.opset < 11:
         value = attributes.find(node, "value")
-        pads = attributes.integers(node, "pads") or attributes.integers(node, "paddings") or []
-        return (value is None or value.f == 0.0) and any(pads) and min(pads, default=0) >= 0
-    given = site.constant(1)
-    if given is not None and (not given.any() or (given < 0).any()):
-        return False
+        return pads is not None and (value is None or value.f == 0.0)
     if not _folds(site.scope, site.input_name(1)):
         return False
     name = site.input_name(2)
@@ -198,7 +199,7 @@ def _never_negative(site: Site) -> bool:
 
 def _added(site: Site, pool: Window) -> tuple[Pair, ...] | None:
     """Return what the Pad adds on the pool's axes; None where that is not known."""
-    pads, rank = _amounts(site), pool.rank + 2
+    pads, rank = given_pads(site.scope, site.node), pool.rank + 2
     return None if pads is None or len(pads) != 2 * rank else tuple(zip(pads[2:rank], pads[rank + 2 :], strict=True))
 
 
@@ -222,19 +223,6 @@ def _keeps_windows(site: Site, pool: Window) -> bool:
     if added is None or known is None or known.shape is None or len(known.shape) != pool.rank + 2:
         return False
     return same_windows(dataclasses.replace(pool, sizes=known.shape[2:]), pool.explicit_pads, added)
-
-
-def _amounts(site: Site) -> list[int] | None:
-    if site.opset < 11:
-        return attributes.integers(site.node, "pads") or attributes.integers(site.node, "paddings")
-    constant = site.constant(1)
-    return None if constant is None else [int(each) for each in constant.reshape(-1)]
-
-
-def _padded_rank(site: Site) -> int | None:
-    """Return the rank that the pads tell: they hold two entries for each axis."""
-    pads = _amounts(site)
-    return None if pads is None else len(pads) // 2
 
 
 def _trials(site: Site, rank: int) -> tuple[Trial, ...]:

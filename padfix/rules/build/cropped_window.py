@@ -7,9 +7,9 @@ from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.operators.window import Pair, Window
 from padfix.rules.base import Rewrite, Site
-from padfix.rules.build.cropped_transpose import TO_THE_END
 from padfix.rules.build.explicit_pads import bind, copied
 from padfix.rules.build.pad_node import sliced
+from padfix.rules.build.transposed import TO_THE_END
 from padfix.rules.build.trials import trials
 
 _Cut = tuple[int, int, int]

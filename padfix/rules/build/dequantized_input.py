@@ -74,14 +74,7 @@ def dequantized_input(site: Site, window: Window, opset: int) -> DequantizedInpu
 
 
 def padded_before(builder: FragmentBuilder, found: DequantizedInput, source: Any, pads: Any) -> Any:
-    """Return the dequantized values of ``source``, the quantized data, behind a Pad.
-
-    Args:
-        builder: The fragment.
-        found: The DequantizeLinear.
-        source: The value that it reads.
-        pads: A list of amounts, or a computed vector.
-    """
+    """Return the dequantized values of ``source``, the quantized data, behind a Pad; ``pads`` is a list or computed."""
     if isinstance(pads, list):
         pads = builder.constant(np.array(pads, np.int64), "pads")
     value = builder.constant(found.value, "quantized_padding")

@@ -1,4 +1,4 @@
-"""A node with its pads as an attribute, and copies of nodes for other forms."""
+"""A node with its pads as an attribute, copies of nodes for other forms, and where an attribute does not do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import NodeProto, TensorProto
 
-from padfix.geometry.padding import has_window_in_padding
+from padfix.geometry.padding import effective_kernel, has_window_in_padding, window_output_size
 from padfix.graph import attributes
 from padfix.operators.window import Pair, Window
 from padfix.rules.base import Site
@@ -98,3 +98,20 @@ def needed_opset(window: Window, pairs: Sequence[Pair | None]) -> int:
         return 1
     floats = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, None)
     return 2 if window.elem_type in floats else runtime_opset(window)
+
+
+def same_windows(window: Window, own: tuple[Pair, ...], added: tuple[Pair, ...]) -> bool:
+    """Whether ceil mode gives the same windows with all pads in the operator as with ``added`` in front of it.
+
+    It drops a last window that starts in the operator's own end padding. ``window`` has the sizes before the Pad.
+    """
+    for (size, taps, stride, dilation), (begin, end), (before, after) in zip(window.axes, own, added, strict=True):
+        taps = taps or 1
+        if isinstance(size, int):
+            separate = window_output_size(size + before + after, taps, stride, dilation, begin, end, ceil_mode=True)
+            together = window_output_size(size, taps, stride, dilation, begin + before, end + after, ceil_mode=True)
+            if separate != together:
+                return False
+        elif after and end + after + stride > effective_kernel(taps, dilation):
+            return False
+    return True
