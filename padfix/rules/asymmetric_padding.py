@@ -72,9 +72,9 @@ class AsymmetricPadding(Rule):
     - The ONNX specification of AveragePool: <https://onnx.ai/onnx/operators/onnx__AveragePool.html>
     """
 
-    code: ClassVar[str] = "PF106"
-    name: ClassVar[str] = "asymmetric-padding"
-    operators: ClassVar[frozenset[tuple[str, str]]] = PADDED | {_TRANSPOSED}
+    code = "PF106"
+    name = "asymmetric-padding"
+    operators = PADDED | {_TRANSPOSED}
     opt_in: ClassVar[Mapping[str, Any]] = {"pads": "node"}
 
     def match(self, site: Site) -> Finding | None:

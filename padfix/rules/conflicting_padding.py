@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from padfix.operators.reading import read_attributes_of, read_window
 from padfix.operators.refusal import Refusal
 from padfix.operators.table import PADDED
@@ -41,10 +39,10 @@ class ConflictingPadding(Rule):
     - The text of the specification: <https://github.com/onnx/onnx/issues/1230>
     """
 
-    code: ClassVar[str] = "PF104"
-    name: ClassVar[str] = "conflicting-padding"
-    severity: ClassVar[Severity] = Severity.ERROR
-    operators: ClassVar[frozenset[tuple[str, str]]] = PADDED
+    code = "PF104"
+    name = "conflicting-padding"
+    severity = Severity.ERROR
+    operators = PADDED
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for auto_pad together with pads, and for an unknown auto_pad."""

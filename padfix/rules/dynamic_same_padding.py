@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from padfix.operators.reading import asks_for_same, read_attributes_of, read_window
 from padfix.operators.refusal import Refusal
 from padfix.operators.table import PADDED
@@ -53,9 +51,9 @@ class DynamicSamePadding(Rule):
     - Another: <https://github.com/apache/tvm/pull/11127>
     """
 
-    code: ClassVar[str] = "PF102"
-    name: ClassVar[str] = "dynamic-same-padding"
-    operators: ClassVar[frozenset[tuple[str, str]]] = PADDED
+    code = "PF102"
+    name = "dynamic-same-padding"
+    operators = PADDED
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for SAME where some axis has pads that depend on an unknown length."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from padfix.operators.refusal import Refusal
 from padfix.results import Finding
 from padfix.rules.base import Rewrite, Rule, Site
@@ -44,9 +42,9 @@ class EmptyResizeScales(Rule):
     - Which inputs may be left out since when: <https://github.com/onnx/onnx/issues/3500>
     """
 
-    code: ClassVar[str] = "PF204"
-    name: ClassVar[str] = "empty-resize-scales"
-    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Resize")})
+    code = "PF204"
+    name = "empty-resize-scales"
+    operators = frozenset({("", "Resize")})
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for a Resize with sizes and with empty inputs that it need not have."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from padfix.graph.lengths import is_expression, is_made_up
 from padfix.operators.reading import asks_for_same, read_attributes_of, read_window
 from padfix.operators.refusal import Meaningless, Refusal
@@ -69,9 +67,9 @@ class ImplicitSamePadding(Rule):
     - Pads longer than the kernel has taps: <https://github.com/microsoft/onnxruntime/issues/23088>
     """
 
-    code: ClassVar[str] = "PF101"
-    name: ClassVar[str] = "implicit-same-padding"
-    operators: ClassVar[frozenset[tuple[str, str]]] = PADDED
+    code = "PF101"
+    name = "implicit-same-padding"
+    operators = PADDED
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for SAME with known pads, and for SAME that can't be read though it has a meaning."""

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -96,9 +96,9 @@ class ImplicitTransposePadding(Rule):
     - Users with dynamic sizes: <https://github.com/microsoft/onnxruntime/issues/6067>
     """
 
-    code: ClassVar[str] = "PF105"
-    name: ClassVar[str] = "implicit-transpose-padding"
-    operators: ClassVar[frozenset[tuple[str, str]]] = TRANSPOSED
+    code = "PF105"
+    name = "implicit-transpose-padding"
+    operators = TRANSPOSED
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding when the node has ``auto_pad`` or ``output_shape``."""

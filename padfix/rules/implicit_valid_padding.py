@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
 
 from padfix.operators.reading import read_attributes_of, read_window, window_assumed
 from padfix.operators.refusal import Meaningless, Refusal, UnknownRank
@@ -45,9 +44,9 @@ class ImplicitValidPadding(Rule):
     - `NOTSET`: <https://github.com/onnx/onnx/issues/1230>
     """
 
-    code: ClassVar[str] = "PF103"
-    name: ClassVar[str] = "implicit-valid-padding"
-    operators: ClassVar[frozenset[tuple[str, str]]] = PADDED
+    code = "PF103"
+    name = "implicit-valid-padding"
+    operators = PADDED
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for VALID without pads (warning), NOTSET and empty (info)."""

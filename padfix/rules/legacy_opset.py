@@ -42,8 +42,8 @@ class LegacyOpset(ScopeRule):
     - What changed from version to version: <https://github.com/onnx/onnx/blob/main/docs/Changelog.md>
     """
 
-    code: ClassVar[str] = "PF301"
-    name: ClassVar[str] = "legacy-opset"
+    code = "PF301"
+    name = "legacy-opset"
     opt_in: ClassVar[Mapping[str, Any]] = {"minimum_opset": 13}
 
     def examine(self, scope: Scope, target: Target) -> Iterator[Correction]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from padfix.operators.resample import MODERN_OPSET
 from padfix.rules.base import Site
 from padfix.rules.build.legacy_sampling import LegacySamplingRule
@@ -42,9 +40,9 @@ class LegacyResize(LegacySamplingRule):
     - Rounding on an axis that shrinks: <https://github.com/onnx/onnx/issues/8480>
     """
 
-    code: ClassVar[str] = "PF202"
-    name: ClassVar[str] = "legacy-resize"
-    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Resize")})
+    code = "PF202"
+    name = "legacy-resize"
+    operators = frozenset({("", "Resize")})
 
     def problem(self, site: Site) -> str | None:
         """Return the problem of every Resize below opset 11."""

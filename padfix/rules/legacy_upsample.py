@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from padfix.rules.base import Site
 from padfix.rules.build.legacy_sampling import LegacySamplingRule
 
@@ -42,9 +40,9 @@ class LegacyUpsample(LegacySamplingRule):
     - Which element Upsample samples: <https://github.com/microsoft/onnxruntime/issues/4419>
     """
 
-    code: ClassVar[str] = "PF201"
-    name: ClassVar[str] = "legacy-upsample"
-    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Upsample")})
+    code = "PF201"
+    name = "legacy-upsample"
+    operators = frozenset({("", "Upsample")})
 
     def needs_specification(self, site: Site) -> bool:
         """Whether ONNX Runtime has no kernel: it begins with version 7."""

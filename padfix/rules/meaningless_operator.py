@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from onnx import NodeProto
 
@@ -36,10 +35,10 @@ class MeaninglessOperator(ScopeRule):
     - The ONNX specification of the operators: <https://onnx.ai/onnx/operators/>
     """
 
-    code: ClassVar[str] = "PF110"
-    name: ClassVar[str] = "meaningless-operator"
-    severity: ClassVar[Severity] = Severity.ERROR
-    fixable: ClassVar[bool] = False
+    code = "PF110"
+    name = "meaningless-operator"
+    severity = Severity.ERROR
+    fixable = False
 
     def examine(self, scope: Scope, target: Target) -> Iterator[Correction]:
         """Yield one finding for each node without a meaning; nothing corrects it."""

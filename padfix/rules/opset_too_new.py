@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from padfix.graph.scopes import Scope
 from padfix.rules.base import Correction, ScopeRule
@@ -24,9 +23,9 @@ class OpsetTooNew(ScopeRule):
     - The versions of the operators: <https://github.com/onnx/onnx/blob/main/docs/Versioning.md>
     """
 
-    code: ClassVar[str] = "PF302"
-    name: ClassVar[str] = "opset-too-new"
-    fixable: ClassVar[bool] = False
+    code = "PF302"
+    name = "opset-too-new"
+    fixable = False
 
     def examine(self, scope: Scope, target: Target) -> Iterator[Correction]:
         """Yield the finding of a graph or function above the ceiling."""

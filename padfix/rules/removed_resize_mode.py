@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
@@ -55,9 +54,9 @@ class RemovedResizeMode(Rule):
     - What tf2onnx writes: <https://github.com/onnx/tensorflow-onnx/issues/2248>
     """
 
-    code: ClassVar[str] = "PF203"
-    name: ClassVar[str] = "removed-resize-mode"
-    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Resize")})
+    code = "PF203"
+    name = "removed-resize-mode"
+    operators = frozenset({("", "Resize")})
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding where the mode is no legal value any more."""

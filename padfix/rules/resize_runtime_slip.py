@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import ClassVar
 
 from padfix.geometry.resampling import NEAREST_MODES, Scale, nearest_indices, output_size, source_coordinates
 from padfix.geometry.runtime_resampling import MEASURED_MODES, runtime_nearest_indices
@@ -47,11 +46,11 @@ class ResizeRuntimeSlip(Rule):
     - The region of interest: <https://github.com/onnx/onnx/issues/5783>
     """
 
-    code: ClassVar[str] = "PF206"
-    name: ClassVar[str] = "resize-runtime-slip"
-    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Resize")})
-    severity: ClassVar[Severity] = Severity.INFO
-    fixable: ClassVar[bool] = False
+    code = "PF206"
+    name = "resize-runtime-slip"
+    operators = frozenset({("", "Resize")})
+    severity = Severity.INFO
+    fixable = False
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding where the two readings differ for the lengths that are known."""

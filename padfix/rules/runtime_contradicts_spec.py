@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from onnx import TensorProto
 
 from padfix.geometry.padding import effective_kernel, same_output_size, window_output_size
@@ -77,9 +75,9 @@ class RuntimeContradictsSpec(Rule):
     - Long pads: <https://github.com/microsoft/onnxruntime/issues/23088>
     """
 
-    code: ClassVar[str] = "PF109"
-    name: ClassVar[str] = "runtime-contradicts-spec"
-    operators: ClassVar[frozenset[tuple[str, str]]] = PADDED | {_TRANSPOSED}
+    code = "PF109"
+    name = "runtime-contradicts-spec"
+    operators = PADDED | {_TRANSPOSED}
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for a node that is known to be run against the specification."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from onnx import NodeProto
@@ -64,10 +64,10 @@ class SeparatePad(Rule):
     - Fusing a Pad into an AveragePool gave other numbers: <https://github.com/microsoft/onnxruntime/issues/22177>
     """
 
-    code: ClassVar[str] = "PF107"
-    name: ClassVar[str] = "separate-pad"
-    severity: ClassVar[Severity] = Severity.INFO
-    operators: ClassVar[frozenset[tuple[str, str]]] = PADDED
+    code = "PF107"
+    name = "separate-pad"
+    severity = Severity.INFO
+    operators = PADDED
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for an operator whose Pad can be folded into it, if nothing else keeps the Pad."""

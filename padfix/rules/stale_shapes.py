@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import ClassVar
 
 from onnx import FunctionProto, TensorProto, TypeProto, ValueInfoProto
 
@@ -45,8 +44,8 @@ class StaleShapes(ScopeRule):
     - The ONNX specification of shape inference: <https://onnx.ai/onnx/api/shape_inference.html>
     """
 
-    code: ClassVar[str] = "PF303"
-    name: ClassVar[str] = "stale-shapes"
+    code = "PF303"
+    name = "stale-shapes"
 
     def examine(self, scope: Scope, target: Target) -> Iterator[Correction]:
         """Yield one correction for each contradicted declaration."""

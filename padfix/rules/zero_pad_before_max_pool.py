@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -73,9 +72,9 @@ class ZeroPadBeforeMaxPool(Rule):
     - The fusion: <https://github.com/microsoft/onnxruntime/pull/18136>
     """
 
-    code: ClassVar[str] = "PF108"
-    name: ClassVar[str] = "zero-pad-before-max-pool"
-    operators: ClassVar[frozenset[tuple[str, str]]] = frozenset({("", "Pad")})
+    code = "PF108"
+    name = "zero-pad-before-max-pool"
+    operators = frozenset({("", "Pad")})
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for a Pad of constant zeros whose only use is a pool that ONNX Runtime would fuse."""
