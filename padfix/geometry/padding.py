@@ -32,11 +32,6 @@ def same_total_padding(size: int, kernel: int, stride: int = 1, dilation: int = 
     return max(0, (output - 1) * stride + effective_kernel(kernel, dilation) - size)
 
 
-def same_total_padding_of_residue(residue: int, kernel: int, stride: int = 1, dilation: int = 1) -> int:
-    """Return :func:`same_total_padding` of every size with ``size % stride == residue``."""
-    return same_total_padding(residue or stride, kernel, stride, dilation)
-
-
 def split_same_padding(total: int, *, upper: bool) -> tuple[int, int]:
     """Return (begin, end): the odd element goes to the end for SAME_UPPER, to the begin for SAME_LOWER."""
     small, big = total // 2, total - total // 2
@@ -57,8 +52,7 @@ def residue_independent_padding(
     all agree when the first and the last do. True for stride 1 (total is ``effective_kernel - 1``) and for a kernel of
     one tap, which pads nothing.
     """
-    most = same_total_padding_of_residue(1, kernel, stride, dilation)
-    least = same_total_padding_of_residue(stride, kernel, stride, dilation)
+    most, least = (same_total_padding(residue, kernel, stride, dilation) for residue in (1, stride))
     return split_same_padding(most, upper=upper) if most == least else None
 
 
@@ -70,8 +64,7 @@ def lasting_padding(kernel: int, stride: int, dilation: int = 1, *, upper: bool 
     ``longest end - own end + max(0, r - effective_kernel)`` elements. That is less than a stride, since the ends differ
     by half a stride at most while ``r <= effective_kernel``, and the longest is shorter than the kernel.
     """
-    most = split_same_padding(same_total_padding_of_residue(1, kernel, stride, dilation), upper=upper)
-    least = split_same_padding(same_total_padding_of_residue(stride, kernel, stride, dilation), upper=upper)
+    most, least = (same_padding(residue, kernel, stride, dilation, upper=upper) for residue in (1, stride))
     return least[0], most[1]
 
 
@@ -83,7 +76,7 @@ def size_independent_padding(
     So a kernel of 2 at stride 2 has ``(0, 1)`` with SAME_UPPER, and a kernel of 3 has ``(1, 1)`` with SAME_LOWER.
     """
     begin, end = lasting_padding(kernel, stride, dilation, upper=upper)
-    most = split_same_padding(same_total_padding_of_residue(1, kernel, stride, dilation), upper=upper)
+    most = same_padding(1, kernel, stride, dilation, upper=upper)
     return (begin, end) if begin == most[0] else None
 
 

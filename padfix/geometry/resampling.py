@@ -28,13 +28,8 @@ HALF: Final = Fraction(1, 2)
 
 
 def output_size(size: int, scale: float) -> int:
-    """Return the output length for a float32 ``scale``: the float32 product, truncated."""
+    """Return the output length for a float32 ``scale``, in every version: the float32 product, truncated."""
     return int(np.float32(size) * np.float32(scale))
-
-
-def legacy_output_size(size: int, scale: float) -> int:
-    """Return the output length of Upsample and Resize-10: the float32 product, truncated."""
-    return output_size(size, scale)
 
 
 def legacy_nearest_indices(size: int, scale: float, output: int) -> list[int]:

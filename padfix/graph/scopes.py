@@ -51,6 +51,12 @@ class ValueType:
         """Number of axes, or None when unknown."""
         return None if self.shape is None else len(self.shape)
 
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        """The length of every axis, or None when not all of them are known."""
+        known = tuple(each for each in self.shape or () if isinstance(each, int))
+        return known if len(known) == self.rank else None
+
 
 def normal_domain(domain: str) -> str:
     """Return ``""`` for both spellings of the default domain."""

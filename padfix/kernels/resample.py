@@ -36,7 +36,7 @@ def legacy_resize(X: Array, scales: Sequence[float], mode: str = "nearest") -> A
         raise ValueError(f"mode {mode!r} is not one of nearest, linear.")
     if not all(scale > 0 for scale in scales):
         raise ValueError(f"Scales {[float(scale) for scale in scales]} are not all above 0.")
-    outputs = [resampling.legacy_output_size(size, scale) for size, scale in zip(X.shape, scales, strict=True)]
+    outputs = [resampling.output_size(size, scale) for size, scale in zip(X.shape, scales, strict=True)]
     if list(X.shape) == outputs:
         return X.copy()
     if mode == "nearest":

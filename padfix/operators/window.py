@@ -11,9 +11,7 @@ from padfix.geometry.padding import (
     effective_kernel,
     same_output_size,
     same_padding,
-    same_total_padding_of_residue,
     size_independent_padding,
-    split_same_padding,
     window_output_size,
 )
 from padfix.graph.lengths import known_residue, length_of, named
@@ -132,8 +130,7 @@ class Window(Windowed):
             elif isinstance(size, int) and size > 0:
                 pairs.append(same_padding(size, taps, stride, dilation, upper=upper))
             elif not isinstance(size, int) and (residue := known_residue(size, stride)) is not None:
-                total = same_total_padding_of_residue(residue, taps, stride, dilation)
-                pairs.append(split_same_padding(total, upper=upper))
+                pairs.append(same_padding(residue or stride, taps, stride, dilation, upper=upper))
             else:
                 pairs.append(size_independent_padding(taps, stride, dilation, upper=upper))
         return tuple(pairs)

@@ -65,6 +65,11 @@ class TensorSpec:
     elem_type: int
     shape: tuple[Dimension, ...] | None
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether every length is known."""
+        return self.shape is not None and all(isinstance(length, int) for length in self.shape)
+
 
 class Executor(Protocol):
     """Something that runs a model.

@@ -123,7 +123,7 @@ def refine(specs: Sequence[TensorSpec], graph: GraphProto) -> list[TensorSpec]:
 def _refine(
     spec: TensorSpec, consumers: Mapping[str, list[NodeProto]], dims: Mapping[str, tuple[int, ...]]
 ) -> TensorSpec:
-    if spec.shape is not None and all(isinstance(dim, int) for dim in spec.shape):
+    if spec.is_fixed:
         return spec
     shape: list[Dimension] | None = None if spec.shape is None else list(spec.shape)
     # `order[axis]` is the axis of the graph input that the value's axis came from; None while it is the identity.

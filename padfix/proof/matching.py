@@ -88,7 +88,7 @@ def read_inputs(executor: Executor) -> list[TensorSpec]:
         return executor.inputs
     read = {name for node in graph.node for name in (*node.input, *outer_names_of(node))}
     read |= {value.name for value in graph.output}
-    return [spec for spec in executor.inputs if spec.name in read or not _is_fixed(spec)]
+    return [spec for spec in executor.inputs if spec.name in read or not spec.is_fixed]
 
 
 def blank(spec: TensorSpec) -> Array:
@@ -100,10 +100,6 @@ def blank(spec: TensorSpec) -> Array:
     dtype = numpy_type(spec.elem_type)
     shape = tuple(length for length in spec.shape or () if isinstance(length, int))
     return np.full(shape, "", dtype=object) if dtype.kind == "O" else np.zeros(shape, dtype)
-
-
-def _is_fixed(spec: TensorSpec) -> bool:
-    return spec.shape is not None and all(isinstance(length, int) for length in spec.shape)
 
 
 def match_outputs(

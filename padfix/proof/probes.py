@@ -122,7 +122,7 @@ def with_shapes(inputs: Sequence[TensorSpec], shapes: Mapping[str, Sequence[int]
 
 def is_dynamic(inputs: Sequence[TensorSpec]) -> bool:
     """Whether some axis of some input is symbolic or unknown."""
-    return any(spec.shape is None or not all(isinstance(dim, int) for dim in spec.shape) for spec in inputs)
+    return not all(spec.is_fixed for spec in inputs)
 
 
 def resolve(

@@ -97,7 +97,4 @@ def _taps(kernel: tuple[int | None, ...]) -> int:
 
 def _lengths(scope: Scope, name: str) -> tuple[int, ...] | None:
     known = scope.type_of(name)
-    if known is None or known.shape is None:
-        return None
-    lengths = tuple(length for length in known.shape if isinstance(length, int))
-    return lengths if len(lengths) == len(known.shape) else None
+    return None if known is None else known.lengths

@@ -37,9 +37,7 @@ def _fragment(builder: FragmentBuilder, node: NodeProto, inputs: Sequence[Value]
 
 
 def _element_dtype(site: Site) -> np.dtype[np.generic]:
-    image = site.input_type(0)
-    elem_type = image.elem_type if image is not None and image.elem_type else int(TensorProto.FLOAT)
-    return np.dtype(helper.tensor_dtype_to_np_dtype(elem_type))
+    return np.dtype(helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
 
 
 def _softmax(site: Site, target: int) -> Adapted:

@@ -73,10 +73,7 @@ class _Wanted:
     def output(self) -> tuple[int, ...] | None:
         """The shape of the first output, or None when not all of it is known."""
         known = self.site.scope.type_of(self.site.node.output[0]) if self.site.node.output else None
-        if known is None or known.shape is None:
-            return None
-        lengths = tuple(each for each in known.shape if isinstance(each, int))
-        return lengths if len(lengths) == len(known.shape) else None
+        return None if known is None else known.lengths
 
     def below(self, limit: int) -> Array:
         """Return indices below ``limit``."""
@@ -289,12 +286,10 @@ def is_known(site: Site) -> bool:
         known = site.scope.type_of(name) if name else None
         if not name:
             continue
-        if known is None or not known.elem_type or known.shape is None:
-            return False
-        if not all(isinstance(length, int) for length in known.shape):
+        if known is None or not known.elem_type or known.lengths is None:
             return False
         if site.node.op_type not in _ELEMENTWISE or site.constant(position) is not None:
-            total += math.prod(length for length in known.shape if isinstance(length, int))
+            total += math.prod(known.lengths)
     return total <= LARGEST_TRIAL
 
 

@@ -62,6 +62,11 @@ class Site:
         name = self.input_name(position)
         return self.scope.type_of(name) if name else None
 
+    def elem_type(self, position: int) -> int:
+        """Return the element type of an input; float where it is not known."""
+        known = self.input_type(position)
+        return known.elem_type if known is not None and known.elem_type else int(TensorProto.FLOAT)
+
     def constant(self, position: int) -> np.ndarray | None:
         """Return the constant value of an input, or None."""
         name = self.input_name(position)

@@ -160,7 +160,7 @@ def _folds(scope: Scope, name: str, depth: int = _DEPTH) -> bool:
         return not any(each.ref_attr_name for each in producer.attribute)
     if producer.op_type in ("Shape", "Size") and producer.input:
         known = scope.type_of(producer.input[0])
-        if known is not None and known.shape is not None and all(isinstance(each, int) for each in known.shape):
+        if known is not None and known.lengths is not None:
             return True
     return bool(producer.input) and all(_folds(scope, each, depth - 1) for each in producer.input if each)
 
@@ -225,8 +225,7 @@ def _keeps_windows(site: Site, pool: Window) -> bool:
 
 
 def _trials(site: Site, rank: int) -> tuple[Trial, ...]:
-    known = site.input_type(0)
-    elem_type = known.elem_type if known is not None and known.elem_type else TensorProto.FLOAT
+    elem_type = site.elem_type(0)
     cases: list[Trial] = []
     for length in (1, 4):
         inputs: dict[str, TrialInput] = {

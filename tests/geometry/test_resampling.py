@@ -15,7 +15,6 @@ from padfix.geometry.resampling import (
     aspect_ratio_output_size,
     aspect_ratio_scale,
     legacy_nearest_indices,
-    legacy_output_size,
     nearest_index,
     nearest_indices,
     output_size,
@@ -72,7 +71,7 @@ def test_single_precision_is_close_to_the_formula(size, scale):
 @given(LENGTHS, st.sampled_from([1 / 7, 1 / 3, 0.29, 0.5, 0.6, 0.7, 1.0, 1.0001, 1.1, 1.5, 2.0, 3.0, 2.7]))
 def test_legacy_nearest_goes_down_when_growing_and_up_when_shrinking(size, scale):
     single = np.float32(scale)
-    output = legacy_output_size(size, scale)
+    output = output_size(size, scale)
     expected = []
     for index in range(output):
         position = np.float32(index) / single
@@ -82,7 +81,7 @@ def test_legacy_nearest_goes_down_when_growing_and_up_when_shrinking(size, scale
 
 
 def test_legacy_known_values():
-    assert legacy_nearest_indices(4, 0.6, legacy_output_size(4, 0.6)) == [0, 2]  # [1, 2, 3, 4] -> [1, 3]
+    assert legacy_nearest_indices(4, 0.6, output_size(4, 0.6)) == [0, 2]  # [1, 2, 3, 4] -> [1, 3]
     assert legacy_nearest_indices(3, 2.0, 6) == [0, 0, 1, 1, 2, 2]
     assert legacy_nearest_indices(3, 1.0, 3) == [0, 1, 2]
 

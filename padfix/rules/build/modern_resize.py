@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from onnx import NodeProto, TensorProto
 
-from padfix.geometry.resampling import legacy_nearest_indices, legacy_output_size
+from padfix.geometry.resampling import legacy_nearest_indices, output_size
 from padfix.graph import attributes
 from padfix.operators.reading import read_resample
 from padfix.operators.refusal import Refusal
@@ -128,13 +128,13 @@ def _sizes(legacy: Resample, rank: int) -> list[int | None]:
 
 
 def _never_changes(size: int | None, scale: float) -> bool:
-    return scale == 1 or (size is not None and legacy_output_size(size, scale) == size)
+    return scale == 1 or (size is not None and output_size(size, scale) == size)
 
 
 def _always_changes(size: int | None, scale: float) -> bool:
     """Whether the axis is sure to get another length, for every length above 0 when ``size`` is not known."""
     if size is not None:
-        return legacy_output_size(size, scale) != size
+        return output_size(size, scale) != size
     return scale >= 2 or scale <= 0.999  # well away from where the float32 product rounds to the length itself
 
 
@@ -214,7 +214,7 @@ class _Replacement:
             if scales is not None and scales[axis] == 1:
                 continue
             if scales is not None and size is not None and same is None:
-                indices = legacy_nearest_indices(size, scales[axis], legacy_output_size(size, scales[axis]))
+                indices = legacy_nearest_indices(size, scales[axis], output_size(size, scales[axis]))
                 if indices == list(range(size)) and axis != last:
                     continue
                 chosen = self.builder.constant(np.array(indices, np.int64), "indices")
@@ -298,17 +298,14 @@ def _trials(site: Site, legacy: Resample, sizes: Sequence[int | None], *, copies
 
 def _is_copied_wrongly(shape: Sequence[int], scales: Sequence[float]) -> bool:
     sampled = [
-        legacy_nearest_indices(size, scale, legacy_output_size(size, scale))
-        for size, scale in zip(shape, scales, strict=True)
+        legacy_nearest_indices(size, scale, output_size(size, scale)) for size, scale in zip(shape, scales, strict=True)
     ]
     unchanged = [len(indices) for indices in sampled] == list(shape)
     return unchanged and any(scale != 1 and size > 1 for size, scale in zip(shape, scales, strict=True))
 
 
 def _trial(site: Site, shape: Sequence[int], scales: Sequence[float], *, constant: bool) -> Trial:
-    image = site.input_type(0)
-    elem_type = image.elem_type if image is not None and image.elem_type else int(TensorProto.FLOAT)
-    trial = {site.node.input[0]: TrialInput(tuple(shape), elem_type)}
+    trial = {site.node.input[0]: TrialInput(tuple(shape), site.elem_type(0))}
     if site.input_name(1):
         trial[site.input_name(1)] = TrialInput.of(np.array(scales, np.float32), constant=constant)
     return trial

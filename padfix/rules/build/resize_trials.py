@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import helper
 
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
@@ -114,9 +114,7 @@ def _case(axis: ResizedAxis, number: int, *, axis_is_last: bool, as_declared: bo
 
 
 def _trial(site: Site, shape: Sequence[int], amounts: Sequence[float], *, uses_scales: bool) -> Trial:
-    known = site.input_type(0)
-    elem_type = known.elem_type if known is not None and known.elem_type else int(TensorProto.FLOAT)
-    trial: dict[str, TrialInput] = {site.input_name(0): TrialInput(tuple(shape), elem_type)}
+    trial: dict[str, TrialInput] = {site.input_name(0): TrialInput(tuple(shape), site.elem_type(0))}
     for position in range(1, len(site.node.input)):
         name = site.input_name(position)
         if not name or name in trial:
@@ -127,8 +125,7 @@ def _trial(site: Site, shape: Sequence[int], amounts: Sequence[float], *, uses_s
         elif constant is not None:
             value = constant
         else:
-            given = site.input_type(position)
-            dtype = helper.tensor_dtype_to_np_dtype(given.elem_type if given is not None else TensorProto.FLOAT)
+            dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(position))
             value = np.zeros(0, dtype) if is_empty(site, position) else np.array([0, 1], dtype).repeat(len(shape))
         trial[name] = TrialInput.of(value, constant=constant is not None)
     return trial
