@@ -6,18 +6,19 @@ long as the types are the same, so that each node is read once however many rule
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from onnx import NodeProto
 
-from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, ValueType, normal_domain
-from padfix.operators.refusal import Refusal
+from padfix.errors import SourceError
+from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, ValueType, label, normal_domain
+from padfix.operators.refusal import Meaningless, Refusal
 from padfix.operators.resample import Resample, read_resample_node
 from padfix.operators.table import OPERATORS, Family, Operator
 from padfix.operators.transposed import TransposedWindow, read_transposed_node
 from padfix.operators.window import Window, read_window_node
-from padfix.operators.written import SAME, Place, Written, read_attributes
+from padfix.operators.written import SAME, Place, Written, read_attributes, wrong_arity
 
 Reading = Window | TransposedWindow | Resample | Refusal
 TypeOf = Callable[[str], ValueType | None]
@@ -139,3 +140,27 @@ def window_assumed(scope: Scope, node: NodeProto, rank: int) -> Window | Refusal
     operator = operator_of(node)
     assert operator is not None
     return read_window_node(node, operator, read_attributes_of(scope, node), place_in(scope, node), rank)
+
+
+def why_meaningless(scope: Scope, node: NodeProto) -> str:
+    """Return why a node of ``scope`` has no meaning; empty where it may have one."""
+    reading = read(scope, node)
+    if reading is None:
+        return wrong_arity(node, scope.opsets.get(normal_domain(node.domain)))
+    return reading.reason if isinstance(reading, Meaningless) else ""
+
+
+def require_meaning(scopes: Iterable[Scope]) -> None:
+    """Make sure that every node of a model can have a meaning.
+
+    Raises:
+        SourceError: Naming the first node that can't, and why.
+    """
+    for scope in scopes:
+        for index, node in enumerate(scope.nodes):
+            reason = why_meaningless(scope, node)
+            if reason:
+                raise SourceError(
+                    f"{node.op_type} {label(node, index)!r} in {scope.path} has no meaning: {reason}",
+                    "No runtime can run it; export the model again.",
+                )

@@ -16,8 +16,8 @@ from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, normal_domain
 from padfix.graph.splice import apply_splices, drop_unread, plan_splice
 from padfix.operators.illustration import with_rewrite
 from padfix.operators.inference import infer
+from padfix.operators.reading import require_meaning
 from padfix.operators.refusal import Refusal
-from padfix.operators.validation import require_meaning
 from padfix.results import Disagreement, Finding, LocalProof, Refused, Rewritten
 from padfix.rewrite.matches import Match, Matches, corrections
 from padfix.rewrite.moving import Edit, plan_move, set_opset

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from padfix.operators.resample import MODERN_OPSET
 from padfix.rules.base import Site
-from padfix.rules.build.legacy_sampling import LegacySamplingRule
+from padfix.rules.build.modern_resize import LegacySamplingRule
 
 
 class LegacyResize(LegacySamplingRule):

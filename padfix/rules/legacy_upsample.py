@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from padfix.rules.base import Site
-from padfix.rules.build.legacy_sampling import LegacySamplingRule
+from padfix.rules.build.modern_resize import LegacySamplingRule
 
 _FIRST_KERNEL = 7
 

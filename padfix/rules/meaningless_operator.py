@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from onnx import NodeProto
 
 from padfix.graph.scopes import Scope, normal_domain
-from padfix.operators.reading import read_attributes_of
+from padfix.operators.reading import read_attributes_of, why_meaningless
 from padfix.operators.table import PADDED
-from padfix.operators.validation import why_meaningless
 from padfix.operators.written import PADDING_MODES
 from padfix.results import Severity
 from padfix.rules.base import Correction, ScopeRule, Site

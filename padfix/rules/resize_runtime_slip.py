@@ -8,13 +8,12 @@ from fractions import Fraction
 from math import prod
 
 from padfix.geometry.resampling import NEAREST_MODES, Scale, nearest_indices, output_size, source_coordinates
-from padfix.geometry.runtime_resampling import MEASURED_MODES, runtime_nearest_indices
+from padfix.geometry.runtimes import MEASURED_MODES, ONNX_RUNTIME, runtime_nearest_indices
 from padfix.operators.reading import read_resample
 from padfix.operators.refusal import Refusal
 from padfix.operators.resample import Resample
 from padfix.results import Finding, Severity
 from padfix.rules.base import Rule, Site, Trial, TrialInput
-from padfix.rules.build.runtimes import ONNX_RUNTIME
 
 _LONGEST = 65_536
 """Axes with more elements are not looked at index by index."""

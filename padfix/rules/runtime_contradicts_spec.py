@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx import TensorProto
 
 from padfix.geometry.padding import effective_kernel, same_output_size, window_output_size
-from padfix.geometry.runtime_same import convolution_agrees, pool_agrees, pool_axis, unclamped_total
+from padfix.geometry.runtimes import ONNX_RUNTIME, convolution_agrees, pool_agrees, pool_axis, unclamped_total
 from padfix.geometry.transposed import same_axis
 from padfix.graph.lengths import known_residue
 from padfix.graph.scopes import Dimension
@@ -25,7 +25,6 @@ from padfix.rules.build.explicit_pads import (
     reads_padding_only,
 )
 from padfix.rules.build.pads_at_run_time import pad_at_run_time
-from padfix.rules.build.runtimes import ONNX_RUNTIME
 from padfix.rules.build.trials import trials
 
 _TRANSPOSED = ("", "ConvTranspose")

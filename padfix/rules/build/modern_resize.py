@@ -13,6 +13,7 @@ very indices.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,8 @@ from padfix.graph import attributes
 from padfix.operators.reading import read_resample
 from padfix.operators.refusal import Refusal
 from padfix.operators.resample import MODERN_OPSET, Resample
-from padfix.rules.base import Rewrite, Site, Trial, TrialInput
+from padfix.results import Finding
+from padfix.rules.base import Rewrite, Rule, Site, Trial, TrialInput
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder, Value
@@ -309,3 +311,35 @@ def _trial(site: Site, shape: Sequence[int], scales: Sequence[float], *, constan
     if site.input_name(1):
         trial[site.input_name(1)] = TrialInput.of(np.array(scales, np.float32), constant=constant)
     return trial
+
+
+class LegacySamplingRule(Rule):
+    """A rule about an operator that resizes and does not name its coordinates."""
+
+    @abstractmethod
+    def problem(self, site: Site) -> str | None:
+        """Return what is wrong with the node, as the start of a sentence; None when nothing is."""
+
+    def match(self, site: Site) -> Finding | None:
+        """Return a finding for a node with a problem, fixable when it can be understood."""
+        problem = self.problem(site)
+        if problem is None:
+            return None
+        legacy = read_legacy(site)
+        message = f"{problem}{described(legacy)}."
+        if isinstance(legacy, Refusal):
+            return self.finding(site, message, legacy.reason, fixable=False)
+        return self.finding(site, message, "padfix convert writes a Resize that names its coordinates.")
+
+    def before_upgrade(self, site: Site, opset: int) -> Finding | None:
+        """Return the finding: the official converter turns the operator into a Resize with other coordinates."""
+        return self.match(site)
+
+    def minimum_opset(self, site: Site) -> int:
+        """Return 11, where Resize names its coordinates."""
+        return MODERN_OPSET
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal:
+        """Return the Resize, the two, or the Gather that gives the same numbers."""
+        legacy = read_legacy(site)
+        return legacy if isinstance(legacy, Refusal) else rewrite(site, legacy)
