@@ -25,8 +25,6 @@ from padfix.proof.trial_models import Question, feeds_of, groups, is_too_large, 
 from padfix.results import LocalProof, OutputDifference
 from padfix.rules.base import Rewrite, Trial
 
-# ONNX Runtime reads every IR version up to its own; from 4 on initializers needn't be inputs.
-_LEAST_IR_VERSION = 8
 _MOST_CACHED = 20_000
 
 
@@ -59,7 +57,6 @@ def prove(
     rewrite: Rewrite,
     *,
     outputs: Sequence[str],
-    ir_version: int = _LEAST_IR_VERSION,
 ) -> LocalOutcome:
     """Prove that ``rewrite.after`` computes what ``before`` computes.
 
@@ -71,10 +68,9 @@ def prove(
         before_opsets: Version of each domain that the host imports.
         rewrite: The replacement and the shapes to try.
         outputs: Names of the boundary outputs to compare; ``""`` is skipped.
-        ir_version: The host's.
     """
     names = [name for name in outputs if name]
-    case = Question(before, dict(before_opsets), rewrite, names, max(ir_version, _LEAST_IR_VERSION)).canonical()
+    case = Question(before, dict(before_opsets), rewrite, names).canonical()
     key = case.digest()
     outcome = _CACHE.get(key)
     if outcome is None:

@@ -202,7 +202,7 @@ def side_of(executor: Executor) -> Side | None:
 
 def _model_of(executor: OnnxRuntimeExecutor | SpecExecutor) -> Model:
     if isinstance(executor, SpecExecutor):
-        return Model(executor.proto, None, executor.folder)
+        return Model(executor.proto)
     return executor.skeleton
 
 

@@ -20,7 +20,7 @@ from padfix.proof.executors import Array, ExecutionFailed, TensorSpec, flatten_o
 class SpecExecutor:
     """The ONNX specification: onnx.reference, with padfix's own kernels for windowed and resampling operators.
 
-    The model is a file, whose external data is read too, or serialized, and then that data lies in ``folder``.
+    The model is a file, whose external data is read too, or serialized with all its weights.
 
     Raises:
         ExecutionFailed: The model can't be read, or holds an operator that has no reference implementation.
@@ -29,21 +29,17 @@ class SpecExecutor:
     name = "spec"
     label = "spec"
 
-    def __init__(self, model: Path | bytes, *, folder: Path | None = None) -> None:
+    def __init__(self, model: Path | bytes) -> None:
         try:
             proto = onnx.load_from_string(model) if isinstance(model, bytes) else load_whole(model)
-            if folder is not None and isinstance(model, bytes):
-                onnx.load_external_data_for_model(proto, str(folder))
         except Exception as error:
             raise ExecutionFailed(f"The model can't be read: {_first_line(error)}") from None
-        self.folder = folder
         self._prepare(proto)
 
     @classmethod
     def of(cls, proto: ModelProto) -> SpecExecutor:
         """Return an executor of a model in memory, all its weights in it."""
         executor = cls.__new__(cls)
-        executor.folder = None
         executor._prepare(proto)
         return executor
 

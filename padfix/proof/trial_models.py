@@ -16,6 +16,9 @@ from padfix.proof.executors import Array
 from padfix.proof.probes import fill
 from padfix.rules.base import Rewrite, Trial, TrialInput
 
+_IR_VERSION = 8
+"""ONNX Runtime reads every IR version up to its own; from 4 on initializers needn't be inputs."""
+
 LOCAL_KINDS = ("normal", "negative", "ramp", "impulses", "ones")
 
 
@@ -27,7 +30,6 @@ class Question:
     opsets: Mapping[str, int]
     rewrite: Rewrite
     outputs: Sequence[str]
-    ir_version: int
 
     def canonical(self) -> Question:
         """Return the case with values renamed by order of appearance and node names dropped, unless it has bodies."""
@@ -63,7 +65,7 @@ class Question:
         trials = tuple({renamed([name])[0]: given for name, given in trial.items()} for trial in self.rewrite.trials)
         fragment = type(after)(nodes, tuple(initializers), after.opset)
         rewrite = Rewrite(fragment, trials, self.rewrite.exact)
-        return Question(before, self.opsets, rewrite, renamed(self.outputs), self.ir_version)
+        return Question(before, self.opsets, rewrite, renamed(self.outputs))
 
     def digest(self) -> bytes:
         """Return a hash of all that the outcome depends on."""
@@ -74,7 +76,6 @@ class Question:
             self.rewrite.after.opset,
             self.rewrite.exact,
             list(self.outputs),
-            self.ir_version,
         )
         state.update(repr(head).encode())
         after = self.rewrite.after
@@ -124,7 +125,7 @@ def model_of(
     graph.output.extend(ValueInfoProto(name=name) for name in question.outputs)
     domains = {normal_domain(node.domain) for node in nodes} | {""}
     imports = [helper.make_opsetid(domain, opsets.get(domain, 1)) for domain in sorted(domains)]
-    model = ModelProto(ir_version=question.ir_version, producer_name="padfix", opset_import=imports)
+    model = ModelProto(ir_version=_IR_VERSION, producer_name="padfix", opset_import=imports)
     model.graph.CopyFrom(graph)
     return model
 

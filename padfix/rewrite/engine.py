@@ -304,10 +304,7 @@ class _Pipeline:
             site.node.op_type,
             OnnxRuntimeExecutor.name,
             OnnxRuntimeExecutor.version(),
-            slip.message,
-            slip.input_shapes,
-            slip.specified,
-            slip.found,
+            **vars(slip),
         )
         if disagreement not in known:
             known.append(disagreement)

@@ -293,7 +293,6 @@ def test_external_data_is_found_beside_the_file_and_in_a_folder(tmp_path: Path) 
     expected = SpecExecutor(data).run(feeds)["Y"]
     executors = [
         SpecExecutor(path),
-        SpecExecutor(skeleton, folder=tmp_path),
         OnnxRuntimeExecutor(path, optimised=True),
         OnnxRuntimeExecutor(skeleton, optimised=True, folder=tmp_path),
     ]

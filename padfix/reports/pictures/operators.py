@@ -123,9 +123,9 @@ def _grid(result: Picture, rows: WindowAxis, columns: WindowAxis, top: float) ->
         for column, x in across.places.items():
             _cell(result, x, y, down.inside(row) and across.inside(column), row_read and columns_read[column])
     for x in across.starts():
-        result.triangle(x, top - 1, "start")
+        result.triangle(x, top - 1)
     for y in down.starts():
-        result.triangle(left - 1, y, "start", to_the_right=True)
+        result.triangle(left - 1, y, to_the_right=True)
     if across.gap is not None:
         result.text(across.gap, top + 13, "…", "strong", "middle")
     if down.gap is not None:
@@ -138,7 +138,7 @@ def _grid(result: Picture, rows: WindowAxis, columns: WindowAxis, top: float) ->
         if max(rows.dilation, columns.dilation) > 1:
             for y in down.taps(window[0]):
                 for x in across.taps(window[1]):
-                    result.dot(x, y, 3, "tap" if name == "first" else "dot")
+                    result.dot(x, y, "tap" if name == "first" else "dot")
     for column, x in across.places.items():
         result.text(x + CELL / 2, down.end + 12, str(column - columns.begin), "faint", "middle")
     return down.end + 14
@@ -153,7 +153,7 @@ def _strip(result: Picture, name: str, axis: WindowAxis, top: float) -> float:
         _cell(result, x, top + 8, scale.inside(position), axis.reads(position))
         result.text(x + CELL / 2, top + 8 + CELL + 12, str(position - axis.begin), "faint", "middle")
     for x in scale.starts():
-        result.triangle(x, top + 7, "start")
+        result.triangle(x, top + 7)
     if scale.gap is not None:
         result.text(scale.gap, top + 20, "…", "strong", "middle")
     for window, style in ((0, "first"), (axis.windows - 1, "last")):
@@ -162,7 +162,7 @@ def _strip(result: Picture, name: str, axis: WindowAxis, top: float) -> float:
             result.rectangle(span[0], top + 8, span[1] - span[0], CELL, style)
         if axis.dilation > 1:
             for x in scale.taps(window):
-                result.dot(x, top + 8 + CELL / 2, 3, "tap" if style == "first" else "dot")
+                result.dot(x, top + 8 + CELL / 2, "tap" if style == "first" else "dot")
     return top + 8 + CELL + 14
 
 
@@ -193,7 +193,7 @@ def _window_legend(result: Picture, illustration: Windows, top: float) -> None:
     result.text(CELL + 5, top + 38, "first window")
     result.rectangle(106, top + 26, CELL - 2, CELL - 4, "last")
     result.text(105 + CELL + 5, top + 38, "last window")
-    result.triangle(218, top + 38, "start")
+    result.triangle(218, top + 38)
     result.text(228, top + 38, "a window begins")
     if any(axis.is_example for axis in illustration.axes):
         result.text(0, top + 58, "The size is only known at run time; this is one that it may have.", "faint")
@@ -222,7 +222,7 @@ def _samples(illustration: Samples) -> Picture:
         "Above, the input with its indices; below, the output with the input elements it is made of.",
         "faint",
     )
-    result.dot(4, bottom + 30, 3, "dot")
+    result.dot(4, bottom + 30, "dot")
     result.text(12, bottom + 34, "position in the input that an output element samples", "faint")
     if illustration.is_example:
         result.text(0, bottom + 50, "The size is only known at run time; this is one that it may have.", "faint")
@@ -291,7 +291,7 @@ def _lane(result: Picture, title: str, sampling: Sampling, frame: _Frame, illust
     for index, (position, reads) in enumerate(pairs):
         middle = (index + 0.5) * cell
         result.line(middle, lower, frame.place(position), upper + CELL + 4, "line")
-        result.dot(frame.place(position), upper + CELL + 4, 3, "dot")
+        result.dot(frame.place(position), upper + CELL + 4, "dot")
         result.rectangle(index * cell, lower, cell, CELL, "un")
         result.text(middle, lower + 13, _made_of(reads), "", "middle")
     if frame.outputs < illustration.output:

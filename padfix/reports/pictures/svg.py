@@ -49,16 +49,16 @@ class Picture:
         self._reach(max(x1, x2), max(y1, y2))
         self._parts.append(f'<line class="{name}" x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}"/>')
 
-    def dot(self, x: float, y: float, radius: float, name: str) -> None:
-        """Add a filled circle."""
-        self._reach(x + radius, y + radius)
-        self._parts.append(f'<circle class="{name}" cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"/>')
+    def dot(self, x: float, y: float, name: str) -> None:
+        """Add a small filled circle."""
+        self._reach(x + 3, y + 3)
+        self._parts.append(f'<circle class="{name}" cx="{_n(x)}" cy="{_n(y)}" r="3"/>')
 
-    def triangle(self, x: float, y: float, name: str, *, to_the_right: bool = False) -> None:
+    def triangle(self, x: float, y: float, *, to_the_right: bool = False) -> None:
         """Add a small triangle whose tip is at ``(x, y)``."""
         corners = ((x - 6, y - 4), (x - 6, y + 4)) if to_the_right else ((x - 4, y - 6), (x + 4, y - 6))
         points = " ".join(f"{_n(px)},{_n(py)}" for px, py in ((x, y), *corners))
-        self._parts.append(f'<polygon class="{name}" points="{points}"/>')
+        self._parts.append(f'<polygon class="start" points="{points}"/>')
 
     def text(self, x: float, y: float, words: str, name: str = "", anchor: str = "start") -> None:
         """Add a line of text whose baseline begins (or has its middle or end) at ``(x, y)``."""
