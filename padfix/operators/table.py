@@ -69,6 +69,7 @@ class Operator:
         return self.weights is None
 
 
+_INTERNAL = "com.ms.internal.nhwc"
 _BLOCKED = (
     "ONNX Runtime wrote this operator for its own layout of memory when it saved an optimised model, and nothing else "
     "runs it: save the model without layout optimisations, or convert the model that it was made from."
@@ -106,36 +107,20 @@ OPERATORS: dict[Key, Operator] = {
     (CONTRIB, "QLinearConv"): _QLINEAR_CONV,
     (CONTRIB, "ConvTransposeWithDynamicPads"): Operator(Family.TRANSPOSED, 1, 3, dynamic_pads=2, arity=(2, 4)),
     **{
-        ("com.microsoft.nchwc", name): Operator(
+        (domain, name): Operator(
             Family.WINDOW,
             weights,
             is_maximum=name == "MaxPool",
             is_average=name == "AveragePool",
-            arity=(1, 4),
+            channels_last=domain == _INTERNAL,
             declined=_BLOCKED,
         )
-        for name, weights in (("Conv", 1), ("MaxPool", None), ("AveragePool", None))
-    },
-    **{
-        ("com.ms.internal.nhwc", name): Operator(
-            Family.WINDOW,
-            weights,
-            is_maximum=name == "MaxPool",
-            is_average=name == "AveragePool",
-            channels_last=True,
-            arity=(1, 9),
-            declined=_BLOCKED,
+        for domain, names in (
+            ("com.microsoft.nchwc", {"Conv": 1, "MaxPool": None, "AveragePool": None}),
+            (_INTERNAL, {"Conv": 1, "FusedConv": 1, "ConvInteger": 1, "QLinearConv": 3}),
+            (_INTERNAL, dict.fromkeys(("MaxPool", "AveragePool", "LpPool", "QLinearAveragePool"))),
         )
-        for name, weights in (
-            ("Conv", 1),
-            ("FusedConv", 1),
-            ("ConvInteger", 1),
-            ("QLinearConv", 3),
-            ("MaxPool", None),
-            ("AveragePool", None),
-            ("LpPool", None),
-            ("QLinearAveragePool", None),
-        )
+        for name, weights in names.items()
     },
 }
 """What padfix knows of each operator."""

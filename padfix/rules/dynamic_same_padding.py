@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from padfix.operators.reading import asks_for_same, read_attributes_of, read_window
 from padfix.operators.refusal import Refusal
-from padfix.operators.table import PADDED
 from padfix.results import Finding
-from padfix.rules.base import Rewrite, Rule, Site
-from padfix.rules.build.explicit_pads import runtime_opset
-from padfix.rules.build.pads_at_run_time import rewrite_same
+from padfix.rules.base import Site
+from padfix.rules.build.pads_at_run_time import SameRule
 
 
-class DynamicSamePadding(Rule):
+class DynamicSamePadding(SameRule):
     """A convolution or pool asks for SAME, and a length that its pads depend on is only known at run time.
 
     Where a length is dynamic and the stride is above 1, SAME pads one amount for one length and another for the next,
@@ -53,7 +51,6 @@ class DynamicSamePadding(Rule):
 
     code = "PF102"
     name = "dynamic-same-padding"
-    operators = PADDED
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for SAME where some axis has pads that depend on an unknown length."""
@@ -71,13 +68,3 @@ class DynamicSamePadding(Rule):
             f"auto_pad={window.auto_pad} on a dynamic length ({where}): the pads differ from size to size.",
             "padfix convert computes them in the graph; with --shape they become an attribute.",
         )
-
-    def minimum_opset(self, site: Site) -> int:
-        """Return 11: before, Pad takes its pads as an attribute only."""
-        window = read_window(site.scope, site.node)
-        return 1 if isinstance(window, Refusal) else runtime_opset(window)
-
-    def rewrite(self, site: Site) -> Rewrite | Refusal:
-        """Return the node behind a Pad that is computed at run time."""
-        window = read_window(site.scope, site.node)
-        return window if isinstance(window, Refusal) else rewrite_same(site, window, window.same_pads())

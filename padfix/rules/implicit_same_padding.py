@@ -5,12 +5,11 @@ from __future__ import annotations
 from padfix.graph.lengths import is_expression, is_made_up
 from padfix.operators.reading import asks_for_same, read_attributes_of, read_window
 from padfix.operators.refusal import Meaningless, Refusal
-from padfix.operators.table import PADDED
 from padfix.operators.window import Window
 from padfix.results import Finding
-from padfix.rules.base import Rewrite, Rule, Site
-from padfix.rules.build.explicit_pads import flat, needed_opset
-from padfix.rules.build.pads_at_run_time import rewrite_same
+from padfix.rules.base import Site
+from padfix.rules.build.explicit_pads import flat
+from padfix.rules.build.pads_at_run_time import SameRule
 
 
 def _where(window: Window) -> str:
@@ -20,7 +19,7 @@ def _where(window: Window) -> str:
     return "".join(f" for a length of {size}" for size in dict.fromkeys(declared) if not is_made_up(size))
 
 
-class ImplicitSamePadding(Rule):
+class ImplicitSamePadding(SameRule):
     """A convolution or pool leaves its pads to `auto_pad=SAME_UPPER` or `SAME_LOWER`, and they are known numbers.
 
     Runtimes disagree about what `auto_pad` means: with dilations ONNX Runtime refuses convolutions and computes pools
@@ -69,7 +68,6 @@ class ImplicitSamePadding(Rule):
 
     code = "PF101"
     name = "implicit-same-padding"
-    operators = PADDED
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding for SAME with known pads, and for SAME that can't be read though it has a meaning."""
@@ -95,13 +93,3 @@ class ImplicitSamePadding(Rule):
             f"auto_pad={mode} leaves the pads to the runtime; here they are {flat(known)}{_where(window)}.",
             "padfix convert writes them out.",
         )
-
-    def minimum_opset(self, site: Site) -> int:
-        """Return 11 where a Pad of integers has to stand before the pool."""
-        window = read_window(site.scope, site.node)
-        return 1 if isinstance(window, Refusal) else needed_opset(window, window.same_pads())
-
-    def rewrite(self, site: Site) -> Rewrite | Refusal:
-        """Return the node with its pads written out."""
-        window = read_window(site.scope, site.node)
-        return window if isinstance(window, Refusal) else rewrite_same(site, window, window.same_pads())

@@ -10,14 +10,17 @@ import numpy as np
 
 from padfix.geometry.padding import effective_kernel, lasting_padding, same_padding
 from padfix.graph import attributes
+from padfix.operators.reading import read_window
 from padfix.operators.refusal import Refusal
+from padfix.operators.table import PADDED
 from padfix.operators.window import Pair, Window
-from padfix.rules.base import Rewrite, Site
+from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.build.behind_pad import behind_pad
 from padfix.rules.build.explicit_pads import (
     bare_node,
     explicit_fragment,
     flat,
+    needed_opset,
     needs_separate_pad,
     runtime_opset,
 )
@@ -29,6 +32,22 @@ if TYPE_CHECKING:
 
 _LONGEST_TABLE = 1 << 10
 """Strides up to which pads are looked up by residue; beyond, they are computed."""
+
+
+class SameRule(Rule):
+    """A rule that writes out what SAME pads."""
+
+    operators = PADDED
+
+    def minimum_opset(self, site: Site) -> int:
+        """Return 11 where a Pad has computed amounts, or integers to pad."""
+        window = read_window(site.scope, site.node)
+        return 1 if isinstance(window, Refusal) else needed_opset(window, window.same_pads())
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal:
+        """Return the node with its pads written out, or behind a Pad that is computed at run time."""
+        window = read_window(site.scope, site.node)
+        return window if isinstance(window, Refusal) else rewrite_same(site, window, window.same_pads())
 
 
 def rewrite_same(site: Site, window: Window, pairs: tuple[Pair | None, ...]) -> Rewrite | Refusal:
