@@ -28,6 +28,7 @@ from padfix.files.model import Model
 from padfix.graph import attributes
 from padfix.graph.bindings import Bindings, bind, digest_of, given_by_call, refers, strip_bodies
 from padfix.graph.inference_forms import rewrite_for_inference
+from padfix.graph.input_shapes import fix_input_shapes
 from padfix.graph.pinning import PINNED_DOMAIN, pin, tainted_by
 from padfix.graph.scopes import (
     DEFAULT_DOMAIN,
@@ -78,15 +79,29 @@ class OperatorTypes:
     put_stand_in: Callable[[NodeProto], bool]
 
 
-def infer_types(model: Model, operators: OperatorTypes) -> list[Scope]:
+def infer_types(
+    model: Model, operators: OperatorTypes, input_shapes: Mapping[str, Sequence[int]] | None = None
+) -> list[Scope]:
     """Return every scope of ``model`` with ``types`` filled as far as anything is known for certain.
 
-    Never fails for an odd model: what can't be inferred stays unknown. The model is not changed, its weights are not
-    needed.
+    Never fails for an odd model: what can't be inferred stays unknown. The model is not changed.
+
+    Args:
+        model: The model; its weights are not needed.
+        operators: What is known of operators.
+        input_shapes: Shapes to assume for inputs of the main graph; checked as in :func:`fix_input_shapes`.
     """
     scopes = list(iterate_scopes(model.proto))
     inference = _Inference(model.proto, scopes, operators)
-    inference.record(inference.tree(scopes[0], declared_types(model.proto.graph.input), {}))
+    main = scopes[0]
+    inputs = declared_types(model.proto.graph.input)
+    if input_shapes:
+        fixed = ModelProto()
+        fixed.graph.input.extend(model.proto.graph.input)
+        fixed.graph.initializer.extend(TensorProto(name=tensor.name) for tensor in model.proto.graph.initializer)
+        fix_input_shapes(fixed, input_shapes)
+        inputs = declared_types(fixed.graph.input)
+    inference.record(inference.tree(main, inputs, {}))
     inference.record_functions()
     return scopes
 

@@ -8,7 +8,7 @@ cuts a kernel shorter than the stride), for pools with ``pads`` beside ``auto_pa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from onnx import NodeProto, TensorProto
 
@@ -31,13 +31,13 @@ _COVERED = frozenset(
 ) | frozenset((CONTRIB, name) for name in (*_PRODUCTS, "QLinearReduceMean"))
 
 
-def infer(model: Model) -> list[Scope]:
+def infer(model: Model, input_shapes: Mapping[str, Sequence[int]] | None = None) -> list[Scope]:
     """Return every scope of ``model`` with ``types`` filled as far as anything is known for certain.
 
     Never fails for an odd model: what can't be inferred stays unknown. The model is not changed, and its weights are
-    not needed.
+    not needed. ``input_shapes`` are assumed for inputs of the main graph.
     """
-    return infer_types(model, _OPERATOR_TYPES)
+    return infer_types(model, _OPERATOR_TYPES, input_shapes)
 
 
 def _result(scope: Scope, node: NodeProto, bound: NodeProto, type_of: TypeOf) -> ValueType | None:

@@ -23,8 +23,8 @@ LARGEST_SHOWN = 64_000_000
 class Constants:
     """The constants of one model's main graph; large weights may stay in its file.
 
-    Where ``trusted``, large weights of one name, type and shape hold the same numbers in the other model: it was written
-    from this one, and the files' own weights were copied.
+    Where ``trusted``, large weights of one name, type and shape hold the same numbers in the other model: it was
+    written from this one, and the files' own weights were copied.
     """
 
     def __init__(self, model: Model, *, trusted: bool = False) -> None:

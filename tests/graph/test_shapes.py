@@ -213,6 +213,13 @@ def test_odd_models_never_fail() -> None:
     assert len(infer(Model(bare))) == 1
 
 
+def test_shapes_of_inputs_can_be_assumed() -> None:
+    proto = model("g (float[N,1,h,9] X) => (float[a,b,c,d] Y) { Y = Relu(X) }")
+    (main,) = infer(Model(proto), {"X": [2, 1, 7, 9]})
+    assert shape(main, "Y") == (2, 1, 7, 9)
+    assert proto.graph.input[0].type.tensor_type.shape.dim[2].dim_param == "h"
+
+
 def test_fixing_a_symbol_fixes_it_everywhere() -> None:
     proto = model("g (float[N,h] X, float[N,3] Z) => (float[a,b] Y) { Y = Add(X, Z) }")
     fix_input_shapes(proto, {"X": [4, -1]})
