@@ -133,7 +133,11 @@ def ties(case: Case) -> float | None:
     reach = np.full(expected.shape, _fixed_point_step(case))
     for factor in (1 + TIE, 1 - TIE, None):
         try:
-            other = _optimised(case) if factor is None else _with_moved_scales(case, factor)
+            other = (
+                case.reference.fed(case.feeds, case.inner, [case.name], optimised=True).get(case.name)
+                if factor is None
+                else _with_moved_scales(case, factor)
+            )
         except ExecutionFailed:
             return None
         if other is None or other.shape != expected.shape:
@@ -155,10 +159,6 @@ def _fixed_point_step(case: Case) -> float:
         whole = case.expected.dtype.kind in "iu"
         steps.append(1.0 if whole else float(numpy_helper.to_array(scale).max()) if scale is not None else 0.0)
     return max(steps)
-
-
-def _optimised(case: Case) -> Array | None:
-    return case.reference.fed(case.feeds, case.inner, [case.name], optimised=True).get(case.name)
 
 
 POSITION_UNITS = 4.0
@@ -223,14 +223,8 @@ def _scaled(part: ModelProto, scales: set[str], factor: float) -> ModelProto:
 
 def _largest(case: Case) -> float | None:
     """Return the largest difference; None where no number can say it."""
-    if case.expected.shape != case.found.shape or case.expected.dtype.kind not in "fc":
-        return None
-    with np.errstate(invalid="ignore"):
-        difference = np.abs(case.found.astype(np.float64) - case.expected.astype(np.float64))
-    difference = difference[case.found != case.expected]
-    if np.isnan(difference).any() or np.isinf(difference).any():
-        return None
-    return float(difference.max(initial=0.0))
+    apart = distance(case.expected, case.found)
+    return apart.largest if apart.is_float and np.isfinite(apart.largest) else None
 
 
 ALLOWANCES: tuple[Allowance, ...] = (

@@ -55,12 +55,7 @@ def _float_name(dtype: np.dtype[Any]) -> str | None:
 
 def default_rtol(output: np.dtype[Any], inputs: Iterable[np.dtype[Any]] = ()) -> float:
     """Return the relative tolerance for an output of type ``output`` computed from ``inputs``; 0 for exact types."""
-    if _float_name(output) is None:
-        return 0.0
-    names = {_float_name(dtype) for dtype in (output, *inputs)} - {None}
-    if not names <= set(_COARSENESS):
-        return _OTHER_FLOAT_RTOL
-    return DEFAULT_RTOL[max((str(name) for name in names), key=_COARSENESS.index)]
+    return DEFAULT_RTOL.get(coarsest((output, *inputs)), _OTHER_FLOAT_RTOL) if is_float(output) else 0.0
 
 
 def coarsest(types: Iterable[np.dtype[Any]]) -> str:
@@ -123,7 +118,7 @@ def distance(reference: Array | None, candidate: Array | None) -> Distance:
         return Distance(infinite, 0.0, False, words)
     if text:
         return _text_distance(reference, candidate)
-    if _float_name(reference.dtype) is None:
+    if not is_float(reference.dtype):
         return _exact_distance(reference, candidate)
     return _float_distance(reference, candidate)
 

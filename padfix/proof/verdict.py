@@ -16,7 +16,7 @@ import numpy as np
 
 from padfix.errors import ProofUnavailableError
 from padfix.proof.allowances import ALLOWANCES, interpreter_rounding, optimiser_rounding
-from padfix.proof.compare import compare
+from padfix.proof.compare import compare, distance
 from padfix.proof.executors import Array, ExecutionFailed, Executor, label_of
 from padfix.proof.feeding import Feeding
 from padfix.proof.judging import StretchJudge
@@ -366,6 +366,5 @@ def _relative(first: Array, second: Array) -> float:
     if first.shape != second.shape or first.dtype.kind != "f":
         return 0.0
     usual = np.isfinite(first) & np.isfinite(second)
-    magnitude = float(np.abs(first[usual]).max(initial=0.0))
-    difference = np.abs(first[usual].astype(np.float64) - second[usual].astype(np.float64))
-    return float(difference.max(initial=0.0)) / magnitude if magnitude else 0.0
+    apart = distance(first[usual], second[usual].astype(first.dtype))
+    return apart.largest / apart.magnitude if apart.magnitude else 0.0

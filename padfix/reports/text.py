@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import ClassVar
 
 from padfix.errors import PadfixError
 from padfix.reports import sentences
@@ -28,25 +27,20 @@ def findings(
     ``colour`` adds the escape sequences of a terminal. Models that can't be read are not text's to name: standard error
     has them.
     """
-    blocks = [_model(each, _Style(colour)) for each in reports if each.findings]
+    blocks = [_model(each, colour) for each in reports if each.findings]
     if reports:
         blocks.append(f"{summary(reports)}\n")
     return "\n".join(blocks)
 
 
-class _Style:
-    """Colours for a terminal, or none."""
-
-    codes: ClassVar[dict[str, str]] = {"error": "1;31", "warning": "33", "info": "36", "strong": "1", "faint": "2"}
-
-    def __init__(self, colour: bool) -> None:
-        self.colour = colour
-
-    def __call__(self, text: str, name: str) -> str:
-        return f"\x1b[{self.codes[name]}m{text}\x1b[0m" if self.colour else text
+_CODES = {"error": "1;31", "warning": "33", "info": "36", "strong": "1", "faint": "2"}
+"""Of a terminal's escape sequences."""
 
 
-def _model(report: CheckReport, style: _Style) -> str:
+def _model(report: CheckReport, colour: bool) -> str:
+    def style(text: str, name: str) -> str:
+        return f"\x1b[{_CODES[name]}m{text}\x1b[0m" if colour else text
+
     found = report.findings
     rows = aligned(
         [
