@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import helper
 
-from padfix.graph import attributes
+from padfix.operators.reading import read_resample
 from padfix.operators.refusal import Refusal
+from padfix.operators.resample import Resample
 from padfix.rules.base import Site, Trial, TrialInput
 
 SCALES, SIZES = 2, 3
@@ -49,25 +50,24 @@ def is_empty(site: Site, position: int) -> bool:
 
 def resized_axes(site: Site) -> list[ResizedAxis] | Refusal:
     """Return every axis of the input of a Resize of opset 11 or newer; or why that can't be said."""
-    known = site.input_type(0)
-    uses_scales = bool(site.input_name(SCALES)) and not is_empty(site, SCALES)
-    values = site.constant(SCALES if uses_scales else SIZES)
-    named = attributes.integers(site.node, "axes")
-    if known is not None and known.shape is not None:
-        lengths = [each if isinstance(each, int) else None for each in known.shape]
-    elif values is not None and named is None:
-        lengths = [None] * int(values.size)
+    resize = read_resample(site.scope, site.node)
+    if isinstance(resize, Refusal):
+        return resize
+    given: Sequence[float] | None = resize.scales if resize.scales_name else resize.sizes
+    if resize.shape is not None:
+        lengths = [each if isinstance(each, int) else None for each in resize.shape]
+    elif given is not None and resize.axes is None:
+        lengths = [None] * len(given)
     else:
         return Refusal("The rank of the input is not known: declare its shape (--shape).")
     rank = len(lengths)
-    axes = list(range(rank)) if named is None else [axis % rank for axis in named if -rank <= axis < rank]
-    if values is not None and values.size != len(axes):
-        return Refusal(f"{values.size} scales or sizes for {len(axes)} axes: correct the node.")
+    axes = [axis % rank for axis in resize.axes or range(rank) if -rank <= axis < rank]
+    if given is not None and len(given) != len(axes):
+        return Refusal(f"{len(given)} scales or sizes for {len(axes)} axes: correct the node.")
     found = [ResizedAxis(length, named=False) for length in lengths]
-    for place, axis in enumerate(axes):
-        value = None if values is None else values.ravel()[place]
-        if uses_scales:
-            found[axis] = ResizedAxis(lengths[axis], scale=None if value is None else float(value))
+    for axis, value in zip(axes, [None] * len(axes) if given is None else given, strict=True):
+        if resize.scales_name:
+            found[axis] = ResizedAxis(lengths[axis], scale=value)
         else:
             found[axis] = ResizedAxis(lengths[axis], output=None if value is None else int(value))
     return found
@@ -79,12 +79,12 @@ def resize_trials(site: Site, *, as_declared: bool = False) -> tuple[Trial, ...]
     Axes that keep their length are short. The others have their own lengths where they are known and not too long, or,
     ``as_declared``, however long; where they are not known, two lengths that grow and shrink.
     """
-    axes = resized_axes(site)
+    axes, resize = resized_axes(site), read_resample(site.scope, site.node)
     if isinstance(axes, Refusal):
         return axes
-    named = attributes.integers(site.node, "axes")
-    places = list(range(len(axes))) if named is None else [axis % len(axes) for axis in named]
-    uses_scales = bool(site.input_name(SCALES)) and not is_empty(site, SCALES)
+    assert isinstance(resize, Resample)
+    places = [axis % len(axes) for axis in resize.axes or range(len(axes))]
+    uses_scales = bool(resize.scales_name)
     trials = []
     for number in range(1 if as_declared else 2):
         cases = [
