@@ -46,6 +46,16 @@ class GraphView:
         self.producers = {name: node for node in self.nodes for name in node.outputs if name}
 
     @cached_property
+    def readers(self) -> Mapping[str, list[NodeView]]:
+        """The nodes that read each name, in order."""
+        found: dict[str, list[NodeView]] = {}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.inputs):
+                if name:
+                    found.setdefault(name, []).append(node)
+        return found
+
+    @cached_property
     def live(self) -> frozenset[str]:
         """Names that some output depends on, the outputs included."""
         return frozenset(self.needed(self.outputs))
