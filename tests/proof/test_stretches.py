@@ -15,9 +15,8 @@ import padfix
 from padfix.diagnose.place import describe
 from padfix.proof.executors import OnnxRuntimeExecutor
 from padfix.proof.judging import StretchJudge
-from padfix.proof.outcome import Judged
 from padfix.proof.probes import Probe
-from padfix.proof.stretches import Stretch
+from padfix.proof.stretches import Judged, Stretch
 from padfix.proof.whole import verify
 from padfix.results import Verdict
 from tests.support.proofs import model
