@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -33,7 +32,7 @@ def files(source: Path, output: Path) -> Iterator[tuple[Path, Path]]:
     if PIPE not in (source, output):
         yield source, output
         return
-    with _folder() as folder:
+    with watch.scratch_folder() as folder:
         read, written = source, output
         if source == PIPE:
             read = _received(folder)
@@ -60,7 +59,7 @@ def received(paths: Sequence[Path]) -> Iterator[dict[Path, Path]]:
     if PIPE not in files:
         yield files
         return
-    with _folder() as folder:
+    with watch.scratch_folder() as folder:
         yield {**files, PIPE: _received(folder)}
 
 
@@ -68,15 +67,6 @@ def rename(error: PadfixError, read: Path, source: Path) -> None:
     """Put the name of ``source`` where the message of ``error`` has the file that was ``read`` for it."""
     if source == PIPE:
         error.message = error.message.replace(str(read.resolve()), str(read)).replace(str(read), name(source))
-
-
-@contextlib.contextmanager
-def _folder() -> Iterator[Path]:
-    with (
-        tempfile.TemporaryDirectory(prefix=watch.scratch_mark()) as folder,
-        watch.scratch(Path(folder)),
-    ):
-        yield Path(folder)
 
 
 def _received(folder: Path) -> Path:

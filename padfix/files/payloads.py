@@ -62,6 +62,21 @@ def parse_mark(value: str) -> Mark:
     return Mark(field, offset, length, None if data_location < 0 else data_location, size, time)
 
 
+def remove_pointer(tensor: TensorProto) -> None:
+    """Make the tensor what it was before it was marked, or what it is with its data embedded, but for the payload."""
+    if not has_mark(tensor):
+        tensor.ClearField("external_data")
+        tensor.ClearField("data_location")
+        return
+    data_location = read_mark(tensor).data_location
+    del tensor.metadata_props[-1]
+    del tensor.external_data[-3:]
+    if data_location is None:
+        tensor.ClearField("data_location")
+    else:
+        tensor.data_location = data_location  # type: ignore[assignment]
+
+
 def load_payload(model: Model, tensor: TensorProto) -> bytes:
     """Return a tensor's elements as ``raw_data`` holds them: little-endian, row-major; all of them, in memory.
 

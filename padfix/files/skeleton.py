@@ -19,7 +19,7 @@ from padfix.errors import SourceError
 from padfix.files import detection, wire_format
 from padfix.files.external_data import check_location
 from padfix.files.model import Model
-from padfix.files.payloads import DAMAGED, MARK, has_mark, load_payload, open_file, read_mark, reason_of
+from padfix.files.payloads import DAMAGED, MARK, has_mark, load_payload, open_file, read_mark, reason_of, remove_pointer
 from padfix.files.tensors import iterate_tensors
 from padfix.files.wire_format import LENGTH_DELIMITED, Field, FileBytes, WireError, iterate_fields
 
@@ -96,10 +96,7 @@ def load_whole(path: Path) -> ModelProto:
 def _put_back(model: Model, tensor: TensorProto) -> None:
     """Replace a tensor's pointer by its payload."""
     data = load_payload(model, tensor)
-    if has_mark(tensor):
-        del tensor.metadata_props[-1]
-    for field in ("data_location", "external_data"):
-        tensor.ClearField(field)
+    remove_pointer(tensor)
     tensor.raw_data = data
 
 

@@ -156,7 +156,7 @@ class _Expander:
                 return self._externalise(tensor, raw)
         if elsewhere is None:
             return [serialized], len(serialized)
-        _remove_pointer(tensor)
+        payloads.remove_pointer(tensor)
         return _with_field(tensor, number, elsewhere)
 
     def _pointed(self, tensor: TensorProto) -> tuple[int, Span | None]:
@@ -182,7 +182,7 @@ class _Expander:
         offset = -(-self._data_end // ALIGNMENT) * ALIGNMENT
         self._data_end = offset + _length(raw)
         self._data.append((offset, raw))
-        _remove_pointer(tensor)
+        payloads.remove_pointer(tensor)
         for name in wire_format.PAYLOAD_NAMES:
             tensor.ClearField(name)
         entries = (("location", self._data_name or ""), ("offset", str(offset)), ("length", str(_length(raw))))
@@ -194,21 +194,6 @@ class _Expander:
 
 def _length(piece: Piece) -> int:
     return piece.length if isinstance(piece, Span) else len(piece)
-
-
-def _remove_pointer(tensor: TensorProto) -> None:
-    """Make the tensor what it was before it was marked, or what it is with its data embedded, but for the payload."""
-    if not payloads.has_mark(tensor):
-        tensor.ClearField("external_data")
-        tensor.ClearField("data_location")
-        return
-    data_location = payloads.read_mark(tensor).data_location
-    del tensor.metadata_props[-1]
-    del tensor.external_data[-3:]
-    if data_location is None:
-        tensor.ClearField("data_location")
-    else:
-        tensor.data_location = data_location  # type: ignore[assignment]
 
 
 def _with_field(tensor: TensorProto, number: int, payload: Piece) -> tuple[list[Piece], int]:

@@ -12,6 +12,7 @@ import mmap
 import os
 import struct
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -131,6 +132,13 @@ def scratch(folder: Path) -> contextlib.AbstractContextManager[None]:
     Its name must hold :func:`scratch_mark`, so that nothing else is ever removed.
     """
     return _noted("scratch", lambda before: f"{before}{os.fspath(folder)}\n")
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yield a temporary folder that goes even when the process does not come to it."""
+    with tempfile.TemporaryDirectory(prefix=scratch_mark(), ignore_cleanup_errors=True) as name, scratch(Path(name)):
+        yield Path(name)
 
 
 @contextlib.contextmanager

@@ -80,19 +80,17 @@ def _proper_suffix(path: Path, kind: Kind) -> Iterator[Path]:
     inside one that goes even when the process does not come to it.
     """
     suffixes = (".keras",) if kind == "keras" else (".h5", ".hdf5")
-    with tempfile.TemporaryDirectory(prefix=watch.scratch_mark(), ignore_cleanup_errors=True) as name:
-        folder, before = Path(name), tempfile.tempdir
-        with watch.scratch(folder):
-            tempfile.tempdir = name
-            try:
-                if path.suffix in suffixes:
-                    yield path
-                else:
-                    link = folder / f"model{suffixes[0]}"
-                    link.symlink_to(path.resolve())
-                    yield link
-            finally:
-                tempfile.tempdir = before
+    with watch.scratch_folder() as folder:
+        before, tempfile.tempdir = tempfile.tempdir, str(folder)
+        try:
+            if path.suffix in suffixes:
+                yield path
+            else:
+                link = folder / f"model{suffixes[0]}"
+                link.symlink_to(path.resolve())
+                yield link
+        finally:
+            tempfile.tempdir = before
 
 
 def _configuration(path: Path, kind: Kind, *, trust: bool) -> str:
