@@ -83,10 +83,13 @@ class Matches:
         function = function_of(site.scope)
         if function is not None:
             by_caller = rule.fixable and any(each.ref_attr_name for each in site.node.attribute)
-            if not by_caller or function_key(function) not in self._called:
+            if not by_caller:
                 return finding
-            hint = "padfix convert gives the function a body for each set of values that its calls give."
-            return dataclasses.replace(finding, fixable=True, hint=hint)
+            if function_key(function) in self._called:
+                hint = "padfix convert gives the function a body for each set of values that its calls give."
+                return dataclasses.replace(finding, fixable=True, hint=hint)
+            attempt = Match(rule, site, finding).attempt
+            return dataclasses.replace(finding, hint=attempt.reason) if isinstance(attempt, Refusal) else finding
         refusal = rule.refusal(site) if finding.fixable else None
         return finding if refusal is None else dataclasses.replace(finding, fixable=False, hint=refusal.reason)
 
