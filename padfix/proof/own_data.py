@@ -13,7 +13,7 @@ from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.probes import Probe
 from padfix.proof.rounding import own_tolerance
 from padfix.proof.stretches import Judged, Stretch
-from padfix.proof.wide_data import largest_limit, wide_data
+from padfix.proof.wide_data import largest_limit, size_of_arithmetic, wide_data
 from padfix.results import OutputDifference
 
 if TYPE_CHECKING:
@@ -108,7 +108,13 @@ class OwnData:
         first, second = expected[usual], found[usual]
         apart = distance(first, second)
         magnitude = max(apart.magnitude, self._judge.magnitudes.get(stretch.name, 0.0))
-        allowed = own_tolerance(self._judge.types[stretch.name], apart.magnitude, magnitude)
+        read = [values[name] for name in stretch.above if name in values]
+        sizes = [
+            size_of_arithmetic(nodes, constants, read)
+            for nodes, constants in zip((stretch.nodes, stretch.candidate_nodes), self._judge.constants, strict=True)
+        ]
+        whole = magnitude if None in sizes else max(apart.magnitude, *(size or 0.0 for size in sizes))
+        allowed = own_tolerance(self._judge.types[stretch.name], apart.magnitude, whole)
         if apart.largest <= allowed:
             return None
         case = self._judge.case(stretch, feeds, values, found, magnitude)

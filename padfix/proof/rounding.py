@@ -46,7 +46,7 @@ def own_tolerance(types: Iterable[np.dtype[np.generic]], magnitude: float, whole
     Args:
         types: As in :func:`tolerance`.
         magnitude: Largest absolute value of the original's tensor on this data.
-        whole: The same over all probes.
+        whole: The same over all probes, or the largest number read where nothing is approximated.
     """
     name = coarsest(types)
     place = LAST_PLACE.get(name, _OTHER_UNIT)

@@ -63,6 +63,45 @@ def _is_filled(array: Array) -> bool:
     return bool(np.all(array == first)) and (array.size > 1 or first in (0, 1))
 
 
+ARITHMETIC = frozenset(
+    {
+        "Add", "Sub", "Mul", "Div", "Neg", "Abs", "Max", "Min", "Sqrt", "Relu", "LeakyRelu", "PRelu", "Clip", "Conv",
+        "ConvTranspose", "Gemm", "MatMul", "BatchNormalization", "MaxPool", "AveragePool", "GlobalAveragePool",
+        "ReduceMean", "ReduceSum", "ReduceMax", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose",
+        "Pad", "Concat", "Slice", "Split", "Gather", "Expand", "Tile", "Cast", "Constant",
+    }
+)  # fmt: skip
+"""Operators without a function that a runtime approximates: what they give is off by parts of what they read."""
+
+_MOST_CONSTANTS = 4096
+"""Elements of a constant that may be added somewhere; larger ones are weights."""
+
+
+def size_of_arithmetic(nodes: Iterable[NodeView], constants: Constants | None, arrays: Iterable[Array]) -> float | None:
+    """Return the largest number that ``nodes`` read, where all of them are arithmetic; else None.
+
+    Args:
+        nodes: Nodes of a stretch.
+        constants: Constants of their graph.
+        arrays: What the stretch is fed.
+    """
+    largest = 0.0
+    for node in nodes:
+        if node.proto is None or node.proto.domain not in ("", "ai.onnx") or node.op_type not in ARITHMETIC:
+            return None
+        for name in node.inputs:
+            if constants is not None and name in constants and math.prod(constants.shape(name)) <= _MOST_CONSTANTS:
+                array = constants.find(name)
+                largest = max(largest, _largest(array) if array is not None else 0.0)
+    return max([largest, *map(_largest, arrays)])
+
+
+def _largest(array: Array) -> float:
+    if array.dtype.kind != "f":
+        return 0.0
+    return float(np.abs(array, where=np.isfinite(array), out=np.zeros_like(array)).max(initial=0))
+
+
 def largest_limit(nodes: Iterable[NodeView], constants: Constants | None) -> float:
     """Return the largest number that ``nodes`` hold values against: scalar constants and attributes; at least 4."""
     found = [4.0]

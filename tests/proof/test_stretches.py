@@ -229,3 +229,20 @@ def test_another_version_of_one_operator_is_judged_thoroughly_once(monkeypatch: 
     assert not wrong.equivalent
     assert wrong.first_difference is not None
     assert wrong.first_difference.node == "leakyrelu"
+
+
+def test_arithmetic_on_small_numbers_is_held_to_their_size() -> None:
+    """On an image's probe the variance is thousands, and an epsilon of a thousandth is lost in its last bits."""
+
+    def normalised(op_type: str) -> ModelProto:
+        nodes = [
+            node("Mul", "c c", "squares"),
+            helper.make_node(op_type, ["squares", "epsilon"], ["s"], name="shifted"),
+            node("Relu", "s", "Y"),
+        ]
+        return network(CONV, *nodes, epsilon=1e-3)
+
+    verdict = judged(normalised("Add"), normalised("Sub"))
+    assert not verdict.equivalent
+    assert verdict.first_difference is not None
+    assert verdict.first_difference.candidate_node == "shifted"
