@@ -205,6 +205,12 @@ def _float_distance(reference: Array, candidate: Array) -> Distance:
         magnitude = float(np.abs(reference).max())
         if np.isfinite(magnitude):  # most pairs are equal to the bit, and need no wider numbers
             return Distance(0.0, magnitude, True)
+    if reference.dtype.kind == "f" and reference.size:
+        with np.errstate(all="ignore"):
+            apart = np.subtract(reference, candidate, dtype=np.float64)
+        largest = max(float(apart.max()), -float(apart.min()))
+        if np.isfinite(largest):  # so that all numbers of both are
+            return Distance(largest, max(float(reference.max()), -float(reference.min())), True)
     wide, other = _wide(reference), _wide(candidate)
     nan, other_nan = np.isnan(wide), np.isnan(other)
     infinite, other_infinite = np.isinf(wide), np.isinf(other)

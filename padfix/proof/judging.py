@@ -207,7 +207,10 @@ class StretchJudge:
         expected = values[stretch.name]
         refused = isinstance(found, str)
         apart = Distance(float("inf"), 0.0, False, str(found)) if refused else distance(expected, cast(Array, found))
-        if expected.dtype.kind == "f":
+        if apart.is_float and np.isfinite(apart.largest):
+            seen.living |= bool(expected.size)
+            seen.magnitude = max(seen.magnitude, apart.magnitude)
+        elif expected.dtype.kind == "f":
             finite = np.isfinite(expected)
             seen.living |= bool(finite.any())
             seen.magnitude = max(

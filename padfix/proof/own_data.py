@@ -102,11 +102,12 @@ class OwnData:
             return (
                 None if expected.shape == found.shape else self._shown(stretch, distance(expected, found), 0.0, words)
             )
-        usual = np.isfinite(_floats(expected)) & np.isfinite(_floats(found))
-        if not usual.any():
-            return None
-        first, second = expected[usual], found[usual]
-        apart = distance(first, second)
+        apart = distance(expected, found)
+        if not np.isfinite(apart.largest):
+            usual = np.isfinite(_floats(expected)) & np.isfinite(_floats(found))
+            if not usual.any():
+                return None
+            apart = distance(expected[usual], found[usual])
         magnitude = max(apart.magnitude, self._judge.magnitudes.get(stretch.name, 0.0))
         read = [values[name] for name in stretch.above if name in values]
         sizes = [

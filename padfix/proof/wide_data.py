@@ -24,6 +24,10 @@ TAIL = 6.0
 """Long tails reach from two to the power of minus this to two to the power of this."""
 
 
+_PERIOD = 65_537
+"""How many different numbers there are; a prime, so that they meet others in every row and channel."""
+
+
 def wide_data(values: Mapping[str, Array], limit: float) -> Iterator[tuple[str, dict[str, Array]]]:
     """Yield (words for the data, the same tensors with other floats); whole numbers stay as they are.
 
@@ -32,29 +36,39 @@ def wide_data(values: Mapping[str, Array], limit: float) -> Iterator[tuple[str, 
     if not any(array.dtype.kind == "f" and array.size for array in values.values()):
         return
     random = np.random.default_rng([0, 7])
-    for words, make in (
-        ("wide", lambda shape, _: random.standard_normal(shape) * 2 * limit),
-        ("long-tailed", lambda shape, _: _signs(shape, random) * 2.0 ** random.uniform(-TAIL, TAIL, shape)),
-        ("small", lambda shape, _: random.standard_normal(shape) * 1e-3),
-        ("nearly constant", lambda shape, _: 1.0 + 1e-5 * random.standard_normal(shape)),
-        ("enlarged", lambda _, array: 16.0 * array.astype(np.float64)),
-        ("reversed", lambda _, array: -array.astype(np.float64)),
+    free = {name for name, array in values.items() if array.dtype.kind == "f" and array.size and not _is_filled(array)}
+    normal = random.standard_normal(_PERIOD)
+    signs = random.integers(0, 2, _PERIOD) * 2.0 - 1.0
+    for words, numbers in (
+        ("wide", normal * 2 * limit),
+        ("long-tailed", signs * 2.0 ** random.uniform(-TAIL, TAIL, _PERIOD)),
+        ("small", normal * 1e-3),
+        ("nearly constant", 1.0 + 1e-5 * normal),
     ):
-        yield words, {name: _replaced(array, make) for name, array in values.items()}
+        yield (
+            words,
+            {name: _filled(array, numbers, random) if name in free else array for name, array in values.items()},
+        )
+    for words, factor in (("enlarged", 16), ("reversed", -1)):
+        yield words, {name: _times(array, factor) if name in free else array for name, array in values.items()}
 
 
-def _signs(shape: tuple[int, ...], random: np.random.Generator) -> Array:
-    signs: Array = random.integers(0, 2, shape) * 2.0 - 1.0
-    return signs
+def _filled(array: Array, numbers: Array, random: np.random.Generator) -> Array:
+    """Return an array like ``array`` of these numbers over and over, from a place of its own on."""
+    most = _most(array)
+    start = int(random.integers(_PERIOD))
+    return np.resize(np.clip(np.roll(numbers, start), -most, most).astype(array.dtype), array.shape)
 
 
-def _replaced(array: Array, make: object) -> Array:
-    if array.dtype.kind != "f" or not array.size or _is_filled(array):
-        return array
-    assert callable(make)
-    most = float(np.finfo(array.dtype).max) / 64
-    other: Array = np.clip(make(array.shape, array), -most, most).astype(array.dtype)
-    return other
+def _times(array: Array, factor: int) -> Array:
+    most = _most(array)
+    with np.errstate(over="ignore"):
+        product: Array = np.clip(array * array.dtype.type(factor), -most, most)
+    return product
+
+
+def _most(array: Array) -> float:
+    return float(np.finfo(array.dtype).max) / 64
 
 
 def _is_filled(array: Array) -> bool:

@@ -9,6 +9,10 @@ It also gives a Reshape a constant shape, with a Squeeze behind it for whoever r
 output of the model is read by nobody in the graph, and would keep the axis that the Squeeze removes.
 
 Which of several equal nodes stays, and with it the name, tf2onnx leaves to the order of sets.
+
+Behind each optimiser tf2onnx writes every node into its protobuf, weights and all, and a protobuf keeps the room of
+what it held before: two dozen copies of the weights. Nothing reads them before the model is made, which writes them
+itself.
 """
 
 from __future__ import annotations
@@ -56,7 +60,20 @@ def optimizers() -> dict[str, Any]:
         optimizer.TransposeOptimizer: CarefulTransposeOptimizer,
         optimizer.ReshapeOptimizer: CarefulReshapeOptimizer,
     }
-    return {name: careful.get(made, made) for name, made in optimizer._get_optimizers().items()}
+    return {name: _without_writing(careful.get(made, made)) for name, made in optimizer._get_optimizers().items()}
+
+
+def _without_writing(made: Any) -> Any:
+    class Optimizer(made):  # type: ignore[misc]
+        """Does all that an optimiser of tf2onnx does but for the protobufs."""
+
+        def optimize(self, graph: Any, iteration: int) -> Any:
+            self.opt_iteration = iteration
+            optimised = self._optimize(graph)
+            optimised.delete_unused_nodes(optimised.outputs)
+            return optimised
+
+    return Optimizer
 
 
 def _age(name: str) -> tuple[int, str]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import shutil
 import tempfile
 import textwrap
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from padfix.errors import PadfixError, SourceError, UnsupportedError
 from padfix.files.detection import Kind
@@ -109,7 +110,7 @@ def _configuration(path: Path, kind: Kind, *, trust: bool) -> str:
             with zipfile.ZipFile(path) as archive:
                 for name in archive.namelist():
                     if name.endswith(".h5"):
-                        with archive.open(name) as member, h5py.File(member, "r") as weights:
+                        with _extracted(archive, name) as member, h5py.File(member, "r") as weights:
                             keras_safety.refuse_links(path, weights)
                 text = archive.read("config.json")
         if text is not None:
@@ -120,6 +121,15 @@ def _configuration(path: Path, kind: Kind, *, trust: bool) -> str:
         f"{path} is an HDF5 file without a Keras model in it; it may hold only weights.",
         "Save the whole model with model.save(...).",
     )
+
+
+@contextlib.contextmanager
+def _extracted(archive: zipfile.ZipFile, name: str) -> Iterator[BinaryIO]:
+    """Yield a member of an archive as a file: going back in an archive means reading it from the beginning again."""
+    with archive.open(name) as member, tempfile.TemporaryFile() as file:
+        shutil.copyfileobj(member, file, 1 << 20)
+        file.seek(0)
+        yield cast(BinaryIO, file)
 
 
 def _load(file: Path, path: Path, notes: list[str], *, trust: bool) -> Any:
