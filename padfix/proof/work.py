@@ -41,12 +41,15 @@ def allow_work(model: Model) -> int:
 
 
 def multiplications(scopes: Iterable[Scope]) -> int:
-    """Return about how many multiplications one run of a model takes; what has no known shape counts nothing."""
+    """Return about how many multiplications one run of a model takes; what has no known rank counts nothing.
+
+    A length that is not known counts as one: mostly it is that of a batch, and runs take one or two.
+    """
     return sum(_of_node(scope, node) for scope in scopes for node in scope.container.node)
 
 
 def result_bytes(scopes: Iterable[Scope]) -> int:
-    """Return about how many bytes all results of one run take; what has no known shape counts nothing.
+    """Return about how many bytes all results of one run take; what has no known rank counts nothing.
 
     Operators that make much of nothing (a constant of a shape, copies) don't count: a file of a few bytes may ask them
     for all the memory there is.
@@ -97,4 +100,6 @@ def _taps(kernel: tuple[int | None, ...]) -> int:
 
 def _lengths(scope: Scope, name: str) -> tuple[int, ...] | None:
     known = scope.type_of(name)
-    return None if known is None else known.lengths
+    if known is None or known.shape is None:
+        return None
+    return tuple(length if isinstance(length, int) else 1 for length in known.shape)

@@ -34,8 +34,10 @@ def test_multiplications_are_counted_where_shapes_are_known() -> None:
     }
     built = model(nodes, {"X": (TensorProto.FLOAT, (1, 4, 8, 5))}, constants=constants)
     assert multiplications(infer(Model(built))) == 6 * 40 * 2 * 9 + 6 * 40 * 4 + 5 * 160
-    dynamic = model(nodes[:1], {"X": (TensorProto.FLOAT, (1, 4, "H", "W"))}, ["C"], constants=constants)
-    assert multiplications(infer(Model(dynamic))) == 0
+    dynamic = model(nodes[:1], {"X": (TensorProto.FLOAT, ("N", 4, "H", "W"))}, ["C"], constants=constants)
+    assert multiplications(infer(Model(dynamic))) == 6 * 2 * 9
+    batches = model(nodes[:1], {"X": (TensorProto.FLOAT, ("N", 4, 8, 5))}, ["C"], constants=constants)
+    assert multiplications(infer(Model(batches))) == 6 * 40 * 2 * 9
 
 
 def test_heavy_models_are_proven_on_fewer_kinds_and_the_report_says_so(
