@@ -246,7 +246,9 @@ class Layouts:
         if not orders:
             return False
         straight = tuple(range(reference.ndim))
-        best = min(orders, key=lambda order: (_apart(reference.transpose(order), candidate), order != straight))
+        best = orders[0]
+        if len(orders) > 1:
+            best = min(orders, key=lambda order: (_apart(reference.transpose(order), candidate), order != straight))
         if best != straight:
             self._orders[name] = best
         return True
