@@ -70,7 +70,7 @@ def _entry_number(name: str, entries: dict[str, str], key: str, default: int) ->
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 20):
         raise SourceError(
-            f"The external data of the tensor {name!r} has {key} {text!r}, which is not a number.",
+            f"The external data of the tensor {name!r} has {key} {text!r}, which is not a number of bytes.",
             "The model is damaged; export it again.",
         )
     return int(text)

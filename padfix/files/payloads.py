@@ -16,7 +16,7 @@ from padfix.errors import SourceError, UnsupportedError
 from padfix.files import wire_format
 from padfix.files.external_data import external_location
 from padfix.files.model import Model
-from padfix.files.tensors import inline_payload
+from padfix.files.tensors import inline_payload, payload_size
 from padfix.files.wire_format import WireError, length_header, read_chunks
 
 MARK = "padfix"
@@ -75,6 +75,25 @@ def remove_pointer(tensor: TensorProto) -> None:
         tensor.ClearField("data_location")
     else:
         tensor.data_location = data_location  # type: ignore[assignment]
+
+
+def require_whole(tensor: TensorProto) -> None:
+    """Make sure that a tensor with its elements in the model's file holds as many as its shape and type say.
+
+    Raises:
+        SourceError: It does not.
+    """
+    wanted = payload_size(tensor)
+    if has_mark(tensor):
+        mark = read_mark(tensor)
+        held = mark.length if mark.field in wire_format.FIXED_WIDTH_PAYLOADS else None
+    else:
+        held = len(tensor.raw_data) if tensor.HasField("raw_data") else None
+    if wanted is not None and held is not None and held != wanted:
+        raise SourceError(
+            f"The tensor {tensor.name!r} of shape {list(tensor.dims)} takes {wanted} bytes, and {held} are there.",
+            "The model is damaged; export it again.",
+        )
 
 
 def load_payload(model: Model, tensor: TensorProto) -> bytes:

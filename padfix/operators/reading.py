@@ -18,7 +18,7 @@ from padfix.operators.resample import Resample, read_resample_node
 from padfix.operators.table import OPERATORS, Family, Operator
 from padfix.operators.transposed import TransposedWindow, read_transposed_node
 from padfix.operators.window import Window, read_window_node
-from padfix.operators.written import SAME, Place, Written, read_attributes, wrong_arity
+from padfix.operators.written import SAME, Place, Written, read_attributes, wrong_arity, wrong_attribute
 
 Reading = Window | TransposedWindow | Resample | Refusal
 TypeOf = Callable[[str], ValueType | None]
@@ -144,9 +144,13 @@ def window_assumed(scope: Scope, node: NodeProto, rank: int) -> Window | Refusal
 
 def why_meaningless(scope: Scope, node: NodeProto) -> str:
     """Return why a node of ``scope`` has no meaning; empty where it may have one."""
+    opset = scope.opsets.get(normal_domain(node.domain))
+    wrong = wrong_attribute(node, opset)
+    if wrong:
+        return wrong
     reading = read(scope, node)
     if reading is None:
-        return wrong_arity(node, scope.opsets.get(normal_domain(node.domain)))
+        return wrong_arity(node, opset)
     return reading.reason if isinstance(reading, Meaningless) else ""
 
 

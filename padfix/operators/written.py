@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
-from onnx import NodeProto, defs
+from onnx import AttributeProto, NodeProto, defs
 
 from padfix.graph.scopes import DEFAULT_DOMAIN, ValueType, normal_domain
 from padfix.operators.refusal import Meaningless, Refusal, TooLong
@@ -165,6 +165,32 @@ def _schema_arity(op_type: str, opset: int) -> tuple[int, int, tuple[int, ...]] 
     single = defs.OpSchema.FormalParameterOption.Single
     required = tuple(position for position, each in enumerate(schema.inputs) if each.option == single)
     return schema.min_input, schema.max_input, required
+
+
+@lru_cache(maxsize=4096)
+def _schema_attributes(op_type: str, opset: int) -> Mapping[str, int]:
+    """Return the kinds of the attributes of an operator of ONNX, as ``AttributeProto.AttributeType``."""
+    try:
+        schema = defs.get_schema(op_type, opset, DEFAULT_DOMAIN)
+    except defs.SchemaError:
+        return {}
+    return {
+        name: AttributeProto.AttributeType.Value(str(each.type).rpartition(".")[2])
+        for name, each in schema.attributes.items()
+    }
+
+
+def wrong_attribute(node: NodeProto, opset: int | None) -> str:
+    """Return which attribute of ``node`` is of another kind than its operator's; empty where none is."""
+    if normal_domain(node.domain) != DEFAULT_DOMAIN or not node.attribute:
+        return ""
+    known = _schema_attributes(node.op_type, opset or defs.onnx_opset_version())
+    for attribute in node.attribute:
+        wanted = known.get(attribute.name, attribute.type)
+        if attribute.type not in (wanted, AttributeProto.UNDEFINED):
+            kinds = [AttributeProto.AttributeType.Name(each) for each in (attribute.type, wanted)]
+            return f"its attribute {attribute.name} is {kinds[0]} where the specification asks for {kinds[1]}."
+    return ""
 
 
 def wrong_arity(node: NodeProto, opset: int | None, arity: tuple[int, int] | None = None) -> str:

@@ -76,7 +76,7 @@ def _require_room(scope: Scope) -> None:
         if size / 2**20 > there:
             raise ProofUnavailableError(
                 f"The tensor {name!r} alone takes {size / 2**30:,.0f} GiB; this machine has {there / 1024:,.0f} GiB.",
-                "Nothing was written. Look whether its size is meant, or use a machine with more memory.",
+                "Look whether its size is meant, or use a machine with more memory.",
             )
 
 

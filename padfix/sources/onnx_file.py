@@ -8,7 +8,7 @@ from onnx import TensorProto
 
 from padfix.files.external_data import external_location
 from padfix.files.model import Model
-from padfix.files.payloads import has_mark
+from padfix.files.payloads import has_mark, require_whole
 from padfix.files.skeleton import read_model
 from padfix.files.tensors import iterate_tensors
 from padfix.graph.validation import require_sound
@@ -27,13 +27,15 @@ def open_onnx(path: Path) -> Model:
 
 
 def require_data(model: Model) -> int:
-    """Make sure that every file of external data is there, whole, and safe to read; return how many bytes they hold.
+    """Make sure that the elements of every tensor are there; return how many bytes are in files of external data.
 
     Raises:
-        SourceError: One is not.
+        SourceError: Such a file is not there, whole, and safe to read, or a tensor holds another number of elements
+            than its shape says.
     """
     total = 0
     for tensor in iterate_tensors(model.proto):
+        require_whole(tensor)
         if tensor.data_location == TensorProto.EXTERNAL and not has_mark(tensor):
             total += external_location(model.folder or Path(), tensor, model.path)[2]
     return total

@@ -192,7 +192,19 @@ def test_weights_that_are_not_what_they_say(tmp_path: Path) -> None:
     conv = helper.make_node("Conv", ["x", "w"], ["y"], auto_pad="SAME_UPPER")
     for dims in ([2, 2, 3, 3], [2**40, 2**40], [-1, 2, 3, 3], [0], []):
         for raw in (b"", b"\0" * 7, b"\0" * 144):
-            answers(model(conv, initializers=[TensorProto(name="w", data_type=1, dims=dims, raw_data=raw)]), tmp_path)
+            wrong = model(conv, initializers=[TensorProto(name="w", data_type=1, dims=dims, raw_data=raw)])
+            *_, convert, spec = answers(wrong, tmp_path)
+            if (dims, len(raw)) not in (([2, 2, 3, 3], 144), ([0], 0)):
+                assert (convert.code, spec.code) == (2, 2)
+                assert "are there" in convert.stderr
+
+
+def test_an_attribute_of_another_kind(tmp_path: Path) -> None:
+    node = pool()
+    next(each for each in node.attribute if each.name == "auto_pad").type = AttributeProto.INT
+    check, _, _, convert, spec = answers(model(node), tmp_path)
+    assert (check.code, convert.code, spec.code) == (1, 2, 2)
+    assert "auto_pad is INT where the specification asks for STRING" in convert.stderr
 
 
 def test_operators_that_nobody_knows(tmp_path: Path) -> None:
