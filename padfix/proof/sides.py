@@ -15,7 +15,14 @@ from padfix.errors import PadfixError
 from padfix.files.model import Model
 from padfix.files.tensors import weight_bytes
 from padfix.proof.cut import Kind, output_name, part_of
-from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor
+from padfix.proof.executors import (
+    Array,
+    ExecutionFailed,
+    Executor,
+    OnnxRuntimeExecutor,
+    TensorSpec,
+    numpy_type,
+)
 from padfix.proof.graph_view import GraphView, NodeView, onnx_view
 from padfix.proof.inner import InnerExecutor, inner_of
 from padfix.proof.spec_executor import SpecExecutor
@@ -161,11 +168,13 @@ class TensorFlowSide:
         ]
         self.view = GraphView(nodes, (spec.name for spec in executor.inputs), executor.outputs)
         self.can_be_fed = inner.can_feed
+        self._is_open = any(map(_opens_sizes, executor.inputs))
         self._shapes = {tensor.name: tensor.shape for tensor in tensors}
 
     def unknown_axes(self, name: str) -> tuple[int, ...]:
-        shape = self._shapes.get(name) or ()
-        return tuple(axis for axis, length in enumerate(shape) if length is None)
+        # Where no input can change a size, the graph has but lost it, in a loop say.
+        shape = self._shapes.get(name) if self._is_open else None
+        return tuple(axis for axis, length in enumerate(shape or ()) if length is None)
 
     def is_list(self, name: str) -> bool:
         shape = self._shapes.get(name)
@@ -182,6 +191,14 @@ class TensorFlowSide:
         self, feeds: Mapping[str, Array], inner: Mapping[str, Array], names: Sequence[str], *, optimised: bool = False
     ) -> dict[str, Array]:
         return self._inner.run_inner({**feeds, **inner}, names)
+
+
+def _opens_sizes(spec: TensorSpec) -> bool:
+    """Whether sizes of images may depend on an input: by its own lengths, but for a batch, or by its values."""
+    shape = spec.shape
+    if shape is None or numpy_type(spec.elem_type).kind != "f":
+        return True
+    return any(not isinstance(length, int) for length in (shape[1:] if len(shape) > 1 else shape))
 
 
 def _run(executor: Executor, feeds: Mapping[str, Array]) -> dict[str, Array]:

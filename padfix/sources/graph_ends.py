@@ -20,8 +20,14 @@ _PIPELINES = frozenset(
     | {"QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo"}
     | {"QueueDequeueV2", "QueueDequeueManyV2", "QueueDequeueUpToV2"}
     | {"ReaderRead", "ReaderReadUpTo", "ReaderReadV2", "ReaderReadUpToV2"}
+    | {"DecodeAndCropJpeg", "DecodeBmp", "DecodeGif", "DecodeImage", "DecodeJpeg", "DecodePng", "DecodeWav"}
+    | {"DecodeCSV", "DecodeRaw", "DecodePaddedRaw", "ParseTensor"}
+    | {"ParseExample", "ParseExampleV2", "ParseSingleExample", "ParseSequenceExample", "ParseSequenceExampleV2"}
 )
-"""What hands a graph its data from outside: iterators over datasets, queues, readers of files."""
+"""What hands a graph its data from outside: iterators over datasets, queues, readers and decoders of files."""
+
+_MEASURES = frozenset({"Shape", "ShapeN", "Size", "Rank"})
+"""What nothing reads any more once assertions are gone; a result only where there is no other."""
 
 _NEVER_OUTPUTS = frozenset(
     {"NoOp", "Const", "HostConst", _DEFAULTED}
@@ -68,7 +74,8 @@ class GraphEnds:
                 continue
             count = 1 if node.op in _FIRST_OUTPUT_ONLY else _output_count(self._graph_def, node)
             tensors.extend(f"{node.name}:{port}" for port in range(count))
-        return [tensor for tensor in tensors if self._computes(tensor)] or tensors
+        computed = [tensor for tensor in tensors if self._computes(tensor)] or tensors
+        return [tensor for tensor in computed if self._nodes[split(tensor)[0]].op not in _MEASURES] or computed
 
     def inputs(self, outputs: Sequence[str]) -> list[str]:
         """Return what has to be fed for ``outputs``, in the graph's order.

@@ -96,7 +96,14 @@ def finish(tensorflow: Any, kind: Any, loaded: Loaded, options: SourceOptions, n
     pinned = conversion.requested_inputs(options.shapes, list(loaded.types))
     conversion.pin_shapes(tensorflow, loaded.frozen, pinned)
     suspected = suspects(loaded.frozen.graph_def)
-    model = conversion.convert(tensorflow, loaded.frozen, options.opset, name)
+    unranked = [name for name, (_, shape) in loaded.types.items() if shape is None and name not in pinned]
+    try:
+        model = conversion.convert(tensorflow, loaded.frozen, options.opset, name)
+    except UnsupportedError as error:
+        if unranked:
+            listed = ", ".join(unranked)
+            error.hint = f"The number of axes of the input {listed} is not known: fix it with --shape {unranked[0]}=..."
+        raise
     known = {value.name: value_type(value.type) for value in model.proto.graph.input}
     declared = {name: kind.shape if kind is not None else None for name, kind in known.items()}
     mixed = mixes_images(tensorflow, suspected)

@@ -14,7 +14,7 @@ import onnx
 import pytest
 
 import padfix
-from padfix.errors import UsageError
+from padfix.errors import UnsupportedError, UsageError
 from padfix.sources import tensorflow_runtime
 
 pytestmark = [
@@ -115,6 +115,65 @@ def test_what_an_iterator_hands_over_is_an_input(tf: Any, tmp_path: Path) -> Non
     assert "IteratorGetNext, IteratorGetNext:1 are inputs instead." in report.notes[0]
 
 
+def test_what_reads_files_is_cut_off(tf: Any, tmp_path: Path) -> None:
+    def image(v1: Any) -> None:
+        picture = tf.io.decode_jpeg(v1.placeholder(tf.string, [], name="contents"), channels=3)
+        image_network(tf, tf.cast(picture[None], tf.float32))
+
+    def record(v1: Any) -> None:
+        _, value = v1.TFRecordReader().read(v1.train.string_input_producer(["a.tfrecord"]))
+        parsed = v1.parse_single_example(value, {"x": v1.FixedLenFeature([9 * 9 * 3], tf.float32)})
+        image_network(tf, tf.reshape(parsed["x"], [1, 9, 9, 3]))
+
+    report, inputs, outputs = convert(tf, tmp_path, image)
+    assert (inputs, outputs) == (["DecodeJpeg"], ["features"])
+    assert report.notes[0].startswith("The input pipeline that ends at DecodeJpeg (DecodeJpeg) was cut off")
+    _, inputs, _ = convert(tf, tmp_path, record)
+    assert inputs == ["ParseSingleExample/ParseExample/ParseExampleV2"]
+
+
+def test_what_assertions_leave_is_no_output(tf: Any, tmp_path: Path) -> None:
+    def build(v1: Any) -> None:
+        image = v1.placeholder(tf.float32, [None, 9, 9, 3], name="image")
+        tf.shape(image_network(tf, image), name="left_by_an_assertion")
+        tf.nn.softmax(v1.get_default_graph().get_tensor_by_name("features:0"), name="prob")
+
+    _, _, outputs = convert(tf, tmp_path, build)
+    assert outputs == ["prob"]
+
+
+def test_lengths_that_a_loop_loses_are_not_swept(tf: Any, tmp_path: Path) -> None:
+    """The graph no longer knows that the image is 9 wide; the model takes no other, so none may be tried."""
+
+    def build(v1: Any) -> None:
+        image = v1.placeholder(tf.float32, [None, 9, 9, 3], name="image")
+
+        def step(count: Any, state: Any) -> tuple[Any, Any]:
+            return count + 1, tf.nn.conv2d(state, 0.2 * weights(3, 3, 3, 3), 1, "SAME")
+
+        v1.disable_control_flow_v2()  # its loops are one node, which keeps the lengths
+        try:
+            _, image = v1.while_loop(lambda count, state: count < 3, step, [0, image])
+        finally:
+            v1.enable_control_flow_v2()
+        features = tf.nn.relu(tf.nn.conv2d(image, weights(3, 3, 3, 4), 2, "SAME"))
+        tf.reduce_mean(tf.nn.max_pool2d(features, 3, 2, "SAME"), [1, 2], name="features")
+
+    _, _, outputs = convert(tf, tmp_path, build)
+    assert outputs == ["features"]
+
+
+def test_an_input_of_unknown_rank_can_be_fixed(tf: Any, tmp_path: Path) -> None:
+    def build(v1: Any) -> None:
+        image_network(tf, tf.reshape(v1.placeholder(tf.float32, None, name="image"), [-1, 9, 9, 3]))
+
+    with pytest.raises(UnsupportedError) as caught:
+        convert(tf, tmp_path, build)
+    assert "--shape image=" in caught.value.hint
+    _, inputs, _ = convert(tf, tmp_path, build, shapes={"image": (2, 9, 27)})
+    assert inputs == ["image"]
+
+
 def test_a_scalar_from_an_iterator_is_an_input(tf: Any, tmp_path: Path) -> None:
     def build(v1: Any) -> None:
         image = v1.placeholder(tf.float32, [None, 9, 9, 3], name="image")
@@ -153,7 +212,7 @@ def test_files_are_not_read_behind_a_cut(tf: Any, tmp_path: Path) -> None:
 
     report, inputs, outputs = convert(tf, tmp_path, build)
     assert (inputs, outputs) == (["image"], ["result"])
-    assert "(ReaderReadV2) was cut off; image is an input instead." in report.notes[0]
+    assert "(DecodeRaw) was cut off; image is an input instead." in report.notes[0]
 
 
 def test_a_pipeline_beside_named_inputs_is_told(tf: Any, tmp_path: Path) -> None:

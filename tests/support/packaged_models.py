@@ -182,7 +182,7 @@ ONNX_MODELS = (
     ),
     *(
         PackagedModel(
-            _MOS, f"Run_{run}_Stage_0.onnx", {"input": spectrum(2, 3, 90, 160, low=0), "h0": state(4, 1, size)}
+            _MOS, f"Run_{run}_Stage_0.onnx", {"input": spectrum(1, 3, 90, 160, low=0), "h0": state(4, 1, size)}
         )
         for run, size in ((1663829550, 64), (1663915512, 64), (1668423760, 96))
     ),
