@@ -148,8 +148,7 @@ def conclude(
     equivalent = bool(runs) and all(run.equivalent for run in runs)
     place = None
     if not equivalent and describe is not None:
-        place = describe(inside, _first(failures) if failures else None)
-        judge.note_place(place, failures)
+        place = judge.place(describe, failures)
     outcome = inside.outcome
     layers: tuple[LayerDifference, ...] = ()
     summary = None
@@ -307,6 +306,18 @@ class _Judge:
                 "The original itself gives other numbers with ONNX Runtime's optimisations, by as much as the result "
                 f"(probe {names}): {agree}."
             )
+
+    def place(self, describe: Describe, failures: Sequence[Failure]) -> FirstDifference | None:
+        """Return where the models part; the verdict stands without it where memory runs out over it."""
+        try:
+            place = describe(self._inside, _first(failures) if failures else None)
+        except (MemoryError, ExecutionFailed) as error:
+            if isinstance(error, ExecutionFailed) and not error.is_out_of_memory:
+                raise
+            self.notes.append("Memory ran out where the place of the difference was looked for; it is left out.")
+            return None
+        self.note_place(place, failures)
+        return place
 
     def note_place(self, place: FirstDifference | None, failures: Sequence[Failure]) -> None:
         """Add why there is no place, where there is none, or where it lies."""

@@ -170,6 +170,18 @@ def test_a_candidate_that_can_not_be_loaded_or_run_is_not_equivalent() -> None:
     assert "can't be run" in verdict.runs[0].outputs[0].detail
 
 
+@pytest.mark.parametrize("want", [MemoryError(), ExecutionFailed("std::bad_alloc")])
+def test_a_place_that_takes_too_much_memory_is_left_out(want: Exception) -> None:
+    def describe(*_: object) -> None:
+        raise want
+
+    first, second = (windowed("Conv", STATIC, weight=sign * WEIGHT, pads=[1, 1, 1, 1]) for sign in (1, -1))
+    verdict = pair(first, second, describe=describe)
+    assert not verdict.equivalent
+    assert verdict.first_difference is None
+    assert any("it is left out" in note for note in verdict.notes)
+
+
 def test_no_candidate_proves_nothing() -> None:
     assert not verify(
         OnnxRuntimeExecutor(windowed("MaxPool", STATIC, kernel_shape=[2, 2]), optimised=False), []
