@@ -34,8 +34,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     """
     _never_fail_to_print()
     try:
-        # Outside standalone mode Click returns what the command returned, or the code of an early exit (--help).
-        outcome = command.main(arguments and list(arguments), prog_name="padfix", standalone_mode=False)
+        outcome = _outcome(command, arguments)
         sys.stdout.flush()
         return outcome if isinstance(outcome, int) else EXIT_YES
     except PadfixError as error:
@@ -67,6 +66,15 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         print(f"padfix: internal error: {printable(f'{type(error).__name__}: {error}')}", file=sys.stderr)
         print("hint: set PADFIX_DEBUG=1 to see the traceback, and please report it with the model", file=sys.stderr)
         return EXIT_COULD_NOT_TELL
+
+
+def _outcome(command: click.Command, arguments: Sequence[str] | None) -> object:
+    try:
+        # Outside standalone mode Click returns what the command returned, or the code of an early exit (--help).
+        return command.main(arguments and list(arguments), prog_name="padfix", standalone_mode=False)
+    except BaseException:
+        watch.lift_memory_limit()
+        raise
 
 
 def _explained(error: PadfixError) -> PadfixError:

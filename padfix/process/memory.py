@@ -38,6 +38,7 @@ _WANT_UNDER_A_LIMIT = (
     "Error parsing message",
     "Resource temporarily unavailable",
     "Thread creation failed",
+    "SystemError",
 )
 """What they also say then, and for other reasons where there is memory enough."""
 

@@ -113,6 +113,8 @@ def _work(work: Callable[[], int], board: watch.Board, living: int, before: Mapp
             signal.signal(number, stop)
         watch.install(board)
         code = work()
+    except MemoryError:
+        os.abort()  # there was not enough to say so; the parent does
     except Stopped as stopped:
         say_stopped(stopped)
         code = exit_code_of(stopped)

@@ -248,6 +248,17 @@ def memory_limit() -> float:
     return 0.0 if _board is None else _board.limits.mebibytes
 
 
+def lift_memory_limit() -> None:
+    """Let the work take memory again where it is over, so that it can say what happened."""
+    if not memory_limit() or not sys.platform.startswith("linux"):
+        return
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+
+
 def _may_need_tensorflow(path: Path) -> bool:
     try:
         return path.is_dir() or path.suffix.lower() != ".onnx"

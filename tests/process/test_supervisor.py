@@ -119,6 +119,29 @@ def test_work_that_takes_too_much_memory_is_told_so(tmp_path: Path) -> None:
 
 
 @LIMITED
+def test_an_error_can_be_told_where_all_memory_is_taken(tmp_path: Path) -> None:
+    body = """
+def work():
+    watch.restrict([], gibibytes=0.2)
+    taken = []
+    size = 1 << 24
+    while size > 16:
+        try:
+            taken.append(bytearray(size))
+        except MemoryError:
+            size //= 2
+    def explain(): raise ValueError("it is all gone" + str(len(taken)) * (1 << 20))
+    try:
+        explain()
+    finally:
+        OPEN.append(taken)
+"""
+    done = ask(tmp_path, body)
+    assert done.returncode == 2
+    assert done.stderr.startswith("padfix: error: The work needs more memory than the 0.2 GiB that it may use")
+
+
+@LIMITED
 def test_a_crash_beside_the_limit_is_a_want_of_memory(tmp_path: Path) -> None:
     body = """
 def work():
@@ -141,7 +164,11 @@ SAID = [
     'RuntimeError("can\'t start new thread")',
     "OSError(12, 'Cannot allocate memory')",
 ]
-SAID_UNDER_A_LIMIT = ["EncodeError('Failed to serialize proto')", "DecodeError('Error parsing message')"]
+SAID_UNDER_A_LIMIT = [
+    "EncodeError('Failed to serialize proto')",
+    "DecodeError('Error parsing message')",
+    "SystemError('error return without exception set')",
+]
 
 
 @pytest.mark.parametrize("limited", [False, True])
