@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from padfix.sources import conversion, side_effects, tflite_graph
+from padfix.sources import conversion, side_effects, tflite_custom, tflite_graph, tflite_schema
 from padfix.sources.conversion import Port, unique_names
 from padfix.sources.executor import element_type
 from padfix.sources.saved_model import chosen_signature
 from padfix.sources.settled_names import settle
 from padfix.sources.source import Source, SourceOptions
 from padfix.sources.tensorflow_runtime import quiet
+from padfix.sources.tflite_schema import LiteFile
 
 if TYPE_CHECKING:
     from padfix.files.model import Model
@@ -35,10 +36,12 @@ def open_tflite(tensorflow: Any, path: Path, options: SourceOptions) -> Source:
     with quiet():
         from padfix.sources.tflite_runner import interpreter
 
-        model = tflite_graph.read(path)
+        model = tflite_schema.read(path)
         if not options.trust:
             side_effects.refuse_operators(_borrowed_operators(model), str(path))
-        loaded = interpreter(tensorflow, path)
+        is_changed = tflite_custom.write_out(model)
+        file = LiteFile(path, tflite_schema.packed(model) if is_changed else path.read_bytes())
+        loaded = interpreter(tensorflow, file)
         signatures = {item.signatureKey.decode(): item for item in model.signatureDefs or ()}
         signature = signatures.get(chosen_signature(signatures, options.signature, "file") or "")
         index = signature.subgraphIndex if signature else 0
@@ -55,13 +58,16 @@ def open_tflite(tensorflow: Any, path: Path, options: SourceOptions) -> Source:
 
     def executor() -> Executor:
         from padfix.proof.executors import TensorSpec
+        from padfix.sources.tflite_inner import LiteInner
         from padfix.sources.tflite_runner import LiteExecutor
 
         specifications = [
             TensorSpec(name, element_type(dtype), pinned.get(name, shape)) for name, (dtype, shape) in types.items()
         ]
         names = _mapped_names(signature, inputs, outputs)
-        return LiteExecutor(tensorflow, path, specifications, names, (inputs, outputs), prepared.steps)
+        # Kernels of whole numbers round in three ways, so pieces run by one set of them say little of the whole.
+        inner = None if prepared.steps else LiteInner(tensorflow, file, index, *_names_inside(prepared, outputs))
+        return LiteExecutor(tensorflow, file, specifications, names, (inputs, outputs), prepared.steps, inner)
 
     return Source("tflite", converted, executor)
 
@@ -90,6 +96,12 @@ def _ports(graph: Any, signature: Any) -> tuple[list[Port], list[Port]]:
     inputs = paired(list(graph.inputs), signature.inputs if signature else (), [])
     outputs = paired(list(graph.outputs), signature.outputs if signature else (), [port.name for port in inputs])
     return inputs, outputs
+
+
+def _names_inside(prepared: tflite_graph.Prepared, outputs: list[Port]) -> tuple[list[str], dict[str, str]]:
+    """Return the names of the subgraph's tensors in the converted model, and further names of outputs by these."""
+    names = [tensor.name.decode() for tensor in prepared.graph.tensors]
+    return names, {port.name: names[int(port.tensor)] for port in outputs if port.name != names[int(port.tensor)]}
 
 
 def _plain(name: bytes | None) -> str:

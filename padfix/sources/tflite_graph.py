@@ -7,8 +7,9 @@ in the file                     what tf2onnx does
 =============================== =====================================================================================
 two tensors of one name         takes them for one; names are only decoration in this format
 another subgraph's signature    converts the first subgraph
+sparse weights, DENSIFY         refuses
 bias of a TRANSPOSE_CONV        leaves it out without a word
-RELU_N1_TO_1, fused or apart    refuses
+a fused activation              gives its name to what goes into it; refuses RELU_N1_TO_1
 SOFTMAX with a beta             multiplies the result by it, not what goes in
 scales without zero points      takes the numbers for not quantised
 weights used with float data    dequantises them; the interpreter quantises the data instead, so no result is equal
@@ -17,18 +18,28 @@ weights used with float data    dequantises them; the interpreter quantises the 
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from onnx import ModelProto, ValueInfoProto, helper
 
-from padfix.errors import SourceError, UnsupportedError
+from padfix.errors import UnsupportedError
 from padfix.sources.conversion import Port
-from padfix.sources.tensorflow_runtime import first_line
+from padfix.sources.tflite_dense import write_dense
+from padfix.sources.tflite_schema import (
+    builtin_names,
+    constant,
+    float_copy,
+    is_quantised,
+    operator_name,
+    operators,
+    packed,
+    reached,
+    schema,
+)
+from padfix.sources.tflite_schema import operator as operator_of
 
 _STATE = frozenset(
     {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"}
@@ -37,8 +48,7 @@ _STATE = frozenset(
 _RANDOM = frozenset({"RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL", "STABLEHLO_RNG_BIT_GENERATOR"})
 _WEIGHTED = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "FULLY_CONNECTED": 1, "TRANSPOSE_CONV": 1, "CONV_3D": 1}
 """Operator -> position of its weights; TRANSPOSE_CONV's data comes third, after the size of the result."""
-_NO_ACTIVATION, _RELU_N1_TO_1 = 0, 2
-_EXTERNAL_BUFFER = 1  # offsets of 0 and 1 are not offsets
+_NO_ACTIVATION = 0
 
 
 @dataclass
@@ -63,31 +73,6 @@ class Prepared:
         return self.model.subgraphs[self.index]
 
 
-def _schema() -> Any:
-    return importlib.import_module("tensorflow.lite.python.schema_py_generated")
-
-
-def read(path: Path) -> Any:
-    """Return the file as TensorFlow's ``ModelT``.
-
-    Raises:
-        SourceError: Damaged.
-        UnsupportedError: Weights behind the end of the model's own 2 GB.
-    """
-    try:
-        model = _schema().ModelT.InitFromPackedBuf(bytearray(path.read_bytes()), 0)
-        complete = bool(model.subgraphs) and all(graph.tensors is not None for graph in model.subgraphs)
-    except Exception as error:  # a damaged offset shows in many ways
-        raise SourceError(
-            f"{path} is truncated or damaged: {first_line(error)}.", "Fetch or export it again."
-        ) from error
-    if not complete:
-        raise SourceError(f"{path} holds no graph.", "Fetch or export it again.")
-    if any(buffer.offset > _EXTERNAL_BUFFER for buffer in model.buffers or ()):
-        raise UnsupportedError(f"{path} keeps weights behind its first 2 GB, which tf2onnx can't read.")
-    return model
-
-
 def prepare(
     model: Any,
     index: int,
@@ -107,9 +92,10 @@ def prepare(
     Raises:
         UnsupportedError: The model keeps state, is random, or computes in a way that ONNX can't repeat.
     """
-    reached = [model.subgraphs[number] for number in _reached(model, index)]
-    _refuse({name for graph in reached for name in operators(model, graph)}, reached)
-    for graph in reached:
+    read = [model.subgraphs[number] for number in reached(model, index)]
+    _refuse({name for graph in read for name in operators(model, graph)}, read)
+    write_dense(model)
+    for graph in read:
         _refuse_hybrid(model, graph)
         _fill_zero_points(graph)
         _write_out(model, graph)
@@ -118,27 +104,24 @@ def prepare(
     _name_tensors(model, index, inputs, outputs)
     names = {number: tensor.name.decode() for number, tensor in enumerate(model.subgraphs[index].tensors)}
     by_name = {names[number]: list(shape) for number, shape in shapes.items() if number in names}
-    return Prepared(model, index, by_name, _steps(model, reached, model.subgraphs[index], outputs))
+    return Prepared(model, index, by_name, _steps(model, read, model.subgraphs[index], outputs))
 
 
 def graphs(prepared: Prepared) -> tuple[Any, list[Any]]:
     """Return tf2onnx's graph of the chosen subgraph and those of the bodies that it calls, callees first."""
-    import flatbuffers
     from tf2onnx import tflite_utils
     from tf2onnx.graph import Graph
     from tf2onnx.tflite.Model import Model
 
-    builder = flatbuffers.Builder(1 << 20)
-    builder.Finish(prepared.model.Pack(builder), b"TFL3")
-    model = Model.GetRootAsModel(builder.Output(), 0)
-    codes = {number: _operator_name(code) for number, code in enumerate(prepared.model.operatorCodes)}
+    model = Model.GetRootAsModel(packed(prepared.model), 0)
+    codes = {number: operator_name(code) for number, code in enumerate(prepared.model.operatorCodes)}
     made = []
-    for number in _reached(prepared.model, prepared.index):
+    for number in reached(prepared.model, prepared.index):
         is_main = number == prepared.index
-        packed = model.Subgraphs(number)
-        prefix = "" if is_main else f"{packed.Name().decode()}_"
+        subgraph = model.Subgraphs(number)
+        prefix = "" if is_main else f"{subgraph.Name().decode()}_"
         nodes, _, _, shapes, types, inputs, outputs, name = tflite_utils.parse_tflite_graph(
-            packed, codes, model, prefix, prepared.shapes if is_main else None
+            subgraph, codes, model, prefix, prepared.shapes if is_main else None
         )
         made.append(
             Graph(
@@ -170,43 +153,6 @@ def hand_on(proto: ModelProto, prepared: Prepared, outputs: Sequence[Port]) -> N
     proto.graph.output.extend(results)
 
 
-def _operator_name(code: Any) -> str:
-    number = max(code.builtinCode, code.deprecatedBuiltinCode)
-    name = _operator_names().get(number, f"operator {number}")
-    return (code.customCode or b"").decode("utf-8", "replace") if name == "CUSTOM" else name
-
-
-def _operator_names() -> dict[int, str]:
-    return {number: name for name, number in vars(_schema().BuiltinOperator).items() if not name.startswith("_")}
-
-
-def operators(model: Any, graph: Any) -> list[str]:
-    """Return the name of each of a subgraph's operators."""
-    return [_operator_name(model.operatorCodes[operator.opcodeIndex]) for operator in graph.operators or ()]
-
-
-def _called(graph: Any) -> Iterator[int]:
-    for operator in graph.operators or ():
-        for name in ("thenSubgraphIndex", "elseSubgraphIndex", "condSubgraphIndex", "bodySubgraphIndex", "subgraph"):
-            number = getattr(operator.builtinOptions, name, None)
-            if number is not None:
-                yield int(number)
-
-
-def _reached(model: Any, index: int) -> list[int]:
-    """Return the subgraphs that ``index`` calls and itself, callees first."""
-    order: list[int] = []
-
-    def visit(number: int) -> None:
-        for callee in _called(model.subgraphs[number]):
-            if callee not in order:
-                visit(callee)
-        order.append(number)
-
-    visit(index)
-    return order
-
-
 def _refuse(kinds: set[str], graphs: Sequence[Any]) -> None:
     from tf2onnx.tflite.BuiltinOperator import BuiltinOperator
     from tf2onnx.tflite.TensorType import TensorType
@@ -223,39 +169,30 @@ def _refuse(kinds: set[str], graphs: Sequence[Any]) -> None:
             f"The model draws random numbers ({', '.join(sorted(kinds & _RANDOM))}); no two runs can be compared.",
             "Give the model its random numbers as an input.",
         )
-    builtin = set(_operator_names().values())
+    builtin = set(builtin_names().values())
     unknown = sorted(name for name in kinds if name in builtin and not hasattr(BuiltinOperator, name))
     if unknown:
         raise UnsupportedError(f"These TensorFlow Lite operators have no ONNX form in tf2onnx: {', '.join(unknown)}.")
     types = {tensor.type for graph in graphs for tensor in graph.tensors}
     if types - set(TFLITE_TO_TF_DTYPE):
         raise UnsupportedError("The model holds tensors of a type (such as int4) that tf2onnx can't read.")
-    if any(tensor.type == TensorType.INT16 and _is_quantised(tensor) for graph in graphs for tensor in graph.tensors):
+    if any(tensor.type == TensorType.INT16 and is_quantised(tensor) for graph in graphs for tensor in graph.tensors):
         raise UnsupportedError(
             "The model is quantised to 16 bits, which tf2onnx can't write: ONNX knows it from opset 21 on.",
             "Give padfix the model that this file was made from, or one quantised to 8 bits.",
         )
-    if any(tensor.sparsity is not None for graph in graphs for tensor in graph.tensors):
-        raise UnsupportedError(
-            "The model holds sparse weights, which tf2onnx can't read.", "Export it with dense ones."
-        )
-
-
-def _is_quantised(tensor: Any) -> bool:
-    quantisation = tensor.quantization
-    return quantisation is not None and quantisation.scale is not None and len(quantisation.scale) > 0
 
 
 def _steps(model: Any, graphs: Sequence[Any], main: Any, outputs: Sequence[Port]) -> dict[str, float]:
     names = zip(main.operators, operators(model, main), strict=True)
     from_steps = {operator.outputs[0]: operator.inputs[0] for operator, name in names if name == "DEQUANTIZE"}
-    if not any(_is_quantised(tensor) for graph in graphs for tensor in graph.tensors):
+    if not any(is_quantised(tensor) for graph in graphs for tensor in graph.tensors):
         return {}
     steps = {}
     for port in outputs:
         index = int(port.tensor)
         source = main.tensors[from_steps.get(index, index)]
-        scale = float(max(source.quantization.scale)) if _is_quantised(source) else 0.0
+        scale = float(max(source.quantization.scale)) if is_quantised(source) else 0.0
         # The result of a DEQUANTIZE is in real units, a quantised result in whole steps.
         steps[port.name] = scale if index in from_steps or not scale else 1.0
     return steps
@@ -267,7 +204,7 @@ def _refuse_hybrid(model: Any, graph: Any) -> None:
         if position is None:
             continue
         data = graph.tensors[operator.inputs[2 if name == "TRANSPOSE_CONV" else 0]]
-        if _is_quantised(graph.tensors[operator.inputs[position]]) and not _is_quantised(data):
+        if is_quantised(graph.tensors[operator.inputs[position]]) and not is_quantised(data):
             raise UnsupportedError(
                 f"The model's weights are quantised and its data is not ({name}): TensorFlow Lite quantises the data "
                 "in every run, with scales that it takes from that very data, which ONNX can't repeat exactly.",
@@ -277,58 +214,8 @@ def _refuse_hybrid(model: Any, graph: Any) -> None:
 
 def _fill_zero_points(graph: Any) -> None:
     for tensor in graph.tensors:
-        if _is_quantised(tensor) and (tensor.quantization.zeroPoint is None or not len(tensor.quantization.zeroPoint)):
+        if is_quantised(tensor) and (tensor.quantization.zeroPoint is None or not len(tensor.quantization.zeroPoint)):
             tensor.quantization.zeroPoint = np.zeros(len(tensor.quantization.scale), np.int64)
-
-
-def _made(kind: Any, **fields: Any) -> Any:
-    """Return an object of TensorFlow's schema; up to TensorFlow 2.19 they take no arguments."""
-    made = kind()
-    for name, value in fields.items():
-        setattr(made, name, value)
-    return made
-
-
-def _code(model: Any, name: str) -> int:
-    """Return the index of an operator's code in the model, which is added where it is not there."""
-    schema = _schema()
-    for index, code in enumerate(model.operatorCodes):
-        if _operator_name(code) == name:
-            return index
-    number = getattr(schema.BuiltinOperator, name)
-    code = _made(schema.OperatorCodeT, deprecatedBuiltinCode=min(number, 127), version=1, builtinCode=number)
-    model.operatorCodes.append(code)
-    return len(model.operatorCodes) - 1
-
-
-def _add_tensor(graph: Any, **fields: Any) -> int:
-    graph.tensors.append(_made(_schema().TensorT, **fields))
-    return len(graph.tensors) - 1
-
-
-def _float_copy(graph: Any, index: int) -> int:
-    """Add a tensor of floats with the shape of another and return its index."""
-    like = graph.tensors[index]
-    kept = {name: getattr(like, name) for name in ("shape", "name", "shapeSignature", "hasRank")}
-    kind = _schema().TensorType.FLOAT32 if _is_quantised(like) else like.type
-    return _add_tensor(graph, type=kind, buffer=0, **kept)
-
-
-def _constant(model: Any, graph: Any, value: float) -> int:
-    schema = _schema()
-    model.buffers.append(_made(schema.BufferT, data=np.frombuffer(np.float32(value).tobytes(), np.uint8)))
-    shape, buffer = np.zeros(0, np.int32), len(model.buffers) - 1
-    return _add_tensor(graph, shape=shape, type=schema.TensorType.FLOAT32, buffer=buffer, name=b"constant")
-
-
-def _operator(model: Any, name: str, inputs: list[int], output: int, options: str = "", **fields: Any) -> Any:
-    """Return an operator; ``options`` is the name of its options, which hold ``fields``."""
-    schema = _schema()
-    operator = _made(schema.OperatorT, opcodeIndex=_code(model, name), inputs=inputs, outputs=[output])
-    if options:
-        operator.builtinOptionsType = getattr(schema.BuiltinOptions, options)
-        operator.builtinOptions = _made(getattr(schema, f"{options}T"), **fields)
-    return operator
 
 
 def _write_out(model: Any, graph: Any) -> None:
@@ -338,26 +225,30 @@ def _write_out(model: Any, graph: Any) -> None:
         after = []
         options = operator.builtinOptions
         result = int(operator.outputs[0]) if operator.outputs is not None and len(operator.outputs) else -1
-        if getattr(options, "fusedActivationFunction", _NO_ACTIVATION) == _RELU_N1_TO_1:
-            plain = _float_copy(graph, result)
+        activation = getattr(options, "fusedActivationFunction", _NO_ACTIVATION)
+        if activation != _NO_ACTIVATION:
+            plain = float_copy(graph, result)
             options.fusedActivationFunction = _NO_ACTIVATION
-            after.append(_operator(model, "RELU_N1_TO_1", [plain], result))
+            after.append(operator_of(model, _activation_name(activation), [plain], result))
             operator.outputs, result = [plain], plain
         if name == "TRANSPOSE_CONV" and len(operator.inputs) > 3 and operator.inputs[3] >= 0:
-            plain = _float_copy(graph, result)
-            activation = getattr(options, "fusedActivationFunction", _NO_ACTIVATION)
-            options.fusedActivationFunction = _NO_ACTIVATION
-            terms = [plain, operator.inputs[3]]
-            after.insert(0, _operator(model, "ADD", terms, result, "AddOptions", fusedActivationFunction=activation))
+            plain = float_copy(graph, result)
+            after.insert(0, operator_of(model, "ADD", [plain, operator.inputs[3]], result, "AddOptions"))
             operator.inputs, operator.outputs = list(operator.inputs[:3]), [plain]
         if name == "SOFTMAX" and options.beta != 1:
-            scaled = _float_copy(graph, operator.inputs[0])
-            factors = [operator.inputs[0], _constant(model, graph, options.beta)]
-            written.append(_operator(model, "MUL", factors, scaled, "MulOptions"))
+            scaled = float_copy(graph, operator.inputs[0])
+            factors = [operator.inputs[0], constant(model, graph, options.beta)]
+            written.append(operator_of(model, "MUL", factors, scaled, "MulOptions"))
             operator.inputs = [scaled]
             options.beta = 1.0
         written.extend([operator, *after])
     graph.operators = written
+
+
+def _activation_name(number: int) -> str:
+    """Return the operator that a fused activation stands for."""
+    names: dict[str, int] = vars(schema().ActivationFunctionType)
+    return next(name for name, value in names.items() if value == number).replace("SIGN_BIT", "SIGN")
 
 
 def _name_tensors(model: Any, index: int, inputs: Sequence[Port], outputs: Sequence[Port]) -> None:

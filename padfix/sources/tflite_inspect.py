@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from padfix.results import OpRecord
-from padfix.sources import records, tflite_graph
+from padfix.sources import records
 from padfix.sources.records import Shape
+from padfix.sources.tflite_schema import operators, read
 
 _WEIGHTS = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "TRANSPOSE_CONV": 1, "CONV_3D": 1, "CONV_3D_TRANSPOSE": 1}
 _POOLS = frozenset({"AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"})
@@ -22,11 +23,11 @@ def inspect_tflite(path: Path) -> list[OpRecord]:
     Raises:
         SourceError: The file is damaged.
     """
-    model = tflite_graph.read(path)
+    model = read(path)
     found = []
     for number, graph in enumerate(model.subgraphs):
         scope = "main" if number == 0 else f"subgraph::{(graph.name or b'').decode('utf-8', 'replace') or number}"
-        names = tflite_graph.operators(model, graph)
+        names = operators(model, graph)
         for operator, kind in zip(graph.operators or (), names, strict=True):
             if kind in _RESIZES:
                 found.append(_resize(graph, operator, kind, scope))

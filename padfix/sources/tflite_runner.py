@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,8 @@ from padfix.proof.executors import Array, TensorSpec
 from padfix.sources.conversion import Port
 from padfix.sources.executor import TensorFlowExecutor
 from padfix.sources.tensorflow_runtime import first_line, silent_stderr
+from padfix.sources.tflite_inner import LiteInner
+from padfix.sources.tflite_schema import LiteFile
 
 STEPS = 2.0
 """Steps of quantisation that a quantised output may be away."""
@@ -32,28 +33,30 @@ class LiteExecutor(TensorFlowExecutor):
     def __init__(
         self,
         tensorflow: Any,
-        path: Path,
+        file: LiteFile,
         specifications: Sequence[TensorSpec],
         signature: tuple[str, dict[str, str], dict[str, str]] | None,
         ports: tuple[Sequence[Port], Sequence[Port]],
         steps: Mapping[str, float],
+        inner: LiteInner | None,
     ) -> None:
         """Load the file.
 
         Args:
-            path: The file.
+            file: The file.
             specifications: Name, type and shape of the inputs.
             signature: Key, and the signature's own names by public name of inputs and outputs, for a signature that
                 is not of the first subgraph; else None.
             ports: Inputs and outputs of the first subgraph; a port's ``tensor`` is its index.
             steps: One step of quantisation by public name of output; 0 where it is not quantised. Empty for a model
                 that is not quantised at all.
+            inner: Runs pieces of the file; None where that says nothing of the whole.
         """
-        self._tensorflow, self._path, self._signature = tensorflow, path, signature
+        self._tensorflow, self._file, self._signature = tensorflow, file, signature
         self._input_ports, self._output_ports = ports
         self._steps = steps
-        self._interpreter = interpreter(tensorflow, path)
-        super().__init__(specifications, [port.name for port in ports[1]], self._run_default)
+        self._interpreter = interpreter(tensorflow, file)
+        super().__init__(specifications, [port.name for port in ports[1]], self._run_default, inner)
 
     def _run_default(self, feeds: Mapping[str, Array]) -> dict[str, Any]:
         return self._run(self._interpreter, feeds)
@@ -90,7 +93,7 @@ class LiteExecutor(TensorFlowExecutor):
         apart = dict.fromkeys(self._steps, 0.0)
         for resolver in (kernels.BUILTIN_REF, kernels.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
             try:
-                others = self._run(interpreter(self._tensorflow, self._path, resolver), feeds)
+                others = self._run(interpreter(self._tensorflow, self._file, resolver), feeds)
             except Exception:  # not every operator has every kernel
                 continue
             for name, result in results.items():
@@ -102,7 +105,7 @@ class LiteExecutor(TensorFlowExecutor):
         }
 
 
-def interpreter(tensorflow: Any, path: Path, resolver: Any = None) -> Any:
+def interpreter(tensorflow: Any, file: LiteFile, resolver: Any = None) -> Any:
     """Return TensorFlow's interpreter with the file in it.
 
     Raises:
@@ -112,16 +115,16 @@ def interpreter(tensorflow: Any, path: Path, resolver: Any = None) -> Any:
     arguments = {} if resolver is None else {"experimental_op_resolver_type": resolver}
     try:
         with silent_stderr():
-            loaded = tensorflow.lite.Interpreter(model_path=str(path), num_threads=1, **arguments)
+            loaded = tensorflow.lite.Interpreter(model_content=file.content, num_threads=1, **arguments)
             loaded.allocate_tensors()
     except Exception as error:
         reason = first_line(error)
         if any(word in reason.lower() for word in ("unresolved", "custom op", "delegate", "not supported")):
             raise UnsupportedError(
-                f"TensorFlow's interpreter can't run {path}: {reason}",
+                f"TensorFlow's interpreter can't run {file.path}: {reason}",
                 "Give padfix the SavedModel or Keras file that it was made from.",
             ) from error
         raise SourceError(
-            f"TensorFlow's interpreter can't read {path}: {reason}", "Fetch or export it again."
+            f"TensorFlow's interpreter can't read {file.path}: {reason}", "Fetch or export it again."
         ) from error
     return loaded

@@ -246,3 +246,20 @@ def test_arithmetic_on_small_numbers_is_held_to_their_size() -> None:
     assert not verdict.equivalent
     assert verdict.first_difference is not None
     assert verdict.first_difference.candidate_node == "shifted"
+
+
+def test_a_small_sigmoid_is_off_by_parts_of_one_and_no_more() -> None:
+    """ONNX Runtime's own formula is off by 3e-8 at -9, where the result is 1e-4."""
+    near = node("Mul", "c k", "near")
+    spelt_out = [node("Exp", "n", "e"), node("Add", "e one", "a"), node("Div", "one a", "Y")]
+
+    def written(place: float) -> ModelProto:
+        nodes = [near, node("Sub", "place near", "n"), *spelt_out]
+        return network(CONV, *nodes, k=1e-5, place=place, one=1.0)
+
+    nodes = [near, helper.make_node("Sub", ["near", "place"], ["m"], name="under"), node("Sigmoid", "m", "Y")]
+    original = network(CONV, *nodes, k=1e-5, place=9.0)
+    verdict = judged(original, written(9.0))
+    assert verdict.equivalent
+    assert any("(approximation: 'Y')" in note for note in verdict.notes)
+    assert not judged(original, written(9.01)).equivalent
