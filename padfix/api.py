@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from padfix.config import ConvertOptions, PathArgument, VerifyOptions
 from padfix.errors import NotEquivalent, PadfixError, ProofUnavailableError, RefusedError, UsageError
-from padfix.results import Certificate, CheckReport, ConvertReport, Disagreement, OpRecord, Verdict
+from padfix.results import CheckReport, ConvertReport, Disagreement, Failure, OpRecord, Verdict
 
 if TYPE_CHECKING:
     from padfix.files.model import Model
@@ -41,7 +41,7 @@ def check(
         SourceError: The file can't be read as ONNX.
         UsageError: ``select``, ``ignore`` or ``target`` names something that does not exist.
     """
-    from padfix.config import names_rule
+    from padfix.config import is_chosen
     from padfix.operators.inference import infer
     from padfix.rewrite.matches import findings
     from padfix.rewrite.remedy import options_of_convert
@@ -59,12 +59,10 @@ def check(
             asked = findings(scopes, [rule], dataclasses.replace(wanted, **rule.opt_in))
             found += [finding for finding in asked if finding not in found]
             opted.append(rule)
-    kept = [
-        finding
-        for finding in found
-        if (select is None or names_rule(finding, select)) and not names_rule(finding, ignore or ())
-    ]
-    return CheckReport(str(source), target, kept, fix_options=options_of_convert(found, wanted, opted))
+    kept = [finding for finding in found if is_chosen(finding.rule, finding.name, select, ignore)]
+    about = [rule for rule in RULES if rule in opted or rule.has_a_say(wanted)]
+    codes = tuple(rule.code for rule in about if is_chosen(rule.code, rule.name, select, ignore))
+    return CheckReport(str(source), target, kept, fix_options=options_of_convert(found, wanted, opted), rules=codes)
 
 
 def convert(
@@ -103,6 +101,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
         ProofUnavailableError: A model could not be run.
         PadfixError: A file could not be read.
     """
+    from padfix.checking.certificate import certify
     from padfix.diagnose.place import describe
     from padfix.proof.whole import verify as prove_whole
     from padfix.proof.witnesses import candidates_of, executor_of, witness_name
@@ -131,7 +130,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
     if not wanted.certificate:
         return verdict
     tell("Computing digests")
-    made = _certificate(_files_of(first.model, Path(a), first), _files_of(second.model, Path(b), second), wanted)
+    made = certify(_files_of(first.model, Path(a), first), _files_of(second.model, Path(b), second), wanted)
     return dataclasses.replace(verdict, certificate=made)
 
 
@@ -183,9 +182,22 @@ class _Conversion:
         self.output = output
         self.options = options
         self.tell = tell
+        self.report = ConvertReport(str(source), str(output), target=options.target)
 
     def run(self) -> ConvertReport:
-        """Return the report of a model that was written, or was what it should be already."""
+        """Return the report of a model that was written, or was what it should be already.
+
+        An error bears the report as far as it got.
+        """
+        try:
+            self._run()
+        except PadfixError as error:
+            failure = Failure(error.message, error.hint, error.exit_code)
+            error.report = dataclasses.replace(self.report, error=failure)
+            raise
+        return self.report
+
+    def _run(self) -> None:
         from padfix.files.sink import place_of, stage
         from padfix.proof.witnesses import witness_name
 
@@ -193,6 +205,7 @@ class _Conversion:
         self.opened = self._open()
         self.witness = witness_name(self.options.reference, self.opened)
         self.original = self.opened.model.copy()
+        self._certify()
         self.rewriting = self._rewrite()
         self.report = self._report()
         if self.options.verify and self.opened.kind == "onnx":
@@ -201,7 +214,7 @@ class _Conversion:
             self.report.notes.extend(restore_contradicted(self.original, self.opened.model, self.options.pinned))
         if not self.options.partial:
             _require_all_rewritten(self.report)
-        certificate = self._certify()
+        self._mark()
         with stage(
             self.opened.model,
             self.output,
@@ -209,8 +222,7 @@ class _Conversion:
             source=self.source,
             replace_source=self.options.in_place,
         ) as staged:
-            self._prove_and_place(staged, certificate)
-        return self.report
+            self._prove_and_place(staged)
 
     def _open(self) -> Source:
         from padfix.sources import open_source
@@ -244,12 +256,9 @@ class _Conversion:
         opened, rewriting = self.opened, self.rewriting
         disagreements = [*rewriting.contradictions, *rewriting.untouched_contradictions]
         versions = [entry.version for entry in opened.model.proto.opset_import if not normal_domain(entry.domain)]
-        return ConvertReport(
-            source=str(self.source),
-            output=str(self.output),
-            source_kind=opened.kind,
+        return dataclasses.replace(
+            self.report,
             opset=versions[0] if versions else 1,
-            target=self.options.target,
             rewrites=rewriting.rewrites,
             refusals=rewriting.refusals,
             notes=[*opened.notes, *rewriting.notes, *(each.sentence for each in disagreements)],
@@ -257,21 +266,33 @@ class _Conversion:
             windows=None if opened.kind == "onnx" else explicit_windows(opened.model),
         )
 
-    def _certify(self) -> Certificate | None:
-        """Return the certificate of the source, and let a result that differs from it bear its digest."""
+    def _certify(self) -> None:
+        """Name the source in the report, where that is asked for."""
+        from padfix.checking.certificate import certify
+
+        self.report = dataclasses.replace(self.report, source_kind=self.opened.kind)
+        if self.options.certificate:
+            self.tell("Computing digests")
+            made = certify(_files_of(self.original, self.source, self.opened), (), self.options)
+            self.report = dataclasses.replace(self.report, certificate=made)
+
+    def _mark(self) -> None:
+        """Let a result that is to be proven, and differs from its source, bear the certificate's digest."""
         from padfix.checking.certificate import mark
 
-        if not (self.options.certificate and self.options.verify):
-            return None
-        self.tell("Computing digests")
-        made = _certificate(_files_of(self.original, self.source, self.opened), (), self.options)
-        if self.opened.kind != "onnx" or self.rewriting.changed:
+        made = self.report.certificate
+        if made is not None and self.options.verify and (self.opened.kind != "onnx" or self.rewriting.changed):
             mark(self.opened.model.proto, made)
-        return made
 
-    def _prove_and_place(self, staged: Staged, certificate: Certificate | None) -> None:
+    def _prove_and_place(self, staged: Staged) -> None:
         """Prove what is staged, unless it is the source byte for byte, and put it in place."""
+        from padfix.checking.certificate import with_output
+
         options = self.options
+        if self.report.certificate is not None:
+            self.tell("Computing digests")
+            named = with_output(self.report.certificate, staged.files)
+            self.report = dataclasses.replace(self.report, certificate=named)
         verdict = None
         same = self.opened.kind == "onnx" and not self.rewriting.changed and not staged.differs_from(self.source)
         if same and (options.verify or options.in_place):
@@ -280,17 +301,13 @@ class _Conversion:
             verdict = self._prove(staged.path)
         else:
             self.report.notes.append("Written without proof (--no-verify).")
-        if verdict is not None and certificate is not None:
-            from padfix.checking.certificate import with_output
-
-            self.tell("Computing digests")
-            verdict = dataclasses.replace(verdict, certificate=with_output(certificate, staged.files))
         unchanged = same and options.in_place
         self.report = dataclasses.replace(self.report, verdict=verdict, unchanged=unchanged)
         if unchanged:
             return
         self.tell("Writing")
         kept = staged.commit(verdict, verified=options.verify, backup=options.in_place and options.backup)
+        self.report = dataclasses.replace(self.report, written=True)
         if kept is not None:
             self.report.notes.append(f"The original is kept as {kept.name}.")
 
@@ -315,8 +332,8 @@ class _Conversion:
             error.hint = f"{error.hint} Nothing was written; --no-verify writes without proof.".strip()
             raise
         if not verdict.equivalent:
-            report = dataclasses.replace(self.report, verdict=verdict)
-            raise _not_equivalent(verdict, self.opened.faults() if self.witness == "tensorflow" else [], report)
+            self.report = dataclasses.replace(self.report, verdict=verdict)
+            raise self._not_equivalent(verdict)
         return verdict
 
     def _run_whole(self, candidate: Path) -> Verdict:
@@ -341,7 +358,7 @@ class _Conversion:
         if work > HEAVY:
             kinds = FEW_KINDS
             few = f"A run takes {work:.1e} multiplications, so the whole was run on {len(kinds)} kinds of data"
-            notes = (*notes, f"{few}; each rewrite was proven on {len(KINDS)} on its own.")
+            notes = (*notes, f"{few}, not on all {len(KINDS)}.")
         verdict = prove_whole(
             judge,
             candidates,
@@ -360,7 +377,17 @@ class _Conversion:
         return ProofUnavailableError(
             f"ONNX Runtime can't be the judge of this model. {listed}",
             "Use --reference spec to hold the result against the ONNX specification instead. Nothing was written.",
-            self.report,
+        )
+
+    def _not_equivalent(self, verdict: Verdict) -> NotEquivalent:
+        """Return the error for a failed proof, which says where the reference contradicts itself."""
+        faults = self.opened.faults() if self.witness == "tensorflow" else []
+        if not faults:
+            return NotEquivalent(verdict.why_not, "Nothing was written.")
+        self.report.notes.extend(faults)
+        return NotEquivalent(
+            f"{' '.join(faults)} {verdict.why_not}",
+            "Nothing was written. The result follows the documentation: --reference spec proves it against that.",
         )
 
 
@@ -400,7 +427,6 @@ def _require_all_rewritten(report: ConvertReport) -> None:
         f"{finding.op_type} {finding.node!r} in {finding.graph} can't be rewritten ({finding.rule}){others}. "
         f"{left[0].reason}",
         "Nothing was written. --partial writes what could be rewritten.",
-        report,
     )
 
 
@@ -412,26 +438,6 @@ def _files_of(model: Model, path: Path, opened: Source) -> list[Path]:
         return [path]
     files = source_files(model, None)
     return [path, *(file for file in files if not file.samefile(path))]
-
-
-def _certificate(source: Sequence[Path], output: Sequence[Path], options: VerifyOptions) -> Certificate:
-    from padfix.checking.certificate import certify
-
-    probes = [Path(probe) for probe in options.probes or ()]
-    return certify(source, output, seed=options.seed, probes=probes, rtol=options.rtol, atol=options.atol)
-
-
-def _not_equivalent(verdict: Verdict, faults: Sequence[str], report: ConvertReport) -> NotEquivalent:
-    """Return the error for a failed proof; ``faults`` are sentences on where the reference contradicts itself."""
-    difference = verdict.why_not
-    if not faults:
-        return NotEquivalent(difference, "Nothing was written.", report)
-    report.notes.extend(faults)
-    return NotEquivalent(
-        f"{' '.join(faults)} {difference}",
-        "Nothing was written. The result follows the documentation: --reference spec proves it against that.",
-        report,
-    )
 
 
 __all__ = ["ConvertOptions", "PadfixError", "VerifyOptions", "check", "convert", "inspect", "verify"]

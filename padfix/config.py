@@ -63,11 +63,17 @@ class Config:
         """Whether a model that was not named itself is left out."""
         return any(_matches_path(pattern, path, self.folder) for pattern in self.exclude)
 
+    def ignores_rule(self, source: Path, code: str, name: str) -> bool:
+        """Whether a per-file entry leaves all that a rule finds in a model out."""
+        return any(
+            any(is_named(code, name, word) for word in words) and _matches_path(pattern, source, self.folder)
+            for pattern, words in self.per_file_ignores.items()
+        )
+
     def ignores(self, source: Path, finding: Finding) -> bool:
         """Whether a per-file or per-node entry leaves this finding out."""
-        for pattern, words in self.per_file_ignores.items():
-            if names_rule(finding, words) and _matches_path(pattern, source, self.folder):
-                return True
+        if self.ignores_rule(source, finding.rule, finding.name):
+            return True
         place = f"{finding.graph}/{finding.node}"
         for pattern, words in self.per_node_ignores.items():
             if names_rule(finding, words) and (_fits(pattern, place) or _fits(pattern, finding.node)):
@@ -78,6 +84,12 @@ class Config:
 def names_rule(finding: Finding, words: Sequence[str]) -> bool:
     """Whether one of ``words`` is the code, the family (a prefix of the code) or the name of the finding's rule."""
     return any(is_named(finding.rule, finding.name, word) for word in words)
+
+
+def is_chosen(code: str, name: str, select: Sequence[str] | None, ignore: Sequence[str] | None) -> bool:
+    """Whether ``select`` (None for all rules) names a rule and ``ignore`` does not."""
+    selected = select is None or any(is_named(code, name, word) for word in select)
+    return selected and not any(is_named(code, name, word) for word in ignore or ())
 
 
 def is_named(code: str, name: str, word: str) -> bool:

@@ -25,9 +25,11 @@ class PadfixError(Exception):
         message: One sentence: what is wrong.
         hint: What the user can do about it; empty when there is nothing to add.
         exit_code: The process exit code that the command line ends with.
+        report: The conversion's report, as far as it got; None outside a conversion.
     """
 
     exit_code: int = EXIT_COULD_NOT_TELL
+    report: ConvertReport | None = None
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -54,15 +56,7 @@ class MissingDependencyError(PadfixError):
     """An optional package is not installed; the hint is the one command that installs it."""
 
 
-class _ReportedError(PadfixError):
-    """An error that ends a conversion; ``report`` is the conversion's, as far as it got."""
-
-    def __init__(self, message: str, hint: str = "", report: ConvertReport | None = None) -> None:
-        super().__init__(message, hint)
-        self.report = report
-
-
-class ProofUnavailableError(_ReportedError):
+class ProofUnavailableError(PadfixError):
     """The proof could not run: a witness can't execute the original, or executes it against the specification."""
 
 
@@ -70,21 +64,16 @@ class OutputError(PadfixError):
     """The output can't be written (permission, disk, or it is the input itself)."""
 
 
-class NotEquivalent(_ReportedError):  # noqa: N818 - a name of the public contract
-    """The proof ran and the numbers differ; nothing was written.
-
-    Attributes:
-        report: The conversion's report, whose ``verdict`` names the outputs and the probe.
-    """
+class NotEquivalent(PadfixError):  # noqa: N818 - a name of the public contract
+    """The proof ran and the numbers differ; nothing was written. The report's ``verdict`` names outputs and probe."""
 
     exit_code = EXIT_NO
 
 
-class RefusedError(_ReportedError):
+class RefusedError(PadfixError):
     """Something could not be rewritten exactly, so the result would not be what was asked for; nothing was written.
 
-    Attributes:
-        report: The conversion's report, whose ``refusals`` say what and why.
+    The report's ``refusals`` say what and why.
     """
 
     exit_code = EXIT_NO

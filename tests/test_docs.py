@@ -34,12 +34,9 @@ def setup_command(name: str) -> str:
 
 def without_measurements(text: str) -> str:
     """Blank the numbers that differ from one machine or version to the next: differences and versions."""
-    text = re.sub(r"difference \S+ of \S+ allowed", "difference # of # allowed", text)
-    text = re.sub(
-        r"values: ((?:equal to the bit without optimisations, with all )?\S+ of \S+ allowed at most \('[^']*'\))",
-        "values: #",
-        text,
-    )
+    text = re.sub(r"values: .*(?=\.$)", "values: #", text, flags=re.MULTILINE)
+    text = re.sub(r"limit: \S+ of \S+ allowed \(output '([^']*)', probe '[^']*'\)", r"limit: # (output '\1')", text)
+    text = re.sub(r"(?<=largest difference: )[^\s;]+", "#", text)
     return re.sub(r"(ONNX Runtime) \d+(\.\d+)+", r"\1 #", text)
 
 

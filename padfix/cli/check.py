@@ -19,7 +19,6 @@ from padfix.cli.output import append, write
 from padfix.config import Config
 from padfix.process import watch
 from padfix.reports import check_formats
-from padfix.reports.characters import printable
 from padfix.results import CheckReport, Severity
 
 LARGEST_SUMMARY = 900_000
@@ -77,8 +76,20 @@ def parse_reports(ctx: click.Context, param: click.Parameter, values: tuple[str,
     "proof_file",
     metavar="FILE.json",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A report of convert or verify; exit code 1 unless it proves this very MODEL.",
+    help="A report of convert or verify; an error (PF304) unless it proves this very MODEL.",
 )
+@click.option(
+    "--proof-source",
+    metavar="FILE|SHA256",
+    help="With --require-proof, what the model has to be proven against.",
+)
+@click.option(
+    "--allow-loose-proof",
+    is_flag=True,
+    help="With --require-proof, take looser tolerances than the defaults, and --probes-only.",
+)
+@options.file_option("--verify-key", help="With --require-proof, the public Ed25519 key that has to have signed it.")
+@click.option("--exit-zero", is_flag=True, help="End with 0 whatever is found; with 2 where a model can't be read.")
 @click.option("--quiet", "-q", is_flag=True, help="Print errors only; the exit code tells the rest.")
 @options.limit_options
 def command(
@@ -91,6 +102,10 @@ def command(
     config_file: Path | None,
     jobs: int,
     proof_file: Path | None,
+    proof_source: str | None,
+    allow_loose_proof: bool,
+    verify_key: Path | None,
+    exit_zero: bool,
     quiet: bool,
     limits: options.Limits,
     **settings: Any,
@@ -109,6 +124,8 @@ def command(
 
     if proof_file is not None and len(paths) != 1:
         raise errors.UsageError("A proof is about one model.", "Give one MODEL with --require-proof.")
+    if proof_file is None and (proof_source or allow_loose_proof or verify_key):
+        raise errors.UsageError("There is no proof to hold to that.", "Name a report with --require-proof.")
     limits.apply(paths)
     with pipes.received(paths) as files_to_read:
         reports, failures = _check_all(files_to_read, config, jobs)
@@ -120,6 +137,9 @@ def command(
             reports, stale = baseline.apply(reports, (config.folder or Path()) / config.baseline)
             if stale:
                 _tell(f"{stale} entries of the baseline are fixed; write it again", quiet=quiet)
+        if proof_file is not None and reports:
+            wanted = (proof_file, proof_source, allow_loose_proof, verify_key)
+            reports = [_held_to_proof(reports[0], wanted, files_to_read[paths[0]], failures)]
         # Whoever writes a baseline has just been told the number, and is not to read what is known from now on.
         silent = quiet or (write_baseline is not None and report_format == "text" and report_file is None)
         _deliver(reports, failures, config, report_format, report_file, more_reports, silent=silent)
@@ -127,19 +147,31 @@ def command(
             print_error(failure, name if len(paths) > 1 else "")
         if failures:
             return errors.EXIT_COULD_NOT_TELL
-        if proof_file is not None and not _is_proven(proof_file, paths[0], files_to_read[paths[0]]):
-            return errors.EXIT_NO
+    if exit_zero:
+        return errors.EXIT_YES
+    if any(report.proof is not None and not report.proof.proven for report in reports):
+        return errors.EXIT_NO
     found = any(finding.severity.rank >= config.fail_on.rank for report in reports for finding in report.findings)
     return errors.EXIT_NO if found and write_baseline is None else errors.EXIT_YES
 
 
-def _is_proven(proof_file: Path, model: Path, read: Path) -> bool:
-    from padfix.checking.certificate import why_not_proven
+def _held_to_proof(
+    report: CheckReport, wanted: tuple[Path, str | None, bool, Path | None], model: Path, failures: Failures
+) -> CheckReport:
+    """Return the report with what the required proof says of the model; a proof that can't be read is a failure."""
+    from padfix.checking.required_proof import Requirement, check_proof
+    from padfix.rules.registry import UNPROVEN_MODEL
 
-    reason = why_not_proven(proof_file, read)
-    if reason is not None:
-        print(f"padfix: not proven: {printable(pipes.name(model))}: {printable(reason)}.", file=sys.stderr)
-    return reason is None
+    try:
+        proof = check_proof(Requirement(*wanted), model)
+    except errors.UsageError:
+        raise
+    except errors.PadfixError as error:
+        failures.append((report.source, error))
+        return report
+    asked = (*report.rules, UNPROVEN_MODEL.code)
+    found = report.findings if proof.proven else [UNPROVEN_MODEL.unproven(proof.reason), *report.findings]
+    return dataclasses.replace(report, findings=found, rules=asked, proof=proof)
 
 
 def _tell(words: str, *, quiet: bool) -> None:
@@ -188,6 +220,7 @@ def _deliver(
 def _check_one(config: Config, model_and_file: tuple[Path, Path]) -> CheckReport | errors.PadfixError:
     """Return the report of one model, read from a file, or the reason why there is none."""
     from padfix import api
+    from padfix.rules.registry import RULES
 
     model, file = model_and_file
     watch.tell(f"padfix (checking {pipes.name(model)})")
@@ -199,8 +232,10 @@ def _check_one(config: Config, model_and_file: tuple[Path, Path]) -> CheckReport
         pipes.rename(failure, file, model)
         return failure
     kept = [finding for finding in report.findings if not config.ignores(model, finding)]
+    names = {rule.code: rule.name for rule in RULES}
+    asked = tuple(code for code in report.rules if not config.ignores_rule(model, code, names[code]))
     options_to_fix = None if model == pipes.PIPE else report.fix_options  # there is no file to replace
-    return dataclasses.replace(report, source=pipes.name(model), findings=kept, fix_options=options_to_fix)
+    return dataclasses.replace(report, source=pipes.name(model), findings=kept, rules=asked, fix_options=options_to_fix)
 
 
 def _config(file: Path | None, settings: dict[str, Any]) -> Config:

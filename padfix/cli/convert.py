@@ -85,7 +85,7 @@ def command(
         if report is not None and failure is None:
             reports.append(report)
         if report is not None and not as_one:
-            delivery.deliver(report, written=failure is None, to_stderr=output == pipes.PIPE)
+            delivery.deliver(report, to_stderr=output == pipes.PIPE)
         if failure is not None:
             if not several:
                 raise failure
@@ -105,7 +105,7 @@ def _attempt(
     try:
         return _convert(source, output, settings, quiet=delivery.quiet, verbose=delivery.verbose), None
     except errors.PadfixError as error:
-        return getattr(error, "report", None), error
+        return error.report, error
     except MemoryError as error:  # one source's matter, where there are several
         shortage = errors.PadfixError("There is not enough memory.", "Nothing was written.")
         shortage.__cause__ = error
@@ -121,7 +121,7 @@ def _convert(source: Path, output: Path, settings: dict[str, Any], *, quiet: boo
     with stages(quiet=quiet, verbose=verbose) as progress, pipes.files(source, output) as (read, written):
         try:
             return named(api.convert(read, written, progress=progress, **settings))
-        except (errors.NotEquivalent, errors.ProofUnavailableError, errors.RefusedError) as error:
+        except errors.PadfixError as error:
             error.report = error.report and named(error.report)
             raise
 

@@ -237,9 +237,16 @@ def proof_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def delivering(
-        *arguments: Any, report_file: Path | None, report_format: str, quiet: bool, verbose: bool, **settings: Any
+        *arguments: Any,
+        report_file: Path | None,
+        report_format: str,
+        key_file: Path | None,
+        quiet: bool,
+        verbose: bool,
+        **settings: Any,
     ) -> Any:
-        return command(*arguments, delivery=Delivery(report_file, report_format, quiet, verbose), **settings)
+        delivery = Delivery.of(report_file, report_format, key_file, quiet=quiet, verbose=verbose)
+        return command(*arguments, delivery=delivery, **settings)
 
     return _added(delivering, _PROOF_OPTIONS)
 
@@ -277,6 +284,13 @@ _PROOF_OPTIONS: tuple[Decorator, ...] = (
         type=FILE,
         callback=report_path,
         help="Also write the report to a file, whatever the outcome.",
+    ),
+    click.option(
+        "--sign",
+        "key_file",
+        metavar="KEY",
+        type=FILE,
+        help="With --report FILE.json, also write FILE.intoto.jsonl: the proof signed with this private Ed25519 key.",
     ),
     format_option(["text", "json"], "Format of what is printed."),
     click.option("--quiet", "-q", is_flag=True, help="Print errors only."),

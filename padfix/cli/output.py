@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,40 +14,78 @@ from padfix.files import atomic_text
 from padfix.reports.characters import printable
 from padfix.results import ConvertReport, Verdict
 
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 
 @dataclass(frozen=True)
 class Delivery:
-    """Where a report goes: to a ``file``, whatever the outcome, and printed in a ``format`` unless ``quiet``."""
+    """Where a report goes: to a ``file``, whatever the outcome, and printed in a ``format`` unless ``quiet``.
+
+    A proof is also written as an attestation beside the file, where there is a ``key`` to sign it with.
+    """
 
     file: Path | None
     format: str
     quiet: bool
     verbose: bool
+    key: Ed25519PrivateKey | None = None
+
+    @classmethod
+    def of(cls, file: Path | None, format: str, key_file: Path | None, *, quiet: bool, verbose: bool) -> Delivery:
+        """Return a delivery, with the key read before any work is done.
+
+        Raises:
+            UsageError: There is a key but no JSON report, or the file holds no Ed25519 key.
+            MissingDependencyError: The package that signs is not installed.
+        """
+        if key_file is None:
+            return cls(file, format, quiet, verbose)
+        from padfix.checking import attestation
+
+        if file is None or file.suffix.lower() != ".json":
+            raise errors.UsageError("What is signed is a JSON report.", "Name one with --report FILE.json.")
+        return cls(file, format, quiet, verbose, attestation.private_key(key_file))
 
     @property
     def draws(self) -> bool:
         """Whether the report has pictures, the error of each layer among them."""
         return self.file is not None and self.file.suffix.lower() in (".html", ".md")
 
-    def deliver(self, report: ConvertReport | Verdict, *, written: bool, to_stderr: bool = False) -> None:
+    def deliver(self, report: ConvertReport | Verdict, *, to_stderr: bool = False) -> None:
         """Print the report unless ``quiet``, and write it to the file if there is one.
 
-        A report that does not fit into memory is left out with a note: it must not cost what it is about.
+        A report that does not fit into memory is left out with a note: it must not cost what it is about. Of a
+        conversion that came to nothing before any rewriting there is no more to print than its error.
 
         Args:
             report: The report.
-            written: Whether a model was written.
             to_stderr: Leave standard output to the model.
         """
         if self.file is not None:
             try:
-                write(self.file, _render(report, self.file.suffix.lower().lstrip("."), written=written, verbose=True))
+                kept = _render(report, self.file.suffix.lower().lstrip("."), verbose=True)
+                write(self.file, kept)
+                self._attest(self.file, kept)
             except MemoryError:
                 note = f"the report {printable(str(self.file))} was left out: there is not enough memory for it"
                 print(f"padfix: note: {note}", file=sys.stderr)
-        if not self.quiet:
-            shown = _render(report, self.format, written=written, verbose=self.verbose)
+        if not self.quiet and (isinstance(report, Verdict) or report.opset is not None):
+            shown = _render(report, self.format, verbose=self.verbose)
             click.echo(shown, nl=False, err=to_stderr)
+
+    def _attest(self, file: Path, report: str) -> None:
+        """Write a proof as an attestation beside its report, if there is a key; no other is left there."""
+        if self.key is None:
+            return
+        from padfix.checking import attestation
+
+        text, place = attestation.signed(report, self.key), attestation.place_of(file)
+        if text is not None:
+            write(place, text)
+        else:
+            place.unlink(missing_ok=True)
+            print("padfix: note: nothing is signed: the report proves nothing", file=sys.stderr)
 
 
 def write(file: Path, text: str) -> None:
@@ -76,7 +115,7 @@ def append(file: Path, text: str) -> None:
         raise errors.OutputError(f"The report can't be written to {file}: {error.strerror or error}.") from error
 
 
-def _render(report: ConvertReport | Verdict, kind: str, *, written: bool, verbose: bool) -> str:
+def _render(report: ConvertReport | Verdict, kind: str, *, verbose: bool) -> str:
     if kind == "json":
         from padfix.reports import json
 
@@ -84,11 +123,11 @@ def _render(report: ConvertReport | Verdict, kind: str, *, written: bool, verbos
     if kind == "html":
         from padfix.reports import html
 
-        return html.report(report, written=written)
+        return html.report(report)
     if kind == "md":
         from padfix.reports import markdown
 
-        return markdown.report(report, written=written)
+        return markdown.report(report)
     from padfix.reports import text
 
-    return text.report(report, written=written, verbose=verbose)
+    return text.report(report, verbose=verbose)

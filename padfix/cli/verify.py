@@ -49,7 +49,7 @@ def command(
             progress=progress,
             **settings,
         )
-    delivery.deliver(verdict, written=False)
+    delivery.deliver(verdict)
     if not (verdict.equivalent or settings["locate"] or delivery.quiet):
         print("hint: --locate names the first tensor that differs, and the node that computes it.", file=sys.stderr)
     return errors.EXIT_YES if verdict.equivalent else errors.EXIT_NO

@@ -28,12 +28,20 @@ _ERRORS = (ValueError, ArithmeticError, IndexError, TypeError)
 """What nonsense in a model (infinite scales, modes that do not exist) may raise."""
 
 
+def illustrate_window(window: Window) -> Windows | None:
+    """Return what can be drawn of a window, wherever it was read, or None."""
+    try:
+        return _windows(window.op_type, [_window_axis(window, axis) for axis in range(window.rank)])
+    except _ERRORS:
+        return None
+
+
 def illustrate(scope: Scope, node: NodeProto) -> Illustration | None:
     """Return what can be drawn of a node, or None."""
     try:
         match read(scope, node):
             case Window() as window:
-                return _windows(window.op_type, [_window_axis(window, axis) for axis in range(window.rank)])
+                return illustrate_window(window)
             case TransposedWindow() as window:
                 axes = [_transposed_axis(window, axis) for axis in range(window.rank)]
                 return _windows(window.op_type, axes, is_transposed=True)

@@ -58,6 +58,14 @@ def default_rtol(output: np.dtype[Any], inputs: Iterable[np.dtype[Any]] = ()) ->
     return DEFAULT_RTOL.get(coarsest((output, *inputs)), _OTHER_FLOAT_RTOL) if is_float(output) else 0.0
 
 
+def loosens(
+    output: np.dtype[Any], inputs: Iterable[np.dtype[Any]] = (), *, rtol: float | None, atol: float | None
+) -> bool:
+    """Whether a user's tolerances allow more of an output of type ``output`` than the defaults do."""
+    wider = rtol is not None and rtol > default_rtol(output, inputs)
+    return is_float(output) and (wider or (atol is not None and atol > DEFAULT_ATOL))
+
+
 def coarsest(types: Iterable[np.dtype[Any]]) -> str:
     """Return the float type among ``types`` that rounds most; ``float32`` when there is none."""
     names = {name for dtype in types if (name := _float_name(dtype)) is not None}

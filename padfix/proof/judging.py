@@ -251,6 +251,7 @@ class StretchJudge:
                 best = judged
         best = best or Judged(stretch, described(stretch.name, seen.worst, allowed), probes[0].name)
         best.unoptimised = plain
+        best.largest = max((apart.largest for _, _, apart in seen.seen), default=0.0)
         return best
 
     def _explained(

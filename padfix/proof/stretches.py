@@ -56,6 +56,7 @@ class Judged:
         allowance: Name of the allowance that it is within; empty where rounding explains it.
         unoptimised: The largest difference on the probes without optimisations.
         own: Whether the data was made for the stretch: no probe brought it there.
+        largest: The largest difference on the probes, which an allowance may put further from its limit than another.
     """
 
     stretch: Stretch
@@ -65,6 +66,7 @@ class Judged:
     allowance: str = ""
     own: bool = False
     unoptimised: float = 0.0
+    largest: float = 0.0
 
 
 @dataclass

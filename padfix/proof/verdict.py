@@ -156,7 +156,7 @@ def conclude(
         every = [_layer(each) for each in outcome.judged]
         layers = tuple(every) if settings.layers else ()
         worst = max(every, key=lambda each: each.difference.share, default=None)
-        largest = max((each.difference.max_abs_diff for each in every), default=0.0)
+        largest = max((max(each.largest, each.difference.max_abs_diff) for each in outcome.judged), default=0.0)
         plain = max((each.unoptimised for each in outcome.judged), default=0.0)
         summary = StretchSummary(outcome.same, len(outcome.judged), worst, largest, plain)
     return Verdict(equivalent, reference.name, tuple(runs), tuple(judge.notes), place, layers=layers, stretches=summary)
@@ -191,7 +191,7 @@ class _Judge:
         runs = [each.run for each in ran]
         if outcome is not None and outcome.wrong:
             if all(run.equivalent for run in runs):
-                runs.append(self._hidden(runs))
+                runs.append(self._hidden(ran))
             return runs
         if outcome is not None:
             self._note_allowances(outcome)
@@ -201,14 +201,15 @@ class _Judge:
         self.note_amplification()
         return found
 
-    def _hidden(self, runs: Sequence[ProofRun]) -> ProofRun:
+    def _hidden(self, ran: Sequence[Ran]) -> ProofRun:
         assert self._inside.outcome is not None
         wrong = self._inside.outcome.wrong[0]
         words = "an inner tensor that the outputs hide"
         detail = f"{words}: {wrong.difference.detail}" if wrong.difference.detail else words
         difference = dataclasses.replace(wrong.difference, detail=detail)
-        like = next((run for run in runs if run.probe == wrong.data), runs[0] if runs else None)
-        shapes = like.shapes if like is not None else {}
+        like = next((each.run for each in ran if each.optimised == wrong.optimised), None)
+        same = next((each.run for each in ran if each.run.probe == wrong.data and not wrong.own), None)
+        shapes = same.shapes if same is not None else {}
         return ProofRun(wrong.data, like.candidate if like is not None else "-", shapes, (difference,))
 
     def _note_allowances(self, outcome: Outcome) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from padfix.errors import PadfixError
 from padfix.results import CheckReport, Severity
 
-FORMATS = ("text", "json", "sarif", "junit", "github", "markdown", "html")
+FORMATS = ("text", "json", "sarif", "junit", "github", "gitlab", "markdown", "html")
 
 
 def render(

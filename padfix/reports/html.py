@@ -6,64 +6,42 @@ from collections.abc import Sequence
 from html import escape
 
 from padfix.errors import PadfixError
-from padfix.reports import sentences
+from padfix.reports import page
 from padfix.reports.characters import printable
-from padfix.reports.pictures import selection
-from padfix.reports.pictures.svg import STYLE, Picture
-from padfix.reports.text import summary
-from padfix.results import CheckReport, ConvertReport, Finding, Verdict
+from padfix.reports.pictures.svg import STYLE
+from padfix.reports.sections import Block, Bullets, Command, Facts, Page, Pictures, Section, Table, Words
+from padfix.results import CheckReport, ConvertReport, Verdict
 
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
-    "h1,h2,p,li{overflow-wrap:anywhere}div{overflow-x:auto}table{border-collapse:collapse;width:100%}"
+    "h1,h2,p,li,dd{overflow-wrap:anywhere}div{overflow-x:auto}table{border-collapse:collapse;width:100%}"
     "th,td{border:1px solid #bbb;padding:.25rem .5rem;text-align:left;vertical-align:top;overflow-wrap:break-word}"
     "th,td:first-child{white-space:nowrap}td:last-child{min-width:14rem}th{background:#eee}"
-    ".no{color:#b00020;font-weight:bold}figure{display:inline-block;margin:1rem 2rem 1rem 0;vertical-align:top;"
+    "dl{display:grid;grid-template-columns:max-content 1fr;gap:0 1rem}dt{font-weight:600}dd{margin:0}"
+    ".good{color:#1a6b36}.bad{color:#b00020}figure{display:inline-block;margin:1rem 2rem 1rem 0;vertical-align:top;"
     "max-width:100%}figcaption{overflow-wrap:anywhere}:root{color-scheme:light dark}"
     "@media(prefers-color-scheme:dark){body{background:#16181c;color:#e4e4e4}th,td{border-color:#555}"
-    "th{background:#2a2d33}.no{color:#ff8a80}}"
+    "th{background:#2a2d33}.good{color:#7fd49b}.bad{color:#ff8a80}}"
 )
 
 
-def report(result: ConvertReport | Verdict, *, written: bool = False) -> str:
+def report(result: ConvertReport | Verdict) -> str:
     """Return what ``convert`` or ``verify`` found as a complete page."""
-    title = "padfix verify" if isinstance(result, Verdict) else "padfix convert"
-    return _page(title, _verdict(result) if isinstance(result, Verdict) else _conversion(result, written))
+    return _page(page.of_result(result))
 
 
 def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, PadfixError]] = ()) -> str:
     """Return what ``check`` found as a complete page, a section a model."""
-    body = [f"<p><strong>{_text(summary(reports))}</strong></p>"]
-    for each in reports:
-        if each.findings:
-            rows = [
-                [
-                    finding.severity.value,
-                    f"{finding.rule} {finding.name}",
-                    f"{finding.graph}/{finding.node}",
-                    finding.op_type,
-                    f"{finding.message} {finding.hint}".strip(),
-                ]
-                for finding in each.findings
-            ]
-            body.append(f"<h2>{_text(each.source)}</h2>")
-            body.append(_table(["Severity", "Rule", "Node", "Operator", "Message"], rows))
-            body += _pictures(each.findings)
-            command = sentences.fix(each)
-            if command:
-                body.append(f"<p>To {_text(sentences.fix_title(each))}: <code>{_text(command)}</code></p>")
-    if failures:
-        body += ["<h2>Not read</h2>", "<ul>"]
-        body += [f'<li class="no">{_text(name)}: {_text(str(error))}</li>' for name, error in failures]
-        body.append("</ul>")
-    return _page("padfix check", body)
+    return _page(page.of_findings(reports, failures))
 
 
-def _page(title: str, body: Sequence[str]) -> str:
+def _page(content: Page) -> str:
+    body = "\n".join(_block(block, 2) for block in content.blocks)
+    title = _text(content.title)
     return (
         '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width"><title>{title}</title>'
-        f"<style>{_STYLE}{STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n" + "\n".join(body) + "\n</body>\n</html>\n"
+        f"<style>{_STYLE}{STYLE}</style></head>\n<body>\n<h1>{title}</h1>\n{body}\n</body>\n</html>\n"
     )
 
 
@@ -71,87 +49,41 @@ def _text(words: str) -> str:
     return escape(printable(words))
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    top = "".join(f"<th>{_text(cell)}</th>" for cell in head)
-    body = "\n".join("<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<div><table>\n<tr>{top}</tr>\n{body}\n</table></div>"
+def _block(block: Block, level: int) -> str:
+    match block:
+        case Words():
+            words = f"<strong>{_text(block.text)}</strong>" if block.strong else _text(block.text)
+            return f'<p class="{block.tone.value}">{words}</p>'
+        case Facts():
+            pairs = (f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in block.pairs)
+            return f"<dl>{''.join(pairs)}</dl>"
+        case Table():
+            return _table(block)
+        case Bullets():
+            items = "\n".join(f"<li>{_text(item)}</li>" for item in block.items)
+            return f'<ul class="{block.tone.value}">\n{items}\n</ul>'
+        case Command():
+            return f"<p>{_text(block.purpose)}: <code>{_text(block.line)}</code></p>"
+        case Pictures():
+            return _pictures(block)
+        case Section():
+            inner = "\n".join(_block(each, level + 1) for each in block.blocks)
+            if block.folded:
+                return f"<details><summary>{_text(block.title)}</summary>\n{inner}\n</details>"
+            return f"<section>\n<h{level}>{_text(block.title)}</h{level}>\n{inner}\n</section>"
 
 
-def _pictures(findings: Sequence[Finding]) -> list[str]:
-    pictures, left_out = selection.of_findings(findings)
-    parts = [_figure(caption, picture) for caption, picture in pictures]
-    if left_out:
-        parts.append(f"<p>{left_out} more pictures are left out.</p>")
-    return parts
+def _table(block: Table) -> str:
+    top = "".join(f"<th>{_text(cell)}</th>" for cell in block.head)
+    rows = "\n".join("<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in block.rows)
+    return f"<div><table>\n<tr>{top}</tr>\n{rows}\n</table></div>"
 
 
-def _figure(caption: str, picture: Picture) -> str:
-    return f"<figure><figcaption>{_text(caption)}</figcaption>{picture.inline()}</figure>"
-
-
-def _conversion(result: ConvertReport, written: bool) -> list[str]:
+def _pictures(block: Pictures) -> str:
     parts = [
-        f"<p>{_text(f'{result.source} ({sentences.kind(result)}).')}</p>",
-        f"<p><strong>{_text(sentences.outcome(result, written=written))}</strong></p>",
+        f"<figure><figcaption>{_text(caption)}</figcaption>{picture.inline()}</figure>"
+        for caption, picture in block.pictures
     ]
-    if sentences.windows(result):
-        parts.append(f"<p>{sentences.windows(result)}.</p>")
-    if result.rewrites:
-        rows = [
-            [
-                f"{each.finding.rule} {each.finding.name}",
-                f"{each.finding.graph}/{each.finding.node}",
-                each.finding.op_type,
-                each.finding.message,
-                sentences.local_proof(each.proof),
-            ]
-            for each in result.rewrites
-        ]
-        parts += ["<h2>Rewritten</h2>", _table(["Rule", "Node", "Operator", "Finding", "Proof"], rows)]
-        parts += _pictures([each.finding for each in result.rewrites])
-    if result.refusals:
-        rows = [
-            [
-                f"{each.finding.rule} {each.finding.name}",
-                f"{each.finding.graph}/{each.finding.node}",
-                each.finding.op_type,
-                each.reason,
-            ]
-            for each in result.refusals
-        ]
-        parts += ["<h2>Refused</h2>", _table(["Rule", "Node", "Operator", "Reason"], rows)]
-        parts += _pictures([each.finding for each in result.refusals])
-    if result.notes:
-        parts += ["<h2>Notes</h2>", "<ul>", *(f"<li>{_text(note)}</li>" for note in result.notes), "</ul>"]
-    if result.verdict is not None:
-        parts += ["<h2>Proof</h2>", *_verdict(result.verdict)]
-    return parts
-
-
-def _verdict(result: Verdict) -> list[str]:
-    marked = "" if result.equivalent else ' class="no"'
-    parts = [f"<p{marked}>{_text(sentences.verdict(result))}</p>"]
-    rows = [
-        [
-            run.probe,
-            run.candidate,
-            ", ".join(f"{name} {list(shape)}" for name, shape in run.shapes.items()),
-            output.name,
-            "yes" if output.equivalent else "NO",
-            f"{output.max_abs_diff:.3g}",
-            f"{output.tolerance:.3g}",
-            output.detail,
-        ]
-        for run in result.runs
-        for output in run.outputs
-    ]
-    if rows:
-        head = ["Probe", "Run by", "Input shapes", "Output", "Equal", "Largest difference", "Allowed", "Remark"]
-        parts.append(_table(head, rows))
-    parts += [_figure(caption, picture) for caption, picture in selection.of_verdict(result)]
-    if result.first_difference is not None:
-        lines = sentences.first_difference(result.first_difference)
-        parts += ["<h3>First difference</h3>", "<ul>", *(f"<li>{_text(line)}</li>" for line in lines), "</ul>"]
-    if result.notes:
-        parts += ["<ul>", *(f"<li>{_text(note)}</li>" for note in result.notes), "</ul>"]
-    return parts
+    if block.left_out:
+        parts.append(f"<p>{block.left_out} more pictures are left out.</p>")
+    return "\n".join(parts)

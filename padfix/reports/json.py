@@ -19,14 +19,17 @@ def document(content: Mapping[str, Any]) -> str:
 
 
 def sealed(content: Mapping[str, Any]) -> str:
-    """Return a document that ends with its own digest, by which ``check --require-proof`` sees that it was changed."""
+    """Return a document that ends with its checksum, by which ``check --require-proof`` sees damage and mistakes.
+
+    Whoever edits a document can compute it anew; a signature (``--sign``) is what they can't make.
+    """
     content = {"schema": SCHEMA, **content}
-    return document({**content, "digest": seal(_finite(content))})
+    return document({**content, "checksum": checksum(_finite(content))})
 
 
-def seal(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a document's content, ``digest`` left out; the order and the spacing don't matter."""
-    rest = {key: value for key, value in content.items() if key != "digest"}
+def checksum(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a document's content, ``checksum`` left out; the order and the spacing don't matter."""
+    rest = {key: value for key, value in content.items() if key != "checksum"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
@@ -50,10 +53,12 @@ def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, Padfi
         content["source"] = reports[0].source
     content["target"] = reports[0].target if reports else None
     content["sources"] = [each.source for each in reports]
+    content["rules_asked"] = list(dict.fromkeys(code for each in reports for code in each.rules))
     content["findings"] = [
         {"source": each.source, **finding.to_dict()} for each in reports for finding in each.findings
     ]
     content["baselined"] = sum(each.baselined for each in reports)
+    content["proof"] = next((each.proof.to_dict() for each in reports if each.proof is not None), None)
     content["errors"] = _errors(failures)
     return document(content)
 

@@ -26,9 +26,12 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, PadfixError]] = ()) -> str:
     """Return one SARIF run: every rule with its page, every finding, and each model that could not be read.
 
+    Rules that were asked of no model are listed as not enabled: that they found nothing says nothing.
+
     A model is binary, so the region is its first line; where in the graph a finding is, the logical location says.
     """
     rules = [_rule(rule) for rule in RULES]
+    asked = {code for report in reports for code in report.rules}
     places = {rule["id"]: place for place, rule in enumerate(rules)}
     results = []
     for report in reports:
@@ -56,6 +59,11 @@ def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, Padfi
                 "invocations": [
                     {
                         "executionSuccessful": not failures,
+                        "ruleConfigurationOverrides": [
+                            {"descriptor": {"id": rule.code, "index": place}, "configuration": {"enabled": False}}
+                            for place, rule in enumerate(RULES)
+                            if rule.code not in asked
+                        ],
                         "toolExecutionNotifications": [_notification(name, error) for name, error in failures],
                     }
                 ],

@@ -15,8 +15,11 @@ from padfix.results import (
     FirstDifference,
     LocalProof,
     OutputDifference,
+    OutputSummary,
+    ProofCheck,
     ProofRun,
     Rewritten,
+    Severity,
     StretchSummary,
     Verdict,
 )
@@ -97,14 +100,38 @@ def windows(report: ConvertReport) -> str:
     return f"{count(report.windows.number, 'window')} explicit, {report.windows.asymmetric} of them asymmetric"
 
 
-def outcome(report: ConvertReport, *, written: bool) -> str:
+def summary(reports: Sequence[CheckReport]) -> str:
+    """Return the count of findings in one line."""
+    everything = [finding for each in reports for finding in each.findings]
+    models = count(len(reports), "model")
+    known = sum(each.baselined for each in reports)
+    beside = f"; {known} more in the baseline" if known else ""
+    if not everything:
+        return f"No {'new ' if known else ''}findings in {models}{beside}."
+    numbers = Counter(finding.severity for finding in everything)
+    parts = ", ".join(_counted(severity, numbers[severity]) for severity in Severity if numbers[severity])
+    fixable = sum(each.fixable for each in reports)
+    advice = f"; padfix convert rewrites {fixable}" if fixable else ""
+    return f"{count(len(everything), 'finding')} ({parts}) in {models}{advice}{beside}."
+
+
+def _counted(severity: Severity, number: int) -> str:
+    return f"{number} info" if severity is Severity.INFO else count(number, severity.value)
+
+
+def outcome(report: ConvertReport) -> str:
     """Return the last word: what was written, or that nothing was."""
     if report.unchanged:
         return f"{printable(report.output)} is what it should be; it was not touched."
-    if not written:
+    if not report.written:
         return f"Nothing was written to {printable(report.output)}."
     proven = "" if report.verdict else ", WITHOUT PROOF (--no-verify)"
     return f"Wrote {printable(report.output)} (opset {report.opset}){proven}."
+
+
+def rewrites_title(report: ConvertReport) -> str:
+    """Return what the list of rewrites is one of: of a conversion that failed none of them is in a file."""
+    return "Tried, and not written" if report.error else "Rewritten"
 
 
 def local_proof(proof: LocalProof | None) -> str:
@@ -113,10 +140,8 @@ def local_proof(proof: LocalProof | None) -> str:
         return "not proven on its own"
     if not proof.cases:
         return "changes no computation"
-    return (
-        f"proven on {count(proof.cases, 'case')} by {', '.join(proof.witnesses)}, "
-        f"largest difference {proof.max_abs_diff:.3g}"
-    )
+    cases = f"agrees on {count(proof.cases, 'case')} ({', '.join(proof.witnesses)})"
+    return f"{cases}, largest difference {proof.max_abs_diff:.3g}"
 
 
 def difference(output: OutputDifference) -> str:
@@ -130,23 +155,36 @@ def verdict(result: Verdict) -> str:
     reference = REFERENCES.get(result.reference, printable(result.reference))
     if not result.runs:
         return f"{'Equal' if result.equivalent else 'Not shown to be equal'}; nothing had to be run."
+    if not result.equivalent:
+        failed = sum(not run.equivalent for run in result.runs)
+        beyond = max(result.outputs, key=_nearness, default=None)
+        words = f" Furthest beyond its limit: {_closest(beyond)}." if beyond else ""
+        runs = count(len(result.runs), "run")
+        return f"NOT equal to the original as run by {reference}: {failed} of {runs} differ.{words}"
     probes = count(len({run.probe for run in result.runs}), "probe")
     candidates = ", ".join(dict.fromkeys(printable(run.candidate) for run in result.runs))
-    worst = max(result.outputs, key=_share_of_tolerance, default=None)
-    if result.equivalent:
-        distance = (
-            f"largest difference {worst.max_abs_diff:.3g} of {worst.tolerance:.3g} allowed"
-            f" (output {printable(worst.name)!r})"
-            if worst
-            else "no outputs"
-        )
-        inside = f" {stretches(result.stretches)}" if result.stretches is not None else ""
-        return f"Equal to the original as run by {reference}: {probes}, {distance}; result run by {candidates}.{inside}"
-    failed = [run for run in result.runs if not run.equivalent]
-    return (
-        f"NOT equal to the original as run by {reference}: {len(failed)} of {count(len(result.runs), 'run')} differ; "
-        + ("worst: " + difference(worst) + "." if worst else "no outputs.")
-    )
+    inside = f" {stretches(result.stretches)}" if result.stretches is not None else ""
+    equal = f"Equal to the original as run by {reference}: {probes}; {_distances(result)}"
+    return f"{equal}; result run by {candidates}.{inside}"
+
+
+def _distances(result: Verdict) -> str:
+    """Return which output comes closest to its limit, and how far apart the numbers are at most."""
+    if not result.outputs:
+        return "no outputs"
+    largest = max((output.largest for output in result.outputs), key=lambda each: each.max_abs_diff)
+    at_most = f"largest difference: {largest.max_abs_diff:.3g}"
+    if not largest.max_abs_diff > 0:
+        return at_most
+    return f"closest to its limit: {_closest(max(result.outputs, key=_nearness))}; {at_most}"
+
+
+def _closest(output: OutputSummary) -> str:
+    """Return the difference of an output that uses most of what is allowed, and where that was."""
+    closest = output.closest
+    words = f"{closest.max_abs_diff:.3g} of {closest.tolerance:.3g} allowed"
+    where = f"(output {printable(output.name)!r}, probe {printable(closest.probe)!r})"
+    return f"{words} {where}" + (f", {printable(closest.detail)}" if closest.detail else "")
 
 
 def stretches(summary: StretchSummary) -> str:
@@ -158,12 +196,22 @@ def stretches(summary: StretchSummary) -> str:
         worst = summary.worst.difference
         how = "equal to the bit"
         if summary.largest > 0:
-            exact = "" if summary.unoptimised else "equal to the bit without optimisations, with all "
-            node = printable(summary.worst.node)
-            how = f"{exact}{worst.max_abs_diff:.3g} of {worst.tolerance:.3g} allowed at most ({node!r})"
+            exact = "" if summary.unoptimised else "equal to the bit without optimisations; with all, "
+            limit = f"{worst.max_abs_diff:.3g} of {worst.tolerance:.3g} allowed ({printable(summary.worst.node)!r})"
+            how = f"{exact}closest to its limit: {limit}, largest difference: {summary.largest:.3g}"
         number = f"{summary.judged} others" if summary.same else count(summary.judged, "stretch")
         parts.append(f"{number} judged on the original's own values: {how}")
     return f"Inside: {', '.join(parts)}." if parts else ""
+
+
+def required_proof(proof: ProofCheck) -> str:
+    """Return what a required proof says of a model, in one sentence."""
+    report = printable(proof.report)
+    if not proof.proven:
+        return f"Not proven by {report}: {printable(proof.reason)}."
+    source = f", equal to {printable(proof.source[0].name)} (SHA-256 {proof.source[0].sha256})" if proof.source else ""
+    signed = f"; signed by the key {proof.signer}" if proof.signer else ""
+    return f"Proven by {report} of {printable(proof.date)}{source}{signed}."
 
 
 def failures(result: Verdict) -> list[tuple[ProofRun, OutputDifference]]:
@@ -203,6 +251,6 @@ def _how_far(output: OutputDifference) -> str:
     return f"differs by {output.max_abs_diff:.3g} ({output.tolerance:.3g} allowed), {output.detail}"
 
 
-def _share_of_tolerance(output: OutputDifference) -> tuple[bool, float]:
+def _nearness(output: OutputSummary) -> tuple[bool, float]:
     """Order outputs by how much of the allowed difference they use; those outside come last."""
-    return (not output.equivalent, output.share)
+    return (not output.equivalent, output.closest.share)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from padfix.errors import PadfixError
 from padfix.reports import sentences
 from padfix.reports.characters import printable
 from padfix.reports.columns import aligned
-from padfix.results import CheckReport, ConvertReport, Severity, Verdict
+from padfix.results import CheckReport, ConvertReport, Verdict
 
 
-def report(result: ConvertReport | Verdict, *, written: bool = False, verbose: bool = False) -> str:
+def report(result: ConvertReport | Verdict, *, verbose: bool = False) -> str:
     """Return what ``convert`` or ``verify`` found; ``verbose`` lists every rewrite and every run."""
-    lines = _verdict(result, verbose) if isinstance(result, Verdict) else _conversion(result, written, verbose)
+    lines = _verdict(result, verbose) if isinstance(result, Verdict) else _conversion(result, verbose)
     return "\n".join(lines) + "\n"
 
 
@@ -27,9 +26,9 @@ def findings(
     ``colour`` adds the escape sequences of a terminal. Models that can't be read are not text's to name: standard error
     has them.
     """
-    blocks = [_model(each, colour) for each in reports if each.findings]
+    blocks = [_model(each, colour) for each in reports if each.findings or each.proof is not None]
     if reports:
-        blocks.append(f"{summary(reports)}\n")
+        blocks.append(f"{sentences.summary(reports)}\n")
     return "\n".join(blocks)
 
 
@@ -61,42 +60,26 @@ def _model(report: CheckReport, colour: bool) -> str:
         lines.append(f"  {style(severity, severity)}{row[len(severity) :]}")
         if finding.hint and last[finding.rule, finding.hint] == place:
             lines.append(style(f"    hint: {printable(finding.hint)}", "faint"))
+    if report.proof is not None and report.proof.proven:
+        lines.append(f"  {sentences.required_proof(report.proof)}")
     command = sentences.fix(report)
     if command:
         lines.append(f"  {sentences.fix_title(report)}: {style(command, 'strong')}")
     return "".join(f"{line}\n" for line in lines)
 
 
-def summary(reports: Sequence[CheckReport]) -> str:
-    """Return the count of findings in one line."""
-    everything = [finding for each in reports for finding in each.findings]
-    models = sentences.count(len(reports), "model")
-    known = sum(each.baselined for each in reports)
-    beside = f"; {known} more in the baseline" if known else ""
-    if not everything:
-        return f"No {'new ' if known else ''}findings in {models}{beside}."
-    numbers = Counter(finding.severity for finding in everything)
-    parts = ", ".join(_counted(severity, numbers[severity]) for severity in Severity if numbers[severity])
-    fixable = sum(each.fixable for each in reports)
-    advice = f"; `padfix convert` rewrites {fixable}" if fixable else ""
-    return f"{sentences.count(len(everything), 'finding')} ({parts}) in {models}{advice}{beside}."
-
-
-def _counted(severity: Severity, number: int) -> str:
-    return f"{number} info" if severity is Severity.INFO else sentences.count(number, severity.value)
-
-
-def _conversion(result: ConvertReport, written: bool, verbose: bool) -> list[str]:
+def _conversion(result: ConvertReport, verbose: bool) -> list[str]:
     lines = [f"{printable(result.source)}: {sentences.kind(result)}"]
+    verb = "tried  " if result.error else "rewrote"
     for (rule, name), rewrites in sentences.by_rule(result).items():
-        lines.append(f"  rewrote  {rule} {name}: {sentences.operators(rewrites)}")
+        lines.append(f"  {verb}  {rule} {name}: {sentences.operators(rewrites)}")
         if verbose:
             lines.extend(
                 f"           {sentences.place(each.finding)}: {sentences.local_proof(each.proof)}" for each in rewrites
             )
     if not result.rewrites:
         explicit = sentences.windows(result)
-        lines.append(f"  rewrote  nothing; the conversion left {explicit}" if explicit else "  rewrote  nothing")
+        lines.append(f"  {verb}  nothing; the conversion left {explicit}" if explicit else f"  {verb}  nothing")
     for refused in result.refusals:
         finding = refused.finding
         lines.append(
@@ -108,7 +91,7 @@ def _conversion(result: ConvertReport, written: bool, verbose: bool) -> list[str
         first, *rest = _verdict(result.verdict, verbose)
         lines.append(f"  proof    {first}")
         lines.extend(f"         {line}" for line in rest)
-    lines.append(f"  {sentences.outcome(result, written=written)}")
+    lines.append(f"  {sentences.outcome(result)}")
     return lines
 
 

@@ -5,14 +5,16 @@ The keys of ``to_dict`` are a contract; ``SCHEMA`` is raised when one changes it
 
 from __future__ import annotations
 
-from padfix.results.certificate import Certificate, FileDigest
+from padfix.results.certificate import Certificate, FileDigest, ProofCheck
 from padfix.results.findings import Disagreement, Finding, LocalProof, Refused, Rewritten, Sample, Severity
-from padfix.results.reports import SCHEMA, CheckReport, ConvertReport, ExplicitWindows, OpRecord
+from padfix.results.reports import SCHEMA, CheckReport, ConvertReport, ExplicitWindows, Failure, OpRecord
 from padfix.results.verdict import (
     Difference,
     FirstDifference,
     LayerDifference,
+    Measured,
     OutputDifference,
+    OutputSummary,
     ProofRun,
     StretchSummary,
     Verdict,
@@ -26,13 +28,17 @@ __all__ = [
     "Difference",
     "Disagreement",
     "ExplicitWindows",
+    "Failure",
     "FileDigest",
     "Finding",
     "FirstDifference",
     "LayerDifference",
     "LocalProof",
+    "Measured",
     "OpRecord",
     "OutputDifference",
+    "OutputSummary",
+    "ProofCheck",
     "ProofRun",
     "Refused",
     "Rewritten",

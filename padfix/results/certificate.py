@@ -1,4 +1,4 @@
-"""Which files a proof was about."""
+"""Which files a report is about."""
 
 from __future__ import annotations
 
@@ -19,17 +19,47 @@ class FileDigest(Record):
 
 
 @dataclass(frozen=True)
+class ProofCheck(Record):
+    """What a required proof says of a model.
+
+    Attributes:
+        report: The file that was required.
+        reason: Why it does not prove the model; empty where it does.
+        source: What the model was compared with, its own file or folder first.
+        date: When the proof was made.
+        signer: SHA-256 of the public key whose signature was found good; empty where none was asked for.
+    """
+
+    report: str
+    reason: str = ""
+    source: tuple[FileDigest, ...] = ()
+    date: str = ""
+    signer: str = ""
+
+    @property
+    def proven(self) -> bool:
+        """Whether the proof is one of this very model."""
+        return not self.reason
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the check as JSON-ready values."""
+        return {"proven": self.proven, **super().to_dict()}
+
+
+@dataclass(frozen=True)
 class Certificate(Record):
-    """Which files a proof was about, and what it was made with.
+    """Which files a report is about, and what it was made with.
 
     Attributes:
         versions: padfix, Python and the packages that took part.
         source: The original: its file or folder, and data files beside it.
-        output: The result likewise, the model first.
+        output: The result likewise, the model first; of a conversion that failed the one that was not kept.
         seed: Of the generated data.
         probes: The user's data files.
         rtol: The user's tolerance; None for the documented defaults.
         atol: Likewise.
+        probes_only: Whether the whole was judged by the user's data alone.
+        date: When it was made, in UTC (ISO 8601).
     """
 
     versions: dict[str, str]
@@ -39,11 +69,13 @@ class Certificate(Record):
     probes: tuple[FileDigest, ...] = ()
     rtol: float | None = None
     atol: float | None = None
+    probes_only: bool = False
+    date: str = ""
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of everything but the output, which bears it in its metadata and so can't be part of it."""
-        content = {key: value for key, value in super().to_dict().items() if key != "output"}
+        """The SHA-256 of what decides the output, which bears it in its metadata: neither the output nor the date."""
+        content = {key: value for key, value in super().to_dict().items() if key not in ("output", "date")}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:

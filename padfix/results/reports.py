@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from padfix.results.certificate import Certificate, ProofCheck
 from padfix.results.findings import Disagreement, Finding, Refused, Rewritten
 from padfix.results.record import Record
 from padfix.results.verdict import Verdict
@@ -16,8 +17,15 @@ SCHEMA = 1
 class CheckReport(Record):
     """What ``padfix check`` says of one model.
 
-    ``baselined`` is the number of findings that a baseline holds already; they are not among ``findings``.
-    ``fix_options`` are what ``convert`` has to be told to rewrite what can be rewritten; None where it can't be used.
+    Attributes:
+        source: The model.
+        target: What it has to suit.
+        findings: What was found.
+        baselined: How many findings a baseline holds already; they are not among ``findings``.
+        fix_options: What ``convert`` has to be told to rewrite what can be rewritten; None where it can't be used.
+        rules: Codes of the rules that were asked, the others being left out by the user or without a say about the
+            target.
+        proof: Whether the required proof is one of this model; None where none was required.
     """
 
     source: str
@@ -25,6 +33,8 @@ class CheckReport(Record):
     findings: list[Finding] = field(default_factory=list)
     baselined: int = 0
     fix_options: tuple[str, ...] | None = ()
+    rules: tuple[str, ...] = ()
+    proof: ProofCheck | None = None
 
     @property
     def fixable(self) -> int:
@@ -34,7 +44,7 @@ class CheckReport(Record):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready values, ``schema`` first."""
         content = super().to_dict()
-        return {"schema": SCHEMA, **{key: content[key] for key in ("source", "target", "findings")}}
+        return {"schema": SCHEMA, **{key: content[key] for key in ("source", "target", "rules", "findings", "proof")}}
 
 
 @dataclass(frozen=True)
@@ -51,26 +61,57 @@ class ExplicitWindows(Record):
 
 
 @dataclass(frozen=True)
+class Failure(Record):
+    """Why a command ended without a result.
+
+    Attributes:
+        message: What went wrong, in a sentence or two.
+        hint: What to do about it; may be empty.
+        exit_code: 1 for "no", 2 for "could not tell".
+    """
+
+    message: str
+    hint: str
+    exit_code: int
+
+
+@dataclass(frozen=True)
 class ConvertReport(Record):
     """What ``padfix convert`` did: rewrites with their proofs, refusals with their reasons, and the verdict.
 
-    ``unchanged`` says that a file to be replaced was what it should be already, and was not touched.
-    ``disagreements`` are the nodes of the original that a runtime was found to run against the specification.
-    ``windows`` are those of the result where the source is not ONNX: the conversion writes most pads out by itself.
+    Attributes:
+        source: What was converted.
+        output: Where the result was to go.
+        source_kind: What the source is; empty where it could not be told.
+        opset: Of the result; None where it did not come to one.
+        target: What the result has to suit.
+        rewrites: What was rewritten, each with its own proof. Where nothing was written, that is all it is.
+        refusals: What could not be rewritten.
+        verdict: The proof of the whole; None where there is none.
+        notes: Sentences worth saying.
+        written: Whether the result is at ``output`` now.
+        unchanged: Whether a file to be replaced was what it should be already, and was not touched.
+        disagreements: The nodes of the original that a runtime was found to run against the specification.
+        windows: Those of the result where the source is not ONNX: the conversion writes most pads out by itself.
+        error: Why nothing was written; None after a success.
+        certificate: Both models and what the report was made with; only where it was asked for.
     """
 
     source: str
     output: str
-    source_kind: str
-    opset: int
+    source_kind: str = ""
+    opset: int | None = None
     target: str = "onnx"
     rewrites: list[Rewritten] = field(default_factory=list)
     refusals: list[Refused] = field(default_factory=list)
     verdict: Verdict | None = None
     notes: list[str] = field(default_factory=list)
+    written: bool = False
     unchanged: bool = False
     disagreements: list[Disagreement] = field(default_factory=list)
     windows: ExplicitWindows | None = None
+    error: Failure | None = None
+    certificate: Certificate | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready values, ``schema`` first."""

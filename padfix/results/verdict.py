@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
+from typing import Any
 
 from padfix.results.certificate import Certificate
 from padfix.results.record import Record
+
+
+def _share(difference: float, tolerance: float) -> float:
+    if not difference > 0:
+        return 0.0
+    return difference / tolerance if tolerance > 0 else float("inf")
 
 
 @dataclass(frozen=True)
@@ -26,14 +35,61 @@ class OutputDifference(Record):
     @property
     def share(self) -> float:
         """How much of what is allowed the difference uses: 1 at the tolerance."""
-        if not self.max_abs_diff > 0:
-            return 0.0
-        return self.max_abs_diff / self.tolerance if self.tolerance > 0 else float("inf")
+        return _share(self.max_abs_diff, self.tolerance)
 
     @property
     def words(self) -> str:
         """How far it is, for a sentence."""
         return self.detail or f"differs by {self.max_abs_diff:.3g}, {self.tolerance:.3g} allowed"
+
+
+@dataclass(frozen=True)
+class Measured(Record):
+    """A difference with where it was measured.
+
+    Attributes:
+        max_abs_diff: The largest absolute difference of the output in that run.
+        tolerance: What is allowed there; it scales with the output's range on that probe.
+        probe: The data.
+        candidate: Who ran the result.
+        detail: What the numbers can't say.
+    """
+
+    max_abs_diff: float
+    tolerance: float
+    probe: str
+    candidate: str
+    detail: str = ""
+
+    @property
+    def share(self) -> float:
+        """How much of what is allowed the difference uses: 1 at the tolerance."""
+        return _share(self.max_abs_diff, self.tolerance)
+
+
+@dataclass(frozen=True)
+class OutputSummary(Record):
+    """One output over all runs.
+
+    The run that comes closest to its limit, and the one with the largest difference, need not be the same: tolerances
+    scale with the data.
+
+    Attributes:
+        name: The output.
+        equivalent: Whether it is within its tolerance in every run.
+        closest: The difference that uses most of its tolerance, or is furthest beyond it.
+        largest: The largest difference.
+    """
+
+    name: str
+    equivalent: bool
+    closest: Measured
+    largest: Measured
+
+    @property
+    def max_abs_diff(self) -> float:
+        """The largest absolute difference over all runs."""
+        return self.largest.max_abs_diff
 
 
 @dataclass(frozen=True)
@@ -102,7 +158,7 @@ class FirstDifference(Record):
 
 @dataclass(frozen=True)
 class LayerDifference(Record):
-    """How far one inner tensor of the result is from the original's, on one probe.
+    """How far one inner tensor of the result is from the original's, where it comes closest to its limit.
 
     Attributes:
         node: The node of the original that computes the tensor.
@@ -122,7 +178,7 @@ class StretchSummary(Record):
     Attributes:
         same: Number of stretches that are the same node by node and weight by weight.
         judged: Number of others, each fed the original's own values and compared by itself.
-        worst: That of them which uses most of its tolerance.
+        worst: That of them which uses most of its tolerance; not always the largest.
         largest: The largest absolute difference of them all.
         unoptimised: The same where the candidate runs without optimisations.
     """
@@ -144,9 +200,10 @@ class Verdict(Record):
         runs: One entry for each probe and executor of the candidate.
         notes: Sentences worth saying (a witness that could not run, a runtime that contradicts the specification).
         first_difference: Where the models part; None when they agree, or when nobody looked.
-        certificate: Which files the proof was about; only where it was asked for.
+        certificate: Which files the proof was about; only where :func:`padfix.verify` was asked for it.
         layers: The stretches that were compared, in the order of the original's nodes; only where it was asked for.
         stretches: How many stretches are the same, and how many were compared; None where nobody could look inside.
+        loosened: Whether the user's tolerances allowed more of some output than the documented defaults.
     """
 
     equivalent: bool
@@ -157,17 +214,16 @@ class Verdict(Record):
     certificate: Certificate | None = None
     layers: tuple[LayerDifference, ...] = ()
     stretches: StretchSummary | None = None
+    loosened: bool = False
 
     @property
-    def outputs(self) -> tuple[OutputDifference, ...]:
-        """The worst difference of each output over all runs: that which uses most of its tolerance."""
-        worst: dict[str, OutputDifference] = {}
+    def outputs(self) -> tuple[OutputSummary, ...]:
+        """Each output over all runs, in the order in which the runs name them."""
+        seen: dict[str, list[tuple[ProofRun, OutputDifference]]] = {}
         for run in self.runs:
             for output in run.outputs:
-                seen = worst.get(output.name)
-                if seen is None or (output.equivalent, -output.share) < (seen.equivalent, -seen.share):
-                    worst[output.name] = output
-        return tuple(worst.values())
+                seen.setdefault(output.name, []).append((run, output))
+        return tuple(_summary(name, measured) for name, measured in seen.items())
 
     @property
     def why_not(self) -> str:
@@ -178,3 +234,18 @@ class Verdict(Record):
                 parts = ", ".join(f"{output.name} ({output.words})" for output in bad)
                 return f"The result is not equal to the original on probe {run.probe!r} in {run.candidate}: {parts}."
         return "The result could not be shown to be equal to the original."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as JSON-ready values, with the summary of each output."""
+        return {**super().to_dict(), "outputs": [output.to_dict() for output in self.outputs]}
+
+
+def _summary(name: str, measured: Sequence[tuple[ProofRun, OutputDifference]]) -> OutputSummary:
+    closest = max(measured, key=lambda each: (not each[1].equivalent, each[1].share))
+    largest = max(measured, key=lambda each: (isnan(each[1].max_abs_diff), each[1].max_abs_diff))
+    equivalent = all(output.equivalent for _, output in measured)
+    return OutputSummary(name, equivalent, *(_measured(*each) for each in (closest, largest)))
+
+
+def _measured(run: ProofRun, output: OutputDifference) -> Measured:
+    return Measured(output.max_abs_diff, output.tolerance, run.probe, run.candidate, output.detail)

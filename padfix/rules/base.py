@@ -152,6 +152,11 @@ class Rule(ABC):
     fixable: ClassVar[bool] = True
     opt_in: ClassVar[Mapping[str, Any]] = {}
 
+    def has_a_say(self, target: Target) -> bool:
+        """Whether the rule can object to a model for this target, which :attr:`opt_in` may make it do."""
+        plain = named("onnx")
+        return not self.opt_in or any(getattr(target, field) != getattr(plain, field) for field in self.opt_in)
+
     @abstractmethod
     def match(self, site: Site) -> Finding | None:
         """Return a finding when the node is an instance of the bad pattern. Never needs weights."""

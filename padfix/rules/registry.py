@@ -22,7 +22,10 @@ from padfix.rules.resize_runtime_slip import ResizeRuntimeSlip
 from padfix.rules.runtime_contradicts_spec import RuntimeContradictsSpec
 from padfix.rules.separate_pad import SeparatePad
 from padfix.rules.stale_shapes import StaleShapes
+from padfix.rules.unproven_model import UnprovenModel
 from padfix.rules.zero_pad_before_max_pool import ZeroPadBeforeMaxPool
+
+UNPROVEN_MODEL = UnprovenModel()
 
 RULES: tuple[Rule, ...] = (
     # What the node means comes first: as long as auto_pad stands, there are no pads that another rule could move.
@@ -54,4 +57,6 @@ RULES: tuple[Rule, ...] = (
     LegacyOpset(),
     OpsetTooNew(),
     StaleShapes(),
+    # What no graph can say: whether a report proves the file. Only a gate asks it.
+    UNPROVEN_MODEL,
 )

@@ -13,6 +13,7 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_pad import MOST_PADS, local_producer, read_constant_pad
+from padfix.operators.illustration import illustrate_window
 from padfix.operators.reading import read_window
 from padfix.operators.refusal import Refusal
 from padfix.operators.table import PADDED
@@ -76,11 +77,15 @@ class SeparatePad(Rule):
         fold = _fold(site)
         if fold is None or not _all_take_in(site, fold.replaced[0]):
             return None
-        return self.finding(
+        found = self.finding(
             site,
             f"The Pad before this {site.node.op_type} could be its own pads={flat(fold.pairs)}.",
             "padfix convert folds it in.",
         )
+        # What the finding speaks of is the operator with these pads, and not what it reads today.
+        written = dataclasses.replace(fold.window.written, pads=tuple(flat(fold.pairs)), auto_pad="")
+        folded = dataclasses.replace(fold.window, written=written)
+        return dataclasses.replace(found, illustration=illustrate_window(folded))
 
     def rewrite(self, site: Site) -> Rewrite | Refusal:
         """Return the operator with the Pad's amounts in its own pads."""

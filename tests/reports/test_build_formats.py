@@ -151,7 +151,7 @@ def test_html_is_one_page_of_its_own() -> None:
     assert "script" not in page.tags
     assert page.links == []
     assert "url(" not in shown
-    assert page.tags.count("h2") == 3, "two models with findings, and those not read"
+    assert page.tags.count("h2") == 4, "two models with findings, those without, and those not read"
     assert "m x h" in shown
     assert "It is truncated. Fetch it." in shown
 

@@ -16,13 +16,13 @@ LONGEST_LABEL = 36
 
 
 def picture(layers: Sequence[LayerDifference]) -> Picture:
-    """Return a row for each layer with its largest difference as a share of its tolerance, on a logarithmic scale."""
+    """Return a row for each layer: what it uses most of its tolerance, as a share of it, on a logarithmic scale."""
     shares = [_share(layer) for layer in layers]
     worst = max(range(len(layers)), key=lambda place: shares[place])
     outside = sum(not layer.difference.equivalent for layer in layers)
     result = Picture(
         f"Differences of {len(layers)} inner tensors in the order of the nodes; {outside} are outside their tolerance. "
-        f"The worst is {layers[worst].difference.name!r} of {layers[worst].op_type} with "
+        f"Closest to its limit is {layers[worst].difference.name!r} of {layers[worst].op_type} with "
         f"{layers[worst].difference.max_abs_diff:.3g} of {layers[worst].difference.tolerance:.3g} allowed."
     )
     labels = [_label(layer) for layer in layers]
@@ -30,7 +30,7 @@ def picture(layers: Sequence[LayerDifference]) -> Picture:
     finite = [share for share in shares if 0 < share < math.inf]
     highest = max(1.0, *(math.ceil(math.log10(share)) for share in finite)) if finite else 1.0
     step = WIDTH / (highest - LOWEST)
-    result.text(0, 12, "Largest difference of each layer, as a share of what is allowed", "strong")
+    result.text(0, 12, "Of each layer, the difference closest to its limit, as a share of what is allowed", "strong")
     top = 40.0
     bottom = top + ROW * len(layers)
     for power in range(int(LOWEST), int(highest) + 1, 2):

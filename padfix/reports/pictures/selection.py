@@ -33,4 +33,5 @@ def of_findings(findings: Sequence[Finding]) -> tuple[list[tuple[str, Picture]],
 
 def of_verdict(verdict: Verdict) -> list[tuple[str, Picture]]:
     """Return the error by layer, where it was looked at."""
-    return [("Error by layer, on one probe", layers.picture(verdict.layers))] if verdict.layers else []
+    caption = "Error by layer: of each, the difference closest to its limit"
+    return [(caption, layers.picture(verdict.layers))] if verdict.layers else []
