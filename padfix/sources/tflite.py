@@ -152,7 +152,7 @@ def _convert(
             [],
             [],
             True,
-            None,
+            tf_ops.rewriters(),
             {},
             None,
             is_tflite=True,

@@ -49,6 +49,8 @@ _RANDOM = frozenset({"RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL", 
 _WEIGHTED = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "FULLY_CONNECTED": 1, "TRANSPOSE_CONV": 1, "CONV_3D": 1}
 """Operator -> position of its weights; TRANSPOSE_CONV's data comes third, after the size of the result."""
 _NO_ACTIVATION = 0
+_RENAMED = {"COMPLEX_ABS": "MAGNITUDE"}
+"""Names by which tf2onnx does not know operators: it moves a Reshape from before COMPLEX_ABS, and may lose it."""
 
 
 @dataclass
@@ -114,7 +116,8 @@ def graphs(prepared: Prepared) -> tuple[Any, list[Any]]:
     from tf2onnx.tflite.Model import Model
 
     model = Model.GetRootAsModel(packed(prepared.model), 0)
-    codes = {number: operator_name(code) for number, code in enumerate(prepared.model.operatorCodes)}
+    names = map(operator_name, prepared.model.operatorCodes)
+    codes = {number: _RENAMED.get(name, name) for number, name in enumerate(names)}
     made = []
     for number in reached(prepared.model, prepared.index):
         is_main = number == prepared.index

@@ -119,7 +119,7 @@ def interpreter(tensorflow: Any, file: LiteFile, resolver: Any = None) -> Any:
             loaded.allocate_tensors()
     except Exception as error:
         reason = first_line(error)
-        if any(word in reason.lower() for word in ("unresolved", "custom op", "delegate", "not supported")):
+        if any(word in reason.lower() for word in ("unresolved", "custom op", "delegate", "not supported", "prepare")):
             raise UnsupportedError(
                 f"TensorFlow's interpreter can't run {file.path}: {reason}",
                 "Give padfix the SavedModel or Keras file that it was made from.",

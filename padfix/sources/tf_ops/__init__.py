@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from padfix.sources.tf_ops import (
+    complex_pairs,
     conv_transpose,
     crop_and_resize,
     dilation,
@@ -61,4 +62,4 @@ def handlers_of(operators: Iterable[str], convert: Callable[[Builder, Any], Tens
 
 def rewriters() -> list[Any]:
     """Return what prepares the graph for the handlers, as tf2onnx's ``custom_rewriter`` takes it."""
-    return [gathered_windows.rename]
+    return [gathered_windows.rename, complex_pairs.separate]
