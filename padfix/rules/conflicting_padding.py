@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from padfix.operators.reading import read_attributes_of, read_window
 from padfix.operators.refusal import Refusal
 from padfix.operators.table import PADDED
@@ -61,9 +63,10 @@ class ConflictingPadding(Rule):
             return None
         fixable = not isinstance(self.rewrite(site), Refusal)
         hint = "padfix convert keeps what ONNX Runtime does: auto_pad wins." if fixable else "Remove one of the two."
-        return self.finding(
+        found = self.finding(
             site, f"auto_pad={mode} and pads={list(written.pads)} exclude each other.", hint, fixable=fixable
         )
+        return found if fixable else dataclasses.replace(found, illustration=None)  # neither padding is what it means
 
     def needs_specification(self, site: Site) -> bool:
         """Whether ONNX Runtime refuses the node: pools let ``auto_pad`` win, convolutions take no two paddings."""

@@ -22,8 +22,10 @@ def of_findings(findings: Sequence[Finding]) -> tuple[list[tuple[str, Picture]],
     for finding in findings:
         if finding.illustration is not None:
             places = groups.setdefault(finding.illustration, [])
-            if sentences.place(finding) not in places:
-                places.append(sentences.place(finding))
+            # A node may be drawn twice: as it is written, and as another rule's finding would have it.
+            place = f"{sentences.place(finding)} ({finding.rule})"
+            if place not in places:
+                places.append(place)
     pictures = []
     for illustration, places in list(groups.items())[:MOST]:
         more = f" and {len(places) - MOST_NAMES} more" if len(places) > MOST_NAMES else ""

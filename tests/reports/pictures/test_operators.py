@@ -191,7 +191,7 @@ def test_one_picture_for_nodes_that_do_the_same() -> None:
 
     findings = [*(found(f"n{place}", 8) for place in range(9)), *(found(f"o{place}", 9 + place) for place in range(30))]
     shown, left_out = selection.of_findings(findings)
-    assert shown[0][0] == "main/n0, main/n1, main/n2, main/n3, main/n4, main/n5 and 3 more"
+    assert shown[0][0] == ", ".join(f"main/n{place} (PF101)" for place in range(6)) + " and 3 more"
     assert (len(shown), left_out) == (selection.MOST, 31 - selection.MOST)
 
 
