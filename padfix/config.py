@@ -61,12 +61,12 @@ class Config:
 
     def excludes(self, path: Path) -> bool:
         """Whether a model that was not named itself is left out."""
-        return any(_matches_path(pattern, path, self.folder) for pattern in self.exclude)
+        return any(matches_path(pattern, path, self.folder) for pattern in self.exclude)
 
     def ignores_rule(self, source: Path, code: str, name: str) -> bool:
         """Whether a per-file entry leaves all that a rule finds in a model out."""
         return any(
-            any(is_named(code, name, word) for word in words) and _matches_path(pattern, source, self.folder)
+            any(is_named(code, name, word) for word in words) and matches_path(pattern, source, self.folder)
             for pattern, words in self.per_file_ignores.items()
         )
 
@@ -194,7 +194,8 @@ def _fits(pattern: str, text: str) -> bool:
     return any(fnmatch.fnmatchcase(text, form) for form in (pattern, pattern.replace("**/", "")))
 
 
-def _matches_path(pattern: str, path: Path, folder: Path | None) -> bool:
+def matches_path(pattern: str, path: Path, folder: Path | None = None) -> bool:
+    """Whether ``pattern`` fits a path relative to ``folder`` (None for the current one), or the name of the file."""
     resolved = Path(path).resolve()
     base = (folder or Path.cwd()).resolve()
     relative = resolved.relative_to(base).as_posix() if resolved.is_relative_to(base) else resolved.as_posix()

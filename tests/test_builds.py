@@ -99,13 +99,13 @@ def run_step(
 ) -> subprocess.CompletedProcess[str]:
     """Run one step of the action as a runner does: expressions filled in, files for output, summary and environment."""
     content = action()
-    (step,) = [step for step in content["runs"]["steps"] if step["name"] == name]
+    (step,) = [step for step in content["runs"]["steps"] if step["name"] == name]  # the others are actions of theirs
     assert step["shell"] == "bash"
     assert "${{" not in step["run"], "inputs go through the environment, never into the script"
     values = {key: str(value.get("default", "")) for key, value in content["inputs"].items()} | inputs
     variables = {}
     for key, value in step["env"].items():
-        filled = re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: values[match.group(1)], value)
+        filled = re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: values[match.group(1)], str(value))
         variables[key] = filled.replace("${{ github.action_path }}", str(path))
         assert "${{" not in variables[key]
     files = {
@@ -125,7 +125,7 @@ def run_step(
 
 def test_the_action_is_well_formed() -> None:
     content = action()
-    assert {"models", "target", "fail-on", "version"} <= set(content["inputs"])
+    assert {"models", "target", "fail-on", "changed-since"} <= set(content["inputs"])
     assert all(each["description"].endswith(".") for each in content["inputs"].values())
     assert content["runs"]["using"] == "composite"
     documented = set(re.findall(r"^\| `([\w-]+)` \|", GUIDE, re.MULTILINE))
@@ -173,7 +173,7 @@ def test_the_action_installs_the_version_that_it_is_part_of(checkout: Path) -> N
     path = copy / ACTION.parent.relative_to(ROOT)
     path.mkdir(parents=True)
     shutil.copytree(ROOT / "padfix", copy / "padfix", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     done = run_step("Install padfix", checkout, {}, path=path, PIP_NO_DEPS="1", PYTHONPATH="")
     if done.returncode and re.search(r"setuptools|network|connect|No matching distribution", done.stderr):
@@ -196,15 +196,28 @@ def test_the_action_installs_the_version_that_it_is_part_of(checkout: Path) -> N
     assert (installed / "schemas" / "padfix-1.schema.json").is_file()
 
 
-def test_a_named_version_is_asked_for(checkout: Path) -> None:
-    stub = checkout / "bin" / "python3"
-    stub.write_text(
-        '#!/bin/sh\ncase "$*" in\n*venv*) mkdir -p "$RUNNER_TEMP/padfix/bin"; '
-        'cp "$0" "$RUNNER_TEMP/padfix/bin/python";;\n*) echo "$*" >> "$RUNNER_TEMP/asked";;\nesac\n'
-    )
-    stub.chmod(0o755)
-    assert run_step("Install padfix", checkout, {"version": "0.1.0"}).returncode == 0
-    assert (checkout / "asked").read_text().splitlines()[-1].endswith("padfix==0.1.0")
+def test_the_default_leaves_the_copy_of_padfix_out(checkout: Path) -> None:
+    """In the documented layout the action lies in a checkout of padfix beside the models, fixtures and all."""
+    path = checkout / "padfix" / ACTION.parent.relative_to(ROOT)
+    path.mkdir(parents=True)
+    shutil.copytree(ROOT / "fixtures" / "onnx", checkout / "padfix" / "fixtures" / "onnx")
+    done = run_step("Check the models", checkout, {}, path=path, PADFIX=str(checkout / "bin" / "padfix"))
+    assert len(done.stdout.splitlines()) == 4, done.stdout
+    assert all("file=models/" in line for line in done.stdout.splitlines())
+
+
+def test_the_action_of_the_repository_itself_checks_all_of_it(checkout: Path) -> None:
+    path = checkout / ACTION.parent.relative_to(ROOT)
+    path.mkdir(parents=True)
+    done = run_step("Check the models", checkout, {}, path=path, PADFIX=str(checkout / "bin" / "padfix"))
+    assert len(done.stdout.splitlines()) == 4
+
+
+def test_the_action_keeps_what_it_downloads() -> None:
+    cache, install, _ = action()["runs"]["steps"]
+    assert cache["uses"].startswith("actions/cache@")
+    folder = cache["with"]["path"].replace("${{ runner.temp }}", "$RUNNER_TEMP")
+    assert f'PIP_CACHE_DIR="{folder}"' in install["run"]
 
 
 def test_an_old_python_is_named(checkout: Path) -> None:
@@ -235,6 +248,7 @@ def test_the_gitlab_job(checkout: Path) -> None:
     run_checks("\n".join(job["script"]), checkout)
     suites = ElementTree.parse(checkout / job["artifacts"]["reports"]["junit"]).getroot()
     assert suites.get("failures") == "2"
+    assert len(json.loads((checkout / job["artifacts"]["reports"]["codequality"]).read_text())) == 4
     for path in job["artifacts"]["paths"]:
         assert (checkout / path).read_text(encoding="utf-8").startswith("<!doctype html>")
 
@@ -252,6 +266,7 @@ def test_the_pre_commit_configuration() -> None:
     hooks = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
     (repository,) = yaml.safe_load(text)["repos"]
     assert {hook["id"] for hook in repository["hooks"]} <= hooks
+    assert repository["rev"] == "COMMIT", "there is no release, and so no tag to name"
 
 
 def test_the_hooks_speak_as_the_command_line_does() -> None:

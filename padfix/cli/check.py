@@ -89,6 +89,10 @@ def parse_reports(ctx: click.Context, param: click.Parameter, values: tuple[str,
     help="With --require-proof, take looser tolerances than the defaults, and --probes-only.",
 )
 @options.file_option("--verify-key", help="With --require-proof, the public Ed25519 key that has to have signed it.")
+@click.option(
+    "--exclude", multiple=True, metavar="PATTERN", help="Leave these out of what a folder brings in. Repeatable."
+)
+@click.option("--changed-since", metavar="REF", help="Only models that differ from this branch or commit of git.")
 @click.option("--exit-zero", is_flag=True, help="End with 0 whatever is found; with 2 where a model can't be read.")
 @click.option("--quiet", "-q", is_flag=True, help="Print errors only; the exit code tells the rest.")
 @options.limit_options
@@ -105,6 +109,8 @@ def command(
     proof_source: str | None,
     allow_loose_proof: bool,
     verify_key: Path | None,
+    exclude: tuple[str, ...],
+    changed_since: str | None,
     exit_zero: bool,
     quiet: bool,
     limits: options.Limits,
@@ -115,10 +121,12 @@ def command(
     MODEL is a file, a folder (every ONNX file below it, told by content) or a pattern such as "models/**/*.onnx";
     - is standard input.
     """
-    from padfix.checking import baseline, discovery
+    from padfix.checking import baseline
 
     config = _config(config_file, settings)
-    paths = discovery.onnx_files(models, excluded=config.excludes)
+    paths = _models(models, config, exclude, changed_since)
+    if changed_since is not None and not paths:
+        _tell(f"no model differs from {changed_since}", quiet=quiet)
     files = [file for file in (report_file, write_baseline, *(file for _, file in more_reports)) if file is not None]
     _refuse_collisions(files, paths)
 
@@ -153,6 +161,25 @@ def command(
         return errors.EXIT_NO
     found = any(finding.severity.rank >= config.fail_on.rank for report in reports for finding in report.findings)
     return errors.EXIT_NO if found and write_baseline is None else errors.EXIT_YES
+
+
+def _models(arguments: Sequence[Path], config: Config, excluded: Sequence[str], reference: str | None) -> list[Path]:
+    """Return the models that the command line means; of these, where a commit is named, what differs from it."""
+    from padfix.checking import discovery
+    from padfix.config import matches_path
+
+    folders = [Path(pattern).resolve() for pattern in excluded]
+
+    def is_left_out(path: Path) -> bool:
+        is_below = any(path.resolve().is_relative_to(folder) for folder in folders)
+        return is_below or config.excludes(path) or any(matches_path(pattern, path) for pattern in excluded)
+
+    paths = discovery.onnx_files(arguments, excluded=is_left_out)
+    if reference is None:
+        return paths
+    from padfix.checking.changes import changed_since
+
+    return changed_since(reference, paths)
 
 
 def _held_to_proof(

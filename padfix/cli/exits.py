@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from padfix.errors import EXIT_COULD_NOT_TELL, EXIT_YES, PadfixError
+from padfix.errors import EXIT_COULD_NOT_TELL, EXIT_YES, MissingDependencyError, PadfixError
 from padfix.process import memory, watch
 from padfix.process.stopped import Stopped, exit_code_of, say_stopped
 from padfix.reports.characters import printable
@@ -22,6 +22,9 @@ from padfix.reports.characters import printable
 EXIT_INTERRUPTED = 130
 
 _PRINTING_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF})
+
+_LEFT_OUT = frozenset({"onnxruntime", "onnx_graphsurgeon", "rich"})
+"""Packages that ``padfix check`` does without, and a small installation has not."""
 
 _LONGEST = 2000
 """Characters of a message; names from a model may be as long as a file."""
@@ -55,6 +58,9 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if (want := _want_of_memory(error)) is not None:
             print_error(_out_of_memory(want))
+            return EXIT_COULD_NOT_TELL
+        if isinstance(error, ModuleNotFoundError) and error.name in _LEFT_OUT:
+            print_error(_without_package(error.name))
             return EXIT_COULD_NOT_TELL
         if isinstance(error, OSError) and error.errno in _PRINTING_FAILS and error.filename is None:
             written = "The output had been written." if watch.was_written() else "Nothing was written."
@@ -101,6 +107,13 @@ def _out_of_memory(want: str) -> PadfixError:
     return PadfixError(
         f"There is not enough memory for this work{said}.",
         f"{outcome} Close other programs, or use a machine with more memory.",
+    )
+
+
+def _without_package(name: str) -> PadfixError:
+    return MissingDependencyError(
+        f"This needs the package {name.replace('_', '-')}, which a small installation for padfix check leaves out.",
+        "Install padfix with all that it requires: pip install without --no-deps.",
     )
 
 

@@ -16,7 +16,7 @@ from padfix.checking import baseline
 from padfix.cli.exits import run
 from padfix.cli.group import cli
 from padfix.errors import SourceError
-from padfix.reports import catalogue, html, junit, sarif
+from padfix.reports import catalogue, github, gitlab, html, junit, sarif
 from padfix.reports import json as as_json
 from padfix.results import CheckReport, Finding, Severity
 from padfix.rules.registry import RULES
@@ -179,3 +179,59 @@ def test_json_documents_follow_the_schema_that_is_shipped(tmp_path: Path, capsys
     del broken["findings"][0]["hint"]
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(broken, OWN)
+
+
+def test_gitlab_reads_what_code_quality_wants() -> None:
+    """The fields and severities of GitLab's documentation, and fingerprints that tell all entries apart."""
+    entries = json.loads(gitlab.findings(REPORTS, FAILURES))
+    schema = {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["description", "check_name", "fingerprint", "severity", "location"],
+            "properties": {
+                "description": {"type": "string", "minLength": 1},
+                "check_name": {"type": "string", "minLength": 1},
+                "fingerprint": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+                "severity": {"enum": ["info", "minor", "major", "critical", "blocker"]},
+                "location": {
+                    "type": "object",
+                    "required": ["path", "lines"],
+                    "properties": {
+                        "path": {"type": "string", "pattern": "^[^.\\x00-\\x1f][^\\x00-\\x1f]*$"},
+                        "lines": {"type": "object", "required": ["begin"]},
+                    },
+                },
+            },
+        },
+    }
+    jsonschema.validate(entries, schema)
+    assert len({each["fingerprint"] for each in entries}) == len(entries) == 6
+    assert [each["severity"] for each in entries] == ["major", "major", "info", "critical", "blocker", "blocker"]
+    assert entries[0]["location"] == {"path": "models/a b.onnx", "lines": {"begin": 1}}
+    assert json.loads(gitlab.findings([])) == []
+
+
+@pytest.mark.parametrize(("number", "lines"), [(10, 10), (11, 10), (500, 10)])
+def test_annotations_that_the_site_would_drop_are_summed_up(number: int, lines: int) -> None:
+    report = CheckReport("m.onnx", "onnx", [finding(f"n{place}") for place in range(number)])
+    shown = github.findings([report, CheckReport("e.onnx", "onnx", [finding("x", Severity.ERROR)])]).splitlines()
+    warnings = [line for line in shown if line.startswith("::warning ")]
+    assert len(warnings) == lines
+    assert len(shown) == lines + 1
+    if number > 10:
+        assert warnings[-1].endswith(f"::{number - 9} warnings more: see the summary of this step.")
+
+
+def test_rules_that_were_not_asked_did_not_pass() -> None:
+    model = ROOT / "fixtures" / "onnx" / "same_cnn.onnx"
+    report = padfix.check(model, select=["PF1"], ignore=["PF103"])
+    suites = ElementTree.fromstring(junit.findings([report]))
+    cases = [str(case.get("name")).split()[0] for case in suites.iter("testcase")]
+    assert cases == [rule.code for rule in RULES if rule.code.startswith("PF1") and rule.code not in ("PF103", "PF106")]
+    run_ = official_run(sarif.findings([report]))
+    overrides = {each["descriptor"]["id"] for each in run_["invocations"][0]["ruleConfigurationOverrides"]}
+    assert overrides == {rule.code for rule in RULES} - set(cases)
+    assert json.loads(as_json.findings([report]))["rules_asked"] == cases
+    assert "PF106" in padfix.check(model, select=["PF106"]).rules
+    assert "PF301" in padfix.check(model, target="portable").rules
