@@ -16,6 +16,8 @@ from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 from padfix.graph.scopes import bodies_of
 
 _NUMBER = re.compile(r"__(\d+)")
+_OF_FUNCTION = re.compile(r"__inference_\w+")
+"""TensorFlow names functions, and tf2onnx what it takes out of them, with a counter of the process as well."""
 
 
 def settle(model: ModelProto, kept: Collection[str]) -> None:
@@ -33,20 +35,24 @@ class _Names:
     """New names by old ones: each number of the counter becomes how many came before it."""
 
     def __init__(self, kept: Collection[str]) -> None:
-        self._kept = set(kept)
-        taken = [int(number) for name in self._kept for number in _NUMBER.findall(name)]
-        self._numbers: dict[str, str] = {}
+        self.kept = set(kept)
+        taken = [int(number) for name in self.kept for number in _NUMBER.findall(name)]
+        self._numbers: dict[str, str] = {}  # those of functions begin with _
         self._next = count(max(taken, default=0) + 1)
 
     def __call__(self, name: str) -> str:
-        if name in self._kept or name.rpartition(":")[0] in self._kept:
+        if name in self.kept or name.rpartition(":")[0] in self.kept:
             return name
-        return _NUMBER.sub(self._number, name)
+        numbered = _NUMBER.sub(lambda found: f"__{self._number(found[1])}", name)
+        return _OF_FUNCTION.sub(self._function, numbered)
 
-    def _number(self, found: re.Match[str]) -> str:
-        if found[1] not in self._numbers:
-            self._numbers[found[1]] = f"__{next(self._next)}"
-        return self._numbers[found[1]]
+    def _function(self, found: re.Match[str]) -> str:
+        return re.sub(r"(?<=_)\d+(?=_|$)", lambda number: self._number(f"_{number[0]}"), found[0])
+
+    def _number(self, old: str) -> str:
+        if old not in self._numbers:
+            self._numbers[old] = str(next(self._next))
+        return self._numbers[old]
 
 
 def _reads(node: NodeProto) -> Iterator[str]:
@@ -98,10 +104,11 @@ def _rename(graph: GraphProto, names: _Names) -> None:
     for value in graph.input:
         _rename_value(value, names)
     for node in graph.node:
-        node.name = names(node.name)
         for field in (node.input, node.output):
             for index, name in enumerate(field):
                 field[index] = names(name)
+        if node.name:
+            node.name = _settled_name(node, names)
         for _, body in bodies_of(node):
             body.name = names(body.name)
             _rename(body, names)
@@ -109,6 +116,15 @@ def _rename(graph: GraphProto, names: _Names) -> None:
         tensor.name = names(tensor.name)
     for value in (*graph.output, *graph.value_info):
         _rename_value(value, names)
+
+
+def _settled_name(node: NodeProto, names: _Names) -> str:
+    """Return the name of a node whose outputs are settled.
+
+    Of two nodes that say the same, tf2onnx keeps the one that its sets bring first; what they give has one name.
+    """
+    first = next((name for name in node.output if name), "").removesuffix(":0")
+    return names(node.name) if node.name in names.kept or not first or first in names.kept else first
 
 
 def _rename_value(value: ValueInfoProto, names: _Names) -> None:

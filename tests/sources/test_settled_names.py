@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 import pytest
 
+import padfix
 from padfix.sources import tensorflow_runtime
 from padfix.sources.settled_names import settle
 
@@ -94,3 +95,22 @@ def test_two_conversions_are_the_same_bytes(tf: Any, tmp_path: Path) -> None:
         for file in folder.iterdir():
             digests[file.stem].add(hashlib.sha256(file.read_bytes()).hexdigest())
     assert [len(found) for found in digests.values()] == [1, 1]
+
+
+@pytest.mark.tensorflow
+def test_two_conversions_in_one_process_are_the_same_bytes(tf: Any, tmp_path: Path) -> None:
+    """TensorFlow's own counter goes on from one conversion to the next, and names the bodies of loops and branches."""
+
+    def network(x: Any) -> Any:
+        for size in (3, 2):
+            _, x = tf.while_loop(
+                lambda i, _: i < 3, lambda i, v, k=size: (i + 1, tf.nn.max_pool2d(v, k, 1, "SAME")), [0, x]
+            )
+        return {"y": tf.cond(tf.reduce_sum(x) > 0, lambda: 2 * x, lambda: x)}
+
+    module = tf.Module()
+    module.call = tf.function(network, input_signature=[tf.TensorSpec([None, 9, 9, 3], name="x")])
+    tf.saved_model.save(module, str(tmp_path / "saved"), signatures=module.call.get_concrete_function())
+    for name in ("first.onnx", "second.onnx"):
+        padfix.convert(tmp_path / "saved", tmp_path / name, verify=False)
+    assert (tmp_path / "first.onnx").read_bytes() == (tmp_path / "second.onnx").read_bytes()
