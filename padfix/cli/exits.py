@@ -57,7 +57,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         return EXIT_COULD_NOT_TELL
     except Exception as error:
         if (want := _want_of_memory(error)) is not None:
-            print_error(_out_of_memory(want))
+            _print(_out_of_memory(want))
             return EXIT_COULD_NOT_TELL
         if isinstance(error, ModuleNotFoundError) and error.name in _LEFT_OUT:
             print_error(_without_package(error.name))
@@ -128,7 +128,10 @@ def print_error(error: PadfixError, about: str = "") -> None:
 
     The file is named once, as the user wrote it.
     """
-    error = _explained(error)
+    _print(_explained(error), about)
+
+
+def _print(error: PadfixError, about: str = "") -> None:
     message = error.message.replace(str(Path(about).resolve()), about) if about else error.message
     is_named = re.search(rf"(?<![\w/.-]){re.escape(about)}(?![\w/-])", message) is not None
     where = f"{printable(about)}: " if about and not is_named else ""

@@ -39,6 +39,8 @@ _WANT_UNDER_A_LIMIT = (
     "Resource temporarily unavailable",
     "Thread creation failed",
     "SystemError",
+    "failed to map segment",
+    "cannot map zero-fill pages",
 )
 """What they also say then, and for other reasons where there is memory enough."""
 

@@ -113,11 +113,13 @@ def _work(work: Callable[[], int], board: watch.Board, living: int, before: Mapp
             signal.signal(number, stop)
         watch.install(board)
         code = work()
+        board.answered = True
     except MemoryError:
         os.abort()  # there was not enough to say so; the parent does
     except Stopped as stopped:
         say_stopped(stopped)
         code = exit_code_of(stopped)
+        board.answered = True
     finally:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
@@ -175,14 +177,14 @@ class _Supervisor:
         return exit_code_of(stopped)
 
     def _finish(self, code: int) -> int:
-        if code < 0 or self.board.read("scratch"):
+        if not self.board.answered or self.board.read("scratch"):
             self._tidy()
-        if code >= 0:
+        if code >= 0 and self.board.answered:
             return code
         if self.received:
             return self._say_stopped()
-        name = signal.Signals(-code).name
-        crash = _CRASHES.get(name, name)
+        name = signal.Signals(-code).name if code < 0 else ""
+        crash = _CRASHES.get(name, name) or f"a library ended the process, exit code {code}"
         limit = self.board.limits.mebibytes
         if name == "SIGKILL":
             self._say("was killed, most likely by the system for want of memory.", _NO_MORE_MEMORY)

@@ -50,7 +50,7 @@ _COUNTED_FILES = 20_000
 _HEADER = struct.Struct("<dddd")
 _TEXT = struct.Struct("<H")
 _PLACES = {"doing": (64, 1024), "scratch": (1200, 2800)}
-_WRITTEN = 48
+_WRITTEN, _ANSWERED = 48, 49
 
 
 class Limits(NamedTuple):
@@ -92,6 +92,15 @@ class Board:
     @written.setter
     def written(self, value: bool) -> None:
         self._page[_WRITTEN] = int(value)
+
+    @property
+    def answered(self) -> bool:
+        """Whether the work came to its own end: a library that ends the process says nothing to the user."""
+        return self._page[_ANSWERED] == 1
+
+    @answered.setter
+    def answered(self, value: bool) -> None:
+        self._page[_ANSWERED] = int(value)
 
     def read(self, place: str) -> str:
         """Return the text at ``"doing"`` (what is being done) or ``"scratch"`` (folders to remove, one a line)."""

@@ -9,7 +9,9 @@ import sys
 import time
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 ROOT = Path(__file__).parents[2]
 LIMITED = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
@@ -155,6 +157,47 @@ def work():
     beginning = "padfix: error: TensorFlow crashed (a segmentation fault) beside the limit of 0.2 GiB of memory."
     assert done.stderr.startswith(beginning)
     assert "--memory" in done.stderr
+
+
+@LIMITED
+@pytest.mark.parametrize("code", [0, 1, 127])
+def test_a_library_that_ends_the_process_is_no_answer(code: int, tmp_path: Path) -> None:
+    body = f"""
+def work():
+    watch.restrict([], gibibytes=0.25)
+    watch.tell("OpenBLAS")
+    held = bytearray(200 * 2**20)
+    os._exit({code})
+"""
+    done = ask(tmp_path, body)
+    assert done.returncode == 2
+    said = f"OpenBLAS crashed (a library ended the process, exit code {code}) beside the limit of 0.2 GiB of memory."
+    assert done.stderr.startswith(f"padfix: error: {said}")
+
+
+@LIMITED
+@pytest.mark.parametrize("gibibytes", ["0.01", "0.05", "0.08", "0.1", "0.12"])
+def test_whatever_memory_is_left_there_is_an_answer(gibibytes: str, tmp_path: Path) -> None:
+    """Beside ever smaller limits other libraries fail first, each in its own way."""
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"], auto_pad="SAME_UPPER", strides=[2, 2])],
+        "small",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 9, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [helper.make_tensor("w", TensorProto.FLOAT, [1, 1, 3, 3], [0.5] * 9)],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), tmp_path / "a.onnx")
+    command = [sys.executable, "-m", "padfix", "convert", "a.onnx", "-o", "b.onnx", "--memory", gibibytes]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    if done.returncode == 0:
+        assert (tmp_path / "b.onnx").exists()
+    else:
+        assert done.returncode == 2
+        assert "of memory" in done.stderr or "memory than" in done.stderr
+        assert "internal error" not in done.stderr and "--memory" in done.stderr
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.onnx"]
 
 
 SAID = [
