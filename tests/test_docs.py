@@ -1,4 +1,4 @@
-"""The README: its commands do what it shows, its table of rules is fresh, and it covers the command line."""
+"""The README and the pages: commands do what is shown, generated parts are fresh, and the command line is covered."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,25 @@ import padfix
 from padfix import api, config, targets
 from padfix.cli.group import COMMANDS, cli
 from padfix.reports import catalogue, pages
+from padfix.reports.pictures import selection
 from padfix.rules.registry import RULES
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-NUMBER = re.compile(r"-?\d+(\.\d+)*(e-?\d+)?")
+PAGES = {
+    path.name: path.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", *sorted((ROOT / "padfix" / "docs").glob("*.md")))
+}
+"""Everything that people wrote; the rules' pages come from docstrings."""
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def blocks(language: str, text: str = "\n".join(PAGES.values())) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def only(language: str) -> str:
+    (block,) = blocks(language)
+    return block
 
 
 def setup_command(name: str) -> str:
@@ -34,8 +45,9 @@ def setup_command(name: str) -> str:
 
 def without_measurements(text: str) -> str:
     """Blank the numbers that differ from one machine or version to the next: differences and versions."""
+    text = re.sub(r"\d+ stretches", "# stretches", text)
     text = re.sub(r"values: .*(?=\.$)", "values: #", text, flags=re.MULTILINE)
-    text = re.sub(r"limit: \S+ of \S+ allowed \(output '([^']*)', probe '[^']*'\)", r"limit: # (output '\1')", text)
+    text = re.sub(r"limit: \S+ of \S+ allowed \(output '[^']*', probe '[^']*'\)", "limit: #", text)
     text = re.sub(r"(?<=largest difference: )[^\s;]+", "#", text)
     return re.sub(r"(ONNX Runtime) \d+(\.\d+)+", r"\1 #", text)
 
@@ -45,30 +57,83 @@ def environment(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.tensorflow
-def test_every_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
-    folder = environment(tmp_path)
-    shown = []
-    for block in blocks("console"):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+class Reader:
+    """Somebody who types what the pages say, in one folder, and nothing twice."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = environment(folder)
+        (folder / "padfix").symlink_to(ROOT / "padfix")
+        self._seen: dict[str, subprocess.CompletedProcess[str]] = {}
+
+    def run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        key = shlex.join(command)
+        if key not in self._seen:
+            self._seen[key] = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        return self._seen[key]
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    return Reader(tmp_path_factory.mktemp("reader"))
+
+
+def shown(text: str) -> Iterator[tuple[str, str | None]]:
+    """Yield each command of a page in its order, with the output that the page shows; None where it shows none."""
+    for language, block in re.findall(r"^```(console|sh)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        if language == "sh":
+            yield block, None
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:] if language == "console" else ():
             command, _, output = part.partition("\n")
-            shown.append((command, output))
-    assert len(shown) >= 7
-    for command, output in shown:
+            yield command, output
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", ["README.md", "guide.md", "linter.md", "runtimes.md"])
+def test_every_command_prints_what_the_page_shows(name: str, reader: Reader) -> None:
+    commands = list(shown(PAGES[name]))
+    assert any(output for _, output in commands)
+    for command, output in commands:
         program, *arguments = shlex.split(command)
-        assert program == "padfix"
-        done = subprocess.run(
-            [sys.executable, "-m", "padfix", *arguments], cwd=folder, capture_output=True, text=True, check=False
-        )
-        assert without_measurements(done.stdout) == without_measurements(output), f"{command}\n{done.stderr}"
-        assert done.returncode == (1 if "same_cnn" in command else 0), command
+        if output is None and program == "python":
+            done = reader.run([sys.executable, *arguments])
+            assert done.returncode == 0, done.stderr
+        if output is not None:
+            assert program == "padfix"
+            done = reader.run([sys.executable, "-m", "padfix", *arguments])
+            assert without_measurements(done.stdout) == without_measurements(output), f"{command}\n{done.stderr}"
+            assert done.returncode == (1 if command == "padfix check fixtures/onnx/same_cnn.onnx" else 0), command
+
+
+def test_only_these_pages_show_output() -> None:
+    assert {name for name, text in PAGES.items() if blocks("console", text)} == {
+        "README.md",
+        "guide.md",
+        "linter.md",
+        "runtimes.md",
+    }
+
+
+def test_the_picture_is_fresh() -> None:
+    pictures, _ = selection.of_findings(padfix.check(ROOT / "fixtures/onnx/same_cnn.onnx").findings)
+    file = ROOT / "padfix/docs/pictures/same.svg"
+    assert file.read_text(encoding="utf-8") == pictures[0][1].file() + "\n"
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 150
+
+
+def test_every_page_is_in_the_site() -> None:
+    listed = re.findall(r"^ +- ([\w/]+\.md)$", (ROOT / ".mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    folder = ROOT / "padfix" / "docs"
+    assert sorted(listed) == sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.md"))
 
 
 def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (example,) = blocks("python")
+    example = only("python")
     monkeypatch.chdir(environment(tmp_path))
     names: dict[str, object] = {}
-    exec(compile(example, "README.md", "exec"), names)
+    exec(compile(example, "python.md", "exec"), names)
     report, verdict = names["report"], names["verdict"]
     assert isinstance(report, padfix.ConvertReport)
     assert isinstance(verdict, padfix.Verdict)
@@ -78,7 +143,7 @@ def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_configuration_example_is_right(tmp_path: Path) -> None:
-    (example,) = blocks("toml")
+    example = only("toml")
     file = tmp_path / "padfix.toml"
     file.write_text(example)
     settings = config.load(file)
@@ -107,13 +172,14 @@ def test_setup_commands_are_one_line_each_and_name_what_exists() -> None:
     assert test.endswith("python -m pytest -n 2 --dist loadfile")
 
 
-def test_the_readme_names_every_command_and_every_option_it_names_exists() -> None:
+def test_the_pages_name_every_command_and_every_option_they_name_exists() -> None:
     with Context(cli) as context:
         commands = {name: cli.get_command(context, name) for name in COMMANDS}
     known = {option for command in commands.values() if command for each in command.params for option in each.opts}
     for name in ("convert", "check", "verify", "inspect", "explain", "rules"):
-        assert f"padfix {name}" in README
-    ours = "\n".join(line for line in README.splitlines() if "pip " not in line)
+        assert any(f"padfix {name}" in text for text in PAGES.values()), name
+    lines = [line for text in PAGES.values() for line in text.splitlines()]
+    ours = "\n".join(line for line in lines if not re.search(r"\bpip |mkdocs |pytest |docker ", line))
     mentioned = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", ours)) - {"--help", "--slow"}
     assert mentioned <= known
 
