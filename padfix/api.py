@@ -8,15 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from padfix.config import ConvertOptions, PathArgument, VerifyOptions
-from padfix.errors import NotEquivalent, PadfixError, ProofUnavailableError, RefusedError, UsageError
+from padfix.errors import (
+    NotEquivalent,
+    PadfixError,
+    ProofUnavailableError,
+    RefusedError,
+    UnusableResultError,
+    UsageError,
+)
 from padfix.results import CheckReport, ConvertReport, Disagreement, Failure, OpRecord, Verdict
 
 if TYPE_CHECKING:
-    from padfix.files.model import Model
     from padfix.files.sink import Staged
     from padfix.proof.executors import Executor
     from padfix.rewrite.engine import Rewriting
-    from padfix.sources import Source, SourceOptions
+    from padfix.sources import Source
 
 Progress = Callable[[str], None]
 
@@ -45,12 +51,12 @@ def check(
     from padfix.operators.inference import infer
     from padfix.rewrite.matches import findings
     from padfix.rewrite.remedy import options_of_convert
-    from padfix.rules.registry import RULES
+    from padfix.rules.registry import RULES, require_known
     from padfix.sources.onnx_file import open_onnx
     from padfix.targets import named
 
     wanted = named(target)
-    check_rule_words((*(select or ()), *(ignore or ())))
+    require_known((*(select or ()), *(ignore or ())))
     scopes = infer(open_onnx(Path(source)))
     found = list(findings(scopes, RULES, wanted))
     opted = []
@@ -111,7 +117,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
     wanted = VerifyOptions(**options)
     tell = progress or (lambda stage: None)
     tell("Reading the models")
-    told, plain = _source_options(wanted), SourceOptions(shapes=wanted.pinned, trust=wanted.trust)
+    told, plain = SourceOptions.told(wanted), SourceOptions(shapes=wanted.pinned, trust=wanted.trust)
     kinds = [detect(Path(a)), detect(Path(b))]
     is_about_both = kinds[0] == kinds[1]
     first = open_source(Path(a), told if is_about_both or kinds[0] != "onnx" else plain)
@@ -130,7 +136,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
     if not wanted.certificate:
         return verdict
     tell("Computing digests")
-    made = certify(_files_of(first.model, Path(a), first), _files_of(second.model, Path(b), second), wanted)
+    made = certify(first.files(Path(a)), second.files(Path(b)), wanted)
     return dataclasses.replace(verdict, certificate=made)
 
 
@@ -154,24 +160,11 @@ def inspect(
     Raises:
         PadfixError: The file could not be read.
     """
+    from padfix.sources import SourceOptions
     from padfix.sources.inspection import inspect_source
 
     told = VerifyOptions(shapes=shapes, signature=signature, tag=tag, trust=trust)
-    return inspect_source(Path(source), _source_options(told))
-
-
-def check_rule_words(words: Sequence[str]) -> None:
-    """Raise :class:`UsageError` for the first word that is not the code, family or name of a rule."""
-    from padfix.config import is_named
-    from padfix.errors import suggestion
-    from padfix.rules.registry import RULES
-
-    for word in words:
-        if not any(is_named(rule.code, rule.name, word) for rule in RULES):
-            known = [name for rule in RULES for name in (rule.code, rule.name)]
-            raise UsageError(
-                f"No rule is called {word!r}.", f"{suggestion(word, known)} A family is a prefix such as PF1."
-            )
+    return inspect_source(Path(source), SourceOptions.told(told))
 
 
 class _Conversion:
@@ -198,14 +191,45 @@ class _Conversion:
         return self.report
 
     def _run(self) -> None:
-        from padfix.files.sink import place_of, stage
+        from padfix.files.sink import place_of
         from padfix.proof.witnesses import witness_name
 
         place_of(self.output)  # before any work is done for a file that could not be written
         self.opened = self._open()
         self.witness = witness_name(self.options.reference, self.opened)
-        self.original = self.opened.model.copy()
         self._certify()
+        try:
+            self._convert()
+        except (NotEquivalent, UnusableResultError) as failure:
+            self._convert_otherwise(failure)
+
+    def _convert_otherwise(self, failure: PadfixError) -> None:
+        """Convert without the optimiser passes of the importer that break the model, or raise ``failure``.
+
+        All are left out first, to see whether it is they; then each alone, so that no more is left out than has to be.
+        """
+        report, opened = self.report, self.opened
+        if opened.without is None or opened.faults():
+            raise failure
+        for trial, left_out in enumerate((opened.passes, *zip(opened.passes), opened.passes)):
+            self.tell("Converting with fewer optimiser passes")
+            try:
+                self.opened = opened.without(left_out)
+                self._convert(place=trial > 0)
+            except PadfixError:
+                if trial == 0:
+                    break
+            else:
+                if trial > 0:
+                    return
+        self.report = report
+        raise failure
+
+    def _convert(self, *, place: bool = True) -> None:
+        """Rewrite what was opened, prove it, and put it in place unless it is only a trial."""
+        from padfix.files.sink import stage
+
+        self.original = self.opened.model.copy()
         self.rewriting = self._rewrite()
         self.report = self._report()
         if self.options.verify and self.opened.kind == "onnx":
@@ -222,15 +246,15 @@ class _Conversion:
             source=self.source,
             replace_source=self.options.in_place,
         ) as staged:
-            self._prove_and_place(staged)
+            self._prove_and_place(staged, place=place)
 
     def _open(self) -> Source:
-        from padfix.sources import open_source
+        from padfix.sources import SourceOptions, open_source
 
         options = self.options
         self.tell("Reading the model")
         opset = options.opset or options.wanted().maximum_opset
-        opened = open_source(self.source, dataclasses.replace(_source_options(options), opset=opset))
+        opened = open_source(self.source, dataclasses.replace(SourceOptions.told(options), opset=opset))
         if options.in_place and opened.kind != "onnx":
             raise UsageError(f"{self.source} is not ONNX, so it can't be replaced by the result.", "Name an output.")
         if options.in_place and self.source.resolve() != self.output.resolve():
@@ -273,7 +297,7 @@ class _Conversion:
         self.report = dataclasses.replace(self.report, source_kind=self.opened.kind)
         if self.options.certificate:
             self.tell("Computing digests")
-            made = certify(_files_of(self.original, self.source, self.opened), (), self.options)
+            made = certify(self.opened.files(self.source), (), self.options)
             self.report = dataclasses.replace(self.report, certificate=made)
 
     def _mark(self) -> None:
@@ -284,8 +308,8 @@ class _Conversion:
         if made is not None and self.options.verify and (self.opened.kind != "onnx" or self.rewriting.changed):
             mark(self.opened.model.proto, made)
 
-    def _prove_and_place(self, staged: Staged) -> None:
-        """Prove what is staged, unless it is the source byte for byte, and put it in place."""
+    def _prove_and_place(self, staged: Staged, *, place: bool) -> None:
+        """Prove what is staged, unless it is the source byte for byte, and put it in place where that is asked for."""
         from padfix.checking.certificate import with_output
 
         options = self.options
@@ -303,7 +327,7 @@ class _Conversion:
             self.report.notes.append("Written without proof (--no-verify).")
         unchanged = same and options.in_place
         self.report = dataclasses.replace(self.report, verdict=verdict, unchanged=unchanged)
-        if unchanged:
+        if unchanged or not place:
             return
         self.tell("Writing")
         kept = staged.commit(verdict, verified=options.verify, backup=options.in_place and options.backup)
@@ -391,22 +415,6 @@ class _Conversion:
         )
 
 
-def _source_options(options: VerifyOptions) -> SourceOptions:
-    """Return what the user said about the source."""
-    from padfix.sources import SourceOptions
-
-    tags = (options.tag,) if isinstance(options.tag, str) else tuple(options.tag or ())
-    return SourceOptions(
-        inputs=tuple(options.inputs or ()),
-        outputs=tuple(options.outputs or ()),
-        constants=dict(options.constants or {}),
-        signature=options.signature,
-        tag=",".join(tags) or None,
-        shapes=options.pinned,
-        trust=options.trust,
-    )
-
-
 def _how_to_prove(options: VerifyOptions, judge: Executor) -> dict[str, Any]:
     """Return what the user said about the proof of a whole model, as its keyword arguments."""
     from padfix.proof.witnesses import load_probes
@@ -428,16 +436,6 @@ def _require_all_rewritten(report: ConvertReport) -> None:
         f"{left[0].reason}",
         "Nothing was written. --partial writes what could be rewritten.",
     )
-
-
-def _files_of(model: Model, path: Path, opened: Source) -> list[Path]:
-    """Return the files that a model comes from, the one that the user named first."""
-    from padfix.files.sink import source_files
-
-    if opened.kind != "onnx":
-        return [path]
-    files = source_files(model, None)
-    return [path, *(file for file in files if not file.samefile(path))]
 
 
 __all__ = ["ConvertOptions", "PadfixError", "VerifyOptions", "check", "convert", "inspect", "verify"]

@@ -60,6 +60,10 @@ class ProofUnavailableError(PadfixError):
     """The proof could not run: a witness can't execute the original, or executes it against the specification."""
 
 
+class UnusableResultError(ProofUnavailableError):
+    """A witness can't load the result, so that it could not be compared."""
+
+
 class OutputError(PadfixError):
     """The output can't be written (permission, disk, or it is the input itself)."""
 

@@ -13,11 +13,11 @@ import pytest
 from click import Context
 
 import padfix
-from padfix import api, config, targets
+from padfix import config, targets
 from padfix.cli.group import COMMANDS, cli
 from padfix.reports import catalogue, pages
 from padfix.reports.pictures import selection
-from padfix.rules.registry import RULES
+from padfix.rules.registry import RULES, require_known
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -147,7 +147,7 @@ def test_the_configuration_example_is_right(tmp_path: Path) -> None:
     file = tmp_path / "padfix.toml"
     file.write_text(example)
     settings = config.load(file)
-    api.check_rule_words(settings.rule_words())
+    require_known(settings.rule_words())
     assert settings.target in targets.names()
     assert set(config.KEYS) == set(re.findall(r"^\[?([a-z-]+)", example, re.MULTILINE)) | {"select"}
 

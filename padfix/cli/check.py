@@ -268,12 +268,12 @@ def _check_one(config: Config, model_and_file: tuple[Path, Path]) -> CheckReport
 def _config(file: Path | None, settings: dict[str, Any]) -> Config:
     """Return the configuration file's settings with those of the command line in their place."""
     from padfix import config
-    from padfix.api import check_rule_words
+    from padfix.rules.registry import require_known
 
     path = file or config.find()
     found = config.load(path) if path is not None else Config()
     try:
-        check_rule_words(found.rule_words())
+        require_known(found.rule_words())
     except errors.UsageError as error:
         raise errors.UsageError(f"{path}: {error.message}", error.hint) from None
     changes = {name: value for name, value in settings.items() if value is not None}

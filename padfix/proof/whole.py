@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from padfix.errors import ProofUnavailableError
+from padfix.errors import ProofUnavailableError, UnusableResultError
 from padfix.process import watch
 from padfix.proof.compare import compare, loosens
 from padfix.proof.empty_tensors import leaves_a_window_empty
@@ -354,7 +354,7 @@ class _WholeProof:
                 raise ProofUnavailableError(f"Memory ran out in {label}: {said}", memory_hint()) from None
             if failure.loading:
                 hint = "It has no kernel for all that the model needs." if failure.unsupported else ""
-                raise ProofUnavailableError(f"The result can't be loaded in {label}: {said}", hint) from None
+                raise UnusableResultError(f"The result can't be loaded in {label}: {said}", hint) from None
             self._fail(probe.name, label, probe.shapes, f"it can't be run: {failure.message}")
             self.failures.append(Failure(probe, candidate, results, None, optimised))
             return

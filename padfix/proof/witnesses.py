@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from padfix.errors import ProofUnavailableError, UsageError
+from padfix.errors import ProofUnavailableError, UnusableResultError, UsageError
 from padfix.files.model import Model
 from padfix.proof.executors import ExecutionFailed, Executor, OnnxRuntimeExecutor
 from padfix.proof.matching import InputMatch
@@ -80,7 +80,7 @@ def _runtime_pair(path: Path) -> list[Executor]:
         plain = OnnxRuntimeExecutor(path, optimised=False)
         return [plain, plain.optimised_twin]
     except ExecutionFailed as failure:
-        raise ProofUnavailableError(
+        raise UnusableResultError(
             f"ONNX Runtime can't load the result: {failure}",
             "It has no kernel for all that the model needs." if failure.unsupported else "",
         ) from failure

@@ -4,6 +4,10 @@ finding about one node, the first that can rewrite it does, and what is left of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from padfix.config import is_named
+from padfix.errors import UsageError, suggestion
 from padfix.rules.asymmetric_padding import AsymmetricPadding
 from padfix.rules.base import Rule
 from padfix.rules.conflicting_padding import ConflictingPadding
@@ -60,3 +64,13 @@ RULES: tuple[Rule, ...] = (
     # What no graph can say: whether a report proves the file. Only a gate asks it.
     UNPROVEN_MODEL,
 )
+
+
+def require_known(words: Sequence[str]) -> None:
+    """Raise :class:`UsageError` for the first word that is not the code, family or name of a rule."""
+    for word in words:
+        if not any(is_named(rule.code, rule.name, word) for rule in RULES):
+            known = [name for rule in RULES for name in (rule.code, rule.name)]
+            raise UsageError(
+                f"No rule is called {word!r}.", f"{suggestion(word, known)} A family is a prefix such as PF1."
+            )

@@ -48,6 +48,7 @@ class FrozenGraph:
         outputs: Results, in order.
         tables: Contents of hash tables by shared name, as tf2onnx takes them.
         inner: What the conversion leaves of the graph.
+        again: Converts that once more, without some passes of tf2onnx's optimiser.
     """
 
     graph_def: Any
@@ -55,6 +56,7 @@ class FrozenGraph:
     outputs: list[Port]
     tables: dict[Any, Any] = field(default_factory=dict)
     inner: InnerGraph | None = None
+    again: Callable[[Sequence[str]], Model] | None = None
 
 
 def unique_names(tensors: Sequence[str], names: Sequence[str], taken: Sequence[str] = ()) -> list[Port]:
@@ -138,11 +140,10 @@ def convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str) 
             "The TensorFlow graph with its weights is over 2 GB, more than TensorFlow can hold in one GraphDef.",
             "Export its halves on their own, or export ONNX with external data and give padfix that.",
         )
-    return checked(
-        lambda: _convert(tensorflow, frozen, opset, name),
-        [port.name for port in frozen.inputs],
-        [port.name for port in frozen.outputs],
-    )
+    names = [[port.name for port in ports] for ports in (frozen.inputs, frozen.outputs)]
+    build = _builder(tensorflow, frozen, opset, name)
+    frozen.again = lambda left_out: checked(lambda: build(left_out), *names)
+    return checked(build, *names)
 
 
 def checked(build: Callable[[], ModelProto], inputs: Sequence[str], outputs: Sequence[str]) -> Model:
@@ -180,51 +181,71 @@ def checked(build: Callable[[], ModelProto], inputs: Sequence[str], outputs: Seq
     return Model(proto)
 
 
-def _convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str) -> ModelProto:
-    from tf2onnx import tf_loader
-
-    from padfix.sources.tf_ops import element_types, fused_windows, single_size
-
-    graph_def, frozen.graph_def = frozen.graph_def, type(frozen.graph_def)()
+def _builder(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str) -> Callable[..., ModelProto]:
+    """Return what converts the graph, and later converts it again without some passes of the optimiser."""
     outputs = []
     for index, port in enumerate(frozen.outputs):
         # A node of its own for each output, so that one tensor may be several outputs, or an input as well.
-        node = graph_def.node.add(name=f"padfix_output_{index}", op="Identity", input=[port.tensor])
-        node.attr["T"].type = _tensor_type(graph_def, port.tensor)
+        node = frozen.graph_def.node.add(name=f"padfix_output_{index}", op="Identity", input=[port.tensor])
+        node.attr["T"].type = _tensor_type(frozen.graph_def, port.tensor)
         outputs.append(f"{node.name}:0")
     inputs = [port.tensor for port in frozen.inputs]
     renamed = dict(zip(inputs, (port.name for port in frozen.inputs), strict=True))
     renamed |= dict(zip(outputs, (port.name for port in frozen.outputs), strict=True))
+    arguments = {
+        "continue_on_error": True,
+        "opset": min(opset or DEFAULT_OPSET, DEFAULT_OPSET),
+        "input_names": inputs,
+        "output_names": outputs,
+        "tensors_to_rename": renamed,
+        "initialized_tables": frozen.tables,
+    }
+
+    def build(left_out: Sequence[str] = ()) -> ModelProto:
+        if frozen.inner is None:
+            graph_def, frozen.graph_def = frozen.graph_def, type(frozen.graph_def)()
+            optimised = _optimised(tensorflow, graph_def, inputs, outputs)
+        else:
+            optimised = frozen.inner.complete()
+        with tensorflow.device("/cpu:0"):
+            try:
+                proto = _mapped(tensorflow, optimised, arguments, name, left_out)
+            except Exception:
+                proto = _mapped(tensorflow, optimised, arguments, name, left_out, careful=True)
+            frozen.inner = frozen.inner or InnerGraph(tensorflow, optimised, renamed, frozen.tables)
+        return proto
+
+    return build
+
+
+def _optimised(tensorflow: Any, graph_def: Any, inputs: list[str], outputs: list[str]) -> Any:
+    """Return the graph as TensorFlow's own optimiser leaves it; ``graph_def`` is emptied."""
+    from tf2onnx import tf_loader
+
+    from padfix.sources.tf_ops import element_types, single_size
+
     with tensorflow.device("/cpu:0"):
         if any(node.op in _CALLS for node in graph_def.node):
             graph_def = _inlined(tensorflow, graph_def, inputs + outputs)
         element_types.refuse_quantized(graph_def)
         single_size.declare(graph_def)
-        fused_windows.take_apart(graph_def)
-        element_types.widen(graph_def)
         with tensorflow.Graph().as_default():
             optimised = tf_loader.tf_optimize(inputs, outputs, graph_def)
-        held = graph_def.ByteSize()
-        del graph_def
-        release_memory(held)
-        fused_windows.keep_pads_apart(optimised)
-        arguments = {
-            "continue_on_error": True,
-            "opset": min(opset or DEFAULT_OPSET, DEFAULT_OPSET),
-            "input_names": inputs,
-            "output_names": outputs,
-            "tensors_to_rename": renamed,
-            "initialized_tables": frozen.tables,
-        }
-        try:
-            proto = _mapped(tensorflow, optimised, arguments, name, careful=False)
-        except Exception:
-            proto = _mapped(tensorflow, optimised, arguments, name, careful=True)
-        frozen.inner = InnerGraph(tensorflow, optimised, renamed, frozen.tables)
-    return proto
+    held = graph_def.ByteSize()
+    graph_def.Clear()
+    release_memory(held)
+    return optimised
 
 
-def _mapped(tensorflow: Any, graph_def: Any, arguments: dict[str, Any], name: str, *, careful: bool) -> ModelProto:
+def _mapped(
+    tensorflow: Any,
+    graph_def: Any,
+    arguments: dict[str, Any],
+    name: str,
+    left_out: Sequence[str],
+    *,
+    careful: bool = False,
+) -> ModelProto:
     """Map the operators and let tf2onnx's optimisers tidy the result.
 
     ``careful`` copies the graph with all its weights before each optimiser, to go on without one that fails. That
@@ -233,16 +254,16 @@ def _mapped(tensorflow: Any, graph_def: Any, arguments: dict[str, Any], name: st
     from tf2onnx import optimizer, tfonnx
 
     from padfix.sources.graph_optimizers import optimizers
-    from padfix.sources.tf_ops import handlers, rewriters
+    from padfix.sources.tf_ops import handlers, prepared_graphs, rewriters
     from padfix.sources.tf_ops.element_types import bfloat16
 
-    with tensorflow.Graph().as_default() as graph, bfloat16():
+    with tensorflow.Graph().as_default() as graph, bfloat16(), prepared_graphs():
         tensorflow.import_graph_def(graph_def, name="")
         converted = tfonnx.process_tf_graph(
             graph, custom_op_handlers=handlers(), custom_rewriter=rewriters(), **arguments
         )
         release_memory(graph_def.ByteSize())
-        converted = optimizer.optimize_graph(converted, catch_errors=careful, optimizers=optimizers())
+        converted = optimizer.optimize_graph(converted, catch_errors=careful, optimizers=optimizers(left_out))
         proto: ModelProto = converted.make_model(f"converted from {name}")
     settle(proto, [*(node.name for node in graph_def.node), *arguments["tensors_to_rename"].values()])
     return proto

@@ -18,13 +18,25 @@ itself.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 _WEIGHTED = frozenset({"Conv", "ConvTranspose"})
 
 
-def optimizers() -> dict[str, Any]:
-    """Return the optimisers by name, in tf2onnx's order, as its ``optimize_graph`` takes them."""
+_OFTEN_WRONG = ("optimize_transpose", "reshape_optimizer", "remove_back_to_back")
+"""What breaks an attention whose keys come from a convolution, where the batch is open."""
+
+
+def passes() -> list[str]:
+    """Return the names of the optimisers, those that break models first."""
+    from tf2onnx import optimizer
+
+    return sorted(optimizer._get_optimizers(), key=lambda name: name not in _OFTEN_WRONG)
+
+
+def optimizers(left_out: Collection[str] = ()) -> dict[str, Any]:
+    """Return the optimisers by name but for some, in tf2onnx's order, as its ``optimize_graph`` takes them."""
     from tf2onnx import optimizer
 
     class CarefulTransposeOptimizer(optimizer.TransposeOptimizer):  # type: ignore[misc]
@@ -60,7 +72,8 @@ def optimizers() -> dict[str, Any]:
         optimizer.TransposeOptimizer: CarefulTransposeOptimizer,
         optimizer.ReshapeOptimizer: CarefulReshapeOptimizer,
     }
-    return {name: _without_writing(careful.get(made, made)) for name, made in optimizer._get_optimizers().items()}
+    kept = {name: made for name, made in optimizer._get_optimizers().items() if name not in left_out}
+    return {name: _without_writing(careful.get(made, made)) for name, made in kept.items()}
 
 
 def _without_writing(made: Any) -> Any:

@@ -64,6 +64,19 @@ class InnerGraph:
         self._types: dict[str, str] = {node.name: node.op for node in graph_def.node}
         self._graph_def = self._without_weights(graph_def)
 
+    def complete(self) -> Any:
+        """Return the GraphDef that this was made from."""
+        whole = type(self._graph_def)()
+        whole.CopyFrom(self._graph_def)
+        for node in whole.node:
+            if node.name in self._weights:
+                node.op = "Const"
+                node.attr.pop("shape")
+                element = self._tensorflow.dtypes.as_dtype(node.attr["dtype"].type)
+                value = self._tensorflow.make_tensor_proto(self._weights[node.name], element)
+                node.attr["value"].tensor.CopyFrom(value)
+        return whole
+
     def graph(self) -> list[TensorNode]:
         """Return every tensor with what computes it, in an order in which a tensor comes after what it is made of.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +89,7 @@ def load_saved_model(tensorflow: Any, path: Path, options: SourceOptions) -> tup
 
 def finish(tensorflow: Any, kind: Any, loaded: Loaded, options: SourceOptions, name: str, notes: list[str]) -> Source:
     """Fix what is constant, pin shapes, convert, and pair the model with a runner of the original."""
+    from padfix.sources.graph_optimizers import passes
     from padfix.sources.kernel_faults import faults, mixes_images, suspects
 
     release_memory(loaded.frozen.graph_def.ByteSize())
@@ -117,7 +118,14 @@ def finish(tensorflow: Any, kind: Any, loaded: Loaded, options: SourceOptions, n
         specifications = _specifications(loaded, pinned, declared)
         return TensorFlowExecutor(specifications, names, loaded.runner, loaded.frozen.inner)
 
-    return Source(kind, model, executor, notes, lambda: faults(tensorflow, suspected))
+    def without(left_out: Sequence[str]) -> Source:
+        assert loaded.frozen.again is not None
+        which = f"pass {left_out[0]} was" if len(left_out) == 1 else "passes were all"
+        told = f"tf2onnx's optimiser {which} left out, because what it made of the graph was not equal to the original."
+        return replace(source, model=loaded.frozen.again(left_out), notes=[*notes, told])
+
+    source = Source(kind, model, executor, notes, lambda: faults(tensorflow, suspected), passes(), without)
+    return source
 
 
 def fix_inputs(tensorflow: Any, loaded: Loaded, constants: Mapping[str, object]) -> list[str]:

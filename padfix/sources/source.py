@@ -10,6 +10,9 @@ from padfix.errors import UsageError
 from padfix.files.detection import Kind
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from padfix.config import VerifyOptions
     from padfix.files.model import Model
     from padfix.proof.executors import Executor
 
@@ -37,6 +40,20 @@ class SourceOptions:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     opset: int | None = None
     trust: bool = False
+
+    @classmethod
+    def told(cls, options: VerifyOptions) -> SourceOptions:
+        """Return what the user said about the source among all else."""
+        tags = (options.tag,) if isinstance(options.tag, str) else tuple(options.tag or ())
+        return cls(
+            inputs=tuple(options.inputs or ()),
+            outputs=tuple(options.outputs or ()),
+            constants=dict(options.constants or {}),
+            signature=options.signature,
+            tag=",".join(tags) or None,
+            shapes=options.pinned,
+            trust=options.trust,
+        )
 
     def require_kind(self, kind: Kind) -> None:
         """Refuse what is said of another kind of file than the one at hand.
@@ -88,6 +105,8 @@ class Source:
         executor: Makes a runner of the original in its own runtime, with the same input and output names as ``model``;
             None when the source is ONNX itself.
         notes: Sentences worth telling the user.
+        passes: The passes of the importer's optimiser by name, those that break models first.
+        without: Returns the source imported without some passes, with a note; None where there are none.
         faults: Finds the nodes that the original's runtime runs against its own documentation, a sentence for each;
             for when its numbers differ from the converted model's.
     """
@@ -97,3 +116,13 @@ class Source:
     executor: Callable[[], Executor] | None = None
     notes: list[str] = field(default_factory=list)
     faults: Callable[[], list[str]] = list
+    passes: Sequence[str] = ()
+    without: Callable[[Sequence[str]], Source] | None = None
+
+    def files(self, path: Path) -> list[Path]:
+        """Return the files that the model comes from; ``path``, which the user named, first."""
+        from padfix.files.sink import source_files
+
+        if self.kind != "onnx":
+            return [path]
+        return [path, *(file for file in source_files(self.model, None) if not file.samefile(path))]

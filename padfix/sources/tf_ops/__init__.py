@@ -5,37 +5,51 @@ They are handed to tf2onnx for one conversion, so nothing is registered for the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from padfix.errors import UnsupportedError
 from padfix.sources.tf_ops import (
+    arithmetic,
+    colours,
     complex_pairs,
     conv_transpose,
     crop_and_resize,
     dilation,
+    element_types,
     erfc,
     fake_quant,
+    fused_windows,
     gathered_windows,
+    one_hot,
     patches,
+    quantization,
     resize_bilinear,
     resize_matrices,
     resize_nearest,
+    segments,
 )
 from padfix.sources.tf_ops.tensor import Builder, Tensor
 
 Handlers = dict[str, tuple[Any, list[Any]]]
 
 _OLDEST_OPSET = {
+    arithmetic: 10,
+    colours: 10,
     conv_transpose: 1,
     crop_and_resize: 11,
     dilation: 11,
     erfc: 9,
     fake_quant: 8,
     gathered_windows: 11,
+    one_hot: 11,
     patches: 11,
+    quantization: 11,
     resize_bilinear: 11,
     resize_matrices: 11,
     resize_nearest: 11,
+    segments: 16,
 }
 """Each module, whose ``convert`` returns what takes the place of a node of its ``OPERATORS``, and what it asks for."""
 
@@ -48,7 +62,9 @@ def handlers() -> Handlers:
     return found
 
 
-def handlers_of(operators: Iterable[str], convert: Callable[[Builder, Any], Tensor], oldest_opset: int) -> Handlers:
+def handlers_of(
+    operators: Iterable[str], convert: Callable[[Builder, Any], Tensor | Sequence[Tensor]], oldest_opset: int
+) -> Handlers:
     """Return a handler for each of ``operators`` that puts what ``convert`` returns in the place of a node."""
 
     def handle(ctx: Any, node: Any, name: str, args: Any) -> None:
@@ -63,3 +79,37 @@ def handlers_of(operators: Iterable[str], convert: Callable[[Builder, Any], Tens
 def rewriters() -> list[Any]:
     """Return what prepares the graph for the handlers, as tf2onnx's ``custom_rewriter`` takes it."""
     return [gathered_windows.rename, complex_pairs.separate]
+
+
+@contextlib.contextmanager
+def prepared_graphs() -> Iterator[None]:
+    """Prepare every graph that tf2onnx converts, bodies of loops and functions included, before it rewrites any.
+
+    That takes the place of tf2onnx's rewriter of QuantizeAndDequantize, the second that it runs, for which there is a
+    handler here.
+
+    Raises:
+        UnsupportedError: One of them holds what has no ONNX form; tf2onnx goes on when a rewriter raises.
+    """
+    from tf2onnx import tfonnx
+
+    refusals: list[UnsupportedError] = []
+
+    def prepare(ctx: Any, nodes: Any) -> list[Any]:
+        fused_windows.take_apart(ctx)
+        try:
+            element_types.widen(ctx)
+        except UnsupportedError as error:
+            refusals.append(error)
+        gathered_windows.rename(ctx, ctx.get_nodes())
+        fused_windows.keep_pads_apart(ctx)
+        return list(ctx.get_nodes())
+
+    replaced = tfonnx.rewrite_quantize_and_dequantize
+    tfonnx.rewrite_quantize_and_dequantize = prepare
+    try:
+        yield
+    finally:
+        tfonnx.rewrite_quantize_and_dequantize = replaced
+        if refusals:
+            raise refusals[0]

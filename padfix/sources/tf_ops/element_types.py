@@ -11,20 +11,25 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from onnx import TensorProto
+
 from padfix.errors import UnsupportedError
 
-# TensorFlow's DataType numbers (types.proto).
-_FLOAT, _DOUBLE, _INT32, _UINT8, _INT16, _INT8, _INT64 = 1, 2, 3, 4, 5, 6, 9
-_BOOL, _BFLOAT16, _UINT16, _HALF, _UINT32, _UINT64 = 10, 14, 17, 19, 22, 23
+_FLOAT, _DOUBLE, _INT32, _INT64 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64
+_BFLOAT16, _UINT64 = TensorProto.BFLOAT16, TensorProto.UINT64
 
-_PADDED_AS = {
-    **dict.fromkeys((_UINT8, _INT16, _INT8, _BOOL, _UINT16), _INT32),
+_PADDED_AS: dict[int, int] = {
+    **dict.fromkeys((TensorProto.UINT8, TensorProto.INT8, TensorProto.BOOL), _INT32),
+    **dict.fromkeys((TensorProto.UINT16, TensorProto.INT16), _INT32),
     # Casts between 64-bit integers keep the bits, and a Pad only moves them.
-    **dict.fromkeys((_UINT32, _UINT64), _INT64),
-    **dict.fromkeys((_HALF, _BFLOAT16), _FLOAT),
+    **dict.fromkeys((TensorProto.UINT32, _UINT64), _INT64),
+    **dict.fromkeys((TensorProto.FLOAT16, _BFLOAT16), _FLOAT),
 }
-_POOLED_AS = dict.fromkeys((_INT32, _INT16, _UINT16, _UINT32), _DOUBLE) | {_BFLOAT16: _FLOAT}
-_SUMMED_AS = {_BFLOAT16: _FLOAT}
+_POOLED_AS: dict[int, int] = {
+    **dict.fromkeys((_INT32, TensorProto.INT16, TensorProto.UINT16, TensorProto.UINT32), _DOUBLE),
+    _BFLOAT16: _FLOAT,
+}
+_SUMMED_AS: dict[int, int] = {_BFLOAT16: _FLOAT}
 
 _WIDER: dict[str, tuple[dict[int, int], tuple[int, ...]]] = {
     "Pad": (_PADDED_AS, (0,)),
@@ -50,6 +55,8 @@ _WIDER: dict[str, tuple[dict[int, int], tuple[int, ...]]] = {
 
 OPERATORS = frozenset(_WIDER)
 
+_TENSORFLOW_BFLOAT16 = 14  # TensorFlow's DataType number (types.proto)
+
 _QUANTIZED = frozenset({11, 12, 13, 15, 16})
 """qint8, quint8, qint32, qint16, quint16: integers whose meaning is in separate tensors for the range."""
 
@@ -60,7 +67,9 @@ def refuse_quantized(graph_def: Any) -> None:
     Raises:
         UnsupportedError: With the operators' names.
     """
-    operators = {node.op for node in graph_def.node if any(value.type in _QUANTIZED for value in node.attr.values())}
+    bodies = [graph_def.node, *(function.node_def for function in graph_def.library.function)]
+    nodes = (node for body in bodies for node in body)
+    operators = {node.op for node in nodes if any(value.type in _QUANTIZED for value in node.attr.values())}
     if operators:
         raise UnsupportedError(
             f"The graph computes on TensorFlow's quantized types ({', '.join(sorted(operators))}), whose ranges are "
@@ -69,53 +78,59 @@ def refuse_quantized(graph_def: Any) -> None:
         )
 
 
-def widen(graph_def: Any) -> None:
-    """Put casts around the nodes of a GraphDef whose element type has to be taken through a wider one.
+def widen(ctx: Any) -> None:
+    """Put casts around the nodes of a tf2onnx graph whose element type has to be taken through a wider one.
 
     Raises:
         UnsupportedError: Positions in a pool of 64-bit integers are asked for.
     """
-    for node in [node for node in graph_def.node if node.op in OPERATORS]:
-        wider, positions = _WIDER[node.op]
-        narrow = node.attr["T"].type
-        if node.op == "MaxPoolWithArgmax" and narrow in (_INT64, _UINT64):
+    from tf2onnx import utils
+
+    for node in [node for node in ctx.get_nodes() if node.type in OPERATORS]:
+        wider, positions = _WIDER[node.type]
+        narrow = ctx.get_dtype(node.output[0])
+        if node.type == "MaxPoolWithArgmax" and narrow in (_INT64, _UINT64):
             raise UnsupportedError(
                 f"The node {node.name} finds positions among 64-bit integers, which ONNX has no exact form for.",
                 "Cast its input to int32 in the model.",
             )
         if narrow not in wider:
             continue
-        name, wide = node.name, wider[narrow]
+        wide, inputs, outputs = wider[narrow], list(node.input), list(node.output)
         for position in positions:
-            before = graph_def.node.add(name=f"{name}/padfix_widen_{position}", op="Cast", input=[node.input[position]])
-            before.attr["SrcT"].type, before.attr["DstT"].type = narrow, wide
-            node.input[position] = before.name
-        after = graph_def.node.add(name=name, op="Cast", input=[f"{name}/padfix_wide"])
-        after.attr["SrcT"].type, after.attr["DstT"].type = wide, narrow
-        node.name = f"{name}/padfix_wide"
-        for other in graph_def.node:
-            for position, read in enumerate(other.input):
-                if read == f"{name}:1":  # positions, which have a type of their own
-                    other.input[position] = f"{node.name}:1"
-        node.attr["T"].type = wide
-        node.attr.pop("_output_shapes", None)
+            before = ctx.make_node("Cast", [inputs[position]], {"to": wide}, name=utils.make_name(f"{node.name}_widen"))
+            inputs[position] = before.output[0]
+        shapes, dtypes = node.output_shapes, [wide, *node.output_dtypes[1:]]
+        name = utils.make_name(f"{node.name}_wide")
+        ctx.remove_node(node.name)
+        ctx.make_node(
+            node.type,
+            inputs,
+            node.attr,
+            outputs=[f"{name}:0", *outputs[1:]],
+            name=name,
+            shapes=shapes,
+            dtypes=dtypes,
+            skip_conversion=False,
+        )
+        told = {"outputs": outputs[:1], "shapes": shapes[:1], "dtypes": [narrow]}
+        ctx.make_node("Cast", [f"{name}:0"], {"to": narrow}, name=node.name, **told)
 
 
 @contextlib.contextmanager
 def bfloat16() -> Iterator[None]:
     """Let tf2onnx write bfloat16 where TensorFlow has it, for the time of one conversion."""
     import ml_dtypes
-    from onnx import TensorProto
     from tf2onnx import tf_utils, utils
 
-    known = tf_utils.TF_TO_ONNX_DTYPE.get(_BFLOAT16)
-    tf_utils.TF_TO_ONNX_DTYPE[_BFLOAT16] = TensorProto.BFLOAT16
+    known = tf_utils.TF_TO_ONNX_DTYPE.get(_TENSORFLOW_BFLOAT16)
+    tf_utils.TF_TO_ONNX_DTYPE[_TENSORFLOW_BFLOAT16] = TensorProto.BFLOAT16
     utils.ONNX_TO_NUMPY_DTYPE[TensorProto.BFLOAT16] = ml_dtypes.bfloat16
     try:
         yield
     finally:
         del utils.ONNX_TO_NUMPY_DTYPE[TensorProto.BFLOAT16]
         if known is None:
-            del tf_utils.TF_TO_ONNX_DTYPE[_BFLOAT16]
+            del tf_utils.TF_TO_ONNX_DTYPE[_TENSORFLOW_BFLOAT16]
         else:
-            tf_utils.TF_TO_ONNX_DTYPE[_BFLOAT16] = known
+            tf_utils.TF_TO_ONNX_DTYPE[_TENSORFLOW_BFLOAT16] = known

@@ -41,7 +41,7 @@ OPERATORS = tuple(f"{_PREFIX}{operator}" for operator in _SPATIAL)
 
 
 def rename(ctx: Any, nodes: Sequence[Any]) -> Sequence[Any]:
-    """Give the nodes of those types an operator of their own: a tf2onnx rewriter, run before operators are mapped."""
+    """Give the nodes of those types an operator of their own, which no rewriter of tf2onnx knows; itself such a one."""
     from tf2onnx import utils
 
     for node in nodes:

@@ -19,6 +19,13 @@ FLOAT = np.dtype(np.float32)
 INTEGER = np.dtype(np.int64)
 
 
+_CHOSEN_AS: dict[str, np.dtype[Any]] = {
+    **dict.fromkeys(("bool", "int16", "uint16", "uint64"), INTEGER),
+    "bfloat16": FLOAT,
+}
+"""Types by name that ONNX Runtime has no Where for, and the type that holds each of them."""
+
+
 class Builder:
     """Adds nodes to a tf2onnx graph, named after the node that they replace."""
 
@@ -72,19 +79,28 @@ class Builder:
         made = self.ctx.make_node(operator, names, attr=dict(attributes or {}), name=name, dtypes=[onnx_type])
         return Tensor(self, dtype, name=str(made.output[0]))
 
-    def finish(self, result: Tensor, node: Any) -> None:
-        """Let ``result`` take the place of the only output of the TensorFlow node ``node``, and remove that."""
-        output = node.output[0]
-        dtype, shape = self.ctx.get_dtype(output), self.ctx.get_shape(output)
-        name = result.name  # a constant enters the graph here, while the old node is still in it
+    def finish(self, results: Tensor | Sequence[Tensor], node: Any) -> None:
+        """Let ``results`` take the place of the outputs of the TensorFlow node ``node``, and remove that.
+
+        A handler that gives fewer results than the node has outputs leaves out the last ones.
+        """
+        results = [results] if isinstance(results, Tensor) else results
+        outputs = list(node.output)[: len(results)]
+        dtypes, shapes = map(self.ctx.get_dtype, outputs), map(self.ctx.get_shape, outputs)
+        # A constant enters the graph by its name, while the old node is still in it.
+        found = list(zip([result.name for result in results], outputs, dtypes, shapes, strict=True))
         self.ctx.remove_node(node.name)
-        self.ctx.make_node("Identity", [name], name=node.name, outputs=[output], dtypes=[dtype], shapes=[shape])
+        for index, (name, output, dtype, shape) in enumerate(found):
+            stem = f"{node.name}/padfix_{index}" if index else node.name
+            self.ctx.make_node("Identity", [name], name=stem, outputs=[output], dtypes=[dtype], shapes=[shape])
 
     def choose(self, condition: Tensor, positive: Operand, negative: Operand) -> Tensor:
         """Return elements of ``positive`` where ``condition`` holds, and of ``negative`` elsewhere."""
         dtype = next(side.dtype for side in (positive, negative) if isinstance(side, Tensor))
         sides = [side if isinstance(side, Tensor) else self.constant(side, dtype) for side in (positive, negative)]
-        return self._apply("Where", [condition, *sides], dtype, np.where)
+        through: np.dtype[Any] = _CHOSEN_AS.get(dtype.name, dtype)
+        chosen = self._apply("Where", [condition, *(side.cast(through) for side in sides)], through, np.where)
+        return chosen.cast(dtype)
 
     def _apply(
         self,
@@ -142,6 +158,7 @@ class Tensor:
     __mul__ = _binary("Mul", np.multiply)
     __truediv__ = _binary("Div", _quotient)
     __and__ = _binary("And", np.logical_and, _BOOL)
+    __or__ = _binary("Or", np.logical_or, _BOOL)
     less = _binary("Less", np.less, _BOOL)
     greater = _binary("Greater", np.greater, _BOOL)
     equal = _binary("Equal", np.equal, _BOOL)
@@ -152,7 +169,10 @@ class Tensor:
     ceil = _unary("Ceil", np.ceil)
     absolute = _unary("Abs", np.abs)
     sine = _unary("Sin", np.sin)
+    cosine = _unary("Cos", np.cos)
     exponential = _unary("Exp", np.exp)
+    logarithm = _unary("Log", np.log)
+    root = _unary("Sqrt", np.sqrt)
     negated = _unary("Not", np.logical_not)
     round_even = _unary("Round", np.rint)
     """The nearest integer as a float, halves to the even one."""
@@ -174,7 +194,12 @@ class Tensor:
         """Return the nearest integer as a float, halves away from zero, as C's ``roundf``. For numbers above -0.5."""
         whole = self.floor()
         # Not floor(x + 0.5): the sum can round up to the next integer.
-        return whole + (self - whole).less(0.5).negated().cast(FLOAT)
+        return whole + (self - whole).less(0.5).negated().cast(self.dtype)
+
+    def remainder(self, other: Operand) -> Tensor:
+        """Return what is left of a division that cuts off, with the sign of the dividend, as C's ``fmod``."""
+        right = other if isinstance(other, Tensor) else self.builder.constant(other, self.dtype)
+        return self.builder._apply("Mod", [self, right], self.dtype, np.fmod, {"fmod": 1})
 
     def cast(self, dtype: Any) -> Tensor:
         """Return the elements as ``dtype``."""
@@ -197,6 +222,24 @@ class Tensor:
         """Return the elements in another shape. Lengths may be tensors; 0 keeps a length and -1 takes the rest."""
         wanted = join(self.builder, shape)
         return self.builder._apply("Reshape", [self, wanted], self.dtype, _reshaped)
+
+    def unsqueeze(self, axes: Sequence[int]) -> Tensor:
+        """Return the elements with further axes of length one, which are at ``axes`` of the result."""
+        places = list(axes)
+        if self.builder.ctx.opset < 13:
+            return self.builder._apply(
+                "Unsqueeze", [self], self.dtype, lambda array: np.expand_dims(array, tuple(places)), {"axes": places}
+            )
+        return self.builder._apply(
+            "Unsqueeze",
+            [self, self.builder.integers(places)],
+            self.dtype,
+            lambda array, at: np.expand_dims(array, tuple(at)),
+        )
+
+    def expand(self, shape: Tensor) -> Tensor:
+        """Return the elements repeated along axes of length one, to ``shape``, an int64 vector."""
+        return self.builder._apply("Expand", [self, shape], self.dtype, np.broadcast_to)
 
     def transpose(self, permutation: Sequence[int]) -> Tensor:
         """Return the tensor with its axes in another order."""
@@ -235,12 +278,26 @@ def join(builder: Builder, parts: Sequence[int | Tensor]) -> Tensor:
     return builder.node("Concat", pieces, INTEGER, {"axis": 0})
 
 
-def count_up(builder: Builder, stop: Tensor) -> Tensor:
-    """Return 0, 1, ... below ``stop``, a scalar, as float32, which is exact below 2**24."""
+def filled(value: Any, dtype: Any, shape: Tensor) -> Tensor:
+    """Return a tensor of ``shape``, an int64 vector, with ``value`` everywhere."""
+    from onnx import numpy_helper
+
+    single = np.asarray([value], dtype)
+    return shape.builder._apply(
+        "ConstantOfShape",
+        [shape],
+        single.dtype,
+        lambda lengths: np.full(lengths, value),
+        {"value": numpy_helper.from_array(single)},
+    )
+
+
+def count_up(builder: Builder, stop: Tensor, dtype: np.dtype[Any] = FLOAT) -> Tensor:
+    """Return 0, 1, ... below ``stop``, a scalar, as float32, which is exact below 2**24, or as ``dtype``."""
     if stop.known is not None:
-        return builder.floats(np.arange(stop.known))
+        return builder.constant(np.arange(stop.known), dtype)
     inputs = [builder.integers(0), stop.cast(INTEGER), builder.integers(1)]
-    return builder.node("Range", inputs, INTEGER).cast(FLOAT)
+    return builder.node("Range", inputs, INTEGER).cast(dtype)
 
 
 def _reshaped(array: Array, lengths: Array) -> Array:

@@ -1,0 +1,104 @@
+"""Sums, products, means, maxima and minima over the rows that have the same segment number.
+
+tf2onnx divides by zero where a segment is empty, gives infinities for its maximum, counts the negative numbers that
+TensorFlow leaves out, and lacks integers. Here rows are scattered into a start value, one element after the other: ONNX
+Runtime's ScatterElements goes through the rows in order, where its ScatterND lets threads race for a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, filled
+from padfix.sources.tf_ops.windows import lowest
+
+_SORTED = ("SegmentSum", "SegmentProd", "SegmentMean", "SegmentMax", "SegmentMin")
+_UNSORTED = ("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
+_SPARSE = ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
+_COUNTED = tuple(f"{name}WithNumSegments" for name in _SPARSE)
+OPERATORS = (*_SORTED, *_UNSORTED, *_SPARSE, *_COUNTED)
+
+_REDUCTIONS: dict[str, tuple[str, Callable[[np.dtype[Any]], Any]]] = {
+    "Prod": ("mul", lambda dtype: 1),
+    "Max": ("max", lowest),
+    "Min": ("min", lambda dtype: np.iinfo(dtype).max if dtype.kind in "iu" else np.finfo(dtype).max),
+}
+"""The reduction of a scatter, and what an empty segment starts with, by operator; the others add to zero."""
+
+
+def convert(builder: Builder, node: Any) -> Tensor:
+    """Return one row for each segment."""
+    kind = node.type.removesuffix("WithNumSegments")
+    name = kind.removeprefix("Unsorted").removeprefix("Sparse").removeprefix("Segment")
+    data, *others = (builder.read(given) for given in node.input)
+    if kind in _UNSORTED:
+        rows, numbers, count = _flat(node, data, others[0].cast(INTEGER), others[1])
+        # TensorFlow leaves rows with a negative number out; here they are gathered in a segment more, which is cut off.
+        numbers = builder.choose(numbers.less(0), count, numbers)
+        whole = _scattered(name, rows, numbers, count + 1)
+        return _first_rows(whole, count)
+    if kind in _SPARSE:
+        data = data.take(others.pop(0).cast(INTEGER))
+    numbers = others[0].cast(INTEGER)
+    count = others[1].cast(INTEGER).reshape([1]) if node.type in _COUNTED else _number_of(numbers)
+    result = _scattered(name, data, numbers, count)
+    if name in ("Mean", "SqrtN", "Max", "Min"):
+        result = _settled(name, data, result, numbers, count)
+    return result
+
+
+def _flat(node: Any, data: Tensor, numbers: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return rows, their numbers [rows], and the number of segments [1]."""
+    builder = data.builder
+    axes, rank = builder.ctx.get_rank(node.input[1]), builder.ctx.get_rank(node.input[0])
+    if axes is None or rank is None:
+        raise ValueError(f"the number of axes of the inputs of {node.name} is not known")
+    rows = data if axes == 1 else data.reshape([-1, *data.lengths(range(axes, rank))])
+    return rows, numbers if axes == 1 else numbers.reshape([-1]), count.cast(INTEGER).reshape([1])
+
+
+def _number_of(numbers: Tensor) -> Tensor:
+    """Return how many segments sorted numbers are for: one more than the last, none without any; [1]."""
+    builder = numbers.builder
+    started = builder.node("Concat", [builder.integers([-1]), numbers], INTEGER, {"axis": 0})
+    return started.take(builder.integers([-1])) + 1
+
+
+def _scattered(name: str, rows: Tensor, numbers: Tensor, count: Tensor) -> Tensor:
+    builder = rows.builder
+    reduction, start = _REDUCTIONS.get(name, ("add", lambda dtype: 0))
+    if builder.ctx.opset < (18 if reduction in ("max", "min") else 16):
+        raise ValueError("reductions in a scatter need opset 18 for maxima and minima, 16 for sums and products")
+    rank = builder.ctx.get_rank(rows.name)
+    if rank is None:
+        raise ValueError("the number of axes of the data is not known")
+    shape = builder.node("Shape", [rows], INTEGER)
+    rest = builder.node("Slice", [shape, builder.integers([1]), builder.integers([rank])], INTEGER)
+    whole = builder.node("Concat", [count, rest], INTEGER, {"axis": 0})
+    places = numbers.reshape([-1, *[1] * (rank - 1)]).expand(shape)
+    attributes = {"axis": 0, "reduction": reduction}
+    started = filled(start(rows.dtype), rows.dtype, whole)
+    return builder.node("ScatterElements", [started, places, rows], rows.dtype, attributes)
+
+
+def _settled(name: str, rows: Tensor, result: Tensor, numbers: Tensor, count: Tensor) -> Tensor:
+    """Return the result with means divided, and zeros where a segment is empty."""
+    builder = rows.builder
+    ones = filled(1, rows.dtype, builder.node("Shape", [numbers], INTEGER))
+    sizes = builder.node(
+        "ScatterElements", [filled(0, rows.dtype, count), numbers, ones], rows.dtype, {"axis": 0, "reduction": "add"}
+    )
+    rank = builder.ctx.get_rank(rows.name)
+    sizes = sizes.reshape([-1, *[1] * (rank - 1)])
+    if name in ("Max", "Min"):
+        return builder.choose(sizes.equal(0), 0, result)
+    sizes = builder.choose(sizes.equal(0), 1, sizes)
+    return result / (sizes.root() if name == "SqrtN" else sizes)
+
+
+def _first_rows(rows: Tensor, count: Tensor) -> Tensor:
+    builder = rows.builder
+    return builder.node("Slice", [rows, builder.integers([0]), count, builder.integers([0])], rows.dtype)
