@@ -110,6 +110,7 @@ def verify(
         proof.notes.append("Judged by the given probes alone (--probes-only).")
     else:
         proof.run_generated(shapes)
+    proof.notes += getattr(reference, "remarks", list)()
     inside = proof.look_inside(stand_in)
     verdict = conclude(proof.ran, inside, proof.failures, proof.notes, proof.settings, reference, describe)
     return replace(verdict, loosened=proof.loosened)

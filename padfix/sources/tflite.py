@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from padfix.sources import conversion, side_effects, tflite_custom, tflite_graph, tflite_schema
+from padfix.sources import conversion, side_effects, tflite_custom, tflite_graph, tflite_hybrid, tflite_schema
 from padfix.sources.conversion import Port, unique_names
 from padfix.sources.executor import element_type
 from padfix.sources.saved_model import chosen_signature
@@ -23,6 +23,8 @@ from padfix.sources.tflite_schema import LiteFile
 if TYPE_CHECKING:
     from padfix.files.model import Model
     from padfix.proof.executors import Executor
+    from padfix.sources.tflite_inner import LiteInner
+    from padfix.sources.tflite_runner import Beside
 
 
 def open_tflite(tensorflow: Any, path: Path, options: SourceOptions) -> Source:
@@ -40,7 +42,9 @@ def open_tflite(tensorflow: Any, path: Path, options: SourceOptions) -> Source:
         if not options.trust:
             side_effects.refuse_operators(_borrowed_operators(model), str(path))
         is_changed = tflite_custom.write_out(model)
-        file = LiteFile(path, tflite_schema.packed(model) if is_changed else path.read_bytes())
+        as_it_stands = LiteFile(path, tflite_schema.packed(model) if is_changed else path.read_bytes())
+        hybrid = tflite_hybrid.write_out(model)
+        file = LiteFile(path, tflite_schema.packed(model)) if hybrid else as_it_stands
         loaded = interpreter(tensorflow, file)
         signatures = {item.signatureKey.decode(): item for item in model.signatureDefs or ()}
         signature = signatures.get(chosen_signature(signatures, options.signature, "file") or "")
@@ -58,16 +62,17 @@ def open_tflite(tensorflow: Any, path: Path, options: SourceOptions) -> Source:
 
     def executor() -> Executor:
         from padfix.proof.executors import TensorSpec
-        from padfix.sources.tflite_inner import LiteInner
         from padfix.sources.tflite_runner import LiteExecutor
 
         specifications = [
             TensorSpec(name, element_type(dtype), pinned.get(name, shape)) for name, (dtype, shape) in types.items()
         ]
         names = _mapped_names(signature, inputs, outputs)
-        # Kernels of whole numbers round in three ways, so pieces run by one set of them say little of the whole.
-        inner = None if prepared.steps else LiteInner(tensorflow, file, index, *_names_inside(prepared, outputs))
-        return LiteExecutor(tensorflow, file, specifications, names, (inputs, outputs), prepared.steps, inner)
+        inner, beside = _inside(tensorflow, (file, as_it_stands), prepared, outputs, hybrid.get(index))
+        return LiteExecutor(
+            *(tensorflow, file, specifications, names, (inputs, outputs), prepared.steps),
+            *(inner, beside, prepared.is_wide),
+        )
 
     return Source("tflite", converted, executor)
 
@@ -98,10 +103,28 @@ def _ports(graph: Any, signature: Any) -> tuple[list[Port], list[Port]]:
     return inputs, outputs
 
 
-def _names_inside(prepared: tflite_graph.Prepared, outputs: list[Port]) -> tuple[list[str], dict[str, str]]:
-    """Return the names of the subgraph's tensors in the converted model, and further names of outputs by these."""
+def _inside(
+    tensorflow: Any,
+    files: tuple[LiteFile, LiteFile],
+    prepared: tflite_graph.Prepared,
+    outputs: list[Port],
+    hybrid: list[tflite_hybrid.Hybrid] | None,
+) -> tuple[LiteInner | None, Beside | None]:
+    """Return what runs pieces of the first file, and the second, which has quantised weights, where it is another."""
+    from padfix.sources.tflite_inner import LiteInner
+    from padfix.sources.tflite_runner import Beside
+
     names = [tensor.name.decode() for tensor in prepared.graph.tensors]
-    return names, {port.name: names[int(port.tensor)] for port in outputs if port.name != names[int(port.tensor)]}
+    aliases = {port.name: names[int(port.tensor)] for port in outputs if port.name != names[int(port.tensor)]}
+    inner, as_it_stands = (LiteInner(tensorflow, file, prepared.index, names, aliases) for file in files)
+    beside = None
+    if files[0] is not files[1]:
+        beside = Beside(
+            files[1],
+            lambda feeds: tflite_hybrid.contradicted(hybrid or [], (inner, as_it_stands), names, feeds),
+        )
+    # Kernels of whole numbers round in three ways, so pieces run by one set of them say little of the whole.
+    return (None if prepared.steps else inner), beside
 
 
 def _plain(name: bytes | None) -> str:
@@ -152,7 +175,7 @@ def _convert(
             [],
             [],
             True,
-            tf_ops.rewriters(),
+            [*tf_ops.rewriters(), *([tflite_ops.write_out_wide_steps] if prepared.is_wide else [])],
             {},
             None,
             is_tflite=True,

@@ -12,7 +12,6 @@ bias of a TRANSPOSE_CONV        leaves it out without a word
 a fused activation              gives its name to what goes into it; refuses RELU_N1_TO_1
 SOFTMAX with a beta             multiplies the result by it, not what goes in
 scales without zero points      takes the numbers for not quantised
-weights used with float data    dequantises them; the interpreter quantises the data instead, so no result is equal
 =============================== =====================================================================================
 """
 
@@ -29,14 +28,18 @@ from padfix.errors import UnsupportedError
 from padfix.sources.conversion import Port
 from padfix.sources.tflite_dense import write_dense
 from padfix.sources.tflite_schema import (
+    add_buffer,
     builtin_names,
     constant,
     float_copy,
+    is_constant,
     is_quantised,
+    numpy_type,
     operator_name,
     operators,
     packed,
     reached,
+    real_values,
     schema,
 )
 from padfix.sources.tflite_schema import operator as operator_of
@@ -46,8 +49,6 @@ _STATE = frozenset(
     | {"HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE"}
 )
 _RANDOM = frozenset({"RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL", "STABLEHLO_RNG_BIT_GENERATOR"})
-_WEIGHTED = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "FULLY_CONNECTED": 1, "TRANSPOSE_CONV": 1, "CONV_3D": 1}
-"""Operator -> position of its weights; TRANSPOSE_CONV's data comes third, after the size of the result."""
 _NO_ACTIVATION = 0
 _RENAMED = {"COMPLEX_ABS": "MAGNITUDE"}
 """Names by which tf2onnx does not know operators: it moves a Reshape from before COMPLEX_ABS, and may lose it."""
@@ -62,12 +63,14 @@ class Prepared:
         index: The subgraph to convert.
         shapes: Lengths of its tensors by their new names; -1 for a free one.
         steps: One step of quantisation by public name of output, 0 where it has none; empty where nothing is quantised.
+        is_wide: Whether data are quantised to 16 bits.
     """
 
     model: Any
     index: int
     shapes: dict[str, list[int]]
     steps: dict[str, float]
+    is_wide: bool
 
     @property
     def graph(self) -> Any:
@@ -94,19 +97,23 @@ def prepare(
     Raises:
         UnsupportedError: The model keeps state, is random, or computes in a way that ONNX can't repeat.
     """
+    own = len(model.subgraphs[index].tensors)
     read = [model.subgraphs[number] for number in reached(model, index)]
     _refuse({name for graph in read for name in operators(model, graph)}, read)
     write_dense(model)
     for graph in read:
-        _refuse_hybrid(model, graph)
         _fill_zero_points(graph)
+        _dequantise_constants(model, graph)
         _write_out(model, graph)
     for number, graph in enumerate(model.subgraphs):
         graph.name = f"subgraph_{number}".encode()
     _name_tensors(model, index, inputs, outputs)
-    names = {number: tensor.name.decode() for number, tensor in enumerate(model.subgraphs[index].tensors)}
-    by_name = {names[number]: list(shape) for number, shape in shapes.items() if number in names}
-    return Prepared(model, index, by_name, _steps(model, read, model.subgraphs[index], outputs))
+    names = [tensor.name.decode() for tensor in model.subgraphs[index].tensors]
+    # Behind the file's own tensors the interpreter has others of its own, which are not those that were added here.
+    by_name = {names[number]: list(shape) for number, shape in shapes.items() if number < own}
+    tensors = [tensor for graph in read for tensor in graph.tensors if not is_constant(model, tensor)]
+    is_wide = any(is_quantised(tensor) and numpy_type(tensor.type) == np.int16 for tensor in tensors)
+    return Prepared(model, index, by_name, _steps(model, read, model.subgraphs[index], outputs), is_wide)
 
 
 def graphs(prepared: Prepared) -> tuple[Any, list[Any]]:
@@ -158,7 +165,6 @@ def hand_on(proto: ModelProto, prepared: Prepared, outputs: Sequence[Port]) -> N
 
 def _refuse(kinds: set[str], graphs: Sequence[Any]) -> None:
     from tf2onnx.tflite.BuiltinOperator import BuiltinOperator
-    from tf2onnx.tflite.TensorType import TensorType
     from tf2onnx.tflite_utils import TFLITE_TO_TF_DTYPE
 
     if kinds & _STATE or any(tensor.isVariable for graph in graphs for tensor in graph.tensors):
@@ -179,17 +185,13 @@ def _refuse(kinds: set[str], graphs: Sequence[Any]) -> None:
     types = {tensor.type for graph in graphs for tensor in graph.tensors}
     if types - set(TFLITE_TO_TF_DTYPE):
         raise UnsupportedError("The model holds tensors of a type (such as int4) that tf2onnx can't read.")
-    if any(tensor.type == TensorType.INT16 and is_quantised(tensor) for graph in graphs for tensor in graph.tensors):
-        raise UnsupportedError(
-            "The model is quantised to 16 bits, which tf2onnx can't write: ONNX knows it from opset 21 on.",
-            "Give padfix the model that this file was made from, or one quantised to 8 bits.",
-        )
 
 
 def _steps(model: Any, graphs: Sequence[Any], main: Any, outputs: Sequence[Port]) -> dict[str, float]:
     names = zip(main.operators, operators(model, main), strict=True)
     from_steps = {operator.outputs[0]: operator.inputs[0] for operator, name in names if name == "DEQUANTIZE"}
-    if not any(is_quantised(tensor) for graph in graphs for tensor in graph.tensors):
+    # Weights alone don't make a model quantised: what it computes are floats.
+    if not any(is_quantised(tensor) and not is_constant(model, tensor) for graph in graphs for tensor in graph.tensors):
         return {}
     steps = {}
     for port in outputs:
@@ -201,18 +203,19 @@ def _steps(model: Any, graphs: Sequence[Any], main: Any, outputs: Sequence[Port]
     return steps
 
 
-def _refuse_hybrid(model: Any, graph: Any) -> None:
+def _dequantise_constants(model: Any, graph: Any) -> None:
+    """Let constants that an operator dequantises be floats.
+
+    ONNX Runtime's optimiser makes a product that quantises its data of a MatMul behind a DequantizeLinear.
+    """
+    kept = []
     for operator, name in zip(graph.operators or (), operators(model, graph), strict=True):
-        position = _WEIGHTED.get(name)
-        if position is None:
+        source = graph.tensors[operator.inputs[0]] if name == "DEQUANTIZE" else None
+        if source is None or not is_quantised(source) or not is_constant(model, source):
+            kept.append(operator)
             continue
-        data = graph.tensors[operator.inputs[2 if name == "TRANSPOSE_CONV" else 0]]
-        if is_quantised(graph.tensors[operator.inputs[position]]) and not is_quantised(data):
-            raise UnsupportedError(
-                f"The model's weights are quantised and its data is not ({name}): TensorFlow Lite quantises the data "
-                "in every run, with scales that it takes from that very data, which ONNX can't repeat exactly.",
-                "Give padfix the model that this file was made from, or a file with float or float16 weights.",
-            )
+        graph.tensors[operator.outputs[0]].buffer = add_buffer(model, real_values(model, source))
+    graph.operators = kept
 
 
 def _fill_zero_points(graph: Any) -> None:

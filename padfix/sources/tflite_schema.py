@@ -130,12 +130,31 @@ def is_quantised(tensor: Any) -> bool:
     return quantisation is not None and quantisation.scale is not None and len(quantisation.scale) > 0
 
 
+def is_constant(model: Any, tensor: Any) -> bool:
+    """Whether the file holds the values of a tensor."""
+    return tensor.buffer != NO_BUFFER and model.buffers[tensor.buffer].data is not None
+
+
 def constant_of(model: Any, tensor: Any) -> Any:
     """Return the values of a tensor of numbers that is held in the file, dense; None where it is computed."""
-    data = model.buffers[tensor.buffer].data if tensor.buffer != NO_BUFFER else None
-    if data is None or tensor.sparsity is not None:
+    if not is_constant(model, tensor) or tensor.sparsity is not None:
         return None
+    data = model.buffers[tensor.buffer].data
     return np.frombuffer(np.asarray(data, np.uint8).tobytes(), numpy_type(tensor.type)).reshape(lengths(tensor))
+
+
+def real_values(model: Any, tensor: Any) -> Any:
+    """Return the float32 numbers that the steps of a quantised constant stand for."""
+    values, quantisation = constant_of(model, tensor), tensor.quantization
+    scales = np.asarray(quantisation.scale)
+    zeros = np.zeros(len(scales), np.int64)
+    if quantisation.zeroPoint is not None and len(quantisation.zeroPoint):
+        zeros = np.asarray(quantisation.zeroPoint)
+    if len(scales) > 1:
+        along = [1] * values.ndim
+        along[int(quantisation.quantizedDimension)] = -1
+        scales, zeros = scales.reshape(along), zeros.reshape(along)
+    return ((values.astype(np.int64) - zeros) * scales.astype(np.float32)).astype(np.float32)
 
 
 def lengths(tensor: Any) -> tuple[int, ...]:

@@ -260,18 +260,6 @@ def test_what_is_not_quantised_has_no_leeway(tf: Any, tmp_path: Path) -> None:
     assert executor.leeway(feeds, executor.run(feeds)) == {}  # type: ignore[attr-defined]
 
 
-def test_weights_quantised_alone_are_declined(tf: Any, tmp_path: Path) -> None:
-    path = lite(
-        tf,
-        tmp_path / "m.tflite",
-        lambda x: tf.nn.conv2d(x, weights(3, 3, 32, 64), 2, "SAME"),
-        tf.TensorSpec([1, 9, 8, 32], tf.float32, "x"),
-        optimizations=[tf.lite.Optimize.DEFAULT],
-    )
-    with pytest.raises(UnsupportedError, match="quantises the data in every run"):
-        open_source(path)
-
-
 def test_random_numbers_are_declined(tf: Any, tmp_path: Path) -> None:
     path = lite(
         tf, tmp_path / "m.tflite", lambda x: x + tf.random.uniform([3]), tf.TensorSpec([None, 3], tf.float32, "x")
