@@ -11,7 +11,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from padfix.sources import conversion, side_effects, tflite_custom, tflite_graph, tflite_hybrid, tflite_schema
+from padfix.sources import (
+    conversion,
+    side_effects,
+    tflite_custom,
+    tflite_graph,
+    tflite_hybrid,
+    tflite_metadata,
+    tflite_schema,
+)
 from padfix.sources.conversion import Port, unique_names
 from padfix.sources.executor import element_type
 from padfix.sources.saved_model import chosen_signature
@@ -185,6 +193,7 @@ def _convert(
         proto = converted.make_model(f"converted from {name}")
         settle(proto, [tensor.name.decode() for tensor in prepared.graph.tensors])
         tflite_graph.hand_on(proto, prepared, outputs)
+        tflite_metadata.hand_on(proto, prepared.model, prepared.index, (inputs, outputs))
         return proto
 
     return conversion.checked(build, [port.name for port in inputs], [port.name for port in outputs])
