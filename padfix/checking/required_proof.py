@@ -77,7 +77,7 @@ def _why_not(wanted: Requirement, part: Mapping[str, Any], model: Path) -> str |
     is_conversion = "rewrites" in part
     verdict = part.get("verdict") if is_conversion else part
     if part.get("error"):
-        return "the report is of a conversion that failed"
+        return "the report is of a run that failed"
     if not isinstance(verdict, dict) or "equivalent" not in verdict:
         return "the report says that it was written without proof"
     if verdict.get("equivalent") is not True:

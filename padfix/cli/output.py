@@ -62,6 +62,13 @@ class Delivery:
             report: The report.
             to_stderr: Leave standard output to the model.
         """
+        self.keep(report)
+        if not self.quiet and (isinstance(report, Verdict) or report.opset is not None):
+            shown = _render(report, self.format, verbose=self.verbose)
+            click.echo(shown, nl=False, err=to_stderr)
+
+    def keep(self, report: ConvertReport | Verdict) -> None:
+        """Write the report to the file, if there is one."""
         if self.file is not None:
             try:
                 kept = _render(report, self.file.suffix.lower().lstrip("."), verbose=True)
@@ -70,9 +77,6 @@ class Delivery:
             except MemoryError:
                 note = f"the report {printable(str(self.file))} was left out: there is not enough memory for it"
                 print(f"padfix: note: {note}", file=sys.stderr)
-        if not self.quiet and (isinstance(report, Verdict) or report.opset is not None):
-            shown = _render(report, self.format, verbose=self.verbose)
-            click.echo(shown, nl=False, err=to_stderr)
 
     def _attest(self, file: Path, report: str) -> None:
         """Write a proof as an attestation beside its report, if there is a key; no other is left there."""

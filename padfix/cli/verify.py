@@ -12,6 +12,7 @@ from padfix import errors
 from padfix.cli import options
 from padfix.cli.output import Delivery
 from padfix.cli.progress import stages
+from padfix.results import Failure, Verdict
 
 
 @click.command("verify")
@@ -41,14 +42,18 @@ def command(
         raise errors.UsageError("--report names one of the models.", "Give the report a file of its own.")
     limits.apply([original, candidate])
     with stages(quiet=delivery.quiet, verbose=delivery.verbose) as progress:
-        verdict = api.verify(
-            original,
-            candidate,
-            certificate=delivery.file is not None,
-            layers=delivery.draws,
-            progress=progress,
-            **settings,
-        )
+        try:
+            verdict = api.verify(
+                original,
+                candidate,
+                certificate=delivery.file is not None,
+                layers=delivery.draws,
+                progress=progress,
+                **settings,
+            )
+        except errors.PadfixError as error:
+            delivery.keep(Verdict(False, "", error=Failure(error.message, error.hint, error.exit_code)))
+            raise
     delivery.deliver(verdict)
     if not (verdict.equivalent or settings["locate"] or delivery.quiet):
         print("hint: --locate names the first tensor that differs, and the node that computes it.", file=sys.stderr)

@@ -136,6 +136,8 @@ def _digest(file: FileDigest) -> str:
 
 def _verdict(result: Verdict) -> Iterator[Block]:
     yield Words(sentences.verdict(result), _tone(result.equivalent))
+    if result.error is not None and result.error.hint:
+        yield Words(f"Hint: {result.error.hint}")
     if result.outputs:
         head = ("Output", "Equal", "Closest to its limit", "Allowed there", "On", "Largest difference", "On", "Remark")
         yield Table(head, tuple(_output(output) for output in result.outputs))

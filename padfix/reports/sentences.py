@@ -153,6 +153,8 @@ def difference(output: OutputDifference) -> str:
 def verdict(result: Verdict) -> str:
     """Return the verdict in one sentence: reference, probes, and the worst output against its tolerance."""
     reference = REFERENCES.get(result.reference, printable(result.reference))
+    if result.error is not None:
+        return f"Could not be told: {printable(result.error.message)}"
     if not result.runs:
         return f"{'Equal' if result.equivalent else 'Not shown to be equal'}; nothing had to be run."
     if not result.equivalent:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from padfix.results.certificate import Certificate, FileDigest, ProofCheck
 from padfix.results.findings import Disagreement, Finding, LocalProof, Refused, Rewritten, Sample, Severity
-from padfix.results.reports import SCHEMA, CheckReport, ConvertReport, ExplicitWindows, Failure, OpRecord
+from padfix.results.reports import SCHEMA, CheckReport, ConvertReport, ExplicitWindows, OpRecord
 from padfix.results.verdict import (
     Difference,
+    Failure,
     FirstDifference,
     LayerDifference,
     Measured,

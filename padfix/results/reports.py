@@ -8,7 +8,7 @@ from typing import Any
 from padfix.results.certificate import Certificate, ProofCheck
 from padfix.results.findings import Disagreement, Finding, Refused, Rewritten
 from padfix.results.record import Record
-from padfix.results.verdict import Verdict
+from padfix.results.verdict import Failure, Verdict
 
 SCHEMA = 1
 
@@ -58,21 +58,6 @@ class ExplicitWindows(Record):
 
     number: int
     asymmetric: int
-
-
-@dataclass(frozen=True)
-class Failure(Record):
-    """Why a command ended without a result.
-
-    Attributes:
-        message: What went wrong, in a sentence or two.
-        hint: What to do about it; may be empty.
-        exit_code: 1 for "no", 2 for "could not tell".
-    """
-
-    message: str
-    hint: str
-    exit_code: int
 
 
 @dataclass(frozen=True)

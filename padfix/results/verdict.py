@@ -191,6 +191,21 @@ class StretchSummary(Record):
 
 
 @dataclass(frozen=True)
+class Failure(Record):
+    """Why a command ended without a result.
+
+    Attributes:
+        message: What went wrong, in a sentence or two.
+        hint: What to do about it; may be empty.
+        exit_code: 1 for "no", 2 for "could not tell".
+    """
+
+    message: str
+    hint: str
+    exit_code: int
+
+
+@dataclass(frozen=True)
 class Verdict(Record):
     """The whole proof: whether two models agree, who judged, and every run.
 
@@ -203,6 +218,7 @@ class Verdict(Record):
         certificate: Which files the proof was about; only where :func:`padfix.verify` was asked for it.
         layers: The stretches that were compared, in the order of the original's nodes; only where it was asked for.
         stretches: How many stretches are the same, and how many were compared; None where nobody could look inside.
+        error: Why it could not be told; ``equivalent`` is then False, as nothing was shown.
         loosened: Whether the user's tolerances allowed more of some output than the documented defaults.
     """
 
@@ -215,6 +231,7 @@ class Verdict(Record):
     layers: tuple[LayerDifference, ...] = ()
     stretches: StretchSummary | None = None
     loosened: bool = False
+    error: Failure | None = None
 
     @property
     def outputs(self) -> tuple[OutputSummary, ...]:

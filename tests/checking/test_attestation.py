@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import padfix
 from padfix.cli.group import cli, run
 
 pytest.importorskip("cryptography", reason="cryptography is not installed (padfix[sign])")
@@ -81,6 +84,19 @@ def test_another_tool_reads_and_checks_the_envelope(signed: tuple[Path, Path, Pa
     (keyid,) = found.signatures
     trusted = SSlibKey.from_crypto(key, keyid)
     assert list(found.verify([trusted], 1)) == [keyid]
+
+
+def test_the_documented_way_to_read_it_runs(
+    signed: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("securesystemslib.dsse", reason="securesystemslib is not installed")
+    output, _, public = signed
+    guide = (Path(padfix.__file__).parent / "docs" / "proofs.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    public.rename(output.parent / "padfix.pub")
+    monkeypatch.chdir(output.parent)
+    exec(compile(example, "proofs.md", "exec"), {})
+    assert capsys.readouterr().out == f"{hashlib.sha256(output.read_bytes()).hexdigest()} True\n"
 
 
 @pytest.mark.parametrize("openssh", [False, True])

@@ -14,6 +14,7 @@ import onnx
 import pytest
 
 import padfix
+from padfix.cli.group import cli, run
 from padfix.reports import html, markdown, text
 from padfix.reports import json as as_json
 from padfix.results import CheckReport, ConvertReport, Verdict
@@ -223,6 +224,25 @@ def test_a_conversion_that_came_to_nothing(tmp_path: Path) -> None:
     said, data, _ = read_back(caught.value.report)
     assert (data["opset"], data["written"], data["verdict"], data["rewrites"]) == (None, False, None, [])
     assert said.words[1] == caught.value.message == data["error"]["message"]
+
+
+def test_reports_are_kept_whatever_the_outcome(tmp_path: Path) -> None:
+    """By the command line: a source that is no model, and an original that nothing can run."""
+    broken, dilated = tmp_path / "broken.onnx", SAME_CNN.with_name("dilated_same.onnx")
+    broken.write_bytes(b"no model")
+    for arguments in (["convert", broken, "-o", tmp_path / "out.onnx"], ["verify", dilated, SAME_CNN]):
+        documents = {}
+        for ending in ("json", "html", "md"):
+            file = tmp_path / f"report.{ending}"
+            assert run(cli, [str(each) for each in (*arguments, "--report", file, "--quiet")]) == 2
+            documents[ending] = file.read_text(encoding="utf-8")
+        data = json.loads(documents["json"])
+        jsonschema.validate(data, SCHEMA)
+        said = of_html(documents["html"])
+        assert said == of_markdown(documents["md"])
+        assert any(data["error"]["message"] in words for words in said.words)
+        assert f"Hint: {data['error']['hint']}" in said.words
+        assert data["error"]["exit_code"] == 2
 
 
 def test_a_verification(tmp_path: Path) -> None:
