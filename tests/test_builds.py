@@ -213,8 +213,12 @@ def test_the_action_of_the_repository_itself_checks_all_of_it(checkout: Path) ->
     assert len(done.stdout.splitlines()) == 4
 
 
-def test_the_action_keeps_what_it_downloads() -> None:
-    cache, install, _ = action()["runs"]["steps"]
+def test_the_action_keeps_what_it_downloads(checkout: Path) -> None:
+    named, cache, install, _ = action()["runs"]["steps"]
+    assert run_step(named["name"], checkout, {}).returncode == 0
+    key, _, value = (checkout / "github_output").read_text().strip().partition("=")
+    assert value.isdigit()
+    assert f"steps.{named['id']}.outputs.{key}" in cache["with"]["key"]
     assert cache["uses"].startswith("actions/cache@")
     folder = cache["with"]["path"].replace("${{ runner.temp }}", "$RUNNER_TEMP")
     assert f'PIP_CACHE_DIR="{folder}"' in install["run"]
