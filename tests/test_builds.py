@@ -106,11 +106,10 @@ def run_step(
     variables = {}
     for key, value in step["env"].items():
         filled = re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: values[match.group(1)], str(value))
-        variables[key] = filled.replace("${{ github.action_path }}", str(path))
+        filled = filled.replace("${{ github.action_path }}", str(path))
+        variables[key] = filled.replace("${{ steps.install.outputs.padfix }}", str(folder / "bin" / "padfix"))
         assert "${{" not in variables[key]
-    files = {
-        variable: str(folder / variable.lower()) for variable in ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY")
-    }
+    files = {variable: str(folder / variable.lower()) for variable in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     for file in files.values():
         Path(file).touch()
     return subprocess.run(
@@ -144,7 +143,7 @@ def test_the_action_is_well_formed() -> None:
 def test_the_action_annotates_and_writes_summary_and_sarif(
     checkout: Path, inputs: dict[str, str], code: int, warnings: int
 ) -> None:
-    done = run_step("Check the models", checkout, inputs, PADFIX=str(checkout / "bin" / "padfix"))
+    done = run_step("Check the models", checkout, inputs)
     assert done.returncode == code, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == warnings
@@ -161,7 +160,7 @@ def test_the_action_annotates_and_writes_summary_and_sarif(
 def test_no_input_of_the_action_can_run_a_command(checkout: Path) -> None:
     evil = '$(touch "stolen"); touch stolen #'
     inputs = {"models": evil, "target": evil, "fail-on": evil, "sarif": evil}
-    done = run_step("Check the models", checkout, inputs, PADFIX=str(checkout / "bin" / "padfix"))
+    done = run_step("Check the models", checkout, inputs)
     assert done.returncode == errors.EXIT_COULD_NOT_TELL
     assert not list(checkout.rglob("stolen"))
 
@@ -179,8 +178,8 @@ def test_the_action_installs_the_version_that_it_is_part_of(checkout: Path) -> N
     if done.returncode and re.search(r"setuptools|network|connect|No matching distribution", done.stderr):
         pytest.skip("pip can't fetch what a build needs")
     assert done.returncode == 0, done.stderr
-    name, _, program = (checkout / "github_env").read_text().strip().partition("=")
-    assert name == "PADFIX"
+    name, _, program = (checkout / "github_output").read_text().strip().partition("=")
+    assert f"steps.install.outputs.{name}" in ACTION.read_text(encoding="utf-8")
     packages = os.pathsep.join({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
     shown = subprocess.run(
         [program, "--version"],
@@ -201,7 +200,7 @@ def test_the_default_leaves_the_copy_of_padfix_out(checkout: Path) -> None:
     path = checkout / "padfix" / ACTION.parent.relative_to(ROOT)
     path.mkdir(parents=True)
     shutil.copytree(ROOT / "fixtures" / "onnx", checkout / "padfix" / "fixtures" / "onnx")
-    done = run_step("Check the models", checkout, {}, path=path, PADFIX=str(checkout / "bin" / "padfix"))
+    done = run_step("Check the models", checkout, {}, path=path)
     assert len(done.stdout.splitlines()) == 4, done.stdout
     assert all("file=models/" in line for line in done.stdout.splitlines())
 
@@ -209,7 +208,7 @@ def test_the_default_leaves_the_copy_of_padfix_out(checkout: Path) -> None:
 def test_the_action_of_the_repository_itself_checks_all_of_it(checkout: Path) -> None:
     path = checkout / ACTION.parent.relative_to(ROOT)
     path.mkdir(parents=True)
-    done = run_step("Check the models", checkout, {}, path=path, PADFIX=str(checkout / "bin" / "padfix"))
+    done = run_step("Check the models", checkout, {}, path=path)
     assert len(done.stdout.splitlines()) == 4
 
 

@@ -92,7 +92,7 @@ def test_the_documented_way_to_read_it_runs(
     pytest.importorskip("securesystemslib.dsse", reason="securesystemslib is not installed")
     output, _, public = signed
     guide = (Path(padfix.__file__).parent / "docs" / "proofs.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    (example,) = re.findall(r"^```py\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
     public.rename(output.parent / "padfix.pub")
     monkeypatch.chdir(output.parent)
     exec(compile(example, "proofs.md", "exec"), {})
