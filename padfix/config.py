@@ -224,6 +224,8 @@ class VerifyOptions:
         layers: Whether the verdict is to say how far inner tensors are, which means running the models again.
         trust: Whether code that the source itself holds may run (Lambda layers), and files that it names be read and
             written. Only for sources that you would run as a program.
+        custom_objects: Classes and functions that a Keras file names and does not hold, by name there; or where to
+            import each from, ``"module:name"``, which needs ``trust``.
         probes_only: Whether the whole is judged by the data of ``probes`` alone.
         inputs: Names of the inputs of a frozen graph, when those found are not the right ones. This and the next four
             are of the source; for :func:`verify`, of the first model, of the second where the first is ONNX, and of
@@ -245,6 +247,7 @@ class VerifyOptions:
     certificate: bool = False
     layers: bool = False
     trust: bool = False
+    custom_objects: Mapping[str, object] | None = None
     probes_only: bool = False
     inputs: Sequence[str] | None = None
     outputs: Sequence[str] | None = None

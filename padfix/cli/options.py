@@ -57,6 +57,17 @@ def parse_shapes(ctx: click.Context, param: click.Parameter, values: tuple[str, 
     return _by_name(values, "NAME=1,224,224,3", "shapes", read)
 
 
+def parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
+    """Return ``MODULE:NAME`` options as places by name, None when there are none."""
+    found = {}
+    for value in values:
+        module, _, name = value.partition(":")
+        if not (module and name.isidentifier()):
+            raise click.BadParameter(f"{value!r} is not of the form MODULE:NAME")
+        found[name] = value
+    return found or None
+
+
 def parse_constants(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
     """Return ``NAME=VALUE`` options as a dictionary, None when there are none; the input's type reads the value."""
     return _by_name(
@@ -226,6 +237,14 @@ _SOURCE_OPTIONS: tuple[Decorator, ...] = (
         metavar="NAME=VALUE",
         callback=parse_constants,
         help="Fix an input to a value, such as is_training=False. Repeatable.",
+    ),
+    click.option(
+        "--custom",
+        "custom_objects",
+        multiple=True,
+        metavar="MODULE:NAME",
+        callback=parse_places,
+        help="Import a class or function that a Keras file names; needs --trust. Repeatable.",
     ),
     signature_option,
     tag_option,

@@ -26,6 +26,11 @@ DEFAULT_OPSET = 18
 """The newest that tf2onnx 1.16 and 1.17 write."""
 
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+_LISTS = frozenset({"TensorListReserve", "TensorListFromTensor", "TensorListSetItem", "TensorListGetItem"})
+_UNLOWERED = (
+    "They belong to a loop that was taken apart when the graph was frozen. Freeze it with "
+    "convert_variables_to_constants_v2(function, lower_control_flow=False), or give padfix the SavedModel."
+)
 _PROTOBUF_LIMIT = 2**31 - 1
 _AROUND = "Replace them in the model, or name the tensors around them with --input and --output."
 
@@ -168,7 +173,7 @@ def checked(build: Callable[[], ModelProto], inputs: Sequence[str], outputs: Seq
         raise UnsupportedError(
             f"These TensorFlow{lite} operators have no ONNX form in tf2onnx: "
             f"{', '.join(operator.removeprefix('TFL_') for operator in left)}.",
-            "Replace them in the model." if lite else _AROUND,
+            "Replace them in the model." if lite else _UNLOWERED if set(left) <= _LISTS else _AROUND,
         )
     if failures:
         raise UnsupportedError(f"tf2onnx can't convert this graph: {_readable(failures[0])}")
@@ -222,12 +227,14 @@ def _optimised(tensorflow: Any, graph_def: Any, inputs: list[str], outputs: list
     """Return the graph as TensorFlow's own optimiser leaves it; ``graph_def`` is emptied."""
     from tf2onnx import tf_loader
 
+    from padfix.sources import list_order
     from padfix.sources.tf_ops import element_types, single_size
 
     with tensorflow.device("/cpu:0"):
         if any(node.op in _CALLS for node in graph_def.node):
             graph_def = _inlined(tensorflow, graph_def, inputs + outputs)
         element_types.refuse_quantized(graph_def)
+        list_order.refuse_out_of_order(tensorflow, graph_def)
         single_size.declare(graph_def)
         with tensorflow.Graph().as_default():
             optimised = tf_loader.tf_optimize(inputs, outputs, graph_def)

@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import importlib.util
 import shutil
+import sys
 import tempfile
 import textwrap
 import zipfile
@@ -18,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from padfix.errors import PadfixError, SourceError, UnsupportedError
+from padfix.errors import PadfixError, SourceError, UnsupportedError, UsageError
 from padfix.files.detection import Kind
 from padfix.process import watch
 from padfix.sources import conversion, keras_safety
@@ -27,6 +28,10 @@ from padfix.sources.source import SourceOptions
 from padfix.sources.tensorflow_runtime import first_line, quiet
 
 _EXPORT_HINT = "Where the model's code is, export it with model.export(folder) and give padfix that folder."
+_LAMBDA_HINT = (
+    "Where the model's code is, export it with model.export(folder) and give padfix that folder; or write the layer as "
+    "a class of its own and name it with --custom MODULE:NAME and --trust."
+)
 _SIZE_HINT = "Some layers of Keras need known sizes: fix them with --shape NAME=1,224,224,3."
 
 _DAMAGED = (
@@ -50,10 +55,18 @@ def load_keras(tensorflow: Any, path: Path, options: SourceOptions, kind: Kind) 
     """
     config = _configuration(path, kind, trust=options.trust)
     if not options.trust:
-        keras_safety.refuse_code(path, config)
+        keras_safety.refuse_code(path, config, options.custom_objects)
+    custom = _custom_objects(options)
     notes: list[str] = []
+    lambdas = keras_safety.lambda_layers(config)
     with quiet(), tensorflow.device("/cpu:0"), _proper_suffix(path, kind) as file:
-        model = _load(file, path, notes, trust=options.trust)
+        model = _load(file, path, notes, custom, trust=options.trust)
+        if lambdas and not getattr(model, "inputs", None):
+            raise UnsupportedError(
+                f"The Keras model in {path} comes out without inputs: it was saved without its input's shape, or its "
+                f"Lambda layer {lambdas[0]!r} needs something that the file does not hold.",
+                _LAMBDA_HINT,
+            )
         try:
             inputs, function = _trace(tensorflow, model, path, options.shapes)
             outputs = [key.partition(":")[2] for key in sorted(function.structured_outputs)]
@@ -132,16 +145,42 @@ def _extracted(archive: zipfile.ZipFile, name: str) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, file)
 
 
-def _load(file: Path, path: Path, notes: list[str], *, trust: bool) -> Any:
+def _custom_objects(options: SourceOptions) -> dict[str, Any]:
+    """Return the classes and functions by name, those imported that are given by their place.
+
+    Raises:
+        UsageError: Such a place without trust, or where there is nothing.
+    """
+    found: dict[str, Any] = {}
+    for name, given in options.custom_objects.items():
+        if not isinstance(given, str):
+            found[name] = given
+            continue
+        if not options.trust:
+            raise UsageError(f"To import {given} is to run its code.", "Allow that with --trust.")
+        module, _, attribute = given.partition(":")
+        before = list(sys.path)
+        sys.path.insert(0, str(Path.cwd()))
+        try:
+            found[name] = getattr(importlib.import_module(module), attribute)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            raise UsageError(f"{given} can't be imported: {reason}.", "Name it as MODULE:NAME.") from error
+        finally:
+            sys.path[:] = before
+    return found
+
+
+def _load(file: Path, path: Path, notes: list[str], custom: Mapping[str, Any], *, trust: bool) -> Any:
     keras = importlib.import_module("keras")
     try:
-        return keras.saving.load_model(str(file), compile=False, safe_mode=not trust)
+        return keras.saving.load_model(str(file), dict(custom), compile=False, safe_mode=not trust)
     except Exception as refusal:
         if importlib.util.find_spec("tf_keras") is None:
             raise _unreadable(path, refusal, "It may be a Keras 2 file; install tf-keras.") from refusal
         legacy = importlib.import_module("tf_keras")
         try:
-            model = legacy.models.load_model(str(file), compile=False, safe_mode=not trust)
+            model = legacy.models.load_model(str(file), dict(custom), compile=False, safe_mode=not trust)
         except Exception:
             # Keras 3 speaks for both: it is the one that new files are written for.
             raise _unreadable(path, refusal, _EXPORT_HINT) from refusal

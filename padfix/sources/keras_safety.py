@@ -5,10 +5,12 @@ Nothing here imports Keras. What is refused runs with ``--trust`` only.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import stat
 import zipfile
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,36 +93,61 @@ def refuse_pickles(path: Path) -> None:
                 raise UnsupportedError(f"{path} holds {name!r}, which may hold pickled Python.", HINT)
 
 
-def refuse_code(path: Path, configuration: str) -> None:
+def lambda_layers(configuration: str) -> list[str]:
+    """Return the names of the Lambda layers in a configuration."""
+    with contextlib.suppress(ValueError, RecursionError):
+        return [_layer(item) for item in _dictionaries(json.loads(configuration)) if item.get("class_name") == "Lambda"]
+    return []
+
+
+def _dictionaries(document: Any) -> Iterator[dict[str, Any]]:
+    pending = [document]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, list):
+            pending.extend(item)
+        elif isinstance(item, dict):
+            yield item
+            pending.extend(item.values())
+
+
+def _layer(item: dict[str, Any]) -> str:
+    """Return the name that a configuration gives a layer, or nothing."""
+    inner = item.get("config")
+    named = inner.get("name") if isinstance(inner, dict) else None
+    return named if isinstance(named, str) else ""
+
+
+def refuse_code(path: Path, configuration: str, known: Collection[str] = ()) -> None:
     """Refuse a configuration that carries code, or names code of anyone but Keras, or a file to read.
+
+    ``known`` are names of classes and functions that the user gave.
 
     Raises:
         SourceError: It is not JSON.
         UnsupportedError: Naming what it carries.
     """
     try:
-        pending: list[Any] = [json.loads(configuration)]
+        document = json.loads(configuration)
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{path} is damaged: its configuration is not JSON.", "Fetch or save it again.") from error
-    while pending:
-        item = pending.pop()
-        if isinstance(item, list):
-            pending.extend(item)
-        if not isinstance(item, dict):
-            continue
+    for item in _dictionaries(document):
         name, module = item.get("class_name"), item.get("module")
         if name in _RUNS_CODE or item.get("function_type") == "lambda":
             what = _CALLED.get(name, f"a {name}, which holds foreign code")
+            if _layer(item):
+                what = f"{what} ({_layer(item)!r})"
             raise UnsupportedError(f"{path} holds {what}, which padfix does not run.", HINT)
-        if isinstance(module, str) and not _is_keras(module, str(name), item.get("config")):
+        is_known = not {_called(item), item.get("registered_name")}.isdisjoint(known)
+        if isinstance(module, str) and not is_known and not _is_keras(module, str(name), item.get("config")):
             raise UnsupportedError(
                 f"{path} names {_called(item)!r} of the module {module!r}: custom code, which padfix does not import.",
-                HINT,
+                f"{HINT} From Python, give it as custom_objects={{{_called(item)!r}: ...}}; on the command line, with "
+                f"--custom {module}:{_called(item)} --trust.",
             )
         for key in _FILE_ARGUMENTS:
             if isinstance(item.get(key), str):
                 raise UnsupportedError(f"{path} names a file to read, {key} {item[key]!r}.", HINT)
-        pending.extend(item.values())
 
 
 def _called(item: dict[str, Any]) -> str:

@@ -29,6 +29,7 @@ class SourceOptions:
         tag: The SavedModel's tag (several joined by commas); None for ``serve`` or the only set.
         shapes: Fixed shapes by input name.
         opset: Default-domain opset to convert to; None for the project's default.
+        custom_objects: Classes and functions of a Keras file by name; text says where to import one from.
         trust: Whether code that the source itself holds may run, and files that it names be read and written.
     """
 
@@ -40,6 +41,7 @@ class SourceOptions:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     opset: int | None = None
     trust: bool = False
+    custom_objects: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
     def told(cls, options: VerifyOptions) -> SourceOptions:
@@ -53,6 +55,7 @@ class SourceOptions:
             tag=",".join(tags) or None,
             shapes=options.pinned,
             trust=options.trust,
+            custom_objects=dict(options.custom_objects or {}),
         )
 
     def require_kind(self, kind: Kind) -> None:
@@ -75,6 +78,7 @@ _KINDS_OF_OPTION: Mapping[str, tuple[str, tuple[Kind, ...]]] = {
     "inputs": ("--input", ("frozen_graph",)),
     "outputs": ("--output", ("frozen_graph",)),
     "constants": ("--constant", ("saved_model", "frozen_graph", "keras", "keras_h5")),
+    "custom_objects": ("--custom", ("keras", "keras_h5")),
     "signature": ("--signature", ("saved_model", "tflite")),
     "tag": ("--tag", ("saved_model",)),
 }

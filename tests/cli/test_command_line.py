@@ -126,6 +126,7 @@ def test_convert_hands_every_option_to_the_api(
         "inputs": ["a", "b:0"],
         "outputs": ["y"],
         "constants": {"flag": "False", "a=b": "0.5"},
+        "custom_objects": None,
         "signature": "s",
         "tag": "t",
         "shapes": {"X": (1, 3, 8, 8), "k=v": (2,), "scalar": ()},

@@ -76,6 +76,7 @@ def test_what_may_be_pickled_is_refused(name: str, tmp_path: Path) -> None:
     [
         ({"class_name": "Lambda", "module": "keras.layers"}, "Lambda layer with stored Python"),
         ({"class_name": "Lambda", "config": {"function_type": "function"}}, "Lambda layer with stored Python"),
+        ({"class_name": "Lambda", "config": {"name": "twice"}}, r"Lambda layer with stored Python code \('twice'\)"),
         ({"config": {"function": {"class_name": "__lambda__", "config": {"value": "4wE="}}}}, "Lambda layer"),
         ({"class_name": "TFSMLayer", "module": "keras.layers", "config": {"filepath": "/x"}}, "layer of another file"),
         ({"class_name": "TorchModuleWrapper", "module": "keras.layers"}, "foreign code"),

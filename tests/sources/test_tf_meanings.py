@@ -235,3 +235,28 @@ def test_quantized_types_inside_a_function_are_refused(tf: Any, tmp_path: Path) 
     tf.saved_model.save(module, str(tmp_path / "m"), signatures=concrete)
     with pytest.raises(UnsupportedError, match="quantized types"):
         padfix.convert(tmp_path / "m", tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "offset", "how"),
+    [(2, 1, 0, "from index 2 on"), (0, 2, 0, "other steps"), (0, 1, 1, "another index"), (5, -1, 0, "from index 5 on")],
+)
+def test_a_loop_that_writes_out_of_order_is_refused(
+    tf: Any, start: int, step: int, offset: int, how: str, tmp_path: Path
+) -> None:
+    """With a single row every order is right, and tf2onnx takes any for the first."""
+
+    def function(x: Any) -> dict[str, Any]:
+        rows = tf.TensorArray(tf.float32, 8, element_shape=[4])
+
+        def write(index: Any, rows: Any) -> Any:
+            return index + step, rows.write(index + offset if offset else index, x[index])
+
+        return {"y": tf.while_loop(lambda i, _: (i >= 0) & (i < 6), write, [tf.constant(start), rows])[1].stack()}
+
+    module = tf.Module()
+    module.f = tf.function(function, autograph=False)
+    concrete = module.f.get_concrete_function(tf.TensorSpec([6, 4], name="x"))
+    tf.saved_model.save(module, str(tmp_path / "m"), signatures=concrete)
+    with pytest.raises(UnsupportedError, match=f"TensorArray .*{how}.* first element"):
+        padfix.convert(tmp_path / "m", tmp_path / "m.onnx")
