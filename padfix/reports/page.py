@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from padfix import __version__
 from padfix.errors import PadfixError
-from padfix.reports import sentences
+from padfix.reports import catalogue, sentences
 from padfix.reports.pictures import selection
 from padfix.reports.sections import Block, Bullets, Command, Facts, Page, Pictures, Section, Table, Tone, Words
 from padfix.results import (
@@ -21,12 +21,15 @@ from padfix.results import (
     Rewritten,
     Verdict,
 )
+from padfix.results.illustration import Illustration
+from padfix.rules.registry import RULES
 
 
 def of_result(result: ConvertReport | Verdict) -> Page:
     """Return the page of what ``convert`` or ``verify`` found."""
     if isinstance(result, Verdict):
-        return Page("padfix verify", (*_files(result.certificate), *_verdict(result)))
+        told = (*_files(result.certificate), *_first_difference(result), *_verdict(result, is_headline=False))
+        return Page("padfix verify", (*_headline(result), *told))
     return Page("padfix convert", tuple(_conversion(result)))
 
 
@@ -56,15 +59,35 @@ def _tone(good: bool) -> Tone:
 
 
 def _findings(report: CheckReport) -> Iterator[Block]:
-    rows = tuple(
-        (finding.severity.value, *_place(finding), f"{finding.message} {finding.hint}".strip())
-        for finding in report.findings
-    )
-    yield Table(("Severity", "Rule", "Node", "Operator", "Message"), rows)
-    yield from _pictures(report.findings)
+    """Yield a section for each rule that found something, each with its findings in the order of the graph."""
     command = sentences.fix(report)
     if command:
         yield Command(f"To {sentences.fix_title(report)}", command)
+    found: dict[str, list[Finding]] = {}
+    for finding in report.findings:
+        found.setdefault(f"{finding.rule} {finding.name}", []).append(finding)
+    drawn: set[Illustration] = set()
+    for title, findings in found.items():
+        rows = tuple(
+            (
+                finding.severity.value,
+                f"{finding.graph}/{finding.node}",
+                finding.op_type,
+                f"{finding.message} {finding.hint}".strip(),
+            )
+            for finding in findings
+        )
+        wanted = {each.illustration for each in findings if each.illustration is not None} - drawn
+        pictures = _pictures([each for each in report.findings if each.illustration in wanted])
+        drawn |= wanted
+        table = Table(("Severity", "Node", "Operator", "Message"), rows)
+        yield Section(title, (*_what_it_finds(findings[0].rule), table, *pictures))
+
+
+def _what_it_finds(code: str) -> Iterator[Words]:
+    for rule in RULES:
+        if rule.code == code:
+            yield Words(f"{catalogue.summary(rule).replace('`', '')} padfix explain {code} says more.")
 
 
 def _place(finding: Finding) -> tuple[str, str, str]:
@@ -90,6 +113,8 @@ def _conversion(result: ConvertReport) -> Iterator[Block]:
     yield from _files(result.certificate)
     if sentences.windows(result):
         yield Words(f"{sentences.windows(result)}.")
+    if result.verdict is not None:
+        yield from _first_difference(result.verdict)
     if result.rewrites:
         yield Section(sentences.rewrites_title(result), tuple(_rewrites(result.rewrites)))
     if result.refusals:
@@ -98,6 +123,20 @@ def _conversion(result: ConvertReport) -> Iterator[Block]:
         yield Section("Notes", (Bullets(tuple(result.notes)),))
     if result.verdict is not None:
         yield Section("Proof", tuple(_verdict(result.verdict)))
+
+
+def _first_difference(verdict: Verdict) -> Iterator[Section]:
+    """Yield what a reader of a failed proof wants first, with the picture of the layers."""
+    if verdict.first_difference is None:
+        return
+    told = Bullets(tuple(sentences.first_difference(verdict.first_difference)))
+    yield Section("First difference", (told, *_layers(verdict)))
+
+
+def _layers(verdict: Verdict) -> Iterator[Pictures]:
+    pictures = selection.of_verdict(verdict)
+    if pictures:
+        yield Pictures(tuple(pictures))
 
 
 def _rewrites(rewrites: Sequence[Rewritten]) -> Iterator[Block]:
@@ -134,18 +173,20 @@ def _digest(file: FileDigest) -> str:
     return f"{file.sha256} ({file.name})"
 
 
-def _verdict(result: Verdict) -> Iterator[Block]:
-    yield Words(sentences.verdict(result), _tone(result.equivalent))
+def _headline(result: Verdict) -> Iterator[Words]:
+    yield Words(sentences.verdict(result), _tone(result.equivalent), strong=True)
     if result.error is not None and result.error.hint:
         yield Words(f"Hint: {result.error.hint}")
+
+
+def _verdict(result: Verdict, *, is_headline: bool = True) -> Iterator[Block]:
+    if is_headline:
+        yield from _headline(result)
     if result.outputs:
         head = ("Output", "Equal", "Closest to its limit", "Allowed there", "On", "Largest difference", "On", "Remark")
         yield Table(head, tuple(_output(output) for output in result.outputs))
-    if result.first_difference is not None:
-        yield Section("First difference", (Bullets(tuple(sentences.first_difference(result.first_difference))),))
-    pictures = selection.of_verdict(result)
-    if pictures:
-        yield Pictures(tuple(pictures))
+    if result.first_difference is None:
+        yield from _layers(result)
     if result.notes:
         yield Bullets(result.notes)
     if result.runs:

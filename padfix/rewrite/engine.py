@@ -12,7 +12,7 @@ from onnx import NodeProto
 from padfix.errors import UsageError
 from padfix.files.model import Model
 from padfix.graph.input_shapes import fix_input_shapes
-from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, normal_domain
+from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, label, normal_domain
 from padfix.graph.splice import apply_splices, drop_unread, plan_splice
 from padfix.operators.illustration import with_rewrite
 from padfix.operators.inference import infer
@@ -89,6 +89,7 @@ def rewrite_model(
         fix_input_shapes(model.proto, shapes)
     pipeline = _Pipeline(model, prove, rules, target or named("onnx"), progress or (lambda stage: None))
     pipeline.run(opset)
+    pipeline.result.rewrites.sort(key=pipeline.place_of)
     pipeline.result.changed = model.proto != before.proto
     return pipeline.result
 
@@ -104,10 +105,18 @@ class _Pipeline:
         self._matched: Matches | None = None
         self._blocked: dict[int, Refusal] = {}
         self._passed_by: set[str] = set()
+        self._places: dict[tuple[str, str], int] = {}
+
+    def place_of(self, rewritten: Rewritten) -> int:
+        """Return where the node stood among all nodes of the original; new ones stand behind them."""
+        return self._places.get((rewritten.finding.graph, rewritten.finding.node), len(self._places))
 
     def run(self, opset: int | None) -> None:
         scopes = infer(self.model)
         require_meaning(scopes)
+        for scope in scopes:
+            for index, node in enumerate(scope.nodes):
+                self._places.setdefault((scope.path, label(node, index)), len(self._places))
         current = scopes[0].opset
         if opset is not None and opset < current:
             raise UsageError(

@@ -287,17 +287,14 @@ def test_a_check_with_many_findings(tmp_path: Path) -> None:
     stated = re.search(r"padfix convert rewrites (\d+)", said.words[0])
     assert stated and int(stated.group(1)) == sum(report.fixable for report in reports)
     rows = [(title, *row) for title, _, rows in said.tables for row in rows]
-    assert rows == [
-        (
-            each["source"],
-            each["severity"],
-            f"{each['rule']} {each['name']}",
-            f"{each['graph']}/{each['node']}",
-            each["op_type"],
-            f"{each['message']} {each['hint']}".strip(),
-        )
-        for each in found
-    ]
+    grouped: dict[tuple[str, str], list[tuple[str, ...]]] = {}
+    for each in found:
+        title = f"{each['rule']} {each['name']}"
+        told = f"{each['message']} {each['hint']}".strip()
+        row = (title, each["severity"], f"{each['graph']}/{each['node']}", each["op_type"], told)
+        grouped.setdefault((each["source"], title), []).append(row)
+    assert rows == [row for rows in grouped.values() for row in rows], "by model and rule, in the order of the graph"
+    assert [title for title in said.titles if title.startswith("PF")] == [title for _, title in grouped]
     assert len(said.commands) == sum(bool(report.fixable) for report in reports)
     clean = [report.source for report in reports if not report.findings]
     assert said.bullets == clean
