@@ -122,13 +122,12 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
     is_about_both = kinds[0] == kinds[1]
     first = open_source(Path(a), told if is_about_both or kinds[0] != "onnx" else plain)
     second = open_source(Path(b), told if is_about_both or kinds[0] == "onnx" else plain)
-    for opened in (first, second):
-        allow_work(opened.model)
+    work = max(allow_work(opened.model) for opened in (first, second))
     judge = executor_of(first, first.model, Path(a), witness_name(wanted.reference, first))
     verdict = prove_whole(
         judge,
         candidates_of(second, Path(b)),
-        **_how_to_prove(wanted, judge),
+        **_how_to_prove(wanted, judge, work),
         describe=describe if wanted.locate else None,
         stand_in=lambda: executor_of(first, first.model, first.model.path, "onnxruntime"),
         progress=tell,
@@ -386,7 +385,7 @@ class _Conversion:
         verdict = prove_whole(
             judge,
             candidates,
-            **_how_to_prove(options, judge),
+            **_how_to_prove(options, judge, work),
             describe=describe,
             rewritten=True,
             kinds=kinds,
@@ -415,12 +414,16 @@ class _Conversion:
         )
 
 
-def _how_to_prove(options: VerifyOptions, judge: Executor) -> dict[str, Any]:
-    """Return what the user said about the proof of a whole model, as its keyword arguments."""
+def _how_to_prove(options: VerifyOptions, judge: Executor, work: int) -> dict[str, Any]:
+    """Return what the user said about the proof of a whole model, as its keyword arguments; a run is so much work."""
     from padfix.proof.witnesses import load_probes
+    from padfix.proof.work import patience
 
     names = ("rtol", "atol", "seed", "layers", "probes_only")
     told = {name: getattr(options, name) for name in names}
+    for name in ("ranges", "usual_ranges"):
+        told[name] = {key: (low, high) for key, (low, high) in (getattr(options, name) or {}).items()}
+    told["patience"] = patience(work)
     return {**told, "shapes": options.pinned or None, "probes": load_probes(options.probes, judge)}
 
 

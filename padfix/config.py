@@ -1,9 +1,10 @@
-"""Settings of ``padfix check`` from ``padfix.toml``, or from ``[tool.padfix]`` in ``pyproject.toml``."""
+"""Options of a conversion, and settings from ``padfix.toml``, or from ``[tool.padfix]`` in ``pyproject.toml``."""
 
 from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,10 @@ PathArgument = str | PathLike[str]
 
 FILE = "padfix.toml"
 PYPROJECT = "pyproject.toml"
-KEYS = ("select", "ignore", "fail-on", "target", "exclude", "baseline", "per-file-ignores", "per-node-ignores")
+KEYS = (
+    *("select", "ignore", "fail-on", "target", "exclude", "baseline", "per-file-ignores", "per-node-ignores"),
+    *("probe", "probes-only", "range"),
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,10 @@ class Config:
         baseline: The baseline file, relative to :attr:`folder`; None for none.
         per_file_ignores: Rule words by pattern of the model's path relative to :attr:`folder`, or of its name alone.
         per_node_ignores: Rule words by pattern of ``graph/node``, or of the node's name alone.
+        probes: Data to prove on, relative to :attr:`folder`. This and the next two are of ``convert`` and ``verify``,
+            all before of ``check``.
+        probes_only: Whether a proof is judged by the given data alone.
+        ranges: The lowest and the highest number of an input's data by its name.
         folder: Where the file lies, which its paths are relative to; None for the current folder.
         path: The file; None when there is none.
     """
@@ -49,6 +57,9 @@ class Config:
     baseline: str | None = None
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     per_node_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    probes: tuple[str, ...] = ()
+    probes_only: bool = False
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     folder: Path | None = None
     path: Path | None = None
 
@@ -153,6 +164,9 @@ def _parse(section: Mapping[str, Any], path: Path) -> Config:
     fail_on = _text(section, "fail-on", path) or Severity.WARNING.value
     if fail_on not in severities:
         raise UsageError(f"{path}: fail-on is {fail_on!r}.", suggestion(fail_on, severities))
+    probes_only = section.get("probes-only", False)
+    if not isinstance(probes_only, bool):
+        raise UsageError(f"{path}: probes-only should be true or false, not {probes_only!r}.")
     return Config(
         select=_words(section["select"], "select", path) if "select" in section else None,
         ignore=_words(section.get("ignore", []), "ignore", path),
@@ -162,6 +176,9 @@ def _parse(section: Mapping[str, Any], path: Path) -> Config:
         baseline=_text(section, "baseline", path),
         per_file_ignores=_table(section, "per-file-ignores", path),
         per_node_ignores=_table(section, "per-node-ignores", path),
+        probes=_words(section.get("probe", []), "probe", path),
+        probes_only=probes_only,
+        ranges=_ranges(section.get("range", {}), path),
         folder=path.resolve().parent,
         path=path,
     )
@@ -187,6 +204,31 @@ def _table(section: Mapping[str, Any], key: str, path: Path) -> dict[str, tuple[
     if not isinstance(value, dict):
         raise UsageError(f"{path}: {key} should be a table.", f'For example [tool.padfix.{key}] "old/*" = ["PF2"].')
     return {pattern: _words(words, f"{key}.{pattern!r}", path) for pattern, words in value.items()}
+
+
+def _ranges(value: Any, path: Path) -> dict[str, tuple[float, float]]:
+    found = {}
+    for name, text in value.items() if isinstance(value, dict) else ():
+        found[name] = parse_range(text) if isinstance(text, str) else None
+    if not isinstance(value, dict) or None in found.values():
+        raise UsageError(f"{path}: range should say LOW..HIGH by input.", 'For example [range] tokens = "0..30521".')
+    return {name: bounds for name, bounds in found.items() if bounds is not None}
+
+
+def parse_range(text: str) -> tuple[float, float] | None:
+    """Return the two numbers of ``LOW..HIGH``, whole ones as integers; None for any other text."""
+    low, separator, high = text.partition("..")
+    try:
+        return (_number(low), _number(high)) if separator else None
+    except ValueError:
+        return None
+
+
+def _number(text: str) -> float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
 
 
 def _fits(pattern: str, text: str) -> bool:
@@ -227,6 +269,8 @@ class VerifyOptions:
         custom_objects: Classes and functions that a Keras file names and does not hold, by name there; or where to
             import each from, ``"module:name"``, which needs ``trust``.
         probes_only: Whether the whole is judged by the data of ``probes`` alone.
+        ranges: The lowest and the highest number, both included, of the data that is made for an input, by its name.
+        usual_ranges: The same, for models that have such an input; what a configuration file says.
         inputs: Names of the inputs of a frozen graph, when those found are not the right ones. This and the next four
             are of the source; for :func:`verify`, of the first model, of the second where the first is ONNX, and of
             both where they are of one kind.
@@ -249,6 +293,8 @@ class VerifyOptions:
     trust: bool = False
     custom_objects: Mapping[str, object] | None = None
     probes_only: bool = False
+    ranges: Mapping[str, Sequence[float]] | None = None
+    usual_ranges: Mapping[str, Sequence[float]] | None = None
     inputs: Sequence[str] | None = None
     outputs: Sequence[str] | None = None
     constants: Mapping[str, object] | None = None
@@ -261,6 +307,11 @@ class VerifyOptions:
             raise UsageError("There are no probes to judge by alone.", "Give data with --probe beside --probes-only.")
         if self.reference not in REFERENCES:
             raise UsageError(f"There is no reference {self.reference!r}.", f"References: {', '.join(REFERENCES)}.")
+        for name, bounds in {**(self.usual_ranges or {}), **(self.ranges or {})}.items():
+            if len(bounds) != 2 or not -math.inf < bounds[0] <= bounds[1] < math.inf:
+                raise UsageError(
+                    f"The range of input {name!r} is not two numbers, the lower one first.", "For example 0..255."
+                )
 
     @property
     def pinned(self) -> dict[str, tuple[int, ...]]:

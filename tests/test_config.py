@@ -17,6 +17,12 @@ fail-on = "error"
 target = "onnx"
 exclude = ["**/scratch/*"]
 baseline = "padfix-baseline.json"
+probe = ["calibration"]
+probes-only = true
+
+[range]
+"tokens" = "0..30521"
+"x" = "-1..1.5"
 
 [per-file-ignores]
 "old/**/*.onnx" = ["PF1"]
@@ -49,6 +55,9 @@ def test_everything_that_a_file_can_say(tmp_path: Path) -> None:
         baseline="padfix-baseline.json",
         per_file_ignores={"old/**/*.onnx": ("PF1",), "*.legacy.onnx": ("PF202",)},
         per_node_ignores={"main/stem*": ("PF101",)},
+        probes=("calibration",),
+        probes_only=True,
+        ranges={"tokens": (0, 30521), "x": (-1, 1.5)},
         folder=tmp_path,
         path=path,
     )

@@ -149,7 +149,7 @@ def test_the_configuration_example_is_right(tmp_path: Path) -> None:
     settings = config.load(file)
     require_known(settings.rule_words())
     assert settings.target in targets.names()
-    assert set(config.KEYS) == set(re.findall(r"^\[?([a-z-]+)", example, re.MULTILINE)) | {"select"}
+    assert set(config.KEYS) == set(re.findall(r"^\[?([a-z-]+)", example, re.MULTILINE)) | {"select", "probes-only"}
 
 
 def test_the_table_of_rules_is_fresh() -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
+from padfix import config
 from padfix.cli.output import Delivery
+from padfix.errors import UsageError
 from padfix.process import watch
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -73,6 +75,13 @@ def parse_constants(ctx: click.Context, param: click.Parameter, values: tuple[st
     return _by_name(
         values, "NAME=VALUE, such as is_training=False", "values", lambda text: text if text.strip() else None
     )
+
+
+def parse_ranges(
+    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> dict[str, tuple[float, float]] | None:
+    """Return ``NAME=LOW..HIGH`` options as a dictionary, None when there are none."""
+    return _by_name(values, "NAME=LOW..HIGH, such as tokens=0..30521", "ranges", config.parse_range)
 
 
 def some(ctx: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> list[Any] | None:
@@ -252,7 +261,10 @@ _SOURCE_OPTIONS: tuple[Decorator, ...] = (
 
 
 def proof_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a proof, and ``--report --format --quiet -v`` as a :class:`Delivery`."""
+    """Add the options of a proof, and ``--report --format --quiet -v`` as a :class:`Delivery`.
+
+    What the configuration file says of proofs is put beside what the command line says.
+    """
 
     @functools.wraps(command)
     def delivering(
@@ -262,12 +274,34 @@ def proof_options(command: Callable[..., Any]) -> Callable[..., Any]:
         key_file: Path | None,
         quiet: bool,
         verbose: bool,
+        config_file: Path | None,
         **settings: Any,
     ) -> Any:
+        settings.update(_with_file(config_file, settings))
         delivery = Delivery.of(report_file, report_format, key_file, quiet=quiet, verbose=verbose)
         return command(*arguments, delivery=delivery, **settings)
 
     return _added(delivering, _PROOF_OPTIONS)
+
+
+def _with_file(file: Path | None, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a proof in which the configuration file has a say.
+
+    Raises:
+        UsageError: The file is wrong, or asks for the user's probes alone where there are none.
+    """
+    path = file or config.find()
+    if path is None:
+        return {}
+    told = config.load(path)
+    probes = settings["probes"] or [(told.folder or Path()) / probe for probe in told.probes] or None
+    if told.probes_only and not probes:
+        raise UsageError(f"{path}: probes-only asks for probes, and there are none.", "Give data with --probe.")
+    return {
+        "probes": probes,
+        "probes_only": settings["probes_only"] or told.probes_only,
+        "usual_ranges": dict(told.ranges) or None,
+    }
 
 
 _PROOF_OPTIONS: tuple[Decorator, ...] = (
@@ -293,6 +327,15 @@ _PROOF_OPTIONS: tuple[Decorator, ...] = (
     click.option(
         "--probes-only", is_flag=True, help="Judge the whole by the data of --probe alone; nothing is generated."
     ),
+    click.option(
+        "--range",
+        "ranges",
+        multiple=True,
+        metavar="NAME=LOW..HIGH",
+        callback=parse_ranges,
+        help="Make data for an input between two numbers, both included. Repeatable.",
+    ),
+    file_option("--config", "config_file", help="A padfix.toml or pyproject.toml, instead of the nearest one."),
     click.option("--rtol", type=click.FloatRange(min=0), help="Difference allowed, as a share of the output's range."),
     click.option("--atol", type=click.FloatRange(min=0), help="Difference allowed whatever the range."),
     click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the generated inputs."),

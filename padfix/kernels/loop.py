@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 from onnx import GraphProto, helper
@@ -19,6 +20,8 @@ class Loop(_Loop):
     """
 
     op_domain = ""
+    before_iteration: ClassVar[Callable[[], None]] = staticmethod(lambda: None)
+    """Called before each iteration; what it raises ends the loop."""
     body: Any
     _run_body: Any
 
@@ -39,6 +42,7 @@ class Loop(_Loop):
         going = True if cond is None else bool(np.asarray(cond).reshape(()))
         iteration = 0
         while going and (limit is None or iteration < limit):
+            type(self).before_iteration()
             feeds = dict(context or {})
             feeds.update(zip(names, [np.array(iteration, np.int64), np.array(going), *carried], strict=False))
             outputs = list(self._run_body(feeds, attributes=attributes, bindings=bindings))

@@ -22,8 +22,9 @@ from onnx import GraphProto, TensorProto
 from padfix.files.model import Model
 from padfix.files.tensors import weight_bytes
 from padfix.graph.scopes import Dimension
-from padfix.process import watch
+from padfix.process import deadline, watch
 from padfix.process.memory import is_want_of_memory
+from padfix.proof.runtime_words import runtime_words
 from padfix.proof.sessions import Session
 
 Array = npt.NDArray[Any]
@@ -37,13 +38,25 @@ class ExecutionFailed(Exception):  # noqa: N818 - a name of the contract between
         unsupported: Whether the runtime has no implementation for this operator, version or element type (so that it
             says nothing about the model's correctness).
         loading: Whether the runtime could not even load it.
+        overdue: Whether the run was ended because its time was over.
+        crashed: Whether the process that ran it ended.
     """
 
-    def __init__(self, message: str, *, unsupported: bool = False, loading: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        unsupported: bool = False,
+        loading: bool = False,
+        overdue: bool = False,
+        crashed: bool = False,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.unsupported = unsupported
         self.loading = loading
+        self.overdue = overdue
+        self.crashed = crashed
 
     @property
     def is_out_of_memory(self) -> bool:
@@ -187,6 +200,18 @@ _RAW_TYPES = {
 }
 
 
+def _elem_type_of(text: str) -> int | None:
+    """Return the ``TensorProto.DataType`` of ONNX Runtime's ``"tensor(float)"``, or None for what is no tensor."""
+    match = re.fullmatch(r"tensor\((\w+)\)", text)
+    if match is None:
+        return None
+    name = match[1].upper()
+    return dict(TensorProto.DataType.items()).get("FLOAT" if name == "FLOAT32" else name)
+
+
+_UNSUPPORTED_TYPE = re.compile(r"Type 'tensor\(\w+\)' of input parameter .* is invalid")
+
+
 @dataclass(frozen=True)
 class _Value:
     """An input or output as a session lists it."""
@@ -243,8 +268,8 @@ class OnnxRuntimeExecutor:
     ) -> None:
         import onnxruntime
 
-        self._model = model
-        self._folder = folder
+        self.model = model
+        self.folder = folder
         self._threads = threads
         self._external = external
         self.optimised = optimised
@@ -258,12 +283,10 @@ class OnnxRuntimeExecutor:
 
     def _plain(self, saved: Path | None = None) -> Session:
         """Return a session of the model as it was given."""
-        size = (
-            len(self._model) + self._external if isinstance(self._model, bytes) else weight_bytes(self.skeleton.proto)
-        )
+        size = len(self.model) + self._external if isinstance(self.model, bytes) else weight_bytes(self.skeleton.proto)
         return Session(
-            self._model,
-            folder=self._folder,
+            self.model,
+            folder=self.folder,
             optimised=self.optimised or saved is not None,
             threads=self._threads,
             weights=size,
@@ -285,7 +308,7 @@ class OnnxRuntimeExecutor:
         try:
             session = self._load()
         except ExecutionFailed:
-            if self.optimised or isinstance(self._model, bytes):
+            if self.optimised or isinstance(self.model, bytes):
                 raise
             # Caches hand out links, which the runtime follows from the model's own path only.
             self._session = self._plain()
@@ -307,9 +330,9 @@ class OnnxRuntimeExecutor:
     def optimised_twin(self) -> OnnxRuntimeExecutor:
         """The same model with all optimisations, loaded when it is first run."""
         twin = OnnxRuntimeExecutor(
-            self._model,
+            self.model,
             optimised=True,
-            folder=self._folder,
+            folder=self.folder,
             threads=self._threads,
             external=self._external,
             signature=self._signature,
@@ -344,12 +367,12 @@ class OnnxRuntimeExecutor:
     @cached_property
     def skeleton(self) -> Model:
         """The model as read again; large weights stay in the file, where the runtime finds them."""
-        if isinstance(self._model, bytes):
-            return Model(onnx.load_from_string(self._model), None, self._folder)
+        if isinstance(self.model, bytes):
+            return Model(onnx.load_from_string(self.model), None, self.folder)
         from padfix.files.skeleton import read_to_run
 
         # Links are followed because ONNX Runtime wants weights to lie in the folder of the model.
-        return read_to_run(self._model.resolve())
+        return read_to_run(self.model.resolve())
 
     @cached_property
     def inputs(self) -> list[TensorSpec]:
@@ -379,17 +402,25 @@ class OnnxRuntimeExecutor:
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """Run the model once; see :class:`Executor`."""
+        import onnxruntime
+
         session = self._load()
+        options = onnxruntime.RunOptions()
+        options.log_severity_level = 4
+
+        def stop() -> None:
+            options.terminate = True
+
         try:
-            with watch.doing(f"{self._spoken}, running a model,"):
+            with watch.doing(f"{self._spoken}, running a model,"), deadline.stopping(stop):
                 if self._raw:
-                    return self._run_raw(session, feeds)
-                values = session.run(None, dict(feeds))
+                    return self._run_raw(session, feeds, options)
+                values = session.run(None, dict(feeds), options)
         except Exception as error:
             raise self._failure(error) from None
         return flatten_outputs(self._output_names, values)
 
-    def _run_raw(self, session: Any, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    def _run_raw(self, session: Any, feeds: Mapping[str, Array], options: Any) -> dict[str, Array]:
         from onnxruntime import OrtValue
 
         given = {}
@@ -401,7 +432,7 @@ class OnnxRuntimeExecutor:
                 bits = np.ascontiguousarray(array).view(f"uint{8 * array.itemsize}")
                 given[name] = OrtValue.ortvalue_from_numpy_with_onnx_type(bits, elem_type)
         values: list[object] = []
-        for value in session.run_with_ort_values(None, given):
+        for value in session.run_with_ort_values(None, given, options):
             elem_type = value.element_type() if value.is_tensor() else None
             if elem_type in _RAW_TYPES:
                 shape, kind = value.shape(), numpy_type(elem_type)
@@ -413,36 +444,7 @@ class OnnxRuntimeExecutor:
         return flatten_outputs(self._output_names, values)
 
     def _failure(self, error: Exception, *, loading: bool = False) -> ExecutionFailed:
-        message = _runtime_words(str(error))
+        message = runtime_words(str(error))
         unsupported = isinstance(error, self._errors) or bool(_UNSUPPORTED_TYPE.search(message))
-        return ExecutionFailed(message, unsupported=unsupported, loading=loading)
-
-
-_UNSUPPORTED_TYPE = re.compile(r"Type 'tensor\(\w+\)' of input parameter .* is invalid")
-_SOURCE_LINE = re.compile(r"\S+\.(?:cc|h|cpp):\d+ ")
-_ORT_PREFIX = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : (Load model from .* failed: ?(?=\S))?")
-
-
-def _elem_type_of(text: str) -> int | None:
-    """Return the ``TensorProto.DataType`` of ONNX Runtime's ``"tensor(float)"``, or None for what is no tensor."""
-    match = re.fullmatch(r"tensor\((\w+)\)", text)
-    if match is None:
-        return None
-    name = match[1].upper()
-    return dict(TensorProto.DataType.items()).get("FLOAT" if name == "FLOAT32" else name)
-
-
-def _runtime_words(text: str) -> str:
-    """Return the part of an ONNX Runtime message that says what is wrong, as one line."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    line = _SOURCE_LINE.sub("", _ORT_PREFIX.sub("", lines[0])) if lines else "no message"
-    ceiling = re.search(r"Current official support for domain \S+ is till opset (\d+)", line)
-    if ceiling is not None:
-        return f"it knows opsets up to {ceiling[1]}."
-    node = re.match(
-        r"Non-zero status code returned while running (\S+) node\. Name:'([^']*)' Status Message: (.*)", line
-    )
-    if node is not None:
-        where = f"{node[1]} {node[2]!r}" if node[2] else node[1]
-        line = f"{where}: {node[3]}"
-    return line
+        overdue = isinstance(error, deadline.Overdue)
+        return ExecutionFailed(message, unsupported=unsupported, loading=loading, overdue=overdue)

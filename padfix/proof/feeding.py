@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from padfix.proof.executors import Array, Executor, TensorSpec, graph_of, label_
 from padfix.proof.facts import Control, control_inputs, refine
 from padfix.proof.matching import InputMatch, blank, match_inputs, read_inputs
 from padfix.proof.probes import Probe, is_dynamic, with_shapes
+
+Told = TypeVar("Told")
 
 
 class Feeding:
@@ -87,12 +89,7 @@ class Feeding:
         Raises:
             UsageError: ``shapes`` doesn't fit the inputs.
         """
-        inputs = self._reference.inputs
-        known = {spec.name for spec in inputs}
-        named: dict[str, Sequence[int]] = {}
-        for name, shape in (shapes or {}).items():
-            named[name if name in known else self._reference_name(name)] = shape
-        inputs, notes = self._narrowed(with_shapes(inputs, named))
+        inputs, notes = self._narrowed(with_shapes(self._reference.inputs, self.under_reference_names(shapes or {})))
         controls: dict[str, Control] = {}
         if is_dynamic(inputs) or any(len(spec.shape or ()) == 1 for spec in inputs):
             for executor in (self._reference, *self._candidates):
@@ -101,6 +98,11 @@ class Feeding:
                     inputs = refine(inputs, graph)
                     controls = {**control_inputs(graph), **controls}
         return inputs, controls, notes
+
+    def under_reference_names(self, told: Mapping[str, Told]) -> dict[str, Told]:
+        """Return what the user told of inputs by the original's names; they may be the candidate's."""
+        known = {spec.name for spec in self._reference.inputs}
+        return {name if name in known else self._reference_name(name): each for name, each in told.items()}
 
     def same_inputs(self) -> dict[str, str]:
         """Return the first candidate's name for each input that both are given in the same layout and type."""

@@ -20,7 +20,7 @@ from padfix.proof.constants import Constants
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.merging import made_up_for
 from padfix.proof.own_data import OwnData
-from padfix.proof.probes import Probe
+from padfix.proof.probes import Probe, Ranges
 from padfix.proof.rounding import tolerance
 from padfix.proof.stretches import Judged, NotATensorError, Outcome, Stretch, Stretches
 from padfix.proof.sweep import sweep
@@ -52,6 +52,7 @@ class StretchJudge:
         rtol: The user's tolerances in place of rounding; see :func:`padfix.proof.compare.compare`.
         atol: Likewise.
         probes_only: Whether no other data than the probes' is to be used.
+        ranges: What the data that is made for an input lies within, by its name in the original.
         progress: Told how much is left.
     """
 
@@ -65,6 +66,7 @@ class StretchJudge:
         rtol: float | None = None,
         atol: float | None = None,
         probes_only: bool = False,
+        ranges: Ranges | None = None,
         progress: Callable[[str], None] = lambda words: None,
     ) -> None:
         self.stretches = stretches
@@ -75,6 +77,7 @@ class StretchJudge:
         self._rewritten = rewritten
         self._rtol, self._atol = rtol, atol
         self._probes_only = probes_only
+        self.ranges = ranges or {}
         self._progress = progress
 
     def run(self, probes: Sequence[Probe]) -> Outcome:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from padfix.process import deadline
 from padfix.proof.allowances import allowed_by, own_move
 from padfix.proof.compare import Distance, described, distance, is_float
 from padfix.proof.executors import Array, ExecutionFailed
-from padfix.proof.probes import Probe
+from padfix.proof.probes import Probe, within
 from padfix.proof.rounding import own_tolerance
 from padfix.proof.stretches import Judged, Stretch
 from padfix.proof.wide_data import largest_limit, size_of_arithmetic, wide_data
@@ -20,12 +21,17 @@ if TYPE_CHECKING:
     from padfix.proof.judging import StretchJudge
 
 
+SECONDS = 10.0
+"""How long a run of a stretch on data of its own may take: a loop may wait for what such data never brings."""
+
+
 class OwnData:
     """Judges stretches on data that no probe brings."""
 
     def __init__(self, judge: StretchJudge) -> None:
         self._judge = judge
         self._stretches = judge.stretches
+        self._endless: set[str] = set()
 
     def judge(self, group: Sequence[Stretch], probe: Probe) -> tuple[dict[str, Judged], set[str]]:
         """Judge stretches on data that no probe brings; return those that differ, and those that said something."""
@@ -37,8 +43,8 @@ class OwnData:
         others = {node.index: node for each in group for node in each.candidate_nodes}.values()
         limit = max(largest_limit(nodes, self._judge.constants[0]), largest_limit(others, self._judge.constants[1]))
         values = self._stretches.values(probe, {name for each in group for name in each.above})
-        for kind, data in wide_data(values, limit):
-            words = f"{kind} data"
+        for kind, wide in wide_data(values, limit):
+            words, data = f"{kind} data", self._in_range(wide)
             shared = self._stretches.feeding.common(Probe(words, {**probe.arrays, **data})).arrays
             feeds = {name: shared[name] for name in probe.arrays}
             inner = {name: array for name, array in data.items() if name not in feeds}
@@ -61,12 +67,14 @@ class OwnData:
         Raises:
             ExecutionFailed: The original refuses the data.
         """
+        data = self._in_range(data)
         shared = self._stretches.feeding.common(Probe(words, {**probe.arrays, **data})).arrays
         feeds = {name: shared[name] for name in probe.arrays}
         inner = {name: array for name, array in data.items() if name not in feeds}
         if not self._stretches.sides[0].has_elements({**feeds, **inner}, [stretch.name]):
             return None
-        expected = self._stretches.sides[0].fed(feeds, inner, [stretch.name])
+        with deadline.each_run(SECONDS):
+            expected = self._stretches.sides[0].fed(feeds, inner, [stretch.name])
         if not expected[stretch.name].size:
             return None
         for optimised in self._judge.levels:
@@ -78,13 +86,22 @@ class OwnData:
                 return judged
         return None
 
+    def _in_range(self, data: Mapping[str, Array]) -> dict[str, Array]:
+        """Return the data with inputs clipped to what the user said of them."""
+        return {name: within(array, self._judge.ranges.get(name)) for name, array in data.items()}
+
     def _original(
         self, group: Sequence[Stretch], feeds: Mapping[str, Array], inner: Mapping[str, Array]
     ) -> dict[str, Array]:
+        group = [each for each in group if each.name not in self._endless]
+        if not group:
+            return {}
         try:
-            return self._stretches.sides[0].fed(feeds, inner, [each.name for each in group])
-        except ExecutionFailed:
+            with deadline.each_run(SECONDS):
+                return self._stretches.sides[0].fed(feeds, inner, [each.name for each in group])
+        except ExecutionFailed as failure:
             if len(group) == 1:
+                self._endless |= {group[0].name} if failure.overdue else set()
                 return {}
             return {name: array for each in group for name, array in self._original([each], feeds, inner).items()}
 

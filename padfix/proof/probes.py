@@ -28,6 +28,9 @@ KINDS = ("normal", "negative", "ramp", "impulses", "ones", "image")
 
 Shapes = Mapping[str, tuple[int, ...]]
 
+Ranges = Mapping[str, tuple[float, float]]
+"""The lowest and the highest number of an input, both included, by its name."""
+
 
 @dataclass(frozen=True)
 class Probe:
@@ -118,6 +121,33 @@ def with_shapes(inputs: Sequence[TensorSpec], shapes: Mapping[str, Sequence[int]
             replace(spec, shape=tuple(new if new > 0 else old for new, old in zip(given, declared, strict=True)))
         )
     return fixed
+
+
+def require_ranges(inputs: Sequence[TensorSpec], ranges: Ranges) -> None:
+    """Refuse ranges that an input's type does not hold.
+
+    Raises:
+        UsageError: A name that is no input, an input that holds no numbers, or a bound beyond its type.
+    """
+    specs = {spec.name: spec for spec in inputs}
+    for name, (low, high) in ranges.items():
+        if name not in specs:
+            raise UsageError(f"There is no input {name!r}.", f"The inputs are: {', '.join(specs) or 'none'}.")
+        dtype = numpy_type(specs[name].elem_type)
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            if not (int(low) == low and int(high) == high and limits.min <= low and high <= limits.max):
+                raise UsageError(
+                    f"The range {low:g}..{high:g} of input {name!r} is not one of {dtype} numbers.",
+                    f"Give whole numbers from {limits.min} to {limits.max}.",
+                )
+        elif dtype.kind in "bOSU":
+            raise UsageError(f"Input {name!r} holds no numbers, so it has no range.")
+
+
+def within(array: Array, bounds: tuple[float, float] | None) -> Array:
+    """Return numbers clipped to a range where there is one."""
+    return array if bounds is None else np.clip(array, *np.array(bounds, array.dtype))
 
 
 def is_dynamic(inputs: Sequence[TensorSpec]) -> bool:
@@ -220,8 +250,9 @@ def make_probe(
     *,
     seed: int = 0,
     controls: Mapping[str, Control] | None = None,
+    ranges: Ranges | None = None,
 ) -> Probe:
-    """Return a probe of ``kind`` at ``shapes``.
+    """Return a probe of ``kind`` at ``shapes``, the inputs of ``ranges`` within these.
 
     Raises:
         ExecutionFailed: An element type can't be made.
@@ -237,7 +268,10 @@ def make_probe(
     for spec in inputs:
         control = (controls or {}).get(spec.name)
         shape = shapes[spec.name]
-        if control is not None and len(shape) == 1:
+        bounds = (ranges or {}).get(spec.name)
+        if bounds is not None:
+            arrays[spec.name] = _bounded(kind, shape, numpy_type(spec.elem_type), bounds, random)
+        elif control is not None and len(shape) == 1:
             arrays[spec.name] = _control_values(control, shape[0], spec.elem_type, shapes, KINDS.index(kind))
         else:
             arrays[spec.name] = fill(kind, shape, spec.elem_type, random)
@@ -288,6 +322,32 @@ def _integers(kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], random: n
         case _:
             values = random.integers(low, high + 1, shape)
     return np.asarray(values).astype(dtype)
+
+
+def _bounded(
+    kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], bounds: tuple[float, float], random: np.random.Generator
+) -> Array:
+    """Return numbers of a kind that fill a range: its lowest number and its highest are among them."""
+    low, high = bounds
+    if kind == "ones":
+        return np.full(shape, min(max(1.0, low), high)).astype(dtype)
+    if dtype.kind in "iu":
+        first, last = int(low), int(high)
+        match kind:
+            case "ramp":
+                numbers = np.arange(math.prod(shape)) % min(last - first + 1, 1 << 31)
+            case "impulses":
+                numbers = _impulses(shape).clip(0, last - first)
+            case "negative":
+                numbers = random.integers(0, (last - first) // 2 + 1, shape, dtype=np.uint64)
+            case _:
+                numbers = random.integers(0, last - first, shape, dtype=np.uint64, endpoint=True)
+        # Modulo two to the power of the type's bits, which is where the sums are as well.
+        return (numbers.astype(np.uint64) + np.uint64(first % (1 << 64))).astype(dtype).reshape(shape)
+    values = _floats(kind, shape, random, small=False)
+    least, most = values.min(initial=np.inf), values.max(initial=-np.inf)
+    share = (values - least) / (most - least) if most > least else np.full(shape, 0.5)
+    return within((low + share * (high - low)).astype(dtype), bounds)
 
 
 def _floats(kind: str, shape: tuple[int, ...], random: np.random.Generator, *, small: bool) -> Array:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from padfix.graph import attributes
+from padfix.process import deadline
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array, ExecutionFailed, Executor, TensorSpec, numpy_type
 from padfix.proof.graph_view import NodeView
@@ -29,6 +30,9 @@ _MARKS = ((2, 1), (3, 5), (7, 2), (11, 3))
 
 _MOST_PLACES = 16
 """Elements of an input, and of what is read, that are held against each other one by one."""
+
+_SECONDS = 10.0
+"""How long a look at what an operator reads may take."""
 
 _MOST_STEPS = 64
 """Nodes behind an input that are looked at."""
@@ -348,7 +352,8 @@ class Roles:
         if known is not None:
             return known
         try:
-            return self._side.values(arrays, [name]).get(name)
+            with deadline.each_run(_SECONDS):
+                return self._side.values(arrays, [name]).get(name)
         except ExecutionFailed:
             return None
 

@@ -66,6 +66,7 @@ def judge_of(
         rtol=settings.rtol,
         atol=settings.atol,
         probes_only=settings.probes_only,
+        ranges=settings.ranges,
         progress=progress,
     )
 

@@ -13,7 +13,7 @@ from onnx import ModelProto
 
 from padfix.files.skeleton import load_whole
 from padfix.graph.scopes import all_nodes, normal_domain
-from padfix.process import watch
+from padfix.process import deadline, watch
 from padfix.proof.executors import Array, ExecutionFailed, TensorSpec, flatten_outputs, required_inputs
 
 
@@ -48,8 +48,10 @@ class SpecExecutor:
         self.graph = proto.graph
         self._output_names = [output.name for output in proto.graph.output]
         try:
+            from padfix.kernels.loop import Loop
             from padfix.kernels.reference_ops import SpecEvaluator
 
+            Loop.before_iteration = staticmethod(deadline.require_time)
             self._evaluator = SpecEvaluator(_inlined(proto))
         except Exception as error:
             raise ExecutionFailed(_first_line(error), unsupported=True) from None
@@ -82,11 +84,18 @@ class SpecExecutor:
         if missing:
             raise ExecutionFailed(f"Input {missing[0]!r} is not given.")
         try:
-            with watch.doing(_SPEC_RUNS), warnings.catch_warnings(), np.errstate(all="ignore"):
+            with (
+                watch.doing(_SPEC_RUNS),
+                deadline.stopping(lambda: None),
+                warnings.catch_warnings(),
+                np.errstate(all="ignore"),
+            ):
                 warnings.simplefilter("ignore")
                 values = self._evaluator.run(list(names), dict(feeds))
         except NotImplementedError as error:
             raise ExecutionFailed(_first_line(error), unsupported=True) from None
+        except deadline.Overdue as error:
+            raise ExecutionFailed(str(error), overdue=True) from None
         except Exception as error:
             raise ExecutionFailed(_first_line(error)) from None
         return flatten_outputs(names, values)

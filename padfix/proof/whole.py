@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
 from typing import Any, cast
 
 import numpy as np
 
 from padfix.errors import ProofUnavailableError, UnusableResultError
-from padfix.process import watch
+from padfix.process import deadline, watch
 from padfix.proof.compare import compare, loosens
-from padfix.proof.empty_tensors import leaves_a_window_empty
+from padfix.proof.empty_batch import PROBE as EMPTY
+from padfix.proof.empty_batch import EmptyBatch, empty_probes
 from padfix.proof.executors import (
     Array,
     ExecutionFailed,
     Executor,
-    OnnxRuntimeExecutor,
     TensorSpec,
     graph_of,
     label_of,
     numpy_type,
 )
-from padfix.proof.facts import Control, cast_types, may_vary
+from padfix.proof.facts import cast_types, may_vary
 from padfix.proof.feeding import Feeding
+from padfix.proof.generated import PATIENCE, Generated, sentence, shapes_text
 from padfix.proof.matching import InputMatch, Order, match_outputs, order_between
-from padfix.proof.probes import KINDS, Probe, dynamic_sizes, every_small_size, is_dynamic, make_probe, resolve
-from padfix.proof.roles import Roles
+from padfix.proof.probes import KINDS, Probe, Ranges, is_dynamic, require_ranges, resolve
 from padfix.proof.verdict import Failure, Inside, Ran, conclude, look_inside
 from padfix.results import FirstDifference, OutputDifference, ProofRun, Verdict
 
 Progress = Callable[[str], None]
 Candidate = Executor | Callable[[], Executor]
 Describe = Callable[[Inside, Failure | None], FirstDifference | None]
-
-SEARCH_SECONDS = 10.0
-"""How long to look for a size that a model accepts, when it took none of the usual ones."""
 
 _KEPT_BYTES = 256_000_000
 """Size of the probes that are kept for the stretches, and of the reference's results until they are compared."""
@@ -57,6 +54,9 @@ class Settings:
         kinds: Which of :data:`padfix.proof.probes.KINDS` to generate.
         probes_only: Whether the user's probes are all the data there is.
         layers: Whether the verdict is to list every stretch that was compared.
+        ranges: What the data that is made for an input lies within, by its name.
+        usual_ranges: The same for inputs that there may be.
+        patience: Seconds that the first run on data that was made may take.
     """
 
     rtol: float | None = None
@@ -67,6 +67,9 @@ class Settings:
     kinds: Sequence[str] = KINDS
     probes_only: bool = False
     layers: bool = False
+    ranges: Ranges = field(default_factory=dict)
+    usual_ranges: Ranges = field(default_factory=dict)
+    patience: float = 60.0
 
 
 def verify(
@@ -132,9 +135,8 @@ class _WholeProof:
     orders: dict[str, Order] = field(default_factory=dict)
     varies: dict[str, bool] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
-    accepted: dict[str, tuple[int, ...]] | None = None
     loosened: bool = False
-    roles: Roles | None = None
+    longest: float = 0.0
     feeding: Feeding = field(init=False)
 
     def load(self, candidates: Sequence[Candidate]) -> None:
@@ -158,6 +160,22 @@ class _WholeProof:
         except ExecutionFailed as failure:
             raise self._unavailable(failure.message) from None
         self.notes += self.feeding.notes
+        self._settle_ranges()
+
+    def _settle_ranges(self) -> None:
+        """Take the ranges under the original's names, and say so in the report.
+
+        Raises:
+            UsageError: A range of no input, or one that an input's type does not hold.
+        """
+        told, usual = map(self.feeding.under_reference_names, (self.settings.ranges, self.settings.usual_ranges))
+        names = {spec.name for spec in self.reference.inputs}
+        ranges = {**{name: each for name, each in usual.items() if name in names}, **told}
+        require_ranges(self.reference.inputs, ranges)
+        self.settings = replace(self.settings, ranges=ranges)
+        if ranges and not self.settings.probes_only:
+            listed = ", ".join(f"{name!r} within {low:g}..{high:g}" for name, (low, high) in ranges.items())
+            self.notes.append(f"Data was made for input {listed}, as asked for (--range).")
 
     def run_given(self, probes: Iterable[Probe] | Callable[[Sequence[InputMatch]], Iterable[Probe]] | None) -> None:
         """Run the user's probes; every one of them must run."""
@@ -174,7 +192,6 @@ class _WholeProof:
 
     def run_generated(self, shapes: Mapping[str, Sequence[int]] | None) -> None:
         """Run the generated probes; at least one must run unless the user's did."""
-        failures: list[str] = []
         try:
             inputs, controls, notes = self.feeding.generated(shapes)
             resolve(inputs, 1, (1,))  # or a rank is missing
@@ -184,7 +201,9 @@ class _WholeProof:
             self.notes.append(f"Only the given probes were run: {failure.message}")
             return
         self.notes += notes
-        dynamic = is_dynamic(inputs)
+        data = Generated(
+            self.reference, self.candidates, self.feeding, inputs, controls, self.settings, self._reference_run
+        )
         ran: list[str] = []
         for kind in self.settings.kinds:
             if ran and watch.time_is_short():
@@ -194,24 +213,47 @@ class _WholeProof:
                 )
                 break
             self.progress(f"Proving on {kind} data")
-            found = self._first_that_runs(inputs, controls, kind, failures)
+            found = data.first_that_runs(kind)
             if found is None:
-                # No size of any kind has run yet: the other kinds would only fail at the same sizes again.
-                if not ran and dynamic:
+                if data.is_hopeless:
                     break
                 continue
             probe, results = found
-            ran.append(f"{kind} at {_shapes_text(probe.shapes)}")
+            ran.append(f"{kind} at {shapes_text(probe.shapes)}")
             self._keep(probe, results)
             if watch.is_timed():
                 self._judge()
         self._judge()
+        can_judge = self.settings.rewritten and getattr(self.reference, "counts_rows", True)
+        if data.made is not None and can_judge and not watch.time_is_short():
+            ran += self._run_empty(inputs, data.made)
+        failures = data.failures
         if not ran and not self.ran:
-            raise self._unavailable(failures[0] if failures else "there is nothing to run.", dynamic=dynamic)
-        if dynamic and ran:
+            raise self._unavailable(failures[0] if failures else "there is nothing to run.", dynamic=is_dynamic(inputs))
+        if is_dynamic(inputs) and ran:
             self.notes.append(f"Sizes run: {'; '.join(ran)}.")
         if failures:
             self.notes.append(f"{len(failures)} of the inputs tried were left out; the first time: {failures[0]}")
+
+    def _run_empty(self, inputs: Sequence[TensorSpec], made: Probe) -> list[str]:
+        """Hold the candidates against the original without rows; return what agreed."""
+        partners = self.outputs or {name: name for name in self.reference.outputs}
+        types = self._types(made)
+        empty = EmptyBatch(
+            self.reference,
+            self.candidates,
+            self.feeding,
+            lambda results, found, names: self._compare(results, found, types, names),
+            partners,
+        )
+        try:
+            with self._in_time():
+                agreed = [each for each in empty_probes(inputs, made) if empty.agrees(each)]
+        finally:
+            empty.close()
+        self.ran += empty.wrong
+        self.notes += empty.notes
+        return [f"{EMPTY} at {shapes_text(each.shapes)}" for each in agreed]
 
     def look_inside(self, stand_in: Callable[[], Executor] | None) -> Inside:
         """Judge the stretches on the probes that ran."""
@@ -220,16 +262,17 @@ class _WholeProof:
         constant = [name for name, varies in self.varies.items() if not varies]
         # Tolerances that are tighter than the defaults are about outputs: inside, the defaults are tighter still.
         settings = self.settings if self.loosened else replace(self.settings, rtol=None, atol=None)
-        inside = look_inside(
-            self.reference,
-            self.candidates,
-            self.feeding,
-            self.outputs,
-            self.kept,
-            settings,
-            stand_in,
-            self.progress,
-        )
+        with self._in_time():
+            inside = look_inside(
+                self.reference,
+                self.candidates,
+                self.feeding,
+                self.outputs,
+                self.kept,
+                settings,
+                stand_in,
+                self.progress,
+            )
         if constant:
             self.notes.append(
                 f"Output {', '.join(constant)} held one single value on every probe, which proves little about it; "
@@ -237,63 +280,11 @@ class _WholeProof:
             )
         return inside
 
-    def _first_that_runs(
-        self, inputs: Sequence[TensorSpec], controls: Mapping[str, Control], kind: str, failures: list[str]
-    ) -> tuple[Probe, dict[str, Array]] | None:
-        dynamic = is_dynamic(inputs)
-        for shapes in self._sizes(inputs, kind):
-            try:
-                made = make_probe(inputs, shapes, kind, seed=self.settings.seed, controls=controls)
-                first = self.feeding.common(made)
-            except ExecutionFailed as failure:
-                failures.append(_sentence(failure.message))
-                continue
-            if dynamic and self._finds_no_room(first):
-                failures.append(f"At {_shapes_text(first.shapes)} a window is longer than what it reads.")
-                continue
-            self.roles = self.roles or Roles([self.reference, *self.candidates], inputs)
-            suited = self.roles.suited(first, self.settings.seed + KINDS.index(kind))
-            for probe in chain(map(self.feeding.common, suited), (first,)):
-                try:
-                    results = self._reference_run(probe)
-                except ExecutionFailed as failure:
-                    failures.append(_sentence(failure.message))
-                    continue
-                if results and all(array.size == 0 for array in results.values()):
-                    failures.append(f"All outputs are empty at {_shapes_text(probe.shapes)}.")
-                    continue
-                self.accepted = probe.shapes
-                return probe, results
-        return None
-
-    def _finds_no_room(self, probe: Probe) -> bool:
-        """Whether a window of the result is longer than what it reads; ONNX Runtime says so by refusing."""
-        if isinstance(self.reference, OnnxRuntimeExecutor):
-            return False
-        return any(
-            isinstance(candidate, OnnxRuntimeExecutor)
-            and leaves_a_window_empty(candidate.skeleton, self.feeding.of_candidate(number, probe.arrays))
-            for number, candidate in enumerate(self.candidates[:1])
-        )
-
-    def _sizes(self, inputs: Sequence[TensorSpec], kind: str) -> Iterator[dict[str, tuple[int, ...]]]:
-        """Yield sizes to try: the kind's own, the one the model took before, others, at last every small one."""
-        sizes = dynamic_sizes(inputs, kind)
-        # A few others first, so that a model that wants multiples of 32 is still seen at more than one size.
-        yield from islice(sizes, 5)
-        if self.accepted is not None:
-            yield self.accepted
-        yield from sizes
-        if self.accepted is None and is_dynamic(inputs):
-            deadline = time.monotonic() + SEARCH_SECONDS
-            for shapes in every_small_size(inputs):
-                if time.monotonic() > deadline:
-                    return
-                yield shapes
-
     def _reference_run(self, probe: Probe) -> dict[str, Array]:
         """Run the reference; the first time twice, because a model that draws random numbers can't be compared."""
+        begun = time.monotonic()
         results = self.reference.run(probe.arrays)
+        self.longest = max(self.longest, time.monotonic() - begun)
         if not self.is_consistent:
             graph = graph_of(self.reference)
             if graph is None or may_vary(graph):
@@ -302,6 +293,10 @@ class _WholeProof:
         for name, array in results.items():
             self.varies[name] = self.varies.get(name, False) or _says_something(array)
         return results
+
+    def _in_time(self) -> contextlib.AbstractContextManager[None]:
+        """Let runs end that take many times as long as the original did."""
+        return deadline.each_run(max(self.settings.patience, PATIENCE * self.longest))
 
     def _types(self, probe: Probe) -> list[np.dtype[Any]]:
         """Return the types that the original computes in: those of its inputs, and what it casts to."""
@@ -348,9 +343,10 @@ class _WholeProof:
         optimised = bool(getattr(candidate, "optimised", False))
         label = label_of(candidate)
         try:
-            found = candidate.run(self.feeding.of_candidate(number, probe.arrays))
+            with self._in_time():
+                found = candidate.run(self.feeding.of_candidate(number, probe.arrays))
         except ExecutionFailed as failure:
-            said = _sentence(failure.message)
+            said = sentence(failure.message)
             if failure.is_out_of_memory:
                 raise ProofUnavailableError(f"Memory ran out in {label}: {said}", memory_hint()) from None
             if failure.loading:
@@ -417,9 +413,9 @@ class _WholeProof:
         elif self.reference.name == "spec":
             hints.append("Use --reference onnxruntime to judge by ONNX Runtime instead.")
         if not hints:
-            hints.append("Give data that it can be run on with --probe FILE.npz.")
+            hints.append("Give data that it can be run on with --probe FILE.npz, or say which it takes with --range.")
         return ProofUnavailableError(
-            f"{label_of(self.reference)} can't run the original: {_sentence(message)}", " ".join(hints)
+            f"{label_of(self.reference)} can't run the original: {sentence(message)}", " ".join(hints)
         )
 
 
@@ -435,11 +431,3 @@ def _says_something(array: Array) -> bool:
         return True
     finite = array[np.isfinite(array)]
     return finite.size > 0 and (array.size == 1 or bool(np.any(finite != finite[0])))
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "...")) else f"{text}."
-
-
-def _shapes_text(shapes: Mapping[str, tuple[int, ...]]) -> str:
-    return ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items()) or "no inputs"

@@ -27,6 +27,11 @@ _GENERATORS = frozenset({"ConstantOfShape", "Expand", "Tile", "Range", "Pad", "C
 _PRODUCTS = frozenset({"MatMul", "Gemm"})
 
 
+def patience(work: int) -> float:
+    """Return how many seconds a first run of so many multiplications may take on a slow machine."""
+    return 60.0 + work * 1e-8
+
+
 def allow_work(model: Model) -> int:
     """Let the watching process expect what a run of a model takes; return about how many multiplications that is.
 

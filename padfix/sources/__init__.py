@@ -5,8 +5,12 @@ This room is the only one that imports TensorFlow or tf2onnx, and only once a Te
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from padfix.files.detection import Kind, detect
 from padfix.graph.dependence import loose_ends
@@ -15,6 +19,7 @@ from padfix.sources import tensorflow_runtime
 from padfix.sources.source import Source, SourceOptions
 
 if TYPE_CHECKING:
+    from padfix.sources.executor import Runner
     from padfix.sources.saved_model import Loaded
 
 __all__ = ["Kind", "Source", "SourceOptions", "detect", "open_source"]
@@ -63,7 +68,24 @@ def _open_tensorflow(path: Path, options: SourceOptions, kind: Kind) -> Source:
         from padfix.sources.saved_model import finish
 
         loaded, notes = load_graph(tensorflow, path, options, kind)
-        return finish(tensorflow, kind, loaded, options, (path.resolve() if path.is_dir() else path).stem, notes)
+        name = (path.resolve() if path.is_dir() else path).stem
+        return finish(tensorflow, kind, loaded, options, name, notes, partial(runner_of, path, options))
+
+
+def runner_of(path: Path, options: SourceOptions) -> Runner:
+    """Load a TensorFlow source and return what runs it, with arrays in and out; nothing is converted."""
+    from padfix.sources.saved_model import fix_inputs
+
+    kind = detect(path)
+    tensorflow = tensorflow_runtime.load(_CALLED[kind])
+    loaded, _ = load_graph(tensorflow, path, options, kind)
+    fix_inputs(tensorflow, loaded, {**loaded.flags, **options.constants})
+
+    def run(feeds: Mapping[str, Any]) -> dict[str, Any]:
+        with tensorflow_runtime.quiet():
+            return {name: np.asarray(array) for name, array in loaded.runner(feeds).items()}
+
+    return run
 
 
 def load_graph(tensorflow: Any, path: Path, options: SourceOptions, kind: Kind) -> tuple[Loaded, list[str]]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from onnx import TensorProto, helper
 
 from padfix.process import watch
+from padfix.process.deadline import Overdue
 
 if TYPE_CHECKING:
     from padfix.proof.executors import TensorSpec
@@ -27,6 +28,7 @@ class TensorFlowExecutor:
         inputs: Name, element type and shape of each input, in the model's order.
         outputs: Names of the outputs, in the model's order.
         inner: Runs pieces of it; None where that can't be.
+        fresh_runner: Makes a runner in another interpreter, for what may crash; None where every run is apart.
     """
 
     name = "tensorflow"
@@ -37,8 +39,10 @@ class TensorFlowExecutor:
         outputs: Sequence[str],
         runner: Runner,
         inner: InnerExecutor | None = None,
+        fresh_runner: Callable[[], Runner] | None = None,
     ) -> None:
         self.inner = inner
+        self.fresh_runner = fresh_runner
         self.inputs: list[TensorSpec] = list(inputs)
         self.outputs: list[str] = list(outputs)
         self._runner = runner
@@ -56,7 +60,8 @@ class TensorFlowExecutor:
             with quiet(), watch.doing("TensorFlow, running the original,"):
                 results = self._runner(feeds)
         except Exception as error:  # TensorFlow raises its own errors, and TypeError and ValueError as well
-            raise ExecutionFailed(f"TensorFlow can't run it: {first_line(error)}") from error
+            overdue = isinstance(error, Overdue)
+            raise ExecutionFailed(f"TensorFlow can't run it: {first_line(error)}", overdue=overdue) from error
         return {name: np.asarray(results[name]) for name in self.outputs}
 
 

@@ -6,7 +6,8 @@ whose result the two branches of a condition use has one in each, and the factor
 does it look whether another convolution uses the same weights.
 
 It also gives a Reshape a constant shape, with a Squeeze behind it for whoever reads the result where axes shift. An
-output of the model is read by nobody in the graph, and would keep the axis that the Squeeze removes.
+output of the model is read by nobody in the graph, and would keep the axis that the Squeeze removes. A shape that
+keeps one length and leaves another one open means nothing where the first is 0: an empty batch.
 
 Which of several equal nodes stays, and with it the name, tf2onnx leaves to the order of sets.
 
@@ -55,10 +56,17 @@ def optimizers(left_out: Collection[str] = ()) -> dict[str, Any]:
             return len({id(consumer) for consumer in consumers}) > 1
 
     class CarefulReshapeOptimizer(optimizer.ReshapeOptimizer):  # type: ignore[misc]
-        """Leaves a Reshape alone that is an output."""
+        """Leaves a Reshape alone that is an output, or whose open length could be any without rows."""
 
         def _optimize_reshape(self, node: Any, graph: Any) -> bool:
-            return node.output[0] not in graph.outputs and bool(super()._optimize_reshape(node, graph))
+            before = list(node.input)
+            if node.output[0] in graph.outputs or not super()._optimize_reshape(node, graph):
+                return False
+            lengths = node.inputs[1].get_tensor_value()
+            is_open = 0 in lengths and -1 in lengths
+            if is_open and node.input[0] == before[0] and not _is_squeezed(graph, node):
+                graph.replace_inputs(node, before)
+            return not is_open
 
     class SteadyMergeOptimizer(optimizer.MergeDuplicatedNodesOptimizer):  # type: ignore[misc]
         """Keeps the source's own node, or the one that was made first."""
@@ -74,6 +82,10 @@ def optimizers(left_out: Collection[str] = ()) -> dict[str, Any]:
     }
     kept = {name: made for name, made in optimizer._get_optimizers().items() if name not in left_out}
     return {name: _without_writing(careful.get(made, made)) for name, made in kept.items()}
+
+
+def _is_squeezed(graph: Any, node: Any) -> bool:
+    return any(reader.type == "Squeeze" for reader in graph.find_output_consumers(node.output[0]))
 
 
 def _without_writing(made: Any) -> Any:

@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from padfix.graph.dependence import reached
 from padfix.process import watch
+from padfix.process.deadline import Overdue
 from padfix.sources.executor import element_type, lengths_of
 from padfix.sources.fixed_inputs import split
-from padfix.sources.tensorflow_runtime import first_line, quiet
+from padfix.sources.tensorflow_runtime import first_line, quiet, run_session
 
 if TYPE_CHECKING:
     from padfix.proof.inner import TensorNode
@@ -127,7 +128,7 @@ class InnerGraph:
                 needed = self._weights_above([tensor.op for tensor in wanted.values()], fed)
                 values = {graph.get_tensor_by_name(name): value for name, value in fed.items()}
                 values |= {graph.get_tensor_by_name(f"{name}:0"): self._weights[name] for name in needed}
-                found |= self._session.run(wanted, values)
+                found |= run_session(self._session, wanted, values)
         return {name: np.asarray(found[name]) for name in fetches}
 
     def has_elements(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> bool:
@@ -140,6 +141,21 @@ class InnerGraph:
             feeds: Values by name. Whoever reads such a tensor reads the value.
             fetches: Names of tensors that are not fed.
         """
+        with self._inferred(feeds, fetches) as graph:
+            return graph is not None and not any(
+                0 in (each.shape.as_list() if each.shape.rank else ()) for each in _tensors(graph)
+            )
+
+    def shapes(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> dict[str, tuple[int | None, ...] | None]:
+        """Return what TensorFlow's own rules say of shapes, None where nothing; empty where they refuse the feeds."""
+        with self._inferred(feeds, fetches) as graph:
+            if graph is None:
+                return {}
+            return {name: lengths_of(graph.get_tensor_by_name(self._tensor(name).name).shape) for name in fetches}
+
+    @contextlib.contextmanager
+    def _inferred(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> Iterator[Any]:
+        """Yield a graph of what ``fetches`` need at the shapes of ``feeds``; None where these can't be."""
         fed = {self._tensor(name).name: np.asarray(value) for name, value in feeds.items()}
         above = self._above([self._tensor(name).op for name in fetches], fed)
         piece = type(self._graph_def)()
@@ -154,8 +170,8 @@ class InnerGraph:
             try:
                 self._tensorflow.import_graph_def(piece, input_map=known, name="")
             except ValueError:
-                return False
-            return not any(0 in (each.shape.as_list() if each.shape.rank else ()) for each in _tensors(graph))
+                graph = None
+            yield graph
 
     def _name(self, tensor: str) -> str:
         return self._public.get(tensor, tensor)
@@ -257,7 +273,8 @@ def _told() -> Iterator[None]:
     except ExecutionFailed:
         raise
     except Exception as error:  # TensorFlow raises its own errors, and TypeError and ValueError as well
-        raise ExecutionFailed(f"TensorFlow can't run a piece of it: {first_line(error)}") from error
+        overdue = isinstance(error, Overdue)
+        raise ExecutionFailed(f"TensorFlow can't run a piece of it: {first_line(error)}", overdue=overdue) from error
 
 
 def _tensors(graph: Any) -> Iterator[Any]:

@@ -20,7 +20,7 @@ from padfix.sources import conversion, fixed_inputs, side_effects
 from padfix.sources.conversion import FrozenGraph, Port, unique_names
 from padfix.sources.executor import Runner, TensorFlowExecutor, element_type, lengths_of
 from padfix.sources.source import Source, SourceOptions
-from padfix.sources.tensorflow_runtime import first_line, quiet, read_message, release_memory
+from padfix.sources.tensorflow_runtime import call, first_line, quiet, read_message, release_memory, run_session
 
 if TYPE_CHECKING:
     from padfix.proof.executors import TensorSpec
@@ -87,7 +87,15 @@ def load_saved_model(tensorflow: Any, path: Path, options: SourceOptions) -> tup
     return loaded, [told]
 
 
-def finish(tensorflow: Any, kind: Any, loaded: Loaded, options: SourceOptions, name: str, notes: list[str]) -> Source:
+def finish(
+    tensorflow: Any,
+    kind: Any,
+    loaded: Loaded,
+    options: SourceOptions,
+    name: str,
+    notes: list[str],
+    fresh_runner: Callable[[], Runner] | None = None,
+) -> Source:
     """Fix what is constant, pin shapes, convert, and pair the model with a runner of the original."""
     from padfix.sources.graph_optimizers import passes
     from padfix.sources.kernel_faults import faults, mixes_images, suspects
@@ -116,7 +124,7 @@ def finish(tensorflow: Any, kind: Any, loaded: Loaded, options: SourceOptions, n
     def executor() -> TensorFlowExecutor:
         names = [port.name for port in loaded.frozen.outputs]
         specifications = _specifications(loaded, pinned, declared)
-        return TensorFlowExecutor(specifications, names, loaded.runner, loaded.frozen.inner)
+        return TensorFlowExecutor(specifications, names, loaded.runner, loaded.frozen.inner, fresh_runner)
 
     def without(left_out: Sequence[str]) -> Source:
         assert loaded.frozen.again is not None
@@ -281,7 +289,8 @@ def freeze_function(
 
     def run(feeds: Mapping[str, Any]) -> dict[str, Any]:
         with tensorflow.device("/cpu:0"):
-            results = function(**{keyword[name]: tensorflow.constant(feeds[name], dtypes[name]) for name in keyword})
+            given = {keyword[name]: tensorflow.constant(feeds[name], dtypes[name]) for name in keyword}
+            results = call(function, given)
         return {port.name: results[key].numpy() for port, key in zip(outputs, keys, strict=True)}
 
     return Loaded(FrozenGraph(graph_def, inputs, outputs, tables), types, run, owner=root)
@@ -363,7 +372,8 @@ def session_loaded(session: Any, frozen: FrozenGraph) -> Loaded:
     types = {port.name: (tensor(port).dtype, lengths_of(tensor(port).shape)) for port in inputs}
 
     def run(feeds: Mapping[str, Any]) -> dict[str, Any]:
-        results = session.run([tensor(port) for port in outputs], {tensor(port): feeds[port.name] for port in inputs})
+        given = {tensor(port): feeds[port.name] for port in inputs}
+        results = run_session(session, [tensor(port) for port in outputs], given)
         return {port.name: result for port, result in zip(outputs, results, strict=True)}
 
     return Loaded(frozen, types, run)

@@ -8,15 +8,17 @@ import gc
 import importlib
 import importlib.util
 import logging
+import math
 import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from padfix.errors import MissingDependencyError, PadfixError, SourceError
+from padfix.process import deadline
 
 _PREAMBLE = (
     "Graph execution error:",
@@ -141,6 +143,26 @@ def no_surprise(path: Path) -> Iterator[None]:
     except Exception as error:
         name = type(error).__name__
         raise SourceError(f"{path} can't be read: {name}: {first_line(error)}", "Fetch or export it again.") from error
+
+
+def call(function: Any, arguments: Mapping[str, Any]) -> Any:
+    """Return the results of a concrete function, which is stopped where the time of a run is over."""
+    from tensorflow.python.eager.cancellation import CancellationManager
+
+    manager = CancellationManager()
+    with deadline.stopping(manager.start_cancel):
+        return manager.get_cancelable_function(function)(**arguments)
+
+
+def run_session(session: Any, fetches: Any, feeds: Mapping[Any, Any]) -> Any:
+    """Return what a session fetches; the run is stopped where its time is over."""
+    allowed = deadline.seconds()
+    if allowed is None:
+        return session.run(fetches, feeds)
+    from tensorflow.compat.v1 import RunOptions
+
+    with deadline.stopping(lambda: None):
+        return session.run(fetches, feeds, options=RunOptions(timeout_in_ms=1000 * math.ceil(allowed)))
 
 
 def read_message(path: Path, message: Any) -> Any:

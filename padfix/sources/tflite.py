@@ -78,7 +78,7 @@ def open_tflite(tensorflow: Any, path: Path, options: SourceOptions) -> Source:
         names = _mapped_names(signature, inputs, outputs)
         inner, beside = _inside(tensorflow, (file, as_it_stands), prepared, outputs, hybrid.get(index))
         return LiteExecutor(
-            *(tensorflow, file, specifications, names, (inputs, outputs), prepared.steps),
+            *(file, specifications, names, (inputs, outputs), prepared.steps),
             *(inner, beside, prepared.is_wide),
         )
 

@@ -7,14 +7,17 @@ those that are fetched is written as a file of its own, with the file's own weig
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from padfix.process import watch
+from padfix.process.apart import Apart, CrashedError, RemoteError
+from padfix.process.deadline import Overdue
+from padfix.sources import tensorflow_runtime
 from padfix.sources.executor import element_type
 from padfix.sources.tensorflow_runtime import first_line, quiet, silent_stderr
 from padfix.sources.tflite_schema import NO_BUFFER, LiteFile, made, operators, packed, reached, schema, type_name
@@ -113,15 +116,41 @@ class LiteInner:
         Raises:
             ExecutionFailed: The interpreter can't run this, or there is no such tensor.
         """
+        found: dict[str, Array] = self._asked("run", feeds, fetches)
+        return found
+
+    def has_elements(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> bool:
+        """Whether the interpreter finds room for all that ``fetches`` need; nothing is run."""
+        return bool(self._asked("has elements", feeds, fetches))
+
+    def _asked(self, what: str, feeds: Mapping[str, Array], fetches: Sequence[str]) -> Any:
+        """Ask the process in which the pieces run, because indices beyond a range end it."""
         from padfix.proof.executors import ExecutionFailed
 
+        try:
+            with watch.doing("TensorFlow, running a piece of the original,"):
+                return self._apart((what, dict(feeds), list(fetches)))
+        except (CrashedError, RemoteError, Overdue) as error:
+            message = f"TensorFlow can't run a piece of it: {error}"
+            raise ExecutionFailed(message, overdue=isinstance(error, Overdue)) from None
+
+    @cached_property
+    def _apart(self) -> Apart:
+        return Apart(partial(_answering, self._file, self._index, self._names, self._aliases))
+
+    def answer(self, question: tuple[str, Mapping[str, Array], Sequence[str]]) -> Any:
+        """Answer what :meth:`run_inner` and :meth:`has_elements` ask, here in this process."""
+        what, feeds, fetches = question
+        return self._run(feeds, fetches) if what == "run" else self._finds_room(feeds, fetches)
+
+    def _run(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> dict[str, Array]:
         fed = {self._position(name): np.asarray(value) for name, value in feeds.items()}
         wanted = {name: self._position(name) for name in fetches}
         results = {position: fed[position] for position in wanted.values() if position not in self._producers}
         if len(results) == len(set(wanted.values())):
             return {name: results[position] for name, position in wanted.items()}
         try:
-            with quiet(), silent_stderr(), watch.doing("TensorFlow, running a piece of the original,"):
+            with quiet(), silent_stderr():
                 part = self._part(fed, [position for position in wanted.values() if position not in results])
                 loaded = part.interpreter
                 for details, position in zip(loaded.get_input_details(), part.fed, strict=True):
@@ -130,11 +159,10 @@ class LiteInner:
                 for details, position in zip(loaded.get_output_details(), part.fetched, strict=True):
                     results[position] = np.asarray(loaded.get_tensor(details["index"]))
         except Exception as error:  # a kernel that refuses raises RuntimeError or ValueError
-            raise ExecutionFailed(f"TensorFlow can't run a piece of it: {first_line(error)}") from error
+            raise RuntimeError(first_line(error)) from error
         return {name: results[position] for name, position in wanted.items()}
 
-    def has_elements(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> bool:
-        """Whether the interpreter finds room for all that ``fetches`` need; nothing is run."""
+    def _finds_room(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> bool:
         fed = {self._position(name): np.asarray(value) for name, value in feeds.items()}
         try:
             with quiet(), silent_stderr():
@@ -216,6 +244,11 @@ class LiteInner:
         empty = made(schema().BufferT)
         model.buffers = [each if number in used else empty for number, each in enumerate(self._model.buffers)]
         return packed(model)
+
+
+def _answering(file: LiteFile, index: int, names: Sequence[str], aliases: Mapping[str, str]) -> Callable[[Any], Any]:
+    tensorflow = tensorflow_runtime.load("a TensorFlow Lite file")
+    return LiteInner(tensorflow, file, index, names, aliases).answer
 
 
 def _indices(positions: Any) -> list[int]:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from padfix.errors import SourceError, UnsupportedError
+from padfix.process.apart import Apart
 from padfix.proof.compare import scale_of
 from padfix.proof.executors import Array, TensorSpec
+from padfix.sources import tensorflow_runtime
 from padfix.sources.conversion import Port
 from padfix.sources.executor import TensorFlowExecutor
 from padfix.sources.tensorflow_runtime import first_line, silent_stderr
 from padfix.sources.tflite_inner import LiteInner
 from padfix.sources.tflite_schema import LiteFile
+
+Signature = tuple[str, dict[str, str], dict[str, str]]
+"""Key of a signature, and its own names by public name of inputs and of outputs."""
+
+Ports = tuple[Sequence[Port], Sequence[Port]]
 
 STEPS = 2.0
 """Steps of quantisation that a quantised output may be away."""
@@ -38,25 +46,26 @@ class LiteExecutor(TensorFlowExecutor):
     differently. :meth:`leeway` says how much that is.
     """
 
+    counts_rows = False
+    """Without rows its kernels compute sizes from memory that nobody wrote."""
+
     def __init__(
         self,
-        tensorflow: Any,
         file: LiteFile,
         specifications: Sequence[TensorSpec],
-        signature: tuple[str, dict[str, str], dict[str, str]] | None,
-        ports: tuple[Sequence[Port], Sequence[Port]],
+        signature: Signature | None,
+        ports: Ports,
         steps: Mapping[str, float],
         inner: LiteInner | None,
         beside: Beside | None = None,
         is_wide: bool = False,
     ) -> None:
-        """Load the file.
+        """Name the file, which is loaded in a process of its own: numbers outside its range end that.
 
         Args:
             file: The file.
             specifications: Name, type and shape of the inputs.
-            signature: Key, and the signature's own names by public name of inputs and outputs, for a signature that
-                is not of the first subgraph; else None.
+            signature: For a signature that is not of the first subgraph; else None.
             ports: Inputs and outputs of the first subgraph; a port's ``tensor`` is its index.
             steps: One step of quantisation by public name of output; 0 where it is not quantised. Empty for a model
                 that is not quantised at all.
@@ -64,16 +73,15 @@ class LiteExecutor(TensorFlowExecutor):
             beside: The file as it stands, where ``file`` has its weights written out as floats.
             is_wide: Whether data are quantised to 16 bits.
         """
-        self._tensorflow, self._file, self._signature = tensorflow, file, signature
-        self._input_ports, self._output_ports = ports
         self._steps = steps
         self._beside, self._is_wide = beside, is_wide
         self._apart: dict[str, float] = {}
-        self._interpreter = interpreter(tensorflow, file)
+        self._process = Apart(partial(_runner, file, signature, ports))
+        self._process_beside = Apart(partial(_runner, beside.file, signature, ports)) if beside is not None else None
         super().__init__(specifications, [port.name for port in ports[1]], self._run_default, inner)
 
     def _run_default(self, feeds: Mapping[str, Array]) -> dict[str, Any]:
-        results = self._run(self._interpreter, feeds)
+        results = self._run(feeds)
         if self._beside is not None:
             self._look_beside(self._beside, feeds, results)
         return results
@@ -87,7 +95,8 @@ class LiteExecutor(TensorFlowExecutor):
         wrong = [] if self._apart else beside.contradicted(feeds)
         if wrong:
             raise RuntimeError(f"its kernels compute something else than its weights say: {', '.join(wrong)}")
-        for name, other in self._run(interpreter(self._tensorflow, beside.file), feeds).items():
+        assert self._process_beside is not None
+        for name, other in self._process_beside((None, dict(feeds))).items():
             ours, theirs = (np.asarray(each, np.float64) for each in (results[name], other))
             apart = float(np.abs(ours - theirs).max(initial=0.0)) / (scale_of(ours) or 1.0)
             self._apart[name] = max(self._apart.get(name, 0.0), apart)
@@ -103,25 +112,9 @@ class LiteExecutor(TensorFlowExecutor):
             f"{plain} TensorFlow Lite's kernels quantise the data as well, in every run, and are up to {words} away."
         ]
 
-    def _run(self, loaded: Any, feeds: Mapping[str, Array]) -> dict[str, Any]:
-        with silent_stderr():
-            if self._signature is not None:
-                key, arguments, results = self._signature
-                found = loaded.get_signature_runner(key)(**{arguments[name]: feeds[name] for name in arguments})
-                return {name: found[result] for name, result in results.items()}
-            shapes = {item["index"]: list(item["shape"]) for item in loaded.get_input_details()}
-            resized = False
-            for port in self._input_ports:
-                wanted = list(np.shape(feeds[port.name]))
-                if shapes[int(port.tensor)] != wanted:
-                    loaded.resize_tensor_input(int(port.tensor), wanted)
-                    resized = True
-            if resized:
-                loaded.allocate_tensors()
-            for port in self._input_ports:
-                loaded.set_tensor(int(port.tensor), np.asarray(feeds[port.name]))
-            loaded.invoke()
-            return {port.name: loaded.get_tensor(int(port.tensor)) for port in self._output_ports}
+    def _run(self, feeds: Mapping[str, Array], kernels: str | None = None) -> dict[str, Any]:
+        found: dict[str, Any] = self._process((kernels, dict(feeds)))
+        return found
 
     def leeway(self, feeds: Mapping[str, Array], results: Mapping[str, Array]) -> dict[str, float]:
         """Return what rounding leaves open, as an absolute difference by output; nothing unless it is quantised.
@@ -132,17 +125,16 @@ class LiteExecutor(TensorFlowExecutor):
         """
         if not self._steps:
             return {}
-        kernels = self._tensorflow.lite.experimental.OpResolverType
         apart = dict.fromkeys(self._steps, 0.0)
-        for resolver in (kernels.BUILTIN_REF, kernels.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
+        for kernels in ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"):
             try:
-                others = self._run(interpreter(self._tensorflow, self._file, resolver), feeds)
+                others = self._run(feeds, kernels)
             except Exception:  # not every operator has every kernel
                 continue
             _widen(apart, others, results)
         for seed in range(SAMPLES if self._is_wide else 0):
             moved = {name: _moved_by_a_step(array, seed) for name, array in feeds.items()}
-            _widen(apart, self._run(self._interpreter, moved), results)
+            _widen(apart, self._run(moved), results)
         share, factor = (WIDE_SHARE, STEPS) if self._is_wide else (SHARE, 1.0)
         return {
             name: max(STEPS * step, min(factor * apart[name], share * scale_of(np.asarray(results[name]))))
@@ -180,6 +172,42 @@ class Beside:
 
     file: LiteFile
     contradicted: Callable[[Mapping[str, Array]], list[str]]
+
+
+def _runner(file: LiteFile, signature: Signature | None, ports: Ports) -> Callable[[Any], dict[str, Any]]:
+    """Return what runs the file: it takes the kernels to use and the inputs by name."""
+    tensorflow = tensorflow_runtime.load("a TensorFlow Lite file")
+    loaded: dict[str | None, Any] = {}
+
+    def run(asked: tuple[str | None, Mapping[str, Array]]) -> dict[str, Any]:
+        kernels, feeds = asked
+        if kernels not in loaded:
+            kinds = tensorflow.lite.experimental.OpResolverType
+            loaded[kernels] = interpreter(tensorflow, file, getattr(kinds, kernels) if kernels else None)
+        with silent_stderr():
+            return _run(loaded[kernels], feeds, signature, ports)
+
+    return run
+
+
+def _run(loaded: Any, feeds: Mapping[str, Array], signature: Signature | None, ports: Ports) -> dict[str, Any]:
+    if signature is not None:
+        key, arguments, results = signature
+        found = loaded.get_signature_runner(key)(**{arguments[name]: feeds[name] for name in arguments})
+        return {name: found[result] for name, result in results.items()}
+    shapes = {item["index"]: list(item["shape"]) for item in loaded.get_input_details()}
+    resized = False
+    for port in ports[0]:
+        wanted = list(np.shape(feeds[port.name]))
+        if shapes[int(port.tensor)] != wanted:
+            loaded.resize_tensor_input(int(port.tensor), wanted)
+            resized = True
+    if resized:
+        loaded.allocate_tensors()
+    for port in ports[0]:
+        loaded.set_tensor(int(port.tensor), np.asarray(feeds[port.name]))
+    loaded.invoke()
+    return {port.name: loaded.get_tensor(int(port.tensor)) for port in ports[1]}
 
 
 def interpreter(tensorflow: Any, file: LiteFile, resolver: Any = None) -> Any:

@@ -133,3 +133,62 @@ def test_constants(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert invoke("verify", "out.onnx", "out.onnx", "--constant", "slope=0.5") == 2
     assert "It is for SavedModels, frozen graphs and Keras files." in capsys.readouterr().err
+
+
+def relu_and_abs() -> None:
+    text_model("g (float[4] x) => (float[4] y) { y = Relu(x) }", "a.onnx")
+    text_model("g (float[4] x) => (float[4] y) { y = Abs(x) }", "b.onnx")
+
+
+def test_made_data_stays_within_the_range_that_the_user_gives(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    relu_and_abs()
+    assert invoke("verify", "a.onnx", "b.onnx") == 1
+    assert invoke("verify", "a.onnx", "b.onnx", "--range", "x=-1..1") == 1
+    capsys.readouterr()
+    assert invoke("verify", "a.onnx", "b.onnx", "--range", "x=0..2.5") == 0
+    assert "note: Data was made for input 'x' within 0..2.5, as asked for (--range)." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("z=0..1", "There is no input 'z'."),
+        ("x=1..0", "the lower one first"),
+        ("x=1", "not of the form NAME=LOW..HIGH"),
+        ("x=nan..1", "the lower one first"),
+    ],
+)
+def test_a_range_that_means_nothing_is_refused(
+    folder: Path, given: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    relu_and_abs()
+    assert invoke("verify", "a.onnx", "b.onnx", "--range", given) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_range_is_held_against_the_type_of_the_input(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text_model("g (uint8[4] x) => (uint8[4] y) { y = Identity(x) }", "a.onnx")
+    assert invoke("verify", "a.onnx", "a.onnx", "--range", "x=0..255") == 0
+    for given in ("x=0..256", "x=0..1.5"):
+        assert invoke("verify", "a.onnx", "a.onnx", "--range", given) == 2
+        assert "not one of uint8 numbers" in capsys.readouterr().err
+
+
+def test_the_configuration_file_says_what_data_a_proof_is_made_on(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    relu_and_abs()
+    Path("padfix.toml").write_text('range = { x = "0..1", other = "0..9" }')
+    assert invoke("verify", "a.onnx", "b.onnx") == 0
+    assert invoke("verify", "a.onnx", "b.onnx", "--range", "x=-1..1") == 1
+    np.savez("probe.npz", x=np.arange(4, dtype=np.float32))
+    Path("padfix.toml").write_text('probe = ["probe.npz"]\nprobes-only = true')
+    capsys.readouterr()
+    assert invoke("verify", "a.onnx", "b.onnx") == 0
+    assert "Judged by the given probes alone (--probes-only)." in capsys.readouterr().out
+    Path("padfix.toml").write_text("probes-only = true")
+    assert invoke("verify", "a.onnx", "b.onnx") == 2
+    assert "padfix.toml: probes-only asks for probes" in capsys.readouterr().err
+    Path("padfix.toml").write_text('range = { x = "0-1" }')
+    assert invoke("verify", "a.onnx", "b.onnx") == 2
+    assert "range should say LOW..HIGH" in capsys.readouterr().err

@@ -21,9 +21,8 @@ def convert(builder: Builder, node: Any) -> Tensor:
     outside = float(node.get_attr_value("extrapolation_value", 0.0))
     height, width, channels = image.lengths((1, 2, 3))
     counts = [wanted.take(axis).cast(INTEGER) for axis in (0, 1)]
-    # No -1 in these shapes: without boxes it could be any length.
-    rows = _positions(boxes, 0, height, counts[0]).reshape([0, counts[0], 1])
-    columns = _positions(boxes, 1, width, counts[1]).reshape([0, 1, counts[1]])
+    rows = _positions(boxes, 0, height, counts[0], [1, -1, 1])
+    columns = _positions(boxes, 1, width, counts[1], [1, 1, -1])
     seen = within(rows, height) & within(columns, width)
     source = _Pixels(image, owners, height, width, channels)
     if method == "nearest":
@@ -38,16 +37,20 @@ def convert(builder: Builder, node: Any) -> Tensor:
             for row, begin in ((row, source.at(row, left)) for row in (up, down))
         )
         result = top + (bottom - top) * (rows - up).reshape([0, 0, 0, 1])
-    return builder.choose(seen.reshape([0, *counts, 1]), result, outside)
+    return builder.choose(seen.reshape([0, 0, 0, 1]), result, outside)
 
 
-def _positions(boxes: Tensor, axis: int, size: Tensor, count: Tensor) -> Tensor:
-    """Return the sampled positions along ``axis``, [boxes, count], with TensorFlow's roundings."""
+def _positions(boxes: Tensor, axis: int, size: Tensor, count: Tensor, place: list[int]) -> Tensor:
+    """Return the sampled positions along ``axis``, with TensorFlow's roundings: one line for each box.
+
+    ``place`` is the shape of a line. The boxes get their axes without a Reshape: where there is none, a length that is
+    left open, by us or by ONNX Runtime's optimiser, could be any.
+    """
     builder = boxes.builder
-    begin, end = (boxes.take(builder.integers([corner]), 1) for corner in (axis, axis + 2))
+    begin, end = (boxes.take(builder.integers([[corner]]), 1) for corner in (axis, axis + 2))
     last = (size - 1).cast(FLOAT)
     steps = (count - 1).cast(FLOAT).maximum(1.0)
-    spread = begin * last + count_up(builder, count) * ((end - begin) * last / steps)
+    spread = begin * last + count_up(builder, count).reshape(place) * ((end - begin) * last / steps)
     # A single sample lies in the middle of the box.
     return builder.choose(count.greater(1), spread, (begin + end) * 0.5 * last)
 

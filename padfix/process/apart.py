@@ -1,0 +1,180 @@
+"""A function that is called in a process of its own, because what it calls may end the process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO, Any, NoReturn
+
+from padfix.process import deadline
+
+Function = Callable[[Any], Any]
+
+_SERVE = "from padfix.process.apart import main; main()"
+_PARENT_DEATH_SIGNAL = 1  # Linux: prctl's PR_SET_PDEATHSIG
+
+
+class CrashedError(Exception):
+    """The process ended while it worked."""
+
+
+class RemoteError(Exception):
+    """What the function raised there, in its own words."""
+
+
+@dataclass
+class _Process:
+    number: int
+    questions: IO[bytes]
+    answers: IO[bytes]
+    opened: subprocess.Popen[bytes] | None = None
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.number, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
+
+    def end(self) -> int:
+        """End the process and return its exit code."""
+        self.kill()
+        for stream in (self.questions, self.answers):
+            with contextlib.suppress(OSError):
+                stream.close()
+        if self.opened is not None:
+            return self.opened.wait()
+        with contextlib.suppress(ChildProcessError):
+            return os.waitstatus_to_exitcode(os.waitpid(self.number, 0)[1])
+        return -signal.SIGKILL
+
+
+class Apart:
+    """A function in a process of its own, which begins with the first call and again behind a crash.
+
+    The process is a fork where that is safe, so that it costs next to nothing: threads that libraries started are not
+    there, and what needs them has to be ``fresh``.
+
+    Args:
+        make: Makes the function; called there. For a fresh process it has to be something that pickle can name.
+        fresh: Whether a new interpreter is needed.
+    """
+
+    def __init__(self, make: Callable[[], Function], *, fresh: bool = False) -> None:
+        self._make = make
+        self._fresh = fresh or not sys.platform.startswith("linux")
+        self._process: _Process | None = None
+
+    def __call__(self, argument: Any) -> Any:
+        """Return what the function makes of an argument.
+
+        Raises:
+            CrashedError: The process ended.
+            Overdue: It was ended, because the time of a run was over.
+            RemoteError: The function raised something.
+        """
+        if self._process is None:
+            self._process = self._spawned() if self._fresh else self._forked()
+        process = self._process
+        try:
+            with deadline.stopping(process.kill):
+                try:
+                    pickle.dump(argument, process.questions)
+                    process.questions.flush()
+                    succeeded, answer = pickle.load(process.answers)
+                except (OSError, EOFError, pickle.UnpicklingError) as error:
+                    self._process = None
+                    raise CrashedError(_words(process.end())) from error
+        except BaseException:
+            self.close()
+            raise
+        if not succeeded:
+            raise RemoteError(answer)
+        return answer
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.end()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _forked(self) -> _Process:
+        there, questions = os.pipe()
+        answers, here = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the child needs none of
+            number = os.fork()
+        if number == 0:
+            os.close(questions)
+            os.close(answers)
+            _die_with_parent()
+            for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(each, signal.SIG_DFL)
+            _serve(self._make, os.fdopen(there, "rb"), os.fdopen(here, "wb"))
+        os.close(there)
+        os.close(here)
+        return _Process(number, os.fdopen(questions, "wb"), os.fdopen(answers, "rb"))
+
+    def _spawned(self) -> _Process:
+        opened = subprocess.Popen(
+            [sys.executable, "-c", _SERVE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        assert opened.stdin is not None
+        assert opened.stdout is not None
+        with contextlib.suppress(OSError):
+            pickle.dump(self._make, opened.stdin)
+        return _Process(opened.pid, opened.stdin, opened.stdout, opened)
+
+
+def main() -> NoReturn:
+    """Serve whoever started this interpreter, by standard input and output."""
+    _die_with_parent()
+    here = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what libraries print is no answer
+    there = sys.stdin.buffer
+    make = pickle.load(there)
+    _serve(make, there, here)
+
+
+def _serve(make: Callable[[], Function], questions: IO[bytes], answers: IO[bytes]) -> NoReturn:
+    """Answer until nobody asks any more, and leave the process; nothing of the one that it was forked from runs."""
+    function: Function | None = None
+    with contextlib.suppress(BaseException):
+        while True:
+            argument = pickle.load(questions)
+            try:
+                function = function or make()
+                answer = True, function(argument)
+            except Exception as error:
+                answer = False, str(error) or type(error).__name__
+            pickle.dump(answer, answers)
+            answers.flush()
+    os._exit(0)
+
+
+def _die_with_parent() -> None:
+    """Let the system end this process with the one that started it, whatever it is doing then."""
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(OSError, AttributeError):
+            import ctypes
+
+            ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, int(signal.SIGKILL))
+
+
+def _words(code: int) -> str:
+    if code >= 0:
+        return "its process ended"
+    return f"its process crashed ({signal.Signals(-code).name})"

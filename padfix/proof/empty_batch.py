@@ -1,0 +1,175 @@
+"""Runs on no rows at all: a detector that finds nothing hands an empty batch to what comes behind it.
+
+What the original takes then, the result has to take, and give the same. At such sizes runtimes crash here and there, so
+both run in processes of their own. TensorFlow takes seconds to start there, and its rules of shapes tell what comes out
+of most graphs; so it is only started where those leave something open, or the result does otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from padfix.proof.alone import Alone
+from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor, TensorSpec, label_of
+from padfix.proof.feeding import Feeding
+from padfix.proof.generated import sentence, shapes_text
+from padfix.proof.probes import Probe
+from padfix.proof.spec_executor import SpecExecutor
+from padfix.proof.verdict import Ran
+from padfix.results import OutputDifference, ProofRun
+
+PROBE = "empty batch"
+
+Compare = Callable[[Mapping[str, Array], Mapping[str, Array], Mapping[str, str]], tuple[OutputDifference, ...]]
+
+_MOST = 8
+"""Ways to be empty that are tried."""
+
+
+def empty_probes(inputs: Sequence[TensorSpec], probe: Probe) -> Iterator[Probe]:
+    """Yield the probe without rows: of each open first axis by itself, then of all.
+
+    A symbol is one length wherever it stands; axes without a name are each their own.
+    """
+    places: dict[object, list[tuple[str, int]]] = {}
+    for spec in inputs:
+        for axis, length in enumerate(spec.shape or ()):
+            key = length if isinstance(length, str) else (spec.name, axis)
+            places.setdefault(key, []).append((spec.name, axis))
+    open_axes = {spec.name: spec.shape[0] for spec in inputs if spec.shape and not isinstance(spec.shape[0], int)}
+    keys = list(dict.fromkeys(length or (name, 0) for name, length in open_axes.items()))
+    for chosen in [[key] for key in keys[:_MOST]] + ([keys] if len(keys) > 1 else []):
+        arrays = dict(probe.arrays)
+        for name, axis in (place for key in chosen for place in places[key]):
+            arrays[name] = np.take(arrays[name], [], axis)
+        yield Probe(PROBE, arrays)
+
+
+class EmptyBatch:
+    """Holds a result against the original where there are no rows.
+
+    Args:
+        reference: Runs the original.
+        candidates: Run the result.
+        feeding: What both are fed.
+        compare: Compares results of the original with others, under the names that these have.
+        partners: The candidate's name for each output of the original.
+    """
+
+    def __init__(
+        self,
+        reference: Executor,
+        candidates: Sequence[Executor],
+        feeding: Feeding,
+        compare: Compare,
+        partners: Mapping[str, str],
+    ) -> None:
+        self._reference, self._candidates, self._feeding = reference, candidates, feeding
+        self._original, *self._results = [Alone(each) for each in (reference, *candidates)]
+        self._compare, self._partners = compare, partners
+        self.wrong: list[Ran] = []
+        self.notes: list[str] = []
+
+    def agrees(self, probe: Probe) -> bool:
+        """Whether the result gives on a probe what the original gives; also where that takes no such probe."""
+        stated = self._stated(probe)
+        found = [self._found(number, probe) for number in range(len(self._candidates))]
+        if stated and all(self._is_as_stated(each, stated) for each in found):
+            return True
+        try:
+            expected = self._original.run(probe.arrays)
+        except ExecutionFailed:
+            return False
+        if any(not _fits(array.shape, stated.get(name)) for name, array in expected.items()):
+            return False  # kernels that break their own rules when they have nothing to do
+        ran = [self._judged(number, probe, expected, each) for number, each in enumerate(found)]
+        wrong = [each for each in ran if each is not None]
+        if wrong and None in ran and all(each.optimised for each in wrong):
+            self.notes.append(
+                f"What ONNX Runtime's optimiser makes of the result can't be run at {shapes_text(probe.shapes)}; "
+                "as it is written, it can, and agrees."
+            )
+            return True
+        self.wrong += wrong
+        return not wrong
+
+    def close(self) -> None:
+        """End the processes."""
+        for each in (self._original, *self._results):
+            each.close()
+
+    def _stated(self, probe: Probe) -> dict[str, tuple[int | None, ...] | None]:
+        """Return what TensorFlow's rules say of the outputs' shapes; nothing where it is not the witness."""
+        inner = getattr(self._reference, "inner", None)
+        ask = getattr(inner, "shapes", None)
+        return ask(probe.arrays, self._reference.outputs) if ask is not None else {}
+
+    def _found(self, number: int, probe: Probe) -> dict[str, Array] | ExecutionFailed:
+        try:
+            return self._results[number].run(self._feeding.of_candidate(number, probe.arrays))
+        except ExecutionFailed as failure:
+            return failure
+
+    def _is_as_stated(
+        self, found: Mapping[str, Array] | ExecutionFailed, stated: Mapping[str, tuple[int | None, ...] | None]
+    ) -> bool:
+        """Whether shapes are what the rules say to the last axis, and nothing is in them that could differ."""
+        if isinstance(found, ExecutionFailed):
+            return False
+        results = {name: found.get(self._partners.get(name, name)) for name in self._reference.outputs}
+        return all(
+            array is not None and array.size == 0 and array.shape == stated.get(name) for name, array in results.items()
+        )
+
+    def _judged(
+        self, number: int, probe: Probe, expected: Mapping[str, Array], found: Mapping[str, Array] | ExecutionFailed
+    ) -> Ran | None:
+        """Return the run as one that failed, where it did."""
+        candidate = self._candidates[number]
+        label, where = label_of(candidate), f"at {shapes_text(probe.shapes)}"
+        optimised = bool(getattr(candidate, "optimised", False))
+        if isinstance(found, ExecutionFailed):
+            if found.crashed and self._specification_agrees(candidate, number, probe, expected):
+                crash = (
+                    f"{label} crashes {where}; the specification runs the result there, and agrees with the original."
+                )
+                self.notes.append(f"{crash[0].upper()}{crash[1:]}")
+                return None
+            detail = f"{where} it can't be run: {sentence(found.message)}"
+            outputs = tuple(OutputDifference(name, np.inf, np.inf, 0.0, False, detail) for name in expected)
+            return Ran(ProofRun(PROBE, label, probe.shapes, outputs), optimised, refused=True)
+        outputs = self._compare(expected, _where_defined(expected, found, self._partners), self._partners)
+        run = ProofRun(PROBE, label, probe.shapes, outputs)
+        return None if run.equivalent else Ran(run, optimised)
+
+    def _specification_agrees(
+        self, candidate: Executor, number: int, probe: Probe, expected: Mapping[str, Array]
+    ) -> bool:
+        if not isinstance(candidate, OnnxRuntimeExecutor):
+            return False
+        try:
+            found = SpecExecutor(candidate.model).run(self._feeding.of_candidate(number, probe.arrays))
+        except ExecutionFailed:
+            return False
+        compared = self._compare(expected, _where_defined(expected, found, self._partners), self._partners)
+        return all(each.equivalent for each in compared)
+
+
+def _fits(shape: tuple[int, ...], stated: tuple[int | None, ...] | None) -> bool:
+    if stated is None:
+        return True
+    return len(shape) == len(stated) and all(rule in (None, length) for length, rule in zip(shape, stated, strict=True))
+
+
+def _where_defined(
+    expected: Mapping[str, Array], found: Mapping[str, Array], partners: Mapping[str, str]
+) -> dict[str, Array]:
+    """Return results with the original's where it gives no number: the mean of nothing, say, is anything."""
+    given = dict(found)
+    for name, array in expected.items():
+        other = given.get(partners.get(name, name))
+        if array.dtype.kind == "f" and other is not None and other.shape == array.shape:
+            given[partners.get(name, name)] = np.where(np.isnan(array), array, other).astype(other.dtype)
+    return given

@@ -1,0 +1,160 @@
+"""Data that the original takes: of every kind, at a size and with values that it runs on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+from padfix.process import deadline
+from padfix.proof.empty_tensors import leaves_a_window_empty
+from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor, TensorSpec
+from padfix.proof.facts import Control
+from padfix.proof.feeding import Feeding
+from padfix.proof.probes import KINDS, Probe, dynamic_sizes, every_small_size, is_dynamic, make_probe
+from padfix.proof.roles import Roles
+
+if TYPE_CHECKING:
+    from padfix.proof.whole import Settings
+
+SEARCH_SECONDS = 10.0
+"""How long to look for a size that a model accepts, when it took none of the usual ones."""
+
+LEAST_PATIENCE = 15.0
+"""Seconds that a run may take at least, however quick the others were (sizes differ), or behind one without an end."""
+
+PATIENCE = 50.0
+"""How many times as long as the longest run so far another one may take."""
+
+Run = Callable[[Probe], dict[str, Array]]
+
+
+class Generated:
+    """Makes data for the inputs of the original.
+
+    Args:
+        reference: Runs the original.
+        candidates: Run the result.
+        feeding: What both are fed.
+        inputs: The inputs to make data for.
+        controls: Those that steer a resampling.
+        settings: How the proof is to go.
+        run: Runs the original on a probe.
+
+    Attributes:
+        failures: Why inputs that were tried were left out.
+        made: The first probe that the original ran on.
+    """
+
+    def __init__(
+        self,
+        reference: Executor,
+        candidates: Sequence[Executor],
+        feeding: Feeding,
+        inputs: Sequence[TensorSpec],
+        controls: Mapping[str, Control],
+        settings: Settings,
+        run: Run,
+    ) -> None:
+        self.failures: list[str] = []
+        self.made: Probe | None = None
+        self._reference, self._candidates = reference, candidates
+        self._feeding, self._inputs, self._controls = feeding, inputs, controls
+        self._settings, self._run = settings, run
+        self._is_dynamic = is_dynamic(inputs)
+        self._accepted: dict[str, tuple[int, ...]] | None = None
+        self._roles: Roles | None = None
+        self._patience = settings.patience
+        self._longest = 0.0
+        self._is_endless = False
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether other kinds would only fail as this one did, at the same sizes."""
+        return self._accepted is None and self._is_dynamic and not self._is_endless
+
+    def first_that_runs(self, kind: str) -> tuple[Probe, dict[str, Array]] | None:
+        """Return the first probe of a kind that the original runs on, and its results; None where there is none."""
+        for shapes in self._sizes(kind):
+            try:
+                first = self._feeding.common(self._made(shapes, kind))
+            except ExecutionFailed as failure:
+                self.failures.append(sentence(failure.message))
+                continue
+            if self._is_dynamic and self._finds_no_room(first):
+                self.failures.append(f"At {shapes_text(first.shapes)} a window is longer than what it reads.")
+                continue
+            for probe in chain(map(self._feeding.common, self._suited(first, kind)), (first,)):
+                try:
+                    results = self._timed_run(probe)
+                except ExecutionFailed as failure:
+                    where = f"On {kind} data at {shapes_text(probe.shapes)}: " if failure.overdue else ""
+                    self.failures.append(where + sentence(failure.message))
+                    if failure.overdue:
+                        self._is_endless, self._patience = True, min(LEAST_PATIENCE, self._patience)
+                        return None
+                    continue
+                if results and all(array.size == 0 for array in results.values()):
+                    self.failures.append(f"All outputs are empty at {shapes_text(probe.shapes)}.")
+                    continue
+                self._accepted, self.made = probe.shapes, self.made or probe
+                return probe, results
+        return None
+
+    def _made(self, shapes: Mapping[str, tuple[int, ...]], kind: str) -> Probe:
+        settings = self._settings
+        return make_probe(
+            self._inputs, shapes, kind, seed=settings.seed, controls=self._controls, ranges=settings.ranges
+        )
+
+    def _suited(self, probe: Probe, kind: str) -> Iterator[Probe]:
+        """Yield the probe with values that suit its readers, where the user said nothing of them."""
+        if self._roles is None:
+            free = [spec for spec in self._inputs if spec.name not in self._settings.ranges]
+            self._roles = Roles([self._reference, *self._candidates], free)
+        return self._roles.suited(probe, self._settings.seed + KINDS.index(kind))
+
+    def _timed_run(self, probe: Probe) -> dict[str, Array]:
+        """Run the original, for as long as its other runs let expect."""
+        begun = time.monotonic()
+        with deadline.each_run(self._patience):
+            results = self._run(probe)
+        self._longest = max(self._longest, time.monotonic() - begun)
+        self._patience = max(LEAST_PATIENCE, PATIENCE * self._longest)
+        return results
+
+    def _finds_no_room(self, probe: Probe) -> bool:
+        """Whether a window of the result is longer than what it reads; ONNX Runtime says so by refusing."""
+        if isinstance(self._reference, OnnxRuntimeExecutor):
+            return False
+        return any(
+            isinstance(candidate, OnnxRuntimeExecutor)
+            and leaves_a_window_empty(candidate.skeleton, self._feeding.of_candidate(number, probe.arrays))
+            for number, candidate in enumerate(self._candidates[:1])
+        )
+
+    def _sizes(self, kind: str) -> Iterator[dict[str, tuple[int, ...]]]:
+        """Yield sizes to try: the kind's own, the one the model took before, others, at last every small one."""
+        sizes = dynamic_sizes(self._inputs, kind)
+        # A few others first, so that a model that wants multiples of 32 is still seen at more than one size.
+        yield from islice(sizes, 5)
+        if self._accepted is not None:
+            yield self._accepted
+        yield from sizes
+        if self._accepted is None and self._is_dynamic:
+            until = time.monotonic() + SEARCH_SECONDS
+            for shapes in every_small_size(self._inputs):
+                if time.monotonic() > until:
+                    return
+                yield shapes
+
+
+def sentence(text: str) -> str:
+    """Return a text with a full stop at its end."""
+    return text if text.endswith((".", "...")) else f"{text}."
+
+
+def shapes_text(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    """Return shapes for a sentence."""
+    return ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items()) or "no inputs"
