@@ -406,7 +406,10 @@ class _Conversion:
         """Return the error for a failed proof, which says where the reference contradicts itself."""
         faults = self.opened.faults() if self.witness == "tensorflow" else []
         if not faults:
-            return NotEquivalent(verdict.why_not, "Nothing was written.")
+            from padfix.diagnose.place import origin
+
+            where = origin(verdict) if self.witness == "tensorflow" else ""
+            return NotEquivalent(f"{verdict.why_not} {where}".rstrip(), "Nothing was written.")
         self.report.notes.extend(faults)
         return NotEquivalent(
             f"{' '.join(faults)} {verdict.why_not}",

@@ -9,8 +9,8 @@ from padfix.diagnose.graph_difference import differences
 from padfix.proof.executors import Array
 from padfix.proof.judging import StretchJudge
 from padfix.proof.stretches import Judged
-from padfix.proof.verdict import Failure, Inside
-from padfix.results import Difference, FirstDifference
+from padfix.proof.verdict import IN_CONVERSION, Failure, Inside
+from padfix.results import Difference, FirstDifference, Verdict
 
 SHOWN = 3
 """Positions that are shown with both values."""
@@ -75,3 +75,11 @@ def _positions(
         if outside[index]:
             shown.append(Difference(index, float(first[index]), float(second[index])))
     return (*(split or (None, None)), tuple(shown))
+
+
+def origin(verdict: Verdict) -> str:
+    """Return where a TensorFlow source and its result begin to differ, as a sentence; empty if nobody knows."""
+    place = verdict.first_difference
+    if place is not None:
+        return f"The difference arises in the conversion from TensorFlow, at {place.op_type} {place.node!r}."
+    return "The difference arises in the conversion from TensorFlow." if IN_CONVERSION in verdict.notes else ""

@@ -172,9 +172,10 @@ def resolve(
     # Inputs with several axes first: they tell which symbol is the batch.
     for spec in sorted(inputs, key=lambda spec: len(spec.shape or ()) < 2):
         if spec.shape is None:
-            raise ExecutionFailed(
-                f"The number of axes of input {spec.name!r} is not known; give --shape {spec.name}=..."
-            )
+            unknown = f"The number of axes of input {spec.name!r} is not known"
+            if spec.elem_type == TensorProto.BOOL:
+                raise ExecutionFailed(f"{unknown}; if it is a switch, fix it with --constant {spec.name}=False")
+            raise ExecutionFailed(f"{unknown}; give --shape {spec.name}=...")
         lengths = []
         for axis, dim in enumerate(spec.shape):
             if isinstance(dim, int):

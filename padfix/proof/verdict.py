@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 OPTIMISER_FACTOR = 4.0
 """What is allowed of the distance between the original with and without the runtime's optimisations."""
 
+IN_CONVERSION = "The original as ONNX, before any rewrite, gives the same numbers as the result."
+"""The note on a difference that no rewrite made."""
+
 REWRITTEN_PROBES = 2
 """Probes that the stretches of a rewritten model are judged on: each rewrite was proven on its own data before."""
 
@@ -324,10 +327,7 @@ class _Judge:
         """Add why there is no place, where there is none, or where it lies."""
         inside = self._inside
         if inside.stands_in and place is None and inside.outcome is not None:
-            self.notes.append(
-                "The original as ONNX, before any rewrite, gives the same numbers as the result: the difference arises "
-                "in the conversion from TensorFlow."
-            )
+            self.notes.append(IN_CONVERSION)
         elif place is None and inside.trouble:
             self.notes.append(f"The place of the difference could not be looked for: {inside.trouble}")
         elif place is None and failures and all(each.optimised for each in failures):

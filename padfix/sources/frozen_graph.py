@@ -16,6 +16,8 @@ from padfix.sources.source import SourceOptions
 from padfix.sources.tensorflow_runtime import first_line, quiet, read_message
 
 _VARIABLES = frozenset(["Variable", "VariableV2", "VarHandleOp", "TemporaryVariable", "AutoReloadVariable"])
+_TABLES = frozenset(["HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2"])
+_FILLS = ("InitializeTable", "LookupTableImport", "LookupTableInsert")
 
 _CHANCE = "With its default, {name} lets the graph draw random numbers, as in training; so it is {value} here."
 
@@ -59,11 +61,25 @@ def load_frozen_graph(tensorflow: Any, path: Path, options: SourceOptions) -> tu
             f"{' and more' if len(variables) > 3 else ''}, whose values are in other files.",
             "Freeze the graph, or export a SavedModel and give padfix that folder.",
         )
+    _require_tables(graph_def, cut.graph_def, path)
     if not options.trust:
         side_effects.refuse_in_graph(cut.graph_def, [port.tensor for port in cut.outputs], str(path))
     loaded = session_loaded(session, original)
     loaded.frozen, loaded.flags = cut, flags
     return loaded, [*ends.notes(inputs), *(_CHANCE.format(name=name, value=value) for name, value in flags.items())]
+
+
+def _require_tables(whole: Any, cut: Any, path: Path) -> None:
+    """Refuse a graph that looks up in a table which nothing in it fills.
+
+    Raises:
+        UnsupportedError: Naming the table.
+    """
+    tables = [node.name for node in cut.node if node.op in _TABLES]
+    if tables and not any(node.op.startswith(_FILLS) for node in whole.node):
+        raise UnsupportedError(
+            f"{path} does not hold the contents of the table {tables[0]}.", "Convert the SavedModel, which does."
+        )
 
 
 def _session(tensorflow: Any, graph_def: Any, path: Path) -> Any:

@@ -111,7 +111,10 @@ def finish(
     except UnsupportedError as error:
         if unranked:
             listed = ", ".join(unranked)
-            error.hint = f"The number of axes of the input {listed} is not known: fix it with --shape {unranked[0]}=..."
+            option = f"--shape {unranked[0]}=..."
+            if loaded.types[unranked[0]][0] == tensorflow.bool:
+                option = f"--constant {unranked[0]}=False (or True), if it is a switch"
+            error.hint = f"The number of axes of the input {listed} is not known: fix it with {option}"
         raise
     known = {value.name: value_type(value.type) for value in model.proto.graph.input}
     declared = {name: kind.shape if kind is not None else None for name, kind in known.items()}

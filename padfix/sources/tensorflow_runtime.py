@@ -27,8 +27,13 @@ _PREAMBLE = (
     "<stack traces unavailable>",
     'File "',
     "defined at (most",
+    *(f"{count} root error(s) found." for count in range(1, 10)),
 )
 """Beginnings of lines that a session puts before the one that tells."""
+
+_FUNCTION = re.compile(r"\{\{function_node [^}]*\}\} ?| \[Op:__\w+\]")
+_ROOT_ERROR = re.compile(r"^\(\d+\) [A-Z_]+: ")
+"""What TensorFlow puts around the reason: names that it made up, and the number of the error."""
 
 INSTALL_HINT = "Install them with: pip install 'padfix[tf]'"
 
@@ -230,5 +235,5 @@ def first_line(error: BaseException | str) -> str:
     lines = [line for line in lines if not line.startswith(_PREAMBLE)] or lines
     if lines and lines[0] == "in user code:":  # a stack first, the error behind it
         lines = [line for line in lines if re.match(r"\w+(Error|Exception):", line)] or lines[1:]
-    text = lines[0] if lines else type(error).__name__
+    text = _ROOT_ERROR.sub("", _FUNCTION.sub("", lines[0])) if lines else type(error).__name__
     return text if len(text) <= 300 else text[:297] + "..."

@@ -314,3 +314,16 @@ def test_nothing_is_said(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(PadfixError):
         open_fixture("leftovers.pb", inputs=["nothing"])
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_frozen_graph_without_its_table_says_where_that_is(tf: Any, tmp_path: Path) -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        keys = tf.compat.v1.placeholder(tf.string, [None], name="keys")
+        filled = tf.lookup.KeyValueTensorInitializer(tf.constant(["a"]), tf.constant([1], tf.int64))
+        tf.identity(tf.lookup.StaticHashTable(filled, -1).lookup(keys), name="found")
+    whole = graph.as_graph_def()
+    bare = tf.compat.v1.graph_util.extract_sub_graph(whole, ["found"])
+    (tmp_path / "graph.pb").write_bytes(bare.SerializeToString())
+    with pytest.raises(UnsupportedError, match=r"does not hold the contents of the table .*\. Convert the SavedModel"):
+        open_source(tmp_path / "graph.pb")

@@ -1,0 +1,89 @@
+"""Without rows a result does what the original does; runs that never end are given up."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+from padfix.process import deadline
+from padfix.proof import generated
+from padfix.proof.empty_batch import empty_probes
+from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor, TensorSpec
+from padfix.proof.probes import Probe
+from padfix.proof.spec_executor import SpecExecutor
+from padfix.proof.whole import verify
+
+
+def executor(text: str, *, optimised: bool = False) -> OnnxRuntimeExecutor:
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text}')
+    return OnnxRuntimeExecutor(model.SerializeToString(), optimised=optimised)
+
+
+SUM = "g (float[N,4] x) => (float[4] y) { axes = Constant<value_ints = [0]>() y = ReduceSum<keepdims = 0>(x, axes) }"
+
+
+def test_each_open_first_axis_is_empty_by_itself_and_with_the_others() -> None:
+    specs = [
+        TensorSpec("a", 1, ("N", 4)),
+        TensorSpec("b", 1, ("N",)),
+        TensorSpec("c", 1, (None, 2)),
+        TensorSpec("d", 1, (3,)),
+    ]
+    probe = Probe("p", {"a": np.ones((2, 4)), "b": np.ones(2), "c": np.ones((5, 2)), "d": np.ones(3)})
+    shapes = [tuple(each.shapes.values()) for each in empty_probes(specs, probe)]
+    assert shapes == [((0, 4), (0,), (5, 2), (3,)), ((2, 4), (2,), (0, 2), (3,)), ((0, 4), (0,), (0, 2), (3,))]
+
+
+def test_a_result_that_fails_without_rows_is_not_equal() -> None:
+    text = "g (float[N,4] x) => (float[N,2,2] y) { shape = Constant<value_ints = [%s]>() y = Reshape(x, shape) }"
+    good, bad = executor(text % "-1,2,2"), executor(text % "0,-1,2")
+    assert verify(good, [good], rewritten=True).equivalent
+    verdict = verify(good, [bad], rewritten=True)
+    assert not verdict.equivalent
+    assert "on probe 'empty batch'" in verdict.why_not
+    assert "at x [0, 4] it can't be run: Reshape" in verdict.why_not
+    assert verify(bad, [bad], rewritten=True).equivalent, "what the original does not take is asked of nobody"
+    assert verify(good, [bad]).equivalent, "two models of their own are compared where there are rows"
+
+
+def test_what_is_left_of_no_rows_is_compared() -> None:
+    zero, one = (
+        executor(SUM),
+        executor(
+            SUM.replace("y = ReduceSum", "s = ReduceSum").replace(
+                "axes) }",
+                "axes) "
+                """
+        n = Shape(x) f = Cast<to = 1>(n) first = Constant<value_ints = [0]>() rows = Gather(f, first)
+        half = Constant<value_floats = [0.5]>() few = Less(rows, half) more = Cast<to = 1>(few) y = Add(s, more) }""",
+            )
+        ),
+    )
+    assert verify(zero, [zero], rewritten=True).equivalent
+    assert "on probe 'empty batch'" in verify(zero, [one], rewritten=True).why_not
+
+
+LOOP = """g (float[1] x) => (float[1] y) {
+    most = Constant<value_int = 9223372036854775807>() limit = Constant<value_floats = [0.5]>() start = Less(x, limit)
+    none = Constant<value_ints = [0]>() go = Squeeze(start, none)
+    y = Loop<body = step (int64 i, bool before, float[1] a) => (bool after, float[1] b) {
+        b = Identity(a) after = Identity(before) }>(most, go, x) }"""
+
+
+def test_a_run_that_never_ends_is_dropped_and_the_others_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generated, "LEAST_PATIENCE", 0.5)
+    original = executor(LOOP)
+    verdict = verify(original, [original], patience=0.5)
+    assert verdict.equivalent
+    assert any("it did not end within 0 s" in note for note in verdict.notes)
+    assert {run.probe for run in verdict.runs} >= {"ones"}
+
+
+def test_a_specification_that_never_ends_is_ended() -> None:
+    model = SpecExecutor(
+        onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {LOOP}').SerializeToString()
+    )
+    with deadline.each_run(0.5), pytest.raises(ExecutionFailed) as caught:
+        model.run({"x": np.zeros(1, np.float32)})
+    assert caught.value.overdue
