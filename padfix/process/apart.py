@@ -116,6 +116,7 @@ class Apart:
         if number == 0:
             os.close(questions)
             os.close(answers)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a crash is told here, not in a library's last words
             _die_with_parent()
             for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(each, signal.SIG_DFL)
