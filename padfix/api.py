@@ -407,9 +407,10 @@ class _Conversion:
         faults = self.opened.faults() if self.witness == "tensorflow" else []
         if not faults:
             from padfix.diagnose.place import origin
+            from padfix.proof.empty_batch import hint_of
 
             where = origin(verdict) if self.witness == "tensorflow" else ""
-            return NotEquivalent(f"{verdict.why_not} {where}".rstrip(), "Nothing was written.")
+            return NotEquivalent(f"{verdict.why_not} {where}".rstrip(), f"Nothing was written.{hint_of(verdict)}")
         self.report.notes.extend(faults)
         return NotEquivalent(
             f"{' '.join(faults)} {verdict.why_not}",

@@ -153,7 +153,7 @@ def test_the_action_annotates_and_writes_summary_and_sarif(
     assert len(json.loads((checkout / sarif).read_text())["runs"][0]["results"]) == warnings
     summary = (checkout / "github_step_summary").read_text()
     assert summary.startswith("## padfix check\n")
-    assert summary.count("\n| warning | PF10") == warnings
+    assert summary.count("\n| warning | main/") == warnings
     assert ("### models/old ones/same\\_cnn.onnx\n" in summary) is bool(warnings)
 
 

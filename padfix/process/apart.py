@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import pickle
 import signal
@@ -117,6 +118,7 @@ class Apart:
             os.close(questions)
             os.close(answers)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a crash is told here, not in a library's last words
+            faulthandler.disable()
             _die_with_parent()
             for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(each, signal.SIG_DFL)

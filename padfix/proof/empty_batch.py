@@ -18,7 +18,7 @@ from padfix.proof.generated import sentence, shapes_text
 from padfix.proof.probes import Probe
 from padfix.proof.spec_executor import SpecExecutor
 from padfix.proof.verdict import Ran
-from padfix.results import OutputDifference, ProofRun
+from padfix.results import OutputDifference, ProofRun, Verdict
 
 PROBE = "empty batch"
 
@@ -45,6 +45,12 @@ def empty_probes(inputs: Sequence[TensorSpec], probe: Probe) -> Iterator[Probe]:
         for name, axis in (place for key in chosen for place in places[key]):
             arrays[name] = np.take(arrays[name], [], axis)
         yield Probe(PROBE, arrays)
+
+
+def hint_of(verdict: Verdict) -> str:
+    """Return what can be done about a result that has no answer without rows, and only there; else nothing."""
+    failed = {run.probe for run in verdict.runs if not run.equivalent}
+    return " --shape fixes the batch of a model that is never fed an empty one." if failed == {PROBE} else ""
 
 
 class EmptyBatch:
@@ -84,6 +90,7 @@ class EmptyBatch:
             return False
         if any(not _fits(array.shape, stated.get(name)) for name, array in expected.items()):
             return False  # kernels that break their own rules when they have nothing to do
+        told = len(self.notes)
         ran = [self._judged(number, probe, expected, each) for number, each in enumerate(found)]
         wrong = [each for each in ran if each is not None]
         if wrong and None in ran and all(each.optimised for each in wrong):
@@ -93,7 +100,7 @@ class EmptyBatch:
             )
             return True
         self.wrong += wrong
-        return not wrong
+        return not wrong and len(self.notes) == told
 
     def close(self) -> None:
         """End the processes."""
@@ -131,11 +138,8 @@ class EmptyBatch:
         label, where = label_of(candidate), f"at {shapes_text(probe.shapes)}"
         optimised = bool(getattr(candidate, "optimised", False))
         if isinstance(found, ExecutionFailed):
-            if found.crashed and self._specification_agrees(candidate, number, probe, expected):
-                crash = (
-                    f"{label} crashes {where}; the specification runs the result there, and agrees with the original."
-                )
-                self.notes.append(f"{crash[0].upper()}{crash[1:]}")
+            if note := self._excuse(found, number, probe, expected):
+                self.notes += [note] if note not in self.notes else []
                 return None
             detail = f"{where} it can't be run: {sentence(found.message)}"
             outputs = tuple(OutputDifference(name, np.inf, np.inf, 0.0, False, detail) for name in expected)
@@ -143,6 +147,22 @@ class EmptyBatch:
         outputs = self._compare(expected, _where_defined(expected, found, self._partners), self._partners)
         run = ProofRun(PROBE, label, probe.shapes, outputs)
         return None if run.equivalent else Ran(run, optimised)
+
+    def _excuse(self, failure: ExecutionFailed, number: int, probe: Probe, expected: Mapping[str, Array]) -> str | None:
+        """Return what to say of a runtime that does not run the result, where that is no fault of a rewrite.
+
+        What tf2onnx wrote often has no meaning without rows (a Reshape to a length that nothing tells), and whoever
+        never feeds an empty batch needs the model all the same. Other numbers are never excused.
+        """
+        where = f"at {shapes_text(probe.shapes)}"
+        if not isinstance(self._reference, OnnxRuntimeExecutor | SpecExecutor):
+            reason = "it crashes" if failure.crashed else sentence(failure.message).rstrip(".")
+            return f"TensorFlow takes an empty batch, {where}; ONNX Runtime can't run the result there: {reason}."
+        candidate = self._candidates[number]
+        if failure.crashed and self._specification_agrees(candidate, number, probe, expected):
+            crash = f"{label_of(candidate)} crashes {where}; the specification runs the result there, and agrees."
+            return f"{crash[0].upper()}{crash[1:]}"
+        return None
 
     def _specification_agrees(
         self, candidate: Executor, number: int, probe: Probe, expected: Mapping[str, Array]

@@ -17,6 +17,7 @@ from padfix.sources.executor import lengths_of
 from padfix.sources.fixed_inputs import split
 from padfix.sources.graph_ends import output_types
 from padfix.sources.inner_graph import InnerGraph
+from padfix.sources.rowless_products import take_no_rows
 from padfix.sources.settled_names import arrange, settle
 from padfix.sources.tensorflow_runtime import first_line, quiet, release_memory
 
@@ -183,7 +184,9 @@ def checked(build: Callable[[], ModelProto], inputs: Sequence[str], outputs: Seq
         raise UnsupportedError(f"tf2onnx changed the model's inputs or outputs: {', '.join(sorted(missing))}.")
     for values, names in ((proto.graph.input, inputs), (proto.graph.output, outputs)):
         arrange(values, sorted(range(len(values)), key=lambda index: names.index(values[index].name)))
-    return Model(proto)
+    model = Model(proto)
+    take_no_rows(model)
+    return model
 
 
 def _builder(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str) -> Callable[..., ModelProto]:

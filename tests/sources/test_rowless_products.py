@@ -1,0 +1,46 @@
+"""A matrix times an open batch: converted so that ONNX Runtime takes no rows as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import padfix
+
+pytestmark = pytest.mark.tensorflow
+RANDOM = np.random.default_rng(3)
+MATRIX = RANDOM.standard_normal((3, 4)).astype(np.float32)
+
+CASES: dict[str, tuple[Callable[[Any, Any], Any], tuple[int, ...], str]] = {
+    "a matrix": (lambda tf, x: tf.matmul(MATRIX, x), (4, 5), "Einsum"),
+    "under several axes": (lambda tf, x: tf.matmul(MATRIX, x), (2, 4, 5), "Einsum"),
+    "on the right": (lambda tf, x: tf.matmul(x, MATRIX), (5, 3), "MatMul"),
+    "of two data": (lambda tf, x: tf.matmul(x, x, transpose_b=True), (5, 3), "MatMul"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_product_takes_no_rows(name: str, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    product, shape, operator = CASES[name]
+    function = tf.function(
+        lambda x: product(tf, x), input_signature=[tf.TensorSpec([None, *shape], tf.float32, name="x")]
+    )
+    module = tf.Module()
+    module.f = function
+    tf.saved_model.save(module, str(tmp_path / "saved"), signatures=function)
+    report = padfix.convert(tmp_path / "saved", tmp_path / "out.onnx")
+    assert report.verdict is not None and report.verdict.equivalent
+    assert operator in {node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node}
+    session = onnxruntime.InferenceSession(str(tmp_path / "out.onnx"))
+    for rows in (0, 1, 3):
+        data = RANDOM.standard_normal((rows, *shape)).astype(np.float32)
+        (found,) = session.run(None, {session.get_inputs()[0].name: data})
+        np.testing.assert_allclose(found, function(data).numpy(), rtol=1e-5, atol=1e-5)
