@@ -90,7 +90,6 @@ class EmptyBatch:
             return False
         if any(not _fits(array.shape, stated.get(name)) for name, array in expected.items()):
             return False  # kernels that break their own rules when they have nothing to do
-        told = len(self.notes)
         ran = [self._judged(number, probe, expected, each) for number, each in enumerate(found)]
         wrong = [each for each in ran if each is not None]
         if wrong and None in ran and all(each.optimised for each in wrong):
@@ -99,8 +98,12 @@ class EmptyBatch:
                 "as it is written, it can, and agrees."
             )
             return True
-        self.wrong += wrong
-        return not wrong and len(self.notes) == told
+        excuses = [
+            self._excuse(number, probe, expected, found[number]) for number, each in enumerate(ran) if each is not None
+        ]
+        self.notes += dict.fromkeys(each for each in excuses if each is not None)
+        self.wrong += [each for each, excuse in zip(wrong, excuses, strict=True) if excuse is None]
+        return not wrong
 
     def close(self) -> None:
         """End the processes."""
@@ -138,9 +141,6 @@ class EmptyBatch:
         label, where = label_of(candidate), f"at {shapes_text(probe.shapes)}"
         optimised = bool(getattr(candidate, "optimised", False))
         if isinstance(found, ExecutionFailed):
-            if note := self._excuse(found, number, probe, expected):
-                self.notes += [note] if note not in self.notes else []
-                return None
             detail = f"{where} it can't be run: {sentence(found.message)}"
             outputs = tuple(OutputDifference(name, np.inf, np.inf, 0.0, False, detail) for name in expected)
             return Ran(ProofRun(PROBE, label, probe.shapes, outputs), optimised, refused=True)
@@ -148,12 +148,20 @@ class EmptyBatch:
         run = ProofRun(PROBE, label, probe.shapes, outputs)
         return None if run.equivalent else Ran(run, optimised)
 
-    def _excuse(self, failure: ExecutionFailed, number: int, probe: Probe, expected: Mapping[str, Array]) -> str | None:
+    def _excuse(
+        self,
+        number: int,
+        probe: Probe,
+        expected: Mapping[str, Array],
+        failure: Mapping[str, Array] | ExecutionFailed,
+    ) -> str | None:
         """Return what to say of a runtime that does not run the result, where that is no fault of a rewrite.
 
         What tf2onnx wrote often has no meaning without rows (a Reshape to a length that nothing tells), and whoever
         never feeds an empty batch needs the model all the same. Other numbers are never excused.
         """
+        if not isinstance(failure, ExecutionFailed):
+            return None
         where = f"at {shapes_text(probe.shapes)}"
         if not isinstance(self._reference, OnnxRuntimeExecutor | SpecExecutor):
             reason = "it crashes" if failure.crashed else sentence(failure.message).rstrip(".")
