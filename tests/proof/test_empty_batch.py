@@ -8,7 +8,7 @@ import pytest
 
 from padfix.process import deadline
 from padfix.proof import generated
-from padfix.proof.empty_batch import empty_probes
+from padfix.proof.empty_batch import empty_probes, hint_of
 from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor, TensorSpec
 from padfix.proof.probes import Probe
 from padfix.proof.spec_executor import SpecExecutor
@@ -43,6 +43,7 @@ def test_a_result_that_fails_without_rows_is_not_equal() -> None:
     assert not verdict.equivalent
     assert "on probe 'empty batch'" in verdict.why_not
     assert "at x [0, 4] it can't be run: Reshape" in verdict.why_not
+    assert "--shape" in hint_of(verdict)
     assert verify(bad, [bad], rewritten=True).equivalent, "what the original does not take is asked of nobody"
     assert verify(good, [bad]).equivalent, "two models of their own are compared where there are rows"
 
@@ -62,6 +63,8 @@ def test_what_is_left_of_no_rows_is_compared() -> None:
     )
     assert verify(zero, [zero], rewritten=True).equivalent
     assert "on probe 'empty batch'" in verify(zero, [one], rewritten=True).why_not
+    one.optimised = True
+    assert "on probe 'empty batch'" in verify(zero, [zero, one], rewritten=True).why_not, "no excuse for other numbers"
 
 
 LOOP = """g (float[1] x) => (float[1] y) {
