@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
 from padfix.process import deadline
 from padfix.proof.empty_tensors import leaves_a_window_empty
@@ -14,9 +13,7 @@ from padfix.proof.facts import Control
 from padfix.proof.feeding import Feeding
 from padfix.proof.probes import KINDS, Probe, dynamic_sizes, every_small_size, is_dynamic, make_probe
 from padfix.proof.roles import Roles
-
-if TYPE_CHECKING:
-    from padfix.proof.whole import Settings
+from padfix.proof.settings import Settings
 
 SEARCH_SECONDS = 10.0
 """How long to look for a size that a model accepts, when it took none of the usual ones."""

@@ -6,7 +6,6 @@ import dataclasses
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from padfix.proof.constants import Constants
 from padfix.proof.executors import ExecutionFailed, Executor, OnnxRuntimeExecutor
@@ -15,11 +14,9 @@ from padfix.proof.judging import StretchJudge
 from padfix.proof.likeness import Likeness, Meanings
 from padfix.proof.pairing import Pairing, pair_by_name, pair_by_wiring
 from padfix.proof.probes import Probe
+from padfix.proof.settings import Settings
 from padfix.proof.sides import Side, side_of
 from padfix.proof.stretches import Stretches
-
-if TYPE_CHECKING:
-    from padfix.proof.whole import Settings
 
 
 def judge_of(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from padfix.proof.feeding import Feeding
 from padfix.proof.judging import StretchJudge
 from padfix.proof.probes import Probe
 from padfix.proof.setting_up import judge_of, optimised_form_agrees
+from padfix.proof.settings import Settings
 from padfix.proof.sides import side_of
 from padfix.proof.stretches import Judged, Outcome, Stretches
 from padfix.results import (
@@ -32,9 +32,6 @@ from padfix.results import (
     StretchSummary,
     Verdict,
 )
-
-if TYPE_CHECKING:
-    from padfix.proof.whole import Describe, Settings
 
 OPTIMISER_FACTOR = 4.0
 """What is allowed of the distance between the original with and without the runtime's optimisations."""
@@ -99,6 +96,9 @@ class Inside:
                 f"{judged} {'others were' if same else 'stretches were'} fed the original's values and {agree}"
             )
         return "; ".join(parts) or "there is nothing inside to compare"
+
+
+Describe = Callable[[Inside, Failure | None], FirstDifference | None]
 
 
 def look_inside(

@@ -28,48 +28,16 @@ from padfix.proof.facts import cast_types, may_vary
 from padfix.proof.feeding import Feeding
 from padfix.proof.generated import PATIENCE, Generated, sentence, shapes_text
 from padfix.proof.matching import InputMatch, Order, match_outputs, order_between
-from padfix.proof.probes import KINDS, Probe, Ranges, is_dynamic, require_ranges, resolve
-from padfix.proof.verdict import Failure, Inside, Ran, conclude, look_inside
-from padfix.results import FirstDifference, OutputDifference, ProofRun, Verdict
+from padfix.proof.probes import KINDS, Probe, is_dynamic, require_ranges, resolve
+from padfix.proof.settings import Settings
+from padfix.proof.verdict import Describe, Failure, Inside, Ran, conclude, look_inside
+from padfix.results import OutputDifference, ProofRun, Verdict
 
 Progress = Callable[[str], None]
 Candidate = Executor | Callable[[], Executor]
-Describe = Callable[[Inside, Failure | None], FirstDifference | None]
 
 _KEPT_BYTES = 256_000_000
 """Size of the probes that are kept for the stretches, and of the reference's results until they are compared."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a proof is to go.
-
-    Attributes:
-        rtol: The user's relative tolerance; None for what rounding explains.
-        atol: The user's absolute tolerance likewise.
-        seed: Seed of the generated data.
-        output_names: The candidate's name for an output of the reference, where names and positions don't tell.
-        rewritten: Whether the candidate is the reference rewritten node by node, so that every tensor whose name is in
-            both must hold the same numbers.
-        kinds: Which of :data:`padfix.proof.probes.KINDS` to generate.
-        probes_only: Whether the user's probes are all the data there is.
-        layers: Whether the verdict is to list every stretch that was compared.
-        ranges: What the data that is made for an input lies within, by its name.
-        usual_ranges: The same for inputs that there may be.
-        patience: Seconds that the first run on data that was made may take.
-    """
-
-    rtol: float | None = None
-    atol: float | None = None
-    seed: int = 0
-    output_names: Mapping[str, str] = field(default_factory=dict)
-    rewritten: bool = False
-    kinds: Sequence[str] = KINDS
-    probes_only: bool = False
-    layers: bool = False
-    ranges: Ranges = field(default_factory=dict)
-    usual_ranges: Ranges = field(default_factory=dict)
-    patience: float = 60.0
 
 
 def verify(

@@ -1,0 +1,40 @@
+"""How a proof is to go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from padfix.proof.probes import KINDS, Ranges
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a proof is to go.
+
+    Attributes:
+        rtol: The user's relative tolerance; None for what rounding explains.
+        atol: The user's absolute tolerance likewise.
+        seed: Seed of the generated data.
+        output_names: The candidate's name for an output of the reference, where names and positions don't tell.
+        rewritten: Whether the candidate is the reference rewritten node by node, so that every tensor whose name is in
+            both must hold the same numbers.
+        kinds: Which of :data:`padfix.proof.probes.KINDS` to generate.
+        probes_only: Whether the user's probes are all the data there is.
+        layers: Whether the verdict is to list every stretch that was compared.
+        ranges: What the data that is made for an input lies within, by its name.
+        usual_ranges: The same for inputs that there may be.
+        patience: Seconds that the first run on data that was made may take.
+    """
+
+    rtol: float | None = None
+    atol: float | None = None
+    seed: int = 0
+    output_names: Mapping[str, str] = field(default_factory=dict)
+    rewritten: bool = False
+    kinds: Sequence[str] = KINDS
+    probes_only: bool = False
+    layers: bool = False
+    ranges: Ranges = field(default_factory=dict)
+    usual_ranges: Ranges = field(default_factory=dict)
+    patience: float = 60.0
