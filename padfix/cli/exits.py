@@ -43,6 +43,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     except PadfixError as error:
         print_error(error)
         return error.exit_code
+    except SystemExit as leaving:  # Click leaves so behind what completes a shell's words
+        return leaving.code if isinstance(leaving.code, int) else EXIT_COULD_NOT_TELL
     except click.ClickException as error:
         error.show()
         return EXIT_COULD_NOT_TELL

@@ -114,9 +114,6 @@ def _work(work: Callable[[], int], board: watch.Board, living: int, before: Mapp
         watch.install(board)
         code = work()
         board.answered = True
-    except SystemExit as leaving:  # Click leaves so behind what completes a shell's words
-        code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
-        board.answered = True
     except MemoryError:
         os.abort()  # there was not enough to say so; the parent does
     except Stopped as stopped:
