@@ -12,7 +12,7 @@ from string import ascii_lowercase
 from onnx import NodeProto, TensorProto, helper
 
 from padfix.files.model import Model
-from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, normal_domain
+from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, iterate_scopes, normal_domain
 from padfix.operators.inference import infer
 
 _TYPES = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64})
@@ -23,12 +23,24 @@ _EINSUM_SINCE = 12
 
 def take_no_rows(model: Model) -> None:
     """Write each product that an open batch gets its left operand in, in place, so that it takes an empty batch."""
+    if not any(_candidates(scope) for scope in iterate_scopes(model.proto)):
+        return  # lengths are inferred for those that need them
     for scope in infer(model):
-        if scope.opset < _EINSUM_SINCE:
-            continue
-        for node in scope.nodes:
-            if node.op_type == "MatMul" and normal_domain(node.domain) == DEFAULT_DOMAIN:
-                _exchange(scope, node)
+        for node in _candidates(scope):
+            _exchange(scope, node)
+
+
+def _candidates(scope: Scope) -> list[NodeProto]:
+    """Return products that may have several matrices on the right: most have the weights of a layer there."""
+    if scope.opset < _EINSUM_SINCE:
+        return []
+    return [
+        node
+        for node in scope.nodes
+        if node.op_type == "MatMul"
+        and normal_domain(node.domain) == DEFAULT_DOMAIN
+        and ((right := scope.type_of(node.input[1])) is None or right.rank != 2)
+    ]
 
 
 def _exchange(scope: Scope, node: NodeProto) -> None:

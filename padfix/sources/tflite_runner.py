@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from padfix.errors import SourceError, UnsupportedError
-from padfix.process.apart import Apart
+from padfix.process.apart import Apart, CrashedError, RemoteError
+from padfix.process.deadline import Overdue
 from padfix.proof.compare import scale_of
 from padfix.proof.executors import Array, TensorSpec
 from padfix.sources import tensorflow_runtime
@@ -129,7 +130,7 @@ class LiteExecutor(TensorFlowExecutor):
         for kernels in ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"):
             try:
                 others = self._run(feeds, kernels)
-            except Exception:  # not every operator has every kernel
+            except (RemoteError, CrashedError, Overdue):  # not every operator has every kernel
                 continue
             _widen(apart, others, results)
         for seed in range(SAMPLES if self._is_wide else 0):
