@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -13,12 +12,8 @@ import pytest
 
 import padfix
 from padfix.errors import UnsupportedError, UsageError
-from padfix.sources import tensorflow_runtime
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
+pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("tf")]
 
 CODE = """
 import keras
@@ -39,7 +34,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_class_given_in_python(folder: Path) -> None:
-    tensorflow_runtime.load("a test")
     with pytest.raises(UnsupportedError, match="'Doubled' of the module 'doubled'") as caught:
         padfix.convert(folder / "m.keras", folder / "m.onnx")
     for way in ("model.export(folder)", "custom_objects={'Doubled': ...}", "--custom doubled:Doubled --trust"):
@@ -75,7 +69,6 @@ def test_a_class_named_on_the_command_line(folder: Path) -> None:
 
 def test_a_lambda_whose_function_does_not_come_back_is_named(folder: Path) -> None:
     keras = pytest.importorskip("keras")
-    tensorflow_runtime.load("a test")
     factor = keras.ops.ones([3])
     model = keras.Sequential([keras.layers.Lambda(lambda x: x * factor, name="scaled")])
     model(keras.ops.ones([1, 3]))

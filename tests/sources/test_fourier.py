@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,19 +10,10 @@ import pytest
 
 import padfix
 from padfix.errors import UnsupportedError
-from padfix.sources import tensorflow_runtime
 from tests.support.lite_files import lite, prove
 from tests.support.tf_conversion import assert_same_numbers, noise
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
+pytestmark = pytest.mark.tensorflow
 
 
 def both(tf: Any, numbers: Any) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,19 +14,10 @@ import pytest
 
 import padfix
 from padfix.errors import UnsupportedError, UsageError
-from padfix.sources import tensorflow_runtime
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
+pytestmark = pytest.mark.tensorflow
 
 Build = Callable[[Any], None]
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
 
 
 def weights(*shape: int) -> Any:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import numpy as np
 import onnx.parser
 import pytest
 
 from padfix.proof.executors import OnnxRuntimeExecutor
-from padfix.sources import tensorflow_runtime
 from padfix.sources.graph_optimizers import optimizers
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
+pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("tf")]
 
 MODEL = """
 <ir_version: 8, opset_import: ["": 18]>
@@ -31,7 +25,6 @@ g (float[n,1,h,w] x) => (float[n,h,w,1] y)
 
 def test_a_reshape_that_is_an_output_keeps_its_rank() -> None:
     """As a Transpose of one channel becomes once the Identity before the output is gone."""
-    tensorflow_runtime.load("a test")
     from tf2onnx.graph import GraphUtil
     from tf2onnx.optimizer import IdentityOptimizer, optimize_graph
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,11 @@ import pytest
 
 from padfix.proof.executors import ExecutionFailed
 from padfix.proof.inner import InnerExecutor, inner_of
-from padfix.sources import open_source, tensorflow_runtime
+from padfix.sources import open_source
 from padfix.sources.inner_graph import InnerGraph
 from tests.support.tf_conversion import convert
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
+pytestmark = pytest.mark.tensorflow
 
 
 def inner(tf: Any, function: Any, **feed: Any) -> InnerExecutor:

@@ -14,11 +14,11 @@ import pytest
 
 import padfix
 from padfix.errors import UnsupportedError
-from padfix.sources import tensorflow_runtime
 
 ERAS = ["keras", "tf_keras"]
 
 pytestmark = [
+    pytest.mark.usefixtures("tf"),
     pytest.mark.tensorflow,
     pytest.mark.skipif(
         any(importlib.util.find_spec(name) is None for name in ("tensorflow", *ERAS)), reason="needs padfix[tf]"
@@ -28,7 +28,6 @@ pytestmark = [
 
 @pytest.fixture(params=ERAS)
 def keras(request: pytest.FixtureRequest) -> Any:
-    tensorflow_runtime.load("a test")
     return importlib.import_module(request.param)
 
 
@@ -115,7 +114,6 @@ def test_resizing_and_cropping_layers(keras: Any, tmp_path: Path) -> None:
 
 
 def test_slashes_in_the_names_of_keras_2(tmp_path: Path, suffix: str) -> None:
-    tensorflow_runtime.load("a test")
     keras = importlib.import_module("tf_keras")
     picture = keras.layers.Input((9, 8, 3), name="in/put")
     x = keras.layers.Conv2D(3, 3, strides=2, padding="same", name="block/conv/1")(picture)
@@ -131,7 +129,6 @@ def upsampled(keras: Any) -> Any:
 
 
 def test_layers_that_need_known_sizes(tmp_path: Path) -> None:
-    tensorflow_runtime.load("a test")
     keras = importlib.import_module("keras")
     path = save(upsampled(keras), tmp_path / "m.keras")
     try:

@@ -160,7 +160,6 @@ def test_data_in_another_file_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.tensorflow
-@pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]")
 def test_a_lambda_runs_only_with_trust(tmp_path: Path) -> None:
     import keras
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -14,19 +13,10 @@ import pytest
 
 import padfix
 from padfix.errors import NotEquivalent
-from padfix.sources import tensorflow_runtime
 from padfix.sources.kernel_faults import faults
 from tests.support.tf_conversion import noise
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
+pytestmark = pytest.mark.tensorflow
 
 
 def save_fused(tf: Any, folder: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,11 @@ import pytest
 import padfix
 from padfix.errors import NotEquivalent
 from padfix.proof.executors import OnnxRuntimeExecutor
-from padfix.sources import graph_optimizers, tensorflow_runtime
+from padfix.sources import graph_optimizers
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
+pytestmark = pytest.mark.tensorflow
 
 SIDE, WIDTH = 4, 8
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
 
 
 def attention() -> Any:

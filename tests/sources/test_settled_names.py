@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import subprocess
 import sys
@@ -15,7 +14,6 @@ import onnx
 import pytest
 
 import padfix
-from padfix.sources import tensorflow_runtime
 from padfix.sources.settled_names import settle
 
 TEXT = """<ir_version: 8, opset_import: ["": 18]>
@@ -50,13 +48,6 @@ def test_what_was_settled_stays() -> None:
     model = onnx.parser.parse_model(EXPECTED)
     settle(model, ["own__3"])
     assert spelled(model) == spelled(onnx.parser.parse_model(EXPECTED))
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    if importlib.util.find_spec("tensorflow") is None:
-        pytest.skip("needs padfix[tf]")
-    return tensorflow_runtime.load("a test")
 
 
 CONVERT = """

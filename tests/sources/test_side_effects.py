@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,9 @@ import pytest
 import padfix
 from padfix.errors import SourceError, UnsupportedError
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
+pytestmark = pytest.mark.tensorflow
 
 SHAPE = (1, 8, 8, 1)
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    from padfix.sources import tensorflow_runtime
-
-    return tensorflow_runtime.load("a test")
 
 
 def pooled(tf: Any, x: Any) -> Any:

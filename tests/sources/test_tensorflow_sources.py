@@ -13,19 +13,11 @@ import pytest
 
 from padfix.errors import MissingDependencyError, PadfixError, SourceError, UnsupportedError, UsageError
 from padfix.proof.executors import ExecutionFailed
-from padfix.sources import Source, SourceOptions, open_source, tensorflow_runtime
+from padfix.sources import Source, SourceOptions, open_source
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "tf"
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
+pytestmark = pytest.mark.tensorflow
 
 
 def open_fixture(name: str, **options: Any) -> Source:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,22 +12,13 @@ import pytest
 import padfix
 from padfix.errors import UnsupportedError
 from padfix.proof.executors import OnnxRuntimeExecutor
-from padfix.sources import tensorflow_runtime
 from tests.support.tf_conversion import assert_same_numbers, noise
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
+pytestmark = pytest.mark.tensorflow
 
 IMAGE = np.random.default_rng(1).random((2, 5, 6, 3)).astype("f")
 ROWS = noise((6, 4), "float32")
 INDICES = np.array([0, 2, -1, 5, 3, -4, 4], "i4")
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
 
 
 def same(tf: Any, compute: Callable[..., Any], *values: Any) -> None:

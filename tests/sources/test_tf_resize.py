@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import random
 from collections.abc import Callable, Iterator
@@ -13,16 +12,12 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
-from padfix.sources import tensorflow_runtime
 from padfix.sources.tf_ops import sampling
 from padfix.sources.tf_ops.sampling import Grid
 from padfix.sources.tf_ops.tensor import Builder, Tensor
 from tests.support.tf_conversion import assert_same_numbers, noise
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
+pytestmark = pytest.mark.tensorflow
 
 SIZES = [
     ((5, 7), (10, 14)),  # whole factors
@@ -53,11 +48,6 @@ def sample(cases: Iterator[tuple[Any, ...]], count: int) -> list[Any]:
         else pytest.param(*case, marks=pytest.mark.slow, id="-".join(str(value) for value in case).replace(" ", ""))
         for index, case in enumerate(found)
     ]
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
 
 
 def operators(model: ModelProto) -> set[str]:

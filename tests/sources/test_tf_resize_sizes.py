@@ -7,7 +7,6 @@ different pairs of these.
 
 from __future__ import annotations
 
-import importlib.util
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,15 +15,11 @@ import numpy as np
 import pytest
 
 from padfix.proof.executors import OnnxRuntimeExecutor
-from padfix.sources import tensorflow_runtime
 from padfix.sources.tf_ops import sampling
 from padfix.sources.tf_ops.tensor import Builder
 from tests.support.tf_conversion import convert
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
+pytestmark = pytest.mark.tensorflow
 
 LONGEST, LONGEST_RESULT = 200, 40
 ON_THE_EDGE = [(13, 6), (13, 4), (26, 12), (39, 18), (14, 2), (45, 21), (2, 41), (90, 37), (7, 31)]
@@ -38,11 +33,6 @@ POSITION = 3 * LONGEST * 2.0**-24
 
 FLAGS = [(False, False), (True, False), (False, True)]
 """align_corners and half_pixel_centers."""
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
 
 
 def configurations() -> Iterator[Any]:

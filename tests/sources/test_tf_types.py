@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +12,12 @@ from onnx import TensorProto
 
 import padfix
 from padfix.errors import UnsupportedError
-from padfix.sources import tensorflow_runtime
 from tests.support.tf_conversion import assert_same_numbers, convert, noise
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
+pytestmark = pytest.mark.tensorflow
 
 PADDINGS = [[0, 0], [2, 1], [1, 3], [0, 0]]
 EXPLICIT = [[0, 0], [1, 2], [0, 1], [0, 0]]
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
 
 
 def values(dtype: Any) -> np.ndarray[Any, Any]:

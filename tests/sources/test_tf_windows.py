@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,11 @@ import pytest
 
 import padfix
 from padfix.proof.executors import OnnxRuntimeExecutor
-from padfix.sources import SourceOptions, tensorflow_runtime
+from padfix.sources import SourceOptions
 from padfix.sources.saved_model import finish, freeze_function
 from tests.support.tf_conversion import assert_same_numbers, convert, noise
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
+pytestmark = pytest.mark.tensorflow
 
 
 def images(free: bool, size: tuple[int, ...] = (7, 9), channels: int = 3) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,10 @@ import padfix
 from padfix.errors import SourceError, UnsupportedError, UsageError
 from padfix.proof.allowances import interpreter_rounding
 from padfix.results import OutputDifference
-from padfix.sources import Source, SourceOptions, open_source, tensorflow_runtime
+from padfix.sources import Source, SourceOptions, open_source
 from tests.support.lite_files import changed, lite, made, prove, weights
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
+pytestmark = pytest.mark.tensorflow
 
 
 def names(source: Source) -> tuple[list[str], list[str]]:

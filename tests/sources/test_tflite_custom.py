@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +10,13 @@ import onnxruntime
 import pytest
 
 from padfix.errors import UnsupportedError
-from padfix.sources import open_source, tensorflow_runtime
+from padfix.sources import open_source
 from tests.support.lite_files import changed, lite, made, prove, weights
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
+pytestmark = pytest.mark.tensorflow
 
 KERNELS = weights(2, 3, 4, 3)
 BIAS = np.float32([3, -4])
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
 
 
 def custom(

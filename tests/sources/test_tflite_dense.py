@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from padfix.sources import tensorflow_runtime
 from tests.support.lite_files import changed, lite, made, prove, weights
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
+pytestmark = pytest.mark.tensorflow
 
 
 def thinned(*shape: int) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +10,10 @@ import pytest
 
 from padfix.proof.executors import ExecutionFailed
 from padfix.proof.inner import InnerExecutor, inner_of
-from padfix.sources import open_source, tensorflow_runtime
+from padfix.sources import open_source
 from tests.support.lite_files import lite, prove, weights
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
+pytestmark = pytest.mark.tensorflow
 
 
 def steep(tf: Any, x: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,18 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from padfix.sources import open_source, tensorflow_runtime
+from padfix.sources import open_source
 from tests.support.lite_files import changed, lite, made
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
+pytestmark = pytest.mark.tensorflow
 
 
 def written() -> bytes:

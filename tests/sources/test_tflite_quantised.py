@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,9 @@ import pytest
 
 import padfix
 from padfix.errors import PadfixError
-from padfix.sources import tensorflow_runtime
 from tests.support.lite_files import lite, weights
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
-
-
-@pytest.fixture(scope="module")
-def tf() -> Any:
-    return tensorflow_runtime.load("a test")
+pytestmark = pytest.mark.tensorflow
 
 
 def scaled(*shape: int) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,9 @@ import onnx
 import pytest
 
 import padfix
-from padfix.sources import SourceOptions, tensorflow_runtime
+from padfix.sources import SourceOptions
 
-pytestmark = [
-    pytest.mark.tensorflow,
-    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
-]
+pytestmark = pytest.mark.tensorflow
 
 EXPLICIT = [[0, 0], [2, 0], [1, 0], [0, 0]]
 WINDOWS = [(3, 2), (5, 2), (4, 3), (2, 3), (1, 2), (3, 1), (4, 4)]
@@ -35,12 +31,11 @@ def sizes(padding: Any, kernel: int, stride: int, lengths: list[Any], extra: int
 @pytest.mark.parametrize(("kernel", "stride"), WINDOWS)
 @pytest.mark.parametrize("free", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize("constant", [False, True], ids=["computed size", "constant size"])
-def test_against_tensorflow(padding: Any, kernel: int, stride: int, free: bool, constant: bool) -> None:
+def test_against_tensorflow(padding: Any, kernel: int, stride: int, free: bool, constant: bool, tf: Any) -> None:
     import onnxruntime
 
     from padfix.sources.saved_model import finish, freeze_function
 
-    tf = tensorflow_runtime.load("a test")
     extra = 1 if stride > 1 else 0
     if padding == EXPLICIT and kernel == 1:
         padding = "VALID"
@@ -68,12 +63,13 @@ def test_against_tensorflow(padding: Any, kernel: int, stride: int, free: bool, 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
-def test_the_single_size_before_a_constant_result_is_declared(dimensions: int, padding: str, tmp_path: Path) -> None:
+def test_the_single_size_before_a_constant_result_is_declared(
+    dimensions: int, padding: str, tf: Any, tmp_path: Path
+) -> None:
     """TensorFlow takes one size; behind a Relu, a bias and a convolution it is still known.
 
     In one dimension, where TensorFlow adds an axis in between, the proof looks for it.
     """
-    tf = tensorflow_runtime.load("a test")
     lengths, stride, kernel = [14, 9, 7][:dimensions], 2, 3
     random = np.random.default_rng(1)
     before = random.standard_normal([kernel] * dimensions + [2, 2]).astype(np.float32)

@@ -1,0 +1,15 @@
+"""TensorFlow, for the tests that build its models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from padfix.sources import tensorflow_runtime
+
+
+@pytest.fixture(scope="session")
+def tf() -> Any:
+    """Return the module, set up as padfix sets it up; only tests with the mark ``tensorflow`` may ask for it."""
+    return tensorflow_runtime.load("a test")
