@@ -12,7 +12,6 @@ from padfix.errors import (
     NotEquivalent,
     PadfixError,
     ProofUnavailableError,
-    RefusedError,
     UnusableResultError,
     UsageError,
 )
@@ -48,6 +47,7 @@ def check(
         UsageError: ``select``, ``ignore`` or ``target`` names something that does not exist.
     """
     from padfix.config import is_chosen
+    from padfix.graph.overview import maps_of
     from padfix.operators.inference import infer
     from padfix.rewrite.matches import findings
     from padfix.rewrite.remedy import options_of_convert
@@ -68,7 +68,8 @@ def check(
     kept = [finding for finding in found if is_chosen(finding.rule, finding.name, select, ignore)]
     about = [rule for rule in RULES if rule in opted or rule.has_a_say(wanted)]
     codes = tuple(rule.code for rule in about if is_chosen(rule.code, rule.name, select, ignore))
-    return CheckReport(str(source), target, kept, fix_options=options_of_convert(found, wanted, opted), rules=codes)
+    told = options_of_convert(found, wanted, opted)
+    return CheckReport(str(source), target, kept, fix_options=told, rules=codes, maps=maps_of(scopes, kept))
 
 
 def convert(
@@ -109,6 +110,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
     """
     from padfix.checking.certificate import certify
     from padfix.diagnose.place import describe
+    from padfix.graph.overview import verdict_with_maps
     from padfix.proof.whole import verify as prove_whole
     from padfix.proof.witnesses import candidates_of, executor_of, witness_name
     from padfix.proof.work import allow_work
@@ -132,6 +134,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
         stand_in=lambda: executor_of(first, first.model, first.model.path, "onnxruntime"),
         progress=tell,
     )
+    verdict = verdict_with_maps(verdict, first.model)
     if not wanted.certificate:
         return verdict
     tell("Computing digests")
@@ -181,13 +184,16 @@ class _Conversion:
 
         An error bears the report as far as it got.
         """
+        from padfix.graph.overview import conversion_with_maps
+
         try:
             self._run()
         except PadfixError as error:
             failure = Failure(error.message, error.hint, error.exit_code)
-            error.report = dataclasses.replace(self.report, error=failure)
+            self.report = dataclasses.replace(self.report, error=failure)
+            error.report = conversion_with_maps(self.report, getattr(self, "original", None))
             raise
-        return self.report
+        return conversion_with_maps(self.report, self.original)
 
     def _run(self) -> None:
         from padfix.files.sink import place_of
@@ -227,6 +233,7 @@ class _Conversion:
     def _convert(self, *, place: bool = True) -> None:
         """Rewrite what was opened, prove it, and put it in place unless it is only a trial."""
         from padfix.files.sink import stage
+        from padfix.rewrite.remedy import require_all_rewritten
 
         self.original = self.opened.model.copy()
         self.rewriting = self._rewrite()
@@ -236,7 +243,7 @@ class _Conversion:
 
             self.report.notes.extend(restore_contradicted(self.original, self.opened.model, self.options.pinned))
         if not self.options.partial:
-            _require_all_rewritten(self.report)
+            require_all_rewritten(self.report)
         self._mark()
         with stage(
             self.opened.model,
@@ -429,20 +436,6 @@ def _how_to_prove(options: VerifyOptions, judge: Executor, work: int) -> dict[st
         told[name] = {key: (low, high) for key, (low, high) in (getattr(options, name) or {}).items()}
     told["patience"] = patience(work)
     return {**told, "shapes": options.pinned or None, "probes": load_probes(options.probes, judge)}
-
-
-def _require_all_rewritten(report: ConvertReport) -> None:
-    """Raise :class:`RefusedError` where ``check`` would still have something to say of the result."""
-    left = [refused for refused in report.refusals if refused.blocks]
-    if not left:
-        return
-    finding = left[0].finding
-    others = f", and {len(left) - 1} more" if len(left) > 1 else ""
-    raise RefusedError(
-        f"{finding.op_type} {finding.node!r} in {finding.graph} can't be rewritten ({finding.rule}){others}. "
-        f"{left[0].reason}",
-        "Nothing was written. --partial writes what could be rewritten.",
-    )
 
 
 __all__ = ["ConvertOptions", "PadfixError", "VerifyOptions", "check", "convert", "inspect", "verify"]

@@ -16,7 +16,7 @@ import padfix
 from padfix import config, targets
 from padfix.cli.group import COMMANDS, cli
 from padfix.reports import catalogue, pages
-from padfix.reports.pictures import selection
+from padfix.reports.pictures import operators
 from padfix.rules.registry import RULES, require_known
 
 ROOT = Path(__file__).parents[1]
@@ -114,9 +114,10 @@ def test_only_these_pages_show_output() -> None:
 
 
 def test_the_picture_is_fresh() -> None:
-    pictures, _ = selection.of_findings(padfix.check(ROOT / "fixtures/onnx/same_cnn.onnx").findings)
+    illustration = padfix.check(ROOT / "fixtures/onnx/same_cnn.onnx").findings[0].illustration
+    assert illustration is not None
     file = ROOT / "padfix/docs/pictures/same.svg"
-    assert file.read_text(encoding="utf-8") == pictures[0][1].file() + "\n"
+    assert file.read_text(encoding="utf-8") == operators.picture(illustration).file() + "\n"
 
 
 def test_the_readme_is_short() -> None:

@@ -298,10 +298,4 @@ def _step_summary(reports: Sequence[CheckReport], failures: Failures) -> None:
     if summary:
         from padfix.reports import markdown
 
-        text = markdown.findings(reports, failures, pictures=False).encode()  # the page shows no embedded images
-        if len(text) > LARGEST_SUMMARY:
-            text = (
-                text[: text.rindex(b"\n", 0, LARGEST_SUMMARY) + 1]
-                + b"\nCut here: there is more in the other reports.\n"
-            )
-        append(Path(summary), text.decode(errors="replace"))
+        append(Path(summary), markdown.findings(reports, failures, longest=LARGEST_SUMMARY))

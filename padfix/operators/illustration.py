@@ -69,6 +69,8 @@ def _windows(op_type: str, axes: Sequence[WindowAxis | None], *, is_transposed: 
     known = [axis for axis in axes if axis is not None]
     if len(known) < len(axes) or any(axis.windows < 1 or axis.size < 1 for axis in known):
         return None
+    if all((axis.kernel, axis.begin, axis.end) == (1, 0, 0) for axis in known):
+        return None  # windows of one element each, and no pads: nothing to see
     return Windows(op_type, tuple(known), is_transposed)
 
 

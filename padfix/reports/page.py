@@ -3,166 +3,207 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from padfix import __version__
 from padfix.errors import PadfixError
-from padfix.reports import catalogue, sentences
-from padfix.reports.pictures import selection
-from padfix.reports.sections import Block, Bullets, Command, Facts, Page, Pictures, Section, Table, Tone, Words
+from padfix.reports import map_section, sentences
+from padfix.reports.items import Listing, Told
+from padfix.reports.pictures import layers, operators
+from padfix.reports.sections import Block, Bullets, Command, Counts, Facts, Page, Pictures, Section, Table, Tone, Words
 from padfix.results import (
     Certificate,
     CheckReport,
     ConvertReport,
     FileDigest,
     Finding,
+    FirstDifference,
     Measured,
     OutputSummary,
-    Refused,
-    Rewritten,
+    Severity,
     Verdict,
 )
-from padfix.results.illustration import Illustration
-from padfix.rules.registry import RULES
+
+FEW = 3
+"""So many models are shown unfolded."""
 
 
 def of_result(result: ConvertReport | Verdict) -> Page:
     """Return the page of what ``convert`` or ``verify`` found."""
     if isinstance(result, Verdict):
-        told = (*_files(result.certificate), *_first_difference(result), *_verdict(result, is_headline=False))
-        return Page("padfix verify", (*_headline(result), *told))
-    return Page("padfix convert", tuple(_conversion(result)))
+        head: tuple[Block, ...] = (*_headline(result), Counts(_equality(result)), *_facts((), result.certificate))
+        maps = map_section.of_maps(result.maps, {}, result.first_difference)
+        return Page("padfix verify", head, (*_first_difference(result), *maps, *_verdict(result, is_headline=False)))
+    return Page("padfix convert", tuple(_outcome(result)), tuple(_conversion(result)))
 
 
 def of_findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, PadfixError]]) -> Page:
     """Return the page of what ``check`` found: a section for each model with findings, and what could not be read."""
-    blocks: list[Block] = [Words(sentences.summary(reports), _tone(_is_clean(reports, failures)), strong=True)]
-    targets = ", ".join(dict.fromkeys(report.target for report in reports))
-    blocks.append(Facts((("padfix", __version__), *((("Target", targets),) if targets else ()))))
-    proofs = [report.proof for report in reports if report.proof is not None]
-    blocks += [Words(sentences.required_proof(proof), _tone(proof.proven)) for proof in proofs]
-    blocks += [Section(report.source, tuple(_findings(report))) for report in reports if report.findings]
+    found = [report for report in reports if report.findings]
     clean = tuple(report.source for report in reports if not report.findings)
+    anchors = [f"m{number}" for number in range(1, len(found) + 1)]
+    blocks: list[Block] = []
+    if len(found) > 1:
+        blocks.append(_overview(found, anchors))
+    for report, anchor in zip(found, anchors, strict=True):
+        folded = len(found) > FEW
+        blocks.append(Section(report.source, tuple(_findings(report, anchor)), folded=folded, anchor=anchor))
     if clean:
         blocks.append(Section("Without findings", (Bullets(clean),), folded=len(clean) > 10))
     if failures:
         broken = tuple(f"{name}: {error}" for name, error in failures)
         blocks.append(Section("Not read", (Bullets(broken, Tone.BAD),)))
-    return Page("padfix check", tuple(blocks))
+    return Page("padfix check", tuple(_summary(reports, failures)), tuple(blocks))
 
 
-def _is_clean(reports: Sequence[CheckReport], failures: Sequence[tuple[str, PadfixError]]) -> bool:
-    return bool(reports) and not failures and not any(report.findings for report in reports)
+def _summary(reports: Sequence[CheckReport], failures: Sequence[tuple[str, PadfixError]]) -> Iterator[Block]:
+    worst = next((Tone(each.value) for each in Severity if _number(reports, each)), _tone(bool(reports)))
+    yield Words(sentences.summary(reports), Tone.BAD if failures else worst, strong=True)
+    counts = [
+        (sentences.counted(severity, number), Tone(severity.value))
+        for severity in Severity
+        if (number := _number(reports, severity))
+    ]
+    if failures:
+        counts.append((f"{len(failures)} not read", Tone.BAD))
+    if counts:
+        yield Counts(tuple(counts))
+    facts = [("padfix", __version__)]
+    targets = ", ".join(dict.fromkeys(report.target for report in reports))
+    if targets:
+        facts.append(("Target", targets))
+    asked = list(dict.fromkeys(code for report in reports for code in report.rules))
+    if asked:
+        facts.append(("Rules asked", f"{len(asked)} ({', '.join(asked)})"))
+    yield Facts(tuple(facts))
+    proofs = [report.proof for report in reports if report.proof is not None]
+    for proof in proofs:
+        yield Words(sentences.required_proof(proof), _tone(proof.proven))
+
+
+def _number(reports: Sequence[CheckReport], severity: Severity) -> int:
+    return sum(finding.severity is severity for report in reports for finding in report.findings)
+
+
+def _overview(reports: Sequence[CheckReport], anchors: Sequence[str]) -> Table:
+    """Return a line for each model with findings."""
+    rows = tuple(
+        (report.source, *(str(_number([report], severity)) for severity in Severity), str(report.fixable))
+        for report in reports
+    )
+    return Table(("Model", "Errors", "Warnings", "Info", "Rewritten by convert"), rows, tuple(anchors))
 
 
 def _tone(good: bool) -> Tone:
     return Tone.GOOD if good else Tone.BAD
 
 
-def _findings(report: CheckReport) -> Iterator[Block]:
-    """Yield a section for each rule that found something, each with its findings in the order of the graph."""
+def _findings(report: CheckReport, prefix: str) -> Iterator[Block]:
+    """Yield what was found in one model: the command, the map, and a section for each rule."""
     command = sentences.fix(report)
     if command:
         yield Command(f"To {sentences.fix_title(report)}", command)
-    found: dict[str, list[Finding]] = {}
-    for finding in report.findings:
-        found.setdefault(f"{finding.rule} {finding.name}", []).append(finding)
-    drawn: set[Illustration] = set()
-    for title, findings in found.items():
-        rows = tuple(
-            (
-                finding.severity.value,
-                f"{finding.graph}/{finding.node}",
-                finding.op_type,
-                f"{finding.message} {finding.hint}".strip(),
-            )
-            for finding in findings
-        )
-        wanted = {each.illustration for each in findings if each.illustration is not None} - drawn
-        pictures = _pictures([each for each in report.findings if each.illustration in wanted])
-        drawn |= wanted
-        table = Table(("Severity", "Node", "Operator", "Message"), rows)
-        yield Section(title, (*_what_it_finds(findings[0].rule), table, *pictures))
+    listing = Listing(prefix)
+    sections = tuple(listing.by_rule([Told.of(finding) for finding in report.findings]))
+    marked = map_section.marks([(each, each.severity.value) for each in report.findings], listing.anchors)
+    yield from map_section.of_maps(report.maps, marked)
+    yield from sections
+    yield from _not_drawn(listing)
 
 
-def _what_it_finds(code: str) -> Iterator[Words]:
-    for rule in RULES:
-        if rule.code == code:
-            yield Words(f"{catalogue.summary(rule).replace('`', '')} padfix explain {code} says more.")
+def _not_drawn(listing: Listing) -> Iterator[Words]:
+    if listing.left_out:
+        yield Words(f"{sentences.count(listing.left_out, 'more picture')} left out, for the length of the page.")
 
 
-def _place(finding: Finding) -> tuple[str, str, str]:
-    return f"{finding.rule} {finding.name}", f"{finding.graph}/{finding.node}", finding.op_type
-
-
-def _pictures(findings: Sequence[Finding]) -> Iterator[Pictures]:
-    pictures, left_out = selection.of_findings(findings)
-    if pictures:
-        yield Pictures(tuple(pictures), left_out)
-
-
-def _conversion(result: ConvertReport) -> Iterator[Block]:
+def _outcome(result: ConvertReport) -> Iterator[Block]:
+    """Yield what is to be read first of a conversion."""
     yield Words(sentences.outcome(result), _tone(result.error is None), strong=True)
     if result.error is not None:
         yield Words(result.error.message, Tone.BAD)
-        if result.error.hint:
-            yield Words(f"Hint: {result.error.hint}")
+        hint = result.error.hint.removeprefix("Nothing was written.").strip()  # said above
+        if hint:
+            yield Words(f"Hint: {hint}")
+    verb = "tried" if result.error else "rewritten"
+    counts = [(f"{len(result.rewrites)} {verb}", Tone.PLAIN)]
+    if result.refusals:
+        counts.append((f"{len(result.refusals)} refused", Tone.WARNING))
+    equality = _equality(result.verdict) if result.verdict is not None else (("no proof", Tone.BAD),)
+    yield Counts((*counts, *equality))
     kind = f" ({sentences.kind(result)})" if result.source_kind else ""
     opset = f" (opset {result.opset})" if result.opset is not None else ""
     models = (("Source", f"{result.source}{kind}"), ("Result", f"{result.output}{opset}"), ("Target", result.target))
-    yield Facts(models)
-    yield from _files(result.certificate)
+    yield from _facts(models, result.certificate)
+
+
+def _equality(verdict: Verdict) -> tuple[tuple[str, Tone], ...]:
+    if verdict.error is not None:
+        return (("could not be told", Tone.BAD),)
+    runs = f" in {sentences.count(len(verdict.runs), 'run')}" if verdict.runs else ""
+    return ((f"equal{runs}" if verdict.equivalent else "NOT equal", _tone(verdict.equivalent)),)
+
+
+def _conversion(result: ConvertReport) -> Iterator[Block]:
     if sentences.windows(result):
         yield Words(f"{sentences.windows(result)}.")
-    if result.verdict is not None:
-        yield from _first_difference(result.verdict)
-    if result.rewrites:
-        yield Section(sentences.rewrites_title(result), tuple(_rewrites(result.rewrites)))
-    if result.refusals:
-        yield Section("Refused", tuple(_refusals(result.refusals)))
+    verdict = result.verdict
+    if verdict is not None:
+        yield from _first_difference(verdict, [each.finding for each in result.rewrites])
+    listing = Listing()
+    rewrites = tuple(listing.by_rule([Told.of(each) for each in result.rewrites]))
+    refusals = tuple(listing.by_rule([Told.of(each) for each in result.refusals]))
+    told = [(each.finding, "rewritten") for each in result.rewrites]
+    told += [(each.finding, "refused") for each in result.refusals]
+    marked = map_section.marks(told, listing.anchors)
+    yield from map_section.of_maps(result.maps, marked, verdict.first_difference if verdict is not None else None)
+    if rewrites:
+        yield Section(sentences.rewrites_title(result), rewrites)
+    if refusals:
+        yield Section("Refused", refusals)
+    yield from _not_drawn(listing)
     if result.notes:
         yield Section("Notes", (Bullets(tuple(result.notes)),))
-    if result.verdict is not None:
-        yield Section("Proof", tuple(_verdict(result.verdict)))
+    if verdict is not None:
+        yield Section("Proof", tuple(_verdict(verdict)))
 
 
-def _first_difference(verdict: Verdict) -> Iterator[Section]:
-    """Yield what a reader of a failed proof wants first, with the picture of the layers."""
-    if verdict.first_difference is None:
-        return
-    told = Bullets(tuple(sentences.first_difference(verdict.first_difference)))
-    yield Section("First difference", (told, *_layers(verdict)))
+def _first_difference(verdict: Verdict, rewritten: Sequence[Finding] = ()) -> Iterator[Section]:
+    """Yield what a reader of a failed proof wants first, with the pictures of the node and of the layers."""
+    place = verdict.first_difference
+    if place is not None:
+        told = Bullets(tuple(sentences.first_difference(place)))
+        yield Section("First difference", (told, *_node(place, rewritten), *_layers(verdict)), anchor="first")
+
+
+def _node(place: FirstDifference, rewritten: Sequence[Finding]) -> Iterator[Pictures]:
+    """Yield the picture of the node where two models part, where it is one that was rewritten."""
+    for finding in rewritten:
+        if (finding.graph, finding.node) == ("main", place.node) and finding.illustration is not None:
+            yield Pictures(
+                ((f"{sentences.place(finding)}, as {finding.rule} reads it", operators.picture(finding.illustration)),)
+            )
+            return
 
 
 def _layers(verdict: Verdict) -> Iterator[Pictures]:
-    pictures = selection.of_verdict(verdict)
-    if pictures:
-        yield Pictures(tuple(pictures))
+    if verdict.layers:
+        caption = "Error by layer: of each, the difference closest to its limit"
+        yield Pictures(((caption, layers.picture(verdict.layers)),))
 
 
-def _rewrites(rewrites: Sequence[Rewritten]) -> Iterator[Block]:
-    rows = tuple((*_place(each.finding), each.finding.message, sentences.local_proof(each.proof)) for each in rewrites)
-    yield Table(("Rule", "Node", "Operator", "Finding", "Proof on its own"), rows)
-    yield from _pictures([each.finding for each in rewrites])
-
-
-def _refusals(refusals: Sequence[Refused]) -> Iterator[Block]:
-    rows = tuple((*_place(each.finding), each.finding.message, each.reason) for each in refusals)
-    yield Table(("Rule", "Node", "Operator", "Finding", "Reason"), rows)
-    yield from _pictures([each.finding for each in refusals])
-
-
-def _files(certificate: Certificate | None) -> Iterator[Facts]:
-    """Yield both models by their digests, and what the report was made with."""
-    if certificate is None:
-        return
-    pairs = [(f"{what} SHA-256", _digest(file)) for what, files in _named(certificate) for file in files]
-    pairs.append(("Date", certificate.date))
-    pairs.append(("Versions", ", ".join(f"{name} {version}" for name, version in certificate.versions.items())))
-    pairs.append(("Seed", str(certificate.seed)))
-    for name, value in (("rtol", certificate.rtol), ("atol", certificate.atol)):
-        if value is not None:
-            pairs.append((name, f"{value:g}"))
-    yield Facts(tuple(pairs))
+def _facts(models: tuple[tuple[str, str], ...], certificate: Certificate | None) -> Iterator[Facts]:
+    """Yield both models, by their digests as well, and what the report was made with."""
+    pairs = list(models)
+    if certificate is not None:
+        pairs += [(f"{what} SHA-256", _digest(file)) for what, files in _named(certificate) for file in files]
+        pairs.append(("Date", certificate.date))
+        pairs.append(("Versions", ", ".join(f"{name} {version}" for name, version in certificate.versions.items())))
+        pairs.append(("Seed", str(certificate.seed)))
+        for name, value in (("rtol", certificate.rtol), ("atol", certificate.atol)):
+            if value is not None:
+                pairs.append((name, f"{value:g}"))
+    if pairs:
+        yield Facts(tuple(pairs))
 
 
 def _named(certificate: Certificate) -> tuple[tuple[str, tuple[FileDigest, ...]], ...]:
@@ -181,7 +222,7 @@ def _headline(result: Verdict) -> Iterator[Words]:
 
 def _verdict(result: Verdict, *, is_headline: bool = True) -> Iterator[Block]:
     if is_headline:
-        yield from _headline(result)
+        yield from (replace(each, strong=False) for each in _headline(result))
     if result.outputs:
         head = ("Output", "Equal", "Closest to its limit", "Allowed there", "On", "Largest difference", "On", "Remark")
         yield Table(head, tuple(_output(output) for output in result.outputs))

@@ -40,8 +40,8 @@ REFERENCES = {
 
 
 def place(finding: Finding) -> str:
-    """Return where a finding is: the path of scopes and the node."""
-    return printable(f"{finding.graph}/{finding.node}")
+    """Return where a finding is: the path of scopes and the node, whose name may begin with a slash of its own."""
+    return printable(f"{finding.graph}/{finding.node.removeprefix('/')}")
 
 
 def subject(finding: Finding) -> str:
@@ -109,13 +109,14 @@ def summary(reports: Sequence[CheckReport]) -> str:
     if not everything:
         return f"No {'new ' if known else ''}findings in {models}{beside}."
     numbers = Counter(finding.severity for finding in everything)
-    parts = ", ".join(_counted(severity, numbers[severity]) for severity in Severity if numbers[severity])
+    parts = ", ".join(counted(severity, numbers[severity]) for severity in Severity if numbers[severity])
     fixable = sum(each.fixable for each in reports)
     advice = f"; padfix convert rewrites {fixable}" if fixable else ""
     return f"{count(len(everything), 'finding')} ({parts}) in {models}{advice}{beside}."
 
 
-def _counted(severity: Severity, number: int) -> str:
+def counted(severity: Severity, number: int) -> str:
+    """Return how many findings of one severity there are."""
     return f"{number} info" if severity is Severity.INFO else count(number, severity.value)
 
 
@@ -134,14 +135,17 @@ def rewrites_title(report: ConvertReport) -> str:
     return "Tried, and not written" if report.error else "Rewritten"
 
 
-def local_proof(proof: LocalProof | None) -> str:
-    """Return the proof of one rewrite in words."""
-    if proof is None:
+def local_proof(*proofs: LocalProof | None) -> str:
+    """Return the proof of a rewrite in words; of several rewrites, that of each on its own and the worst of them."""
+    proven = [proof for proof in proofs if proof is not None]
+    if not proven:
         return "not proven on its own"
-    if not proof.cases:
+    first, several = proven[0], len(proven) > 1
+    if not first.cases:
         return "changes no computation"
-    cases = f"agrees on {count(proof.cases, 'case')} ({', '.join(proof.witnesses)})"
-    return f"{cases}, largest difference {proof.max_abs_diff:.3g}"
+    agrees = f"{'each ' if several else ''}agrees on {count(first.cases, 'case')} ({', '.join(first.witnesses)})"
+    worst = max(proof.max_abs_diff for proof in proven)
+    return f"{agrees}, largest difference {'of all ' if several else ''}{worst:.3g}"
 
 
 def difference(output: OutputDifference) -> str:

@@ -98,14 +98,24 @@ class LocalProof(Record):
 
 @dataclass(frozen=True)
 class Rewritten(Record):
-    """A finding that was rewritten, with its local proof (None only with ``--no-verify``)."""
+    """A finding that was rewritten.
+
+    Attributes:
+        finding: As it was.
+        proof: Of the rewrite on its own; None only with ``--no-verify``.
+        before: The nodes that were there, a line each: operator and attributes, without names or weights.
+        after: Those that took their place. Both empty for a correction of what a graph declares.
+    """
 
     finding: Finding
     proof: LocalProof | None
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the finding's keys and ``proof``."""
-        return {**self.finding.to_dict(), "proof": self.proof and self.proof.to_dict()}
+        """Return the finding's keys, ``proof``, ``before`` and ``after``."""
+        content = super().to_dict()
+        return {**content.pop("finding"), **content}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from padfix.results.certificate import Certificate, ProofCheck
 from padfix.results.findings import Disagreement, Finding, Refused, Rewritten
+from padfix.results.graph_map import GraphMap
 from padfix.results.record import Record
 from padfix.results.verdict import Failure, Verdict
 
@@ -26,6 +27,7 @@ class CheckReport(Record):
         rules: Codes of the rules that were asked, the others being left out by the user or without a say about the
             target.
         proof: Whether the required proof is one of this model; None where none was required.
+        maps: The model's graphs as a report draws them; not part of what :meth:`to_dict` gives.
     """
 
     source: str
@@ -35,6 +37,7 @@ class CheckReport(Record):
     fix_options: tuple[str, ...] | None = ()
     rules: tuple[str, ...] = ()
     proof: ProofCheck | None = None
+    maps: tuple[GraphMap, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def fixable(self) -> int:
@@ -80,6 +83,7 @@ class ConvertReport(Record):
         windows: Those of the result where the source is not ONNX: the conversion writes most pads out by itself.
         error: Why nothing was written; None after a success.
         certificate: Both models and what the report was made with; only where it was asked for.
+        maps: The source's graphs as a report draws them, as ONNX; not part of what :meth:`to_dict` gives.
     """
 
     source: str
@@ -97,6 +101,7 @@ class ConvertReport(Record):
     windows: ExplicitWindows | None = None
     error: Failure | None = None
     certificate: Certificate | None = None
+    maps: tuple[GraphMap, ...] = field(default=(), compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready values, ``schema`` first."""

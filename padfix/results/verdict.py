@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
 
 from padfix.results.certificate import Certificate
+from padfix.results.graph_map import GraphMap
 from padfix.results.record import Record
 
 
@@ -232,6 +233,7 @@ class Verdict(Record):
     stretches: StretchSummary | None = None
     loosened: bool = False
     error: Failure | None = None
+    maps: tuple[GraphMap, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def outputs(self) -> tuple[OutputSummary, ...]:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from onnx import NodeProto
+import numpy as np
+from onnx import NodeProto, numpy_helper
 
 from padfix.errors import UsageError
 from padfix.files.model import Model
+from padfix.graph import node_text
 from padfix.graph.input_shapes import fix_input_shapes
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, label, normal_domain
 from padfix.graph.splice import apply_splices, drop_unread, plan_splice
@@ -225,8 +227,8 @@ class _Pipeline:
         # Bodies lie inside nodes of the scopes around them, so the innermost scopes are edited first.
         for scope in reversed(scopes):
             for edit, proof in sorted(planned.get(id(scope), []), key=lambda each: -each[0].site.index):
+                self.result.rewrites.append(_rewritten(edit.finding, edit.site, edit.rewrite, proof))
                 plan_splice(scope, edit.site.index, edit.rewrite.after)
-                self.result.rewrites.append(_rewritten(edit.finding, edit.rewrite, proof))
             apply_splices(scope)
         set_opset(self.model, opset)
         return None
@@ -249,9 +251,9 @@ class _Pipeline:
                 self._refuse(match.rule, match.finding, outcome.reason)
                 continue
             rewrite, proof = outcome
+            self.result.rewrites.append(_rewritten(match.finding, match.site, rewrite, proof))
             plan_splice(match.site.scope, match.site.index, rewrite.after)
             self._passed_by.update(name for node in rewrite.replaces for name in node.output)
-            self.result.rewrites.append(_rewritten(match.finding, rewrite, proof))
             return True
         return False
 
@@ -356,6 +358,14 @@ def _is_other(node: NodeProto, first: int, second: int) -> bool:
     return versions[0] != versions[1]
 
 
-def _rewritten(finding: Finding, rewrite: Rewrite, proof: LocalProof | None) -> Rewritten:
-    illustration = with_rewrite(finding.illustration, rewrite.after.nodes, rewrite.after.initializers)
-    return Rewritten(dataclasses.replace(finding, illustration=illustration), proof)
+def _rewritten(finding: Finding, site: Site, rewrite: Rewrite, proof: LocalProof | None) -> Rewritten:
+    fragment, scope = rewrite.after, site.scope
+    illustration = with_rewrite(finding.illustration, fragment.nodes, fragment.initializers)
+    own = {tensor.name: tensor for tensor in fragment.initializers}
+
+    def constant(name: str) -> np.ndarray | None:
+        return numpy_helper.to_array(own[name]) if name in own else scope.constant(name)
+
+    before = node_text.lines_of([*rewrite.replaces, site.node], scope.opset, scope.constant)
+    after = node_text.lines_of(fragment.nodes, fragment.opset, constant)
+    return Rewritten(dataclasses.replace(finding, illustration=illustration), proof, before, after)

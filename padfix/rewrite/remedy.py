@@ -1,10 +1,11 @@
-"""What ``convert`` has to be told so that it rewrites what ``check`` found in a model."""
+"""What ``convert`` has to be told so that it rewrites what ``check`` found in a model, and what it says no to."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from padfix.results import Finding, Severity
+from padfix.errors import RefusedError
+from padfix.results import ConvertReport, Finding, Severity
 from padfix.rules.base import Rule
 from padfix.targets import Target
 
@@ -31,3 +32,17 @@ def options_of_convert(found: Sequence[Finding], target: Target, asked: Sequence
     if Severity.WARNING in left:
         words.append("--partial")
     return tuple(words)
+
+
+def require_all_rewritten(report: ConvertReport) -> None:
+    """Raise :class:`RefusedError` where ``check`` would still have something to say of the result."""
+    left = [refused for refused in report.refusals if refused.blocks]
+    if not left:
+        return
+    finding = left[0].finding
+    others = f", and {len(left) - 1} more" if len(left) > 1 else ""
+    raise RefusedError(
+        f"{finding.op_type} {finding.node!r} in {finding.graph} can't be rewritten ({finding.rule}){others}. "
+        f"{left[0].reason}",
+        "Nothing was written. --partial writes what could be rewritten.",
+    )

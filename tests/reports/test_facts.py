@@ -18,7 +18,7 @@ from padfix.cli.group import cli, run
 from padfix.reports import html, markdown, text
 from padfix.reports import json as as_json
 from padfix.results import CheckReport, ConvertReport, Verdict
-from tests.support.read_pages import Said, of_html, of_markdown
+from tests.support.read_pages import Said, SaidItem, of_html, of_markdown
 
 ROOT = Path(__file__).parents[2]
 SAME_CNN = ROOT / "fixtures" / "onnx" / "same_cnn.onnx"
@@ -49,36 +49,96 @@ def pads_of(words: str) -> list[int] | None:
     return [int(each) for side in found.groups() for each in side.split(",")] if found else None
 
 
-def holds_pictures(said: Said, findings: Sequence[dict[str, Any]]) -> None:
-    """Each picture is of what the findings in its caption say, wherever they state pads."""
-    for caption, words in said.pictures:
-        for place, rule in re.findall(r"(\S+) \((PF\d+)\)", caption):
-            (finding,) = [
-                each for each in findings if (f"{each['graph']}/{each['node']}", each["rule"]) == (place, rule)
-            ]
-            assert words.startswith(finding["op_type"])
-            stated = re.search(r"(?:here they are|could be its own pads=) ?\[([-\d, ]+)\]", finding["message"])
-            if stated:
-                assert pads_of(words) == [int(each) for each in stated.group(1).split(",")], finding["message"]
+def place_of(finding: dict[str, Any]) -> str:
+    return f"{finding['graph']}/{finding['node'].removeprefix('/')}"
+
+
+def items_of(said: Said, titles: Sequence[str]) -> list[SaidItem]:
+    """Return the items below some titles."""
+    return [item for item in said.items if item.title in titles]
+
+
+def holds_items(said: Said, findings: Sequence[dict[str, Any]], remark: str = "") -> None:
+    """Each finding is told once, by rule and in the order of the graph, folded only with others that say the same."""
+    titles = list(dict.fromkeys(f"{each['rule']} {each['name']}" for each in findings))
+    assert [title for title in said.titles if title.startswith("PF")] == titles
+    for title in titles:
+        mine = [each for each in findings if f"{each['rule']} {each['name']}" == title]
+        items = items_of(said, [title])
+        assert sorted(place for item in items for place in item.places) == sorted(map(place_of, mine))
+        firsts = [place_of(each) for each in mine if place_of(each) in [item.place for item in items]]
+        assert firsts == [item.place for item in items], "in the order of the graph"
+        assert f"{len(mine)} finding{'s' * (len(mine) != 1)}. " in " ".join(said.words)
+        for item in items:
+            for place in item.places:
+                holds_item(item, [each for each in mine if place_of(each) == place], said.items)
+
+
+def holds_item(item: SaidItem, findings: Sequence[dict[str, Any]], items: Sequence[SaidItem]) -> None:
+    """What an item says is what one of the findings at its place says, its picture included."""
+    (finding, *_) = [each for each in findings if each["message"] == item.text]
+    assert (item.op_type, item.severity) == (finding["op_type"], finding["severity"])
+    assert item.before == finding.get("before", [])
+    assert item.after == finding.get("after", [])
+    words = item.words
+    found = re.fullmatch(r"The picture is that of (.*)\.", words)
+    if found:
+        (words,) = [each.words for each in items if each.place == found.group(1) and each.words[:3] != "The"]
+    elif words:
+        assert words.startswith(finding["op_type"])
+    stated = re.search(r"(?:here they are|could be its own pads=) ?\[([-\d, ]+)\]", finding["message"])
+    if stated and words:
+        assert pads_of(words) == [int(each) for each in stated.group(1).split(",")], finding["message"]
 
 
 def holds_rewrites(said: Said, data: dict[str, Any], title: str) -> None:
-    rows = said.table(title)
-    assert len(rows) == len(data["rewrites"])
-    for row, rewrite in zip(rows, data["rewrites"], strict=True):
-        assert row["Rule"] == f"{rewrite['rule']} {rewrite['name']}"
-        assert row["Node"] == f"{rewrite['graph']}/{rewrite['node']}"
-        assert (row["Operator"], row["Finding"]) == (rewrite["op_type"], rewrite["message"])
-        proof = rewrite["proof"]
-        own = row["Proof on its own"]
-        if proof is None:
-            assert own == "not proven on its own"
-        else:
-            witnesses = ", ".join(proof["witnesses"])
-            assert own == (
-                f"agrees on {proof['cases']} case{'s' * (proof['cases'] != 1)} ({witnesses}), "
-                f"largest difference {number(proof['max_abs_diff'])}"
-            )
+    rewrites = data["rewrites"]
+    assert title in said.titles
+    holds_items(said, rewrites)
+    for item in said.items:
+        proofs = [each["proof"] for each in rewrites if place_of(each) in item.places and each["message"] == item.text]
+        if None in proofs:
+            assert item.remark == "Not proven on its own."
+            continue
+        several, worst = len(item.places) > 1, max(proof["max_abs_diff"] for proof in proofs)
+        cases = {
+            f"{each['cases']} case{'s' * (each['cases'] != 1)} ({', '.join(each['witnesses'])})" for each in proofs
+        }
+        assert item.remark == (
+            f"Proof on its own: {'each ' * several}agrees on {cases.pop()}, "
+            f"largest difference {'of all ' * several}{number(worst)}."
+        )
+        assert not cases, "folded where as much was proven of each"
+    explicit = [each for each in rewrites if each["rule"] == "PF101" and each["after"]]
+    for each in explicit:
+        (stated,) = re.findall(r"here they are (\[[-\d, ]+\])", each["message"])
+        assert f"pads={stated}" in each["after"][-1] and "auto_pad" not in each["after"][-1]
+        assert "auto_pad=SAME" in each["before"][-1]
+
+
+def holds_map(said: Said, source: Path, findings: Sequence[dict[str, Any]], first: str = "") -> None:
+    """The map has every node of the graph once, and what is marked are the nodes that something is said of."""
+    every = [(node.name or f"#{index}", node) for index, node in enumerate(onnx.load(source).graph.node)]
+    nodes = [name for name, node in every if node.op_type != "Constant"]
+    marked = {each["node"] for each in findings if each["graph"] == "main"} | ({first} if first else set())
+    marked &= set(nodes)
+    ((caption, words),) = [each for each in said.pictures if each[0].startswith("main: ")]
+    assert caption == f"main: {len(nodes)} node{'s' * (len(nodes) != 1)} in order, {len(marked)} marked"
+    assert words.startswith(f"Map of main: {len(nodes)} nodes from top to bottom; marked: ")
+    stated = re.search(r"marked: ([^.]*)\.", words)
+    assert stated and sum(int(each) for each in re.findall(r"(\d+) ", stated.group(1))) == len(marked)
+    counted = shown = 0
+    for line in said.lines:
+        if line.startswith(("Inputs: ", "Outputs: ")):
+            continue
+        several = re.match(r"(\d+) times |(\d+) nodes: ", line)
+        many = re.search(r"\): (\d+) of (\d+) nodes marked, ", line)
+        period = sum(int(n or 1) for n in re.findall(r"(?:(\d+) x )?\w+", re.sub(r"^\d+ times | \(.*", "", line)))
+        size = 1 if several is None else int(several.group(2) or 0) or int(several.group(1)) * period
+        assert many is None or int(many.group(2)) == size
+        counted += size
+        shown += int(many.group(1)) if many else (": " in line.rpartition(")")[2] and size)
+    assert (counted, shown) == (len(nodes), len(marked))
 
 
 def holds_certificate(said: Said, certificate: dict[str, Any], source: Path, output: Path | None) -> None:
@@ -174,8 +234,10 @@ def test_a_conversion(tmp_path: Path) -> None:
     holds_rewrites(said, data, "Rewritten")
     holds_verdict(said, data["verdict"], shown)
     holds_layers(said, data["verdict"])
-    assert len(said.pictures) == 5
-    holds_pictures(said, data["rewrites"])
+    assert len([item for item in said.items if item.words]) == 4
+    holds_map(said, SAME_CNN, data["rewrites"])
+    assert said.counts[0] == f"{len(data['rewrites'])} rewritten"
+    assert said.counts[1] == f"equal in {len(data['verdict']['runs'])} runs"
     for rule in {each["rule"] for each in data["rewrites"]}:
         (line,) = [line for line in shown.splitlines() if line.startswith(f"  rewrote  {rule} ")]
         stated = sum(int(each) for each in re.findall(r"(\d+) x", line))
@@ -193,11 +255,11 @@ def test_a_conversion_whose_proof_failed(tmp_path: Path, monkeypatch: pytest.Mon
     assert caught.value.report is not None
     said, data, shown = read_back(caught.value.report)
     assert not output.exists() and not data["written"]
-    assert said.words[:3] == [
-        f"Nothing was written to {output}.",
-        caught.value.message,
-        f"Hint: {caught.value.hint}",
-    ]
+    assert said.words[:2] == [f"Nothing was written to {output}.", caught.value.message]
+    assert caught.value.hint == "Nothing was written."
+    assert said.counts == [f"{len(data['rewrites'])} tried", "NOT equal"]
+    holds_map(said, SAME_CNN, data["rewrites"], data["verdict"]["first_difference"]["node"])
+    assert any("first difference" in line for line in said.lines)
     assert data["error"] == {"message": caught.value.message, "hint": caught.value.hint, "exit_code": 1}
     holds_certificate(said, data["certificate"], SAME_CNN, None)
     assert "Rewritten" not in said.titles
@@ -265,7 +327,7 @@ def checked(reports: Sequence[CheckReport]) -> tuple[Said, dict[str, Any], str]:
     data = json.loads(as_json.findings(reports))
     jsonschema.validate(data, SCHEMA)
     said = of_html(html.findings(reports))
-    assert said == of_markdown(markdown.findings(reports))
+    assert said == of_markdown(markdown.findings(reports, longest=10_000_000))
     return said, data, text.findings(reports)
 
 
@@ -286,24 +348,28 @@ def test_a_check_with_many_findings(tmp_path: Path) -> None:
     assert said.words[0] in shown
     stated = re.search(r"padfix convert rewrites (\d+)", said.words[0])
     assert stated and int(stated.group(1)) == sum(report.fixable for report in reports)
-    rows = [(title, *row) for title, _, rows in said.tables for row in rows]
-    grouped: dict[tuple[str, str], list[tuple[str, ...]]] = {}
-    for each in found:
-        title = f"{each['rule']} {each['name']}"
-        told = f"{each['message']} {each['hint']}".strip()
-        row = (title, each["severity"], f"{each['graph']}/{each['node']}", each["op_type"], told)
-        grouped.setdefault((each["source"], title), []).append(row)
-    assert rows == [row for rows in grouped.values() for row in rows], "by model and rule, in the order of the graph"
-    assert [title for title in said.titles if title.startswith("PF")] == [title for _, title in grouped]
+    totals = {row["Model"]: [int(row[name]) for name in ("Errors", "Warnings", "Info")] for row in said.table("")}
+    for report in reports:
+        own = [each["severity"] for each in found if each["source"] == report.source]
+        assert totals.get(report.source, [0] * 3) == [own.count(each) for each in ("error", "warning", "info")]
     assert len(said.commands) == sum(bool(report.fixable) for report in reports)
     clean = [report.source for report in reports if not report.findings]
     assert said.bullets == clean
-    drawn = 0
+    drawn = mapped = 0
     for report in reports:
         alone, own, _ = checked([report])
-        holds_pictures(alone, own["findings"])
-        drawn += len(alone.pictures)
-    assert drawn == len(said.pictures) > 20
+        holds_items(alone, own["findings"])
+        for item in alone.items:
+            (hint,) = {
+                each["hint"] for each in own["findings"] if place_of(each) == item.place if each["message"] == item.text
+            }
+            assert item.remark == hint
+        if alone.lines and all(each["graph"] == "main" for each in own["findings"]):
+            holds_map(alone, Path(report.source), own["findings"])
+            mapped += 1
+        drawn += sum(bool(item.words) for item in alone.items)
+    assert drawn == sum(bool(item.words) for item in said.items) > 20
+    assert mapped > 40
 
 
 def test_a_check_that_found_nothing() -> None:
@@ -311,3 +377,5 @@ def test_a_check_that_found_nothing() -> None:
     assert data["findings"] == [] == said.tables
     assert said.words == ["No findings in 1 model."] == shown.strip().splitlines()
     assert said.bullets == data["sources"]
+    assert dict(said.facts)["Rules asked"] == f"{len(data['rules_asked'])} ({', '.join(data['rules_asked'])})"
+    assert said.pictures == said.items == said.counts == []

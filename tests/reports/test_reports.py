@@ -169,7 +169,7 @@ def test_nothing_from_a_model_becomes_markup() -> None:
     ):
         assert all(each.isprintable() or each == "\n" for each in shown)
     rows = [line for line in markdown.findings([report]).splitlines() if line.startswith("|")]
-    assert {line.replace("\\|", "").count("|") for line in rows} == {5}
+    assert {line.replace("\\|", "").count("|") for line in rows} == {6}
     assert "<script>" not in markdown.report(conversion(verdict, EVIL)).replace("\\<", "")
 
 

@@ -13,6 +13,11 @@ MOST_CELLS = 20
 """Of a longer axis both ends are drawn, because that is where the padding is."""
 AT_AN_END = 9
 MOST_INPUTS = 24
+CELLS = {(True, True): "in", (True, False): "un", (False, True): "pr", (False, False): "pu"}
+"""Styles of cells, by whether they are inside of the pads and whether a window reads them."""
+EXAMPLE = "The size is only known at run time; this is one that it may have."
+NUMBER = 6.6
+"""Width of a digit."""
 
 
 def picture(illustration: Illustration) -> Picture:
@@ -139,9 +144,19 @@ def _grid(result: Picture, rows: WindowAxis, columns: WindowAxis, top: float) ->
             for y in down.taps(window[0]):
                 for x in across.taps(window[1]):
                     result.dot(x, y, "tap" if name == "first" else "dot")
-    for column, x in across.places.items():
-        result.text(x + CELL / 2, down.end + 12, str(column - columns.begin), "faint", "middle")
+    _numbers(result, across, down.end + 12)
     return down.end + 14
+
+
+def _numbers(result: Picture, scale: _Scale, y: float) -> None:
+    """Write the positions of the cells below them, as many as have room beside each other."""
+    free = 0.0
+    for position, x in scale.places.items():
+        words = str(position - scale.axis.begin)
+        half = NUMBER * len(words) / 2
+        if x + CELL / 2 - half >= free:
+            result.text(x + CELL / 2, y, words, "faint", "middle")
+            free = x + CELL / 2 + half + 2
 
 
 def _strip(result: Picture, name: str, axis: WindowAxis, top: float) -> float:
@@ -151,7 +166,7 @@ def _strip(result: Picture, name: str, axis: WindowAxis, top: float) -> float:
     result.text(0, top + 20, name, "faint")
     for position, x in scale.places.items():
         _cell(result, x, top + 8, scale.inside(position), axis.reads(position))
-        result.text(x + CELL / 2, top + 8 + CELL + 12, str(position - axis.begin), "faint", "middle")
+    _numbers(result, scale, top + 8 + CELL + 12)
     for x in scale.starts():
         result.triangle(x, top + 7)
     if scale.gap is not None:
@@ -167,7 +182,7 @@ def _strip(result: Picture, name: str, axis: WindowAxis, top: float) -> float:
 
 
 def _cell(result: Picture, x: float, y: float, inside: bool, read: bool) -> None:
-    result.rectangle(x, y, CELL, CELL, ("in" if read else "un") if inside else ("pr" if read else "pu"))
+    result.rectangle(x, y, CELL, CELL, CELLS[inside, read])
     if read and not inside:
         result.line(x, y + CELL, x + CELL, y, "hatch")
     elif inside and not read:
@@ -175,28 +190,24 @@ def _cell(result: Picture, x: float, y: float, inside: bool, read: bool) -> None
 
 
 def _window_legend(result: Picture, illustration: Windows, top: float) -> None:
+    """Explain the cells that there are, two entries a line, and the two windows."""
     verb = "written" if illustration.transposed else "read"
-    inside = "output" if illustration.transposed else "input"
-    border = "cut off" if illustration.transposed else "pad"
-    x = 0.0
-    entries = (
-        (True, True, f"{inside}, {verb}"),
-        (True, False, f"{inside}, never {verb}"),
-        (False, True, f"{border}, {verb}"),
-        (False, False, f"{border}, never {verb}"),
-    )
-    for is_inside, is_read, words in entries:
-        _cell(result, x, top, is_inside, is_read)
-        result.text(x + CELL + 5, top + 13, words)
-        x += CELL + 14 + 6.2 * len(words)
-    result.rectangle(1, top + 26, CELL - 2, CELL - 4, "first")
-    result.text(CELL + 5, top + 38, "first window")
-    result.rectangle(106, top + 26, CELL - 2, CELL - 4, "last")
-    result.text(105 + CELL + 5, top + 38, "last window")
-    result.triangle(218, top + 38)
-    result.text(228, top + 38, "a window begins")
+    places = ("output", "cut off") if illustration.transposed else ("input", "pad")
+    entries = [kind for kind, name in CELLS.items() if name in result.names]
+    for number, (is_inside, is_read) in enumerate(entries):
+        x, y = 150.0 * (number % 2), top + 24 * (number // 2)
+        _cell(result, x, y, is_inside, is_read)
+        words = f"{places[0] if is_inside else places[1]}, {verb if is_read else f'never {verb}'}"
+        result.text(x + CELL + 5, y + 13, words)
+    below = top + 24 * -(-len(entries) // 2)
+    result.rectangle(1, below + 2, CELL - 2, CELL - 4, "first")
+    result.text(CELL + 5, below + 13, "first window")
+    result.rectangle(106, below + 2, CELL - 2, CELL - 4, "last")
+    result.text(105 + CELL + 5, below + 13, "last window")
+    result.triangle(218, below + 13)
+    result.text(228, below + 13, "a window begins")
     if any(axis.is_example for axis in illustration.axes):
-        result.text(0, top + 58, "The size is only known at run time; this is one that it may have.", "faint")
+        result.text(0, below + 34, EXAMPLE, "faint")
 
 
 def _samples(illustration: Samples) -> Picture:
@@ -225,7 +236,7 @@ def _samples(illustration: Samples) -> Picture:
     result.dot(4, bottom + 30, "dot")
     result.text(12, bottom + 34, "position in the input that an output element samples", "faint")
     if illustration.is_example:
-        result.text(0, bottom + 50, "The size is only known at run time; this is one that it may have.", "faint")
+        result.text(0, bottom + 50, EXAMPLE, "faint")
     return result
 
 

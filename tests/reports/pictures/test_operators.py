@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import itertools
 import json
 import re
 import shutil
@@ -22,7 +22,9 @@ import padfix
 from padfix.cli.exits import run
 from padfix.cli.group import cli
 from padfix.reports import html, markdown
-from padfix.reports.pictures import layers, operators, selection
+from padfix.reports.items import MOST_PICTURES, Listing, Told
+from padfix.reports.pictures import layers, operators
+from padfix.reports.sections import Items
 from padfix.results import CheckReport, Finding, LayerDifference, OutputDifference, Severity
 from padfix.results.illustration import Samples, WindowAxis, Windows
 
@@ -184,25 +186,83 @@ def test_a_proof_says_how_far_each_layer_is(tmp_path: Path) -> None:
         assert "Error by layer" in (tmp_path / name).read_text(encoding="utf-8")
 
 
-def test_one_picture_for_nodes_that_do_the_same() -> None:
-    def found(node: str, size: int) -> Finding:
-        illustration = Windows("Conv", (WindowAxis(size, 3, 1, 1, 1, 1, 8),))
-        return Finding("PF101", "n", Severity.WARNING, "main", node, "Conv", "m", illustration=illustration)
-
-    findings = [*(found(f"n{place}", 8) for place in range(9)), *(found(f"o{place}", 9 + place) for place in range(30))]
-    shown, left_out = selection.of_findings(findings)
-    assert shown[0][0] == ", ".join(f"main/n{place} (PF101)" for place in range(6)) + " and 3 more"
-    assert (len(shown), left_out) == (selection.MOST, 31 - selection.MOST)
+def found(node: str, size: int, kernel: int = 3, message: str = "m") -> Finding:
+    pad = kernel // 2
+    illustration = Windows("Conv", (WindowAxis(size, kernel, 1, 1, pad, pad, 8),))
+    return Finding("PF101", "n", Severity.WARNING, "main", node, "Conv", message, illustration=illustration)
 
 
-def test_markdown_holds_images_that_are_whole_and_their_words(tmp_path: Path) -> None:
-    report = padfix.check(write("same", tmp_path))
-    text = markdown.findings([report])
-    (image,) = re.findall(r'^<img alt="([^"]*)" src="data:image/svg\+xml;base64,([^"]*)">$', text, re.MULTILINE)
-    assert "16 × 4 windows on an input of 32 × 8 with pads of 0, 0 before and 1, 1 behind it" in image[0]
-    root = ElementTree.fromstring(base64.b64decode(image[1]))
-    assert root.find(f"{SVG}style") is not None
-    assert "<img" not in markdown.findings([report], pictures=False)
+def test_one_item_for_nodes_that_do_the_same() -> None:
+    alike = [found(f"n{place}", 8) for place in range(9)]
+    others = [found("other", 8, message="another"), *(found(f"o{place}", 9 + place) for place in range(30))]
+    listing = Listing()
+    (section,) = listing.by_rule([Told.of(each) for each in (*alike[:5], *others, *alike[5:])])
+    (items,) = [block for block in section.blocks if isinstance(block, Items)]
+    first, other, *rest = items.items
+    assert (first.place, first.alike) == ("main/n0", tuple(f"main/n{place}" for place in range(1, 9)))
+    assert first.picture is not None
+    assert (other.picture, other.as_at) == (None, ("main/n0", first.anchor)), "the windows are the same"
+    assert sum(each.picture is not None for each in rest) == MOST_PICTURES - 1
+    assert listing.left_out == 30 - (MOST_PICTURES - 1)
+    page = html.findings([CheckReport("m", "onnx", [*alike, *others])])
+    assert f"{listing.left_out} more pictures left out" in page
+    assert len({each.anchor for each in items.items}) == len(items.items)
+
+
+def test_windows_of_one_element_have_no_picture(tmp_path: Path) -> None:
+    text = """17 main (float[1,3,8,8] X, float[3,3,1,1] W) => (float[1,3,A,B] Y) {
+        Y = Conv <auto_pad = "SAME_UPPER", kernel_shape = [1, 1]> (X, W) }"""
+    (finding,) = padfix.check(save(tmp_path / "one.onnx", text)).findings
+    assert finding.illustration is None
+    assert "<svg" not in html.findings([CheckReport("m", "onnx", [finding])])
+
+
+@given(st.integers(1, 2000), st.integers(1, 9))
+def test_numbers_below_cells_do_not_touch(size: int, kernel: int) -> None:
+    axis = WindowAxis(size, kernel, 1, 1, kernel // 2, kernel // 2, size)
+    for axes in ((axis,), (axis, axis)):
+        root = ElementTree.fromstring(operators.picture(Windows("MaxPool", axes)).file())
+        rows: dict[str, list[tuple[float, float]]] = {}
+        for text in root.iter(f"{SVG}text"):
+            if text.get("class") == "faint" and text.get("text-anchor") == "middle":
+                half = 6.2 * len(text.text or "") / 2
+                middle = float(text.get("x") or 0)
+                rows.setdefault(text.get("y") or "", []).append((middle - half, middle + half))
+        assert rows
+        for spans in rows.values():
+            assert all(before[1] < after[0] for before, after in itertools.pairwise(spans))
+
+
+def test_very_many_layers_are_folded() -> None:
+    names = [f"t{place}" for place in range(300)]
+    calm = layers.picture([layer(name, 1e-6 if place != 150 else 1.0) for place, name in enumerate(names)])
+    wild = layers.picture([layer(name, 1.0 if place % 2 else 1e-6) for place, name in enumerate(names)])
+    for picture, outside in ((calm, 1), (wild, 150)):
+        assert picture.words.startswith(f"Differences of 300 inner tensors in the order of the nodes; {outside} are")
+        words = [each.text or "" for each in ElementTree.fromstring(picture.file()).iter(f"{SVG}text")]
+        shared = [int(each.split()[0]) for each in words if re.fullmatch(r"\d+ layers", each)]
+        alone = [each for each in words if re.fullmatch(r"Conv t\d+", each)]
+        assert sum(shared) + len(alone) == 300
+        assert len(shared) + len(alone) <= layers.MOST_ROWS
+    assert "Conv t150" in [each.text for each in ElementTree.fromstring(calm.file()).iter(f"{SVG}text")]
+
+
+@pytest.mark.parametrize("difference", [1e-9, 1.0, 1e12, 1e30])
+def test_ticks_do_not_touch(difference: float) -> None:
+    root = ElementTree.fromstring(layers.picture([layer("a", difference), layer("b", 1e-5)]).file())
+    ticks = [
+        (float(each.get("x") or 0), 6.2 * len(each.text or "") / 2)
+        for each in root.iter(f"{SVG}text")
+        if each.get("class") == "faint"
+    ]
+    assert "1" in [each.text for each in root.iter(f"{SVG}text")]
+    assert all(a + half < b - other for (a, half), (b, other) in itertools.pairwise(ticks))
+
+
+def test_markdown_holds_words_and_no_images(tmp_path: Path) -> None:
+    text = markdown.findings([padfix.check(write("same", tmp_path))])
+    assert "16 × 4 windows on an input of 32 × 8 with pads of 0, 0 before and 1, 1 behind it" in text
+    assert "<img" not in text and "base64" not in text and "<svg" not in text
 
 
 @pytest.fixture(scope="module")
@@ -226,6 +286,7 @@ const contrast = (a, b) => {
 window.addEventListener("load", () => {
     const page = getComputedStyle(document.body).backgroundColor;
     const ground = page === "rgba(0, 0, 0, 0)" ? "rgb(255, 255, 255)" : page;
+    for (const each of document.querySelectorAll("details")) each.open = true;
     const found = { pictures: 0, cut: [], contrast: 99, wide: document.documentElement.scrollWidth, ground };
     for (const svg of document.querySelectorAll("svg")) {
         const box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
@@ -256,7 +317,7 @@ def test_a_browser_shows_all_of_it(browser: str, scheme: str, tmp_path: Path) ->
         write(name, tmp_path)
     run(cli, ["check", str(tmp_path), "--report", f"html={tmp_path / 'check.html'}", "--output", str(tmp_path / "x")])
     text = (tmp_path / "check.html").read_text(encoding="utf-8")
-    assert not re.search(r"(src|href)=|url\(|@import|<script", text)
+    assert not re.search(r"(src|href)=(?!\"#)|url\(|@import|<script", text)
     page = tmp_path / "measured.html"
     page.write_text(text.replace("</body>", f"{MEASURE}</body>"), encoding="utf-8")
     common = [
@@ -272,7 +333,7 @@ def test_a_browser_shows_all_of_it(browser: str, scheme: str, tmp_path: Path) ->
     match = re.search(r'<pre id="measured">(.*?)</pre>', done.stdout)
     assert match, done.stderr[-2000:]
     measured = json.loads(match.group(1))
-    assert measured["pictures"] == len(MODELS)
+    assert measured["pictures"] == 2 * len(MODELS), "of each model the map of its graph and the operator"
     assert measured["cut"] == []
     assert measured["wide"] <= 1100
     assert measured["contrast"] >= 4.5
