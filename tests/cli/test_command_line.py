@@ -282,7 +282,7 @@ def test_check_writes_its_report_to_a_file(tmp_path: Path, capsys: pytest.Captur
     file = tmp_path / "findings.md"
     assert invoke("check", FIXTURES / "same_cnn.onnx", "--format", "markdown", "--output", file) == 1
     assert capsys.readouterr().out == ""
-    assert "| warning | main/stem | Conv |" in file.read_text(encoding="utf-8")
+    assert "| main/stem | Conv | warning |" in file.read_text(encoding="utf-8")
     assert invoke("check", FIXTURES / "same_cnn.onnx", "--output", tmp_path / "missing" / "x.txt") == 2
     assert "missing does not exist" in capsys.readouterr().err
 
