@@ -37,7 +37,7 @@ _SECONDS = 10.0
 _MOST_STEPS = 64
 """Nodes behind an input that are looked at."""
 
-_KEEPS = frozenset({"Cast", "Identity", "Squeeze", "Unsqueeze", "ExpandDims", "Reshape", "Flatten", "StopGradient"})
+_KEEPS = frozenset({"Cast", "Identity", "Squeeze", "Unsqueeze", "ExpandDims", "Reshape", "Flatten", "StopGradient", "Pad", "PadV2"})
 _MIXES = frozenset(
     {"Add", "AddV2", "Sub", "Mul", "Div", "FloorDiv", "FloorMod", "Mod", "Max", "Maximum", "Min", "Minimum", "Clip"}
     | {"Concat", "ConcatV2", "Pack", "Floor", "Ceil", "Round", "Relu", "Slice", "StridedSlice", "Abs", "Where"}
@@ -147,8 +147,10 @@ def _one(question: _Question) -> Array | None:
     return np.ones(question.array.shape)
 
 
-def _zero_or_one(question: _Question) -> Array | None:
-    return question.filled(0, 1)
+def _padding(question: _Question) -> Array | None:
+    """Return small paddings; none of a list, which is a shape and would hold as many zeros more."""
+    shape = question.shape()
+    return question.filled(0, 1 if shape is None or len(shape) > 1 else 0)
 
 
 def _end(question: _Question) -> Array | None:
@@ -213,6 +215,16 @@ def _transposed_size(question: _Question) -> Array | None:
     return np.array(spatial if count == len(data) - 2 else [data[0], *spatial, kernel[-2]])
 
 
+def _matrix_size(question: _Question) -> Array | None:
+    """Return how many rows or columns a matrix with given diagonals has at least."""
+    shape, ends = question.shape(), question.other(1)
+    if not shape or ends is None or not ends.size:
+        return None
+    if question.use.position == 2:
+        return np.full(question.array.shape, shape[-1] - min(0, int(ends.max())))
+    return np.full(question.array.shape, shape[-1] + max(0, int(ends.min())))
+
+
 def _turn(question: _Question) -> Array | None:
     return question.random.uniform(-1, 1, question.array.shape)
 
@@ -250,9 +262,12 @@ ANSWERS: Mapping[tuple[str, int], _Answer] = {
     **{(name, 2): _end for name in ("Slice", "StridedSlice")},
     ("Slice", 3): _first_axis,
     **dict.fromkeys((("Slice", 4), ("StridedSlice", 3)), _one),
-    **{(name, 1): _zero_or_one for name in ("Pad", "PadV2", "MirrorPad")},
+    **{(name, 1): _padding for name in ("Pad", "PadV2", "MirrorPad")},
     ("ReverseSequence", 1): _steps,
     **{(name, 4): _steps for name in ("LSTM", "GRU", "RNN")},
+    **{(f"Matrix{name}{version}", 1): _zero for name in ("Diag", "DiagPart") for version in ("V2", "V3")},
+    **{(f"MatrixSetDiag{version}", 2): _zero for version in ("V2", "V3")},
+    **{(f"MatrixDiag{version}", place): _matrix_size for version in ("V2", "V3") for place in (2, 3)},
     ("AdjustHue", 1): _turn,
 }
 """What an operator may be given at a position."""
@@ -274,7 +289,9 @@ class Roles:
             return
         self._side = side
         self._constants = Constants(side.model) if side.model is not None else None
-        self._uses = {spec.name: uses for spec in asked if (uses := self._readers(spec))}
+        found = {spec.name: uses for spec in asked if (uses := self._readers(spec))}
+        # What nothing lies before comes first: others follow from it.
+        self._uses = dict(sorted(found.items(), key=lambda each: any(use.name != each[0] for use in each[1])))
 
     def suited(self, probe: Probe, seed: int) -> Iterator[Probe]:
         """Yield the probe with values that their readers take; nothing where every input is data.

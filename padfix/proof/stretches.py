@@ -153,7 +153,9 @@ class Stretches:
             uneven = {*above} ^ {back[each] for each in beyond}
             if not uneven:
                 return self._between(name, border)
-            inner = [each for each in uneven if each in first.producers]
+            # Of an input that only one model reads, the other reads what is made of it.
+            inner = [each for each in uneven if each not in first.inputs]
+            inner = inner or [each for each in above if each not in first.inputs]
             if not inner:
                 return None
             for each in inner:

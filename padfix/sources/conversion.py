@@ -32,6 +32,8 @@ _UNLOWERED = (
     "They belong to a loop that was taken apart when the graph was frozen. Freeze it with "
     "convert_variables_to_constants_v2(function, lower_control_flow=False), or give padfix the SavedModel."
 )
+_MICROSOFT = "com.microsoft"
+_RANGE_SINCE = 11
 _PROTOBUF_LIMIT = 2**31 - 1
 _AROUND = "Replace them in the model, or name the tensors around them with --input and --output."
 
@@ -275,8 +277,20 @@ def _mapped(
         release_memory(graph_def.ByteSize())
         converted = optimizer.optimize_graph(converted, catch_errors=careful, optimizers=optimizers(left_out))
         proto: ModelProto = converted.make_model(f"converted from {name}")
+    _import_what_is_used(proto)
     settle(proto, [*(node.name for node in graph_def.node), *arguments["tensors_to_rename"].values()])
     return proto
+
+
+def _import_what_is_used(proto: ModelProto) -> None:
+    """Import ONNX Runtime's operators where there are some: tf2onnx leaves that out, and takes its Range for ONNX's."""
+    opsets = {entry.domain: entry.version for entry in proto.opset_import}
+    used = [node for node in all_nodes(proto.graph.node) if node.domain == _MICROSOFT]
+    for node in used:
+        if node.op_type == "Range" and opsets.get("", 1) >= _RANGE_SINCE:
+            node.domain = ""
+    if _MICROSOFT not in opsets and any(node.domain == _MICROSOFT for node in used):
+        proto.opset_import.append(onnx.helper.make_opsetid(_MICROSOFT, 1))
 
 
 def _inlined(tensorflow: Any, graph_def: Any, tensors: list[str]) -> Any:

@@ -46,8 +46,6 @@ def load_frozen_graph(tensorflow: Any, path: Path, options: SourceOptions) -> tu
     inputs += [tensor for tensor in constants if tensor not in inputs]
     if not outputs:
         raise SourceError(f"{path} has no output: no node is left that nothing consumes.", "Name it with --output.")
-    if not inputs:
-        raise SourceError(f"{path} has no input: no placeholder leads to an output.", "Name it with --input.")
     names = [_public(tensor) for tensor in inputs]
     input_ports = conversion.unique_names(inputs, names)
     names = [port.name for port in input_ports]

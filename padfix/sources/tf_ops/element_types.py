@@ -8,7 +8,7 @@ old type, and takes bfloat16 for float16 altogether.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from onnx import TensorProto
@@ -55,6 +55,9 @@ _WIDER: dict[str, tuple[dict[int, int], tuple[int, ...]]] = {
 
 OPERATORS = frozenset(_WIDER)
 
+_OF_ANY_TYPE = frozenset({"Cast", "Const", "Identity", "Placeholder", "PlaceholderWithDefault", "NoOp"})
+"""What ONNX Runtime has for bfloat16 as well; everything else TensorFlow computes in float32 and rounds, too."""
+
 _TENSORFLOW_BFLOAT16 = 14  # TensorFlow's DataType number (types.proto)
 
 _QUANTIZED = frozenset({11, 12, 13, 15, 16})
@@ -84,37 +87,52 @@ def widen(ctx: Any) -> None:
     Raises:
         UnsupportedError: Positions in a pool of 64-bit integers are asked for.
     """
-    from tf2onnx import utils
-
-    for node in [node for node in ctx.get_nodes() if node.type in OPERATORS]:
-        wider, positions = _WIDER[node.type]
-        narrow = ctx.get_dtype(node.output[0])
+    for node in list(ctx.get_nodes()):
+        narrow = ctx.get_dtype(node.output[0]) if node.output else None
         if node.type == "MaxPoolWithArgmax" and narrow in (_INT64, _UINT64):
             raise UnsupportedError(
                 f"The node {node.name} finds positions among 64-bit integers, which ONNX has no exact form for.",
                 "Cast its input to int32 in the model.",
             )
-        if narrow not in wider:
-            continue
-        wide, inputs, outputs = wider[narrow], list(node.input), list(node.output)
-        for position in positions:
-            before = ctx.make_node("Cast", [inputs[position]], {"to": wide}, name=utils.make_name(f"{node.name}_widen"))
-            inputs[position] = before.output[0]
-        shapes, dtypes = node.output_shapes, [wide, *node.output_dtypes[1:]]
-        name = utils.make_name(f"{node.name}_wide")
-        ctx.remove_node(node.name)
-        ctx.make_node(
-            node.type,
-            inputs,
-            node.attr,
-            outputs=[f"{name}:0", *outputs[1:]],
-            name=name,
-            shapes=shapes,
-            dtypes=dtypes,
-            skip_conversion=False,
-        )
-        told = {"outputs": outputs[:1], "shapes": shapes[:1], "dtypes": [narrow]}
-        ctx.make_node("Cast", [f"{name}:0"], {"to": narrow}, name=node.name, **told)
+        if node.type in OPERATORS:
+            wider, positions = _WIDER[node.type]
+            if narrow in wider:
+                _through(ctx, node, wider[narrow], positions, [0])
+        elif node.type not in _OF_ANY_TYPE and not node.get_body_graphs():
+            read, made = (
+                [position for position, name in enumerate(names) if ctx.get_dtype(name) == _BFLOAT16]
+                for names in (node.input, node.output)
+            )
+            if read or made:
+                _through(ctx, node, _FLOAT, read, made)
+
+
+def _through(ctx: Any, node: Any, wide: int, read: Sequence[int], made: Sequence[int]) -> None:
+    """Let a node compute in ``wide``: casts go before the inputs ``read`` and behind the outputs ``made``."""
+    from tf2onnx import utils
+
+    inputs, outputs = list(node.input), list(node.output)
+    shapes, dtypes = node.output_shapes, node.output_dtypes
+    for position in read:
+        before = ctx.make_node("Cast", [inputs[position]], {"to": wide}, name=utils.make_name(f"{node.name}_widen"))
+        inputs[position] = before.output[0]
+    name = utils.make_name(f"{node.name}_wide")
+    results = [f"{name}:{port}" if port in made else output for port, output in enumerate(outputs)]
+    types = [wide if port in made else dtype for port, dtype in enumerate(dtypes)]
+    ctx.remove_node(node.name)
+    ctx.make_node(
+        node.type,
+        inputs,
+        node.attr,
+        outputs=results,
+        name=name,
+        shapes=shapes,
+        dtypes=types,
+        skip_conversion=False,
+    )
+    for port in made:
+        told = {"outputs": [outputs[port]], "shapes": [shapes[port]], "dtypes": [dtypes[port]]}
+        ctx.make_node("Cast", [results[port]], {"to": dtypes[port]}, name=f"{node.name}_{port}" if port else node.name, **told)
 
 
 @contextlib.contextmanager

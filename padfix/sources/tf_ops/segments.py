@@ -72,13 +72,10 @@ def _scattered(name: str, rows: Tensor, numbers: Tensor, count: Tensor) -> Tenso
     reduction, start = _REDUCTIONS.get(name, ("add", lambda dtype: 0))
     if builder.ctx.opset < (18 if reduction in ("max", "min") else 16):
         raise ValueError("reductions in a scatter need opset 18 for maxima and minima, 16 for sums and products")
-    rank = builder.ctx.get_rank(rows.name)
-    if rank is None:
-        raise ValueError("the number of axes of the data is not known")
     shape = builder.node("Shape", [rows], INTEGER)
-    rest = builder.node("Slice", [shape, builder.integers([1]), builder.integers([rank])], INTEGER)
+    rest = builder.node("Slice", [shape, builder.integers([1]), builder.integers([2**31 - 1])], INTEGER)
     whole = builder.node("Concat", [count, rest], INTEGER, {"axis": 0})
-    places = numbers.reshape([-1, *[1] * (rank - 1)]).expand(shape)
+    places = _beside(numbers, rows).expand(shape)
     attributes = {"axis": 0, "reduction": reduction}
     started = filled(start(rows.dtype), rows.dtype, whole)
     return builder.node("ScatterElements", [started, places, rows], rows.dtype, attributes)
@@ -91,12 +88,22 @@ def _settled(name: str, rows: Tensor, result: Tensor, numbers: Tensor, count: Te
     sizes = builder.node(
         "ScatterElements", [filled(0, rows.dtype, count), numbers, ones], rows.dtype, {"axis": 0, "reduction": "add"}
     )
-    rank = builder.ctx.get_rank(rows.name)
-    sizes = sizes.reshape([-1, *[1] * (rank - 1)])
+    sizes = _beside(sizes, rows)
     if name in ("Max", "Min"):
         return builder.choose(sizes.equal(0), 0, result)
     sizes = builder.choose(sizes.equal(0), 1, sizes)
     return result / (sizes.root() if name == "SqrtN" else sizes)
+
+
+def _beside(numbers: Tensor, rows: Tensor) -> Tensor:
+    """Return a number for each row with as many axes as the rows have."""
+    builder = rows.builder
+    rank = builder.ctx.get_rank(rows.name)
+    if rank is not None:
+        return numbers.reshape([-1, *[1] * (rank - 1)])
+    others = builder.node("Shape", [builder.node("Shape", [rows], INTEGER)], INTEGER) - 1
+    shape = builder.node("Concat", [builder.integers([-1]), filled(1, INTEGER, others)], INTEGER, {"axis": 0})
+    return builder.node("Reshape", [numbers, shape], numbers.dtype)
 
 
 def _first_rows(rows: Tensor, count: Tensor) -> Tensor:

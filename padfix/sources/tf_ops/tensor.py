@@ -69,6 +69,8 @@ class Builder:
         inputs: Sequence[Tensor],
         dtype: np.dtype[Any],
         attributes: Mapping[str, Any] | None = None,
+        *,
+        domain: str = "",
     ) -> Tensor:
         """Add a node and return its result."""
         from tf2onnx import utils
@@ -76,7 +78,8 @@ class Builder:
         name = utils.make_name(f"{self._stem}_{operator}")
         names = [tensor.name for tensor in inputs]
         onnx_type = utils.map_numpy_to_onnx_dtype(dtype)
-        made = self.ctx.make_node(operator, names, attr=dict(attributes or {}), name=name, dtypes=[onnx_type])
+        told = {"attr": dict(attributes or {}), "name": name, "dtypes": [onnx_type], "domain": domain}
+        made = self.ctx.make_node(operator, names, **told)
         return Tensor(self, dtype, name=str(made.output[0]))
 
     def finish(self, results: Tensor | Sequence[Tensor], node: Any) -> None:
