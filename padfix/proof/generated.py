@@ -19,7 +19,13 @@ SEARCH_SECONDS = 10.0
 """How long to look for a size that a model accepts, when it took none of the usual ones."""
 
 LEAST_PATIENCE = 15.0
-"""Seconds that a run may take at least, however quick the others were (sizes differ), or behind one without an end."""
+"""Seconds that a run may take at least, however quick the others were (sizes differ)."""
+
+BEHIND_ENDLESS = 2.0
+"""Seconds that a run may take behind one without an end."""
+
+OTHER_NUMBERS = 3
+"""Probes of other numbers that are tried where a loop did not end on the first."""
 
 PATIENCE = 50.0
 """How many times as long as the longest run so far another one may take."""
@@ -60,6 +66,7 @@ class Generated:
         self._feeding, self._inputs, self._controls = feeding, inputs, controls
         self._settings, self._run = settings, run
         self._is_dynamic = is_dynamic(inputs)
+        self._is_declared_empty = any(0 in (spec.shape or ()) for spec in inputs)
         self._accepted: dict[str, tuple[int, ...]] | None = None
         self._roles: Roles | None = None
         self._patience = settings.patience
@@ -82,28 +89,36 @@ class Generated:
             if self._is_dynamic and self._finds_no_room(first):
                 self.failures.append(f"At {shapes_text(first.shapes)} a window is longer than what it reads.")
                 continue
-            for probe in chain(map(self._feeding.common, self._suited(first, kind)), (first,)):
+            suited = map(self._feeding.common, self._suited(first, kind))
+            for probe in chain(suited, (first,), self._of_other_numbers(shapes, kind)):
                 try:
                     results = self._timed_run(probe)
                 except ExecutionFailed as failure:
                     where = f"On {kind} data at {shapes_text(probe.shapes)}: " if failure.overdue else ""
                     self.failures.append(where + sentence(failure.message))
                     if failure.overdue:
-                        self._is_endless, self._patience = True, min(LEAST_PATIENCE, self._patience)
-                        return None
+                        self._is_endless, self._patience = True, min(BEHIND_ENDLESS, self._patience)
                     continue
-                if results and all(array.size == 0 for array in results.values()):
+                if results and not self._is_declared_empty and not any(array.size for array in results.values()):
                     self.failures.append(f"All outputs are empty at {shapes_text(probe.shapes)}.")
                     continue
                 self._accepted, self.made = probe.shapes, self.made or probe
                 return probe, results
+            if self._is_endless:
+                return None
         return None
 
-    def _made(self, shapes: Mapping[str, tuple[int, ...]], kind: str) -> Probe:
+    def _made(self, shapes: Mapping[str, tuple[int, ...]], kind: str, turn: int = 0) -> Probe:
         settings = self._settings
-        return make_probe(
-            self._inputs, shapes, kind, seed=settings.seed, controls=self._controls, ranges=settings.ranges
-        )
+        seed = settings.seed + turn
+        return make_probe(self._inputs, shapes, kind, seed=seed, controls=self._controls, ranges=settings.ranges)
+
+    def _of_other_numbers(self, shapes: Mapping[str, tuple[int, ...]], kind: str) -> Iterator[Probe]:
+        """Yield probes of a kind with other numbers, where a loop has no end on some."""
+        for turn in range(1, OTHER_NUMBERS + 1):
+            if not self._is_endless:
+                return
+            yield self._feeding.common(self._made(shapes, kind, turn))
 
     def _suited(self, probe: Probe, kind: str) -> Iterator[Probe]:
         """Yield the probe with values that suit its readers, where the user said nothing of them."""
@@ -118,7 +133,7 @@ class Generated:
         with deadline.each_run(self._patience):
             results = self._run(probe)
         self._longest = max(self._longest, time.monotonic() - begun)
-        self._patience = max(LEAST_PATIENCE, PATIENCE * self._longest)
+        self._patience = max(BEHIND_ENDLESS if self._is_endless else LEAST_PATIENCE, PATIENCE * self._longest)
         return results
 
     def _finds_no_room(self, probe: Probe) -> bool:

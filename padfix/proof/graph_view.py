@@ -6,13 +6,15 @@ from here; only an ONNX graph also says what its nodes and weights are, so that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from onnx import GraphProto, NodeProto
 
 from padfix.graph.scopes import label, outer_names_of
+from padfix.proof.inner import no_attribute
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class NodeView:
         inputs: Names that it reads, in order; then those that its bodies read from outside.
         outputs: Names that it computes; ``""`` where one is left out.
         proto: The node itself, where the graph is ONNX.
+        attribute: Returns an attribute by name, None where there is none; of TensorFlow's operators.
     """
 
     index: int
@@ -34,6 +37,7 @@ class NodeView:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     proto: NodeProto | None = None
+    attribute: Callable[[str], Any] = field(default=no_attribute, compare=False)
 
 
 class GraphView:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from padfix.proof.executors import Array, Executor
+
+
+def no_attribute(name: str) -> Any:
+    """Return None: an operator whose attributes are not known here."""
+    return None
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,7 @@ class TensorNode:
         elem_type: ``TensorProto.DataType``; 0 when ONNX has none.
         shape: Static lengths, None for an unknown one; None as a whole when the rank is unknown.
         can_feed: Whether a value can be put in its place.
+        attribute: Returns an attribute of the operator by name; None where there is none.
     """
 
     name: str
@@ -28,6 +34,7 @@ class TensorNode:
     elem_type: int
     shape: tuple[int | None, ...] | None
     can_feed: bool
+    attribute: Callable[[str], Any] = field(default=no_attribute, compare=False)
 
 
 class InnerExecutor(Protocol):

@@ -161,7 +161,12 @@ class TensorFlowSide:
         tensors = inner.graph()
         nodes = [
             NodeView(
-                index, tensor.name.rpartition(":")[0] or tensor.name, tensor.op_type, tensor.inputs, (tensor.name,)
+                index,
+                tensor.name.rpartition(":")[0] or tensor.name,
+                tensor.op_type,
+                tensor.inputs,
+                (tensor.name,),
+                attribute=tensor.attribute,
             )
             for index, tensor in enumerate(tensors)
             if tensor.op_type not in _TENSORFLOW_CONSTANTS

@@ -239,7 +239,7 @@ def _optimised(tensorflow: Any, graph_def: Any, inputs: list[str], outputs: list
         if any(node.op in _CALLS for node in graph_def.node):
             graph_def = _inlined(tensorflow, graph_def, inputs + outputs)
         element_types.refuse_quantized(graph_def)
-        list_order.refuse_out_of_order(tensorflow, graph_def)
+        list_order.put_in_order(tensorflow, graph_def)
         single_size.declare(graph_def)
         with tensorflow.Graph().as_default():
             optimised = tf_loader.tf_optimize(inputs, outputs, graph_def)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,8 +96,9 @@ class InnerGraph:
                     element = element_type(tensor.dtype)
                     is_inner = depths[operation.name] > 0 or not element
                     name, kind = self._name(tensor.name), self._types[operation.name]
+                    shape, attribute = lengths_of(tensor.shape), partial(_attribute, operation)
                     found.append(
-                        TensorNode(name, kind, inputs, element, lengths_of(tensor.shape), can_feed=not is_inner)
+                        TensorNode(name, kind, inputs, element, shape, can_feed=not is_inner, attribute=attribute)
                     )
         return found
 
@@ -275,6 +276,13 @@ def _told() -> Iterator[None]:
     except Exception as error:  # TensorFlow raises its own errors, and TypeError and ValueError as well
         overdue = isinstance(error, Overdue)
         raise ExecutionFailed(f"TensorFlow can't run a piece of it: {first_line(error)}", overdue=overdue) from error
+
+
+def _attribute(operation: Any, name: str) -> Any:
+    try:
+        return operation.get_attr(name)
+    except ValueError:
+        return None
 
 
 def _tensors(graph: Any) -> Iterator[Any]:

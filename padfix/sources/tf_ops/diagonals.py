@@ -126,7 +126,7 @@ def _matrices(node: Any, data: Tensor, rank: int, others: list[Tensor]) -> Tenso
 
 def _exchanged(node: Any, data: Tensor, rank: int, others: list[Tensor]) -> Tensor:
     builder, diagonals = data.builder, others[0]
-    low, high, axes = _bounds(others[1] if len(others) > 1 else None, data)
+    low, high, _ = _bounds(others[1] if len(others) > 1 else None, data)
     rows, columns = data.lengths([rank - 2, rank - 1])
     longest = builder.node("Shape", [diagonals], INTEGER).take(-1)
     band = _Band(low, high, rows, columns, longest, _sides(node))
@@ -146,7 +146,9 @@ def _gathered(flat: Tensor, is_there: Tensor, index: Tensor, filler: Tensor) -> 
     kept = _slice(shape, builder.integers(0), builder.integers(-1))
     ones = builder.node("Concat", [kept, builder.integers([1])], INTEGER, {"axis": 0})
     both = [flat, filler.cast(flat.dtype).expand(ones)]
-    return builder.node("Concat", both, flat.dtype, {"axis": -1}).take(builder.choose(is_there, index, shape.take(-1)), -1)
+    return builder.node("Concat", both, flat.dtype, {"axis": -1}).take(
+        builder.choose(is_there, index, shape.take(-1)), -1
+    )
 
 
 def _flat(data: Tensor, kept: Tensor) -> Tensor:

@@ -132,7 +132,9 @@ def _through(ctx: Any, node: Any, wide: int, read: Sequence[int], made: Sequence
     )
     for port in made:
         told = {"outputs": [outputs[port]], "shapes": [shapes[port]], "dtypes": [dtypes[port]]}
-        ctx.make_node("Cast", [results[port]], {"to": dtypes[port]}, name=f"{node.name}_{port}" if port else node.name, **told)
+        ctx.make_node(
+            "Cast", [results[port]], {"to": dtypes[port]}, name=f"{node.name}_{port}" if port else node.name, **told
+        )
 
 
 @contextlib.contextmanager

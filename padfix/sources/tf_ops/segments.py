@@ -75,7 +75,7 @@ def _scattered(name: str, rows: Tensor, numbers: Tensor, count: Tensor) -> Tenso
     shape = builder.node("Shape", [rows], INTEGER)
     rest = builder.node("Slice", [shape, builder.integers([1]), builder.integers([2**31 - 1])], INTEGER)
     whole = builder.node("Concat", [count, rest], INTEGER, {"axis": 0})
-    places = _beside(numbers, rows).expand(shape)
+    places = beside(numbers, rows).expand(shape)
     attributes = {"axis": 0, "reduction": reduction}
     started = filled(start(rows.dtype), rows.dtype, whole)
     return builder.node("ScatterElements", [started, places, rows], rows.dtype, attributes)
@@ -88,14 +88,14 @@ def _settled(name: str, rows: Tensor, result: Tensor, numbers: Tensor, count: Te
     sizes = builder.node(
         "ScatterElements", [filled(0, rows.dtype, count), numbers, ones], rows.dtype, {"axis": 0, "reduction": "add"}
     )
-    sizes = _beside(sizes, rows)
+    sizes = beside(sizes, rows)
     if name in ("Max", "Min"):
         return builder.choose(sizes.equal(0), 0, result)
     sizes = builder.choose(sizes.equal(0), 1, sizes)
     return result / (sizes.root() if name == "SqrtN" else sizes)
 
 
-def _beside(numbers: Tensor, rows: Tensor) -> Tensor:
+def beside(numbers: Tensor, rows: Tensor) -> Tensor:
     """Return a number for each row with as many axes as the rows have."""
     builder = rows.builder
     rank = builder.ctx.get_rank(rows.name)

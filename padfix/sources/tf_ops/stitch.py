@@ -27,7 +27,9 @@ def convert(builder: Builder, node: Any) -> Tensor:
         places.append(index.cast(INTEGER).reshape([-1]))
         rest = values.shape()
         rest = builder.node("Slice", [rest, builder.integers([rank]), builder.integers([2**31 - 1])], INTEGER)
-        length = builder.node("Concat", [builder.node("Size", [index], INTEGER).reshape([1]), rest], INTEGER, {"axis": 0})
+        length = builder.node(
+            "Concat", [builder.node("Size", [index], INTEGER).reshape([1]), rest], INTEGER, {"axis": 0}
+        )
         rows.append(builder.node("Reshape", [values, length], values.dtype, {"allowzero": 1}))
     every = builder.node("Concat", [builder.integers([-1]), *places], INTEGER, {"axis": 0})
     size = (reduce("ReduceMax", every, [0]) + 1).reshape([1])

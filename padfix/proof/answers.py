@@ -1,0 +1,388 @@
+"""What an operator may be given at a position: an index below a length, a size, an axis, a count.
+
+One table serves ONNX's and TensorFlow's operators; where names meet, the positions agree. A negative position counts
+from the last input.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from padfix.graph import attributes
+from padfix.proof.executors import Array
+from padfix.proof.graph_view import NodeView
+
+_TRANSPOSED = ("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput")
+
+
+@dataclass(frozen=True)
+class Use:
+    """One reader of an input.
+
+    Attributes:
+        node: The operator.
+        position: Where among its inputs.
+    """
+
+    node: NodeView
+    position: int
+
+    @property
+    def name(self) -> str:
+        """The tensor that it reads."""
+        return self.node.inputs[self.position]
+
+
+@dataclass
+class Question:
+    """What one reader may be given: the array that it would read so far, and what else it reads."""
+
+    use: Use
+    array: Array
+    other: Callable[[int], Array | None]
+    random: np.random.Generator
+
+    def shape(self, position: int = 0) -> tuple[int, ...] | None:
+        found = self.other(position)
+        return None if found is None else found.shape
+
+    def below(self, limit: int) -> Array:
+        """Return indices below a limit."""
+        return np.asarray(self.random.integers(0, max(1, limit), self.array.shape))
+
+    def filled(self, low: int, high: int) -> Array:
+        return np.asarray(self.random.integers(low, high + 1, self.array.shape))
+
+
+Answer = Callable[[Question], Array | None]
+
+
+def _axis(question: Question, given: int | None = None) -> int:
+    proto = question.use.node.proto
+    if proto is not None:
+        return attributes.integer(proto, "axis", 0)
+    found = question.other(given) if given is not None else None
+    return int(found.reshape(-1)[0]) if found is not None and found.size else 0
+
+
+def _index(question: Question) -> Array | None:
+    shape = question.shape()
+    if not shape:
+        return None
+    return question.below(shape[_axis(question, 2) % len(shape)])
+
+
+def _index_of_any_axis(question: Question) -> Array | None:
+    shape = question.shape()
+    return question.below(min(shape)) if shape else None
+
+
+def _category(question: Question) -> Array | None:
+    depth = question.other(1)
+    return None if depth is None or not depth.size else question.below(int(depth.reshape(-1)[0]))
+
+
+def _segment(question: Question) -> Array | None:
+    count = question.other(2)
+    return None if count is None or not count.size else question.below(int(count.reshape(-1)[0]))
+
+
+def _ascending(question: Question) -> Array | None:
+    return np.arange(question.array.size).reshape(question.array.shape) // 2
+
+
+def _owner(question: Question) -> Array | None:
+    shape = question.shape()
+    return question.below(shape[0]) if shape else None
+
+
+def _small(question: Question) -> Array | None:
+    return question.filled(1, 4)
+
+
+def _image_size(question: Question) -> Array | None:
+    return question.filled(3, 12)
+
+
+def _first_axis(question: Question) -> Array | None:
+    return np.arange(question.array.size).reshape(question.array.shape)
+
+
+def _zero(question: Question) -> Array | None:
+    return np.zeros(question.array.shape)
+
+
+def _one(question: Question) -> Array | None:
+    return np.ones(question.array.shape)
+
+
+def _padding(question: Question) -> Array | None:
+    """Return small paddings; none of a list, which is a shape and would hold as many zeros more."""
+    shape = question.shape()
+    return question.filled(0, 1 if shape is None or len(shape) > 1 else 0)
+
+
+def _end(question: Question) -> Array | None:
+    shape = question.shape()
+    if shape is None or question.array.size != len(shape):
+        return question.filled(1, 2)
+    return np.array([max(1, length - 1) for length in shape]).reshape(question.array.shape)
+
+
+def _same_elements(question: Question) -> Array | None:
+    """Return a shape that holds as many elements as there are."""
+    shape, count = question.shape(), question.array.size
+    if shape is None or question.array.ndim != 1 or not count:
+        return _small(question)
+    kept = shape[: count - 1] if count <= len(shape) else shape
+    rest = math.prod(shape[len(kept) :])
+    return np.array([*kept, rest, *[1] * (count - len(kept) - 1)])
+
+
+def _wider_shape(question: Question) -> Array | None:
+    shape, count = question.shape(), question.array.size
+    if shape is None or count < len(shape):
+        return _one(question)
+    return np.array([*[2] * (count - len(shape)), *shape])
+
+
+def _count(question: Question) -> Array | None:
+    shape = question.shape()
+    return question.filled(1, shape[_axis(question) if question.use.node.proto else -1]) if shape else _one(question)
+
+
+def _parts(question: Question) -> Array | None:
+    """Return the lengths of parts that an axis falls into."""
+    shape, count = question.shape(), question.array.size
+    if not shape or not count:
+        return None
+    length = shape[_axis(question, 2) % len(shape)]
+    parts = np.full(count, length // count)
+    parts[-1] += length - parts.sum()
+    return parts
+
+
+def _steps(question: Question) -> Array | None:
+    """Return lengths of sequences: of the first axis in ONNX, whose sequences lie there, of the second elsewhere."""
+    shape = question.shape()
+    if not shape or len(shape) < 2:
+        return None
+    proto = question.use.node.proto
+    axis = 1 if proto is None else attributes.integer(proto, "time_axis", 0)
+    return question.filled(1, max(1, shape[axis]))
+
+
+def _transposed_size(question: Question) -> Array | None:
+    """Return a size of which a convolution makes what this one undoes."""
+    data, kernel, count = question.shape(2), question.shape(1), question.array.size
+    strides, padding = (question.use.node.attribute(name) for name in ("strides", "padding"))
+    if data is None or kernel is None or count not in (len(data), len(data) - 2) or not strides:
+        return None
+    spatial = [
+        length * stride - int(question.random.integers(stride))
+        if padding == b"SAME"
+        else (length - 1) * stride + taps + int(question.random.integers(stride))
+        for length, stride, taps in zip(data[1:-1], strides[1:-1], kernel, strict=False)
+    ]
+    return np.array(spatial if count == len(data) - 2 else [data[0], *spatial, kernel[-2]])
+
+
+def _dense_shape(question: Question) -> Array | None:
+    """Return lengths of a tensor that has room for as many elements as are given."""
+    indices = question.shape()
+    if indices is None or not question.array.size:
+        return None
+    least = math.ceil((indices[0] if indices else 1) ** (1 / question.array.size))
+    return question.filled(least + 1, least + 3)
+
+
+def _same_dense_shape(question: Question) -> Array | None:
+    """Return another shape of as many elements: that of the sparse tensor, its last lengths multiplied."""
+    shape, count = question.other(1), question.array.size
+    if shape is None or not count:
+        return None
+    lengths = [int(length) for length in shape.reshape(-1)]
+    kept = lengths[: count - 1]
+    return np.array([*kept, math.prod(lengths[len(kept) :]), *[1] * (count - len(kept) - 1)])
+
+
+def _coordinates(place: int) -> Answer:
+    """Return what gives rising coordinates, each once, in the shape that the operator reads at ``place``."""
+
+    def answer(question: Question) -> Array | None:
+        shape, indices = question.other(place), question.array
+        if shape is None or not shape.size or (shape < 1).any() or not indices.size:
+            return None
+        lengths = [int(length) for length in shape.reshape(-1)]
+        number, room = indices.size // len(lengths), math.prod(lengths)
+        if number > room:
+            return None
+        chosen = np.sort(question.random.choice(room, number, replace=False))
+        return np.stack(np.unravel_index(chosen, lengths), 1).reshape(indices.shape)
+
+    return answer
+
+
+def _splits(question: Question) -> Array | None:
+    """Return where rows begin and end: of the next splits, or of the values, which come behind the last."""
+    node, count = question.use.node, question.array.size
+    is_gather = node.op_type == "RaggedGather"
+    place = question.use.position + 1
+    values = len(node.inputs) - (2 if is_gather else 1)
+    shape = question.shape(place)
+    if not count or not shape or place > values:
+        return None
+    rows = shape[0] - (place < values)
+    inner = np.sort(question.random.integers(0, rows + 1, max(0, count - 2)))
+    return np.array([0, *inner, rows][:count])
+
+
+def _padded_splits(question: Question) -> Array | None:
+    """Return the splits of RaggedTensorToTensor, whose values come before them."""
+    node, place, count = question.use.node, question.use.position, question.array.size
+    is_last = place + 1 == len(node.inputs)
+    shape = question.shape(1 if is_last else place + 1)
+    if question.array.ndim != 1 or not count or not shape:
+        return None
+    rows = shape[0] - (not is_last)
+    return np.array([0, *np.sort(question.random.integers(0, rows + 1, max(0, count - 2))), rows][:count])
+
+
+def _ragged_row(question: Question) -> Array | None:
+    shape = question.shape()
+    return question.below(shape[0] - 1) if shape else None
+
+
+def _stitched(question: Question) -> Array | None:
+    """Return places behind those of the indices before."""
+    before = 0
+    for place in range(question.use.position):
+        shape = question.shape(place)
+        if shape is None:
+            return None
+        before += math.prod(shape)
+    places = before + question.random.permutation(question.array.size)
+    return np.asarray(places.reshape(question.array.shape))
+
+
+def _number(question: Question) -> Array | None:
+    """Return numbers as text."""
+    numbers = question.random.integers(-99, 100, question.array.shape)
+    return np.asarray(numbers.astype(str), object)
+
+
+def _band(place: int) -> Answer:
+    """Return what gives the lowest and the highest of the diagonals that the operator reads at ``place``."""
+
+    def answer(question: Question) -> Array | None:
+        shape = question.shape(place)
+        if question.array.size != 2 or shape is None or len(shape) < 2:
+            return _zero(question)
+        is_matrix = question.use.node.op_type.startswith("MatrixDiagPart")
+        number = min(shape[-2:]) if is_matrix else shape[-2]
+        low = -((number - 1) // 2)
+        return np.array([low, low + number - 1])
+
+    return answer
+
+
+def _scattered_shape(question: Question) -> Array | None:
+    """Return a shape in which the numbers that are given have room, from the axes on that the indices are for."""
+    indices, updates, count = question.shape(), question.shape(1), question.array.size
+    if not indices or updates is None or indices[-1] > count:
+        return None
+    return np.array([*question.filled(3, 6)[: indices[-1]], *updates[len(indices) - 1 :]][:count])
+
+
+def _places(question: Question) -> Array | None:
+    shape, indices = question.other(2), question.array
+    if shape is None or not indices.ndim or indices.shape[-1] > shape.size or (shape < 1).any():
+        return None
+    return np.asarray(question.random.integers(0, shape.reshape(-1)[: indices.shape[-1]], indices.shape))
+
+
+def _matrix_size(question: Question) -> Array | None:
+    """Return how many rows or columns a matrix with given diagonals has at least."""
+    shape, ends = question.shape(), question.other(1)
+    if not shape or ends is None or not ends.size:
+        return None
+    if question.use.position == 2:
+        return np.full(question.array.shape, shape[-1] - min(0, int(ends.max())))
+    return np.full(question.array.shape, shape[-1] + max(0, int(ends.min())))
+
+
+def _turn(question: Question) -> Array | None:
+    return question.random.uniform(-1, 1, question.array.shape)
+
+
+_RAGGED = ("RaggedGather", "RaggedTensorToVariant", "RaggedTensorToSparse")
+
+ANSWERS: Mapping[tuple[str, int], Answer] = {
+    **{(name, 1): _index for name in ("Gather", "GatherV2", "GatherElements", "ResourceGather", "ScatterElements")},
+    **{(name, 1): _index_of_any_axis for name in ("GatherND", "GatherNd", "ScatterND", "TensorScatterUpdate")},
+    ("OneHot", 0): _category,
+    ("OneHot", 1): _small,
+    **{(f"UnsortedSegment{name}", 1): _segment for name in ("Sum", "Max", "Min", "Prod")},
+    **{(f"UnsortedSegment{name}", 2): _small for name in ("Sum", "Max", "Min", "Prod")},
+    **{(f"Segment{name}", 1): _ascending for name in ("Sum", "Max", "Min", "Prod", "Mean")},
+    ("CropAndResize", 2): _owner,
+    ("RoiAlign", 2): _owner,
+    ("CropAndResize", 3): _image_size,
+    **{(f"Resize{name}", 1): _image_size for name in ("Area", "Bicubic", "Bilinear", "NearestNeighbor")},
+    ("ScaleAndTranslate", 1): _image_size,
+    **{(name, 0): _transposed_size for name in _TRANSPOSED},
+    ("Reshape", 1): _same_elements,
+    **{(name, 1): _wider_shape for name in ("Expand", "BroadcastTo")},
+    **{(name, 0): _small for name in ("ConstantOfShape", "Fill", "RandomUniform", "RandomStandardNormal")},
+    ("Tile", 1): _small,
+    **{(name, 1): _count for name in ("TopK", "TopKV2")},
+    **{(name, 1): _parts for name in ("Split", "SplitV")},
+    **{(name, 1): _zero for name in ("ArgMax", "ArgMin", "ExpandDims", "CumSum", "Cumsum", "Cumprod")},
+    **{
+        (name, 1): _first_axis
+        for name in ("Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "ReduceSum", "ReduceMean")
+    },
+    **{(name, 1): _first_axis for name in ("ReduceMax", "ReduceMin", "ReduceProd", "Squeeze", "Unsqueeze")},
+    ("Range", 0): _zero,
+    ("Range", 1): _small,
+    ("Range", 2): _one,
+    **{(name, 1): _zero for name in ("Slice", "StridedSlice")},
+    **{(name, 2): _end for name in ("Slice", "StridedSlice")},
+    ("Slice", 3): _first_axis,
+    **dict.fromkeys((("Slice", 4), ("StridedSlice", 3)), _one),
+    **{(name, 1): _padding for name in ("Pad", "PadV2", "MirrorPad")},
+    ("ReverseSequence", 1): _steps,
+    **{(name, 4): _steps for name in ("LSTM", "GRU", "RNN")},
+    **{(f"Matrix{name}{version}", 1): _band(0) for name in ("Diag", "DiagPart") for version in ("V2", "V3")},
+    **{(f"MatrixSetDiag{version}", 2): _band(1) for version in ("V2", "V3")},
+    **{(f"MatrixDiag{version}", place): _matrix_size for version in ("V2", "V3") for place in (2, 3)},
+    ("AdjustHue", 1): _turn,
+    **{
+        (name, 0): _coordinates(place)
+        for name, place in (
+            *(("SparseToDense", 1), ("SparseReshape", 1)),
+            *((name, 2) for name in ("SparseFillEmptyRows", "SparseReorder", "SparseTensorDenseMatMul")),
+        )
+    },
+    **dict.fromkeys((("SparseToDense", 1), ("SparseReshape", 1)), _dense_shape),
+    **{(name, 2): _dense_shape for name in ("SparseFillEmptyRows", "SparseReorder", "SparseTensorDenseMatMul")},
+    ("ScatterNd", 0): _places,
+    ("ScatterNd", 2): _scattered_shape,
+    ("SparseReshape", 2): _same_dense_shape,
+    **{(name, place): _splits for name in _RAGGED for place in range(3)},
+    ("RaggedGather", -1): _ragged_row,
+    **{("RaggedTensorToTensor", place): _padded_splits for place in range(3, 6)},
+    **{(name, place): _stitched for name in ("DynamicStitch", "ParallelDynamicStitch") for place in range(8)},
+    ("StringToNumber", 0): _number,
+}
+"""What an operator may be given at a position."""
+
+
+def answer_for(use: Use) -> Answer | None:
+    """Return what a reader may be given; None where it takes anything."""
+    operator, position = use.node.op_type, use.position
+    return ANSWERS.get((operator, position - len(use.node.inputs))) or ANSWERS.get((operator, position))
