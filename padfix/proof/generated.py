@@ -66,7 +66,7 @@ class Generated:
         self._feeding, self._inputs, self._controls = feeding, inputs, controls
         self._settings, self._run = settings, run
         self._is_dynamic = is_dynamic(inputs)
-        self._is_declared_empty = any(0 in (spec.shape or ()) for spec in inputs)
+        self._is_declared_empty = not inputs or any(0 in (spec.shape or ()) for spec in inputs)
         self._accepted: dict[str, tuple[int, ...]] | None = None
         self._roles: Roles | None = None
         self._patience = settings.patience

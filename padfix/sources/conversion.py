@@ -175,7 +175,7 @@ def checked(build: Callable[[], ModelProto], inputs: Sequence[str], outputs: Seq
         lite = " Lite" if left[0].startswith("TFL_") else ""
         raise UnsupportedError(
             f"These TensorFlow{lite} operators have no ONNX form in tf2onnx: "
-            f"{', '.join(operator.removeprefix('TFL_') for operator in left)}.",
+            f"{', '.join(operator.removeprefix('TFL_') for operator in left)}.{_why(failures)}",
             "Replace them in the model." if lite else _UNLOWERED if set(left) <= _LISTS else _AROUND,
         )
     if failures:
@@ -349,7 +349,13 @@ def unconverted(model: ModelProto) -> list[str]:
     return sorted(unknown)
 
 
+def _why(failures: Sequence[str]) -> str:
+    """Return the reason of the first failure as a sentence, behind another one; nothing where none is known."""
+    reasons = [reason for reason in map(_readable, failures) if ": " in reason]
+    return f" {reasons[0][0].upper()}{reasons[0][1:]}." if reasons else ""
+
+
 def _readable(failure: str) -> str:
     node = failure.split("'")[1] if "'" in failure else "?"
-    cause = failure.rsplit("(", 1)[-1].rstrip(")") if failure.endswith(")") else ""
+    cause = failure.rsplit("(", 1)[-1].rstrip(")").removeprefix("make_sure failure: ") if failure.endswith(")") else ""
     return f"the node {node}{': ' + first_line(cause) if cause else ''}"

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from padfix.sources.list_flows import ListFlow
+from padfix.sources.list_flows import ListFlow, Scope
 
-_VARIANT = 21  # TensorFlow's DataType number (types.proto)
-_INT32 = 3
+_INT32 = 3  # TensorFlow's DataType number (types.proto)
 _NEW_NAMES = {"handle": "output", "output_handle": "output", "item": "output", "tensor": "output", "length": "output"}
 
 
@@ -36,7 +35,7 @@ def make_dense(tensorflow: Any, flow: ListFlow) -> None:
 class _Rewriter:
     """Exchanges the operators of a list in one graph or function."""
 
-    def __init__(self, tensorflow: Any, flow: ListFlow, scope: Any) -> None:
+    def __init__(self, tensorflow: Any, flow: ListFlow, scope: Scope) -> None:
         self._tensorflow, self._flow, self._scope = tensorflow, flow, scope
         self._made: list[Any] = []
         self._stem = ""

@@ -227,26 +227,180 @@ def test_quantized_types_inside_a_function_are_refused(tf: Any, tmp_path: Path) 
         padfix.convert(tmp_path / "m", tmp_path / "m.onnx")
 
 
-@pytest.mark.parametrize(
-    ("start", "step", "offset", "how"),
-    [(2, 1, 0, "from index 2 on"), (0, 2, 0, "other steps"), (0, 1, 1, "another index"), (5, -1, 0, "from index 5 on")],
-)
-def test_a_loop_that_writes_out_of_order_is_refused(
-    tf: Any, start: int, step: int, offset: int, how: str, tmp_path: Path
-) -> None:
-    """With a single row every order is right, and tf2onnx takes any for the first."""
+@pytest.mark.parametrize(("start", "step", "offset"), [(2, 1, 0), (0, 2, 0), (0, 1, 1), (5, -1, 0), (0, 1, 0)])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_loop_may_write_in_any_order_and_end_early(tf: Any, start: int, step: int, offset: int, known: bool) -> None:
+    """Eight rows, of which the loop writes some; with a single row every order is right."""
 
-    def function(x: Any) -> dict[str, Any]:
-        rows = tf.TensorArray(tf.float32, 8, element_shape=[4])
+    def rows_of(x: Any) -> Any:
+        rows = tf.TensorArray(tf.float32, 8, element_shape=[4] if known else [None])
 
         def write(index: Any, rows: Any) -> Any:
             return index + step, rows.write(index + offset if offset else index, x[index])
 
-        return {"y": tf.while_loop(lambda i, _: (i >= 0) & (i < 6), write, [tf.constant(start), rows])[1].stack()}
+        return tf.while_loop(lambda i, _: (i >= 0) & (i < 6), write, [tf.constant(start), rows])[1].stack()
 
-    module = tf.Module()
-    module.f = tf.function(function, autograph=False)
-    concrete = module.f.get_concrete_function(tf.TensorSpec([6, 4], name="x"))
-    tf.saved_model.save(module, str(tmp_path / "m"), signatures=concrete)
-    with pytest.raises(UnsupportedError, match=f"TensorArray .*{how}.* first element"):
-        padfix.convert(tmp_path / "m", tmp_path / "m.onnx")
+    same(tf, tf.function(rows_of, autograph=False), ROWS)
+
+
+def test_a_list_that_grows_from_an_index_that_is_an_input(tf: Any) -> None:
+    def rows_of(x: Any, start: Any) -> Any:
+        rows = tf.TensorArray(tf.float32, 0, dynamic_size=True, element_shape=[4])
+        loop = tf.while_loop(
+            lambda i, _: i < 6, lambda i, rows: (i + 1, rows.write(i, x[i] * 2)), [start, rows], maximum_iterations=9
+        )
+        return loop[1].stack()
+
+    same(tf, tf.function(rows_of, autograph=False), ROWS, np.array(3, "i4"))
+
+
+def test_what_is_inside_a_loop_or_a_condition_is_converted_as_outside(tf: Any) -> None:
+    """Handlers, casts to wider types and fused windows, two graphs deep."""
+
+    def inner(x: Any) -> Any:
+        kernel = tf.reshape(tf.range(9.0), [3, 3, 1, 1]) / 9
+        pooled = tf.nn.max_pool2d(tf.cast(x * 100, tf.int32), 2, 1, "SAME")
+        padded = tf.nn.conv2d(tf.pad(x, [[0, 0], [1, 1], [2, 0], [0, 0]]), kernel, 1, [[0, 0], [1, 0], [0, 1], [0, 0]])
+        hue = tf.image.adjust_saturation(tf.concat([x, x * 2, x + 0.1], 3), 0.6)[..., :1]
+        sized = tf.image.resize(padded, [5, 6], "bicubic")
+        return sized + hue + tf.cast(pooled, tf.float32)
+
+    def function(x: Any) -> Any:
+        def turn(index: Any, image: Any) -> Any:
+            return index + 1, tf.cond(tf.reduce_sum(image) > 1e6, lambda: image, lambda: inner(image))
+
+        return tf.while_loop(lambda i, _: i < 2, turn, [tf.constant(0), x], [tf.TensorShape([]), x.shape])[1]
+
+    same(tf, tf.function(function, autograph=False), np.abs(IMAGE[:, :, :, :1]))
+
+
+@pytest.mark.parametrize("operation", ["a-b", "b-a", "intersection", "union"])
+@pytest.mark.parametrize("shape", [(1, 7), (2, 3, 5)])
+def test_sets(tf: Any, operation: str, shape: tuple[int, ...]) -> None:
+    random = np.random.default_rng(3)
+    first, second = (random.integers(0, 6, shape).astype("i4") for _ in range(2))
+
+    def result(x: Any, y: Any) -> dict[str, Any]:
+        found = tf.raw_ops.DenseToDenseSetOperation(set1=x, set2=y, set_operation=operation)
+        return dict(zip("ivs", found, strict=True))
+
+    same(tf, result, first, second)
+    same(tf, result, first, first)
+
+
+def test_differences_of_lists_keep_order_and_repeats(tf: Any) -> None:
+    def result(x: Any, y: Any) -> dict[str, Any]:
+        return dict(zip("oi", tf.raw_ops.ListDiff(x=x, y=y), strict=True))
+
+    same(tf, result, np.array([5, 1, 1, 9, -4], "i4"), np.array([9, 7], "i4"))
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f4"])
+def test_ragged_ranges_run_either_way_or_are_empty(tf: Any, dtype: str) -> None:
+    def result(x: Any, y: Any, z: Any) -> dict[str, Any]:
+        return dict(zip("sv", tf.raw_ops.RaggedRange(starts=x, limits=y, deltas=z), strict=True))
+
+    start, limit, step = (np.array(each, dtype) for each in ([0, 5, 3, 2, 7], [7, -2, 3, 9, 1], [3, -2, 1, -1, -3]))
+    same(tf, result, start, limit, step)
+    same(tf, result, np.array(9, dtype), limit, np.array(-2, dtype))
+
+
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize("blank", [-1, 0, 2])
+def test_greedy_decoding(tf: Any, merge: bool, blank: int) -> None:
+    def result(x: Any, lengths: Any) -> dict[str, Any]:
+        found = tf.raw_ops.CTCGreedyDecoder(inputs=x, sequence_length=lengths, merge_repeated=merge, blank_index=blank)
+        return dict(zip("ivsp", found, strict=True))
+
+    same(tf, result, noise((9, 4, 3), "float32"), np.array([9, 4, 0, 7], "i4"))
+
+
+def test_stitched_rows(tf: Any) -> None:
+    """The last of two rows for one place counts."""
+
+    def result(x: Any, y: Any) -> Any:
+        return tf.raw_ops.DynamicStitch(indices=[[0, 3, 1], [[2, 1], [5, 4]]], data=[x, y])
+
+    same(tf, result, noise((3, 2), "float32"), noise((2, 2, 2), "float32"))
+
+
+@pytest.mark.parametrize("align", ["LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"])
+@pytest.mark.parametrize("band", [(0, 0), (-1, 2), (2, 3), (-2, -1)])
+def test_diagonals(tf: Any, align: str, band: tuple[int, int]) -> None:
+    def result(x: Any) -> dict[str, Any]:
+        part = tf.linalg.diag_part(x, k=band, padding_value=7.0, align=align)
+        square = tf.linalg.diag(part, k=band, padding_value=-3.0, align=align)
+        return {"p": part, "d": square, "s": tf.linalg.set_diag(x, part * 2, k=band, align=align)}
+
+    same(tf, result, noise((2, 4, 5), "float32"))
+
+
+def test_a_band_that_is_an_input(tf: Any) -> None:
+    """One diagonal has an axis less than several."""
+
+    def result(x: Any, k: Any) -> Any:
+        return tf.raw_ops.MatrixDiagPartV3(input=x, k=k, padding_value=0.5, align="RIGHT_LEFT")
+
+    for band in ([-1, 1], [1, 1]):
+        same(tf, result, noise((2, 4, 5), "float32"), np.array(band, "i4"))
+
+
+def test_numbers_that_meet_in_one_place(tf: Any) -> None:
+    places = np.array([[1, 0], [1, 0], [2, 3], [0, 1], [2, 3]], "i4")
+
+    def result(x: Any, y: Any, places: Any = places) -> dict[str, Any]:
+        return {
+            "n": tf.scatter_nd(places, y, [3, 4]),
+            "a": tf.tensor_scatter_nd_add(x, places, y),
+            "s": tf.tensor_scatter_nd_sub(x, places, y),
+            "h": tf.tensor_scatter_nd_max(x, places, y),
+            "l": tf.tensor_scatter_nd_min(x, places, y),
+            "r": tf.scatter_nd(places[:, :1], tf.tile(y[:, None], [1, 2]), [3, 2]),
+        }
+
+    same(tf, result, noise((3, 4), "float32"), noise((5,), "float32"))
+
+
+def test_letters_of_ascii_change_their_case(tf: Any) -> None:
+    words = np.array([["a\u2660B", "\u00c4\u00e9x"], ["", "Hi There"]], object)
+    same(tf, lambda x: {"l": tf.strings.lower(x), "u": tf.strings.upper(x)}, words)
+
+
+def test_truth_and_whole_numbers_as_text(tf: Any) -> None:
+    same(tf, tf.strings.as_string, np.array([True, False]))
+    same(tf, tf.strings.as_string, np.array([-3, 2**40], "i8"))
+
+
+def test_floats_as_text_are_refused_with_the_reason(tf: Any) -> None:
+    with pytest.raises(UnsupportedError, match="AsString writes six digits behind the point"):
+        same(tf, tf.strings.as_string, noise((3,), "float32"))
+
+
+@pytest.mark.parametrize("step", [0.1, -0.3, 1e-3])
+def test_ranges_of_floats_have_as_many_numbers(tf: Any, step: float) -> None:
+    end = -1.0 if step < 0 else 1.0
+    same(tf, lambda x: tf.range(0.0, end, x), np.array(step, "f"))
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_cumulative_logarithms_of_sums(tf: Any, exclusive: bool, reverse: bool) -> None:
+    def result(x: Any) -> Any:
+        found = tf.raw_ops.CumulativeLogsumexp(x=x, axis=1, exclusive=exclusive, reverse=reverse)
+        return tf.where(tf.math.is_inf(found), 123.0, found)
+
+    same(tf, result, noise((2, 5, 3), "float32") * 50)
+
+
+def test_euclidean_norms_and_inverses(tf: Any) -> None:
+    square = noise((2, 3, 3), "float32") + 4 * np.eye(3, dtype="f")
+    same(tf, lambda x: {"n": tf.math.reduce_euclidean_norm(x, [0, 2]), "i": tf.linalg.inv(x)}, square)
+    same(tf, lambda x: tf.linalg.inv(x, adjoint=True), square)
+
+
+def test_bfloat16_is_computed_in_float32(tf: Any) -> None:
+    def result(x: Any) -> Any:
+        narrow = tf.cast(x, tf.bfloat16)
+        return tf.cast(tf.nn.relu(narrow * narrow + tf.cast(0.3, tf.bfloat16)) - tf.exp(narrow), tf.float32)
+
+    same(tf, result, ROWS)

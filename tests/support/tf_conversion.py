@@ -67,7 +67,9 @@ def _assert_same(found: Any, wanted: Any, tolerance: float) -> None:
     assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
     if not wanted.size:
         return
-    if wanted.dtype.kind in "iubV":  # bfloat16 is a V, and what is tested in it has one exact result
+    if wanted.dtype.kind == "O":
+        assert [str(text) for text in found.ravel()] == [text.decode() for text in wanted.ravel()]
+    elif wanted.dtype.kind in "iubV":  # bfloat16 is a V, and what is tested in it has one exact result
         np.testing.assert_array_equal(found, wanted)
     else:
         spread = float(wanted.max() - wanted.min()) or float(np.abs(wanted).max()) or 1.0

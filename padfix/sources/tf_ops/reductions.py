@@ -41,5 +41,4 @@ def _cumulative(builder: Builder, node: Any, data: Tensor, axes: Tensor) -> Tens
     largest = reduce("ReduceMax", square, [rank])
     terms = builder.choose(is_summed, (square - largest.unsqueeze([rank])).exponential(), 0.0)
     sums = reduce("ReduceSum", terms, [rank]).logarithm() + largest
-    sums = builder.choose(sums.less(least), least, sums)
     return sums.transpose(list(np.argsort(last)))
