@@ -15,7 +15,7 @@ from click import Context
 import padfix
 from padfix import config, targets
 from padfix.cli.group import COMMANDS, cli
-from padfix.reports import catalogue, pages
+from padfix.reports import catalogue, pages, target_facts
 from padfix.reports.pictures import operators
 from padfix.rules.registry import RULES, require_known
 
@@ -157,6 +157,12 @@ def test_the_table_of_rules_is_fresh() -> None:
     match = re.search(r"<!-- rules:begin.*?-->\n(.*?)<!-- rules:end -->", README, re.DOTALL)
     assert match
     assert match.group(1) == catalogue.markdown(RULES), "replace it by the output of: padfix rules --format markdown"
+
+
+def test_the_page_of_the_targets_is_fresh() -> None:
+    there = (ROOT / "padfix" / "docs" / "targets.md").read_text(encoding="utf-8")
+    fresh = target_facts.page([targets.named(name) for name in targets.names()])
+    assert there == fresh, "run: padfix targets --format markdown > padfix/docs/targets.md"
 
 
 def test_the_pages_of_the_rules_are_fresh() -> None:

@@ -10,7 +10,7 @@ from padfix.reports.characters import printable
 from padfix.reports.paths import checkout_path
 from padfix.results import CheckReport, Severity
 
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+_LEVELS = {Severity.SILENT: "error", Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 MOST = 10
 """Annotations of one level that the site shows of a step; it drops the others without a word."""

@@ -12,7 +12,7 @@ from padfix.reports.characters import printable
 from padfix.reports.paths import checkout_path
 from padfix.results import CheckReport, Severity
 
-_SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
+_SEVERITIES = {Severity.SILENT: "blocker", Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
 
 
 def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, PadfixError]] = ()) -> str:

@@ -20,7 +20,7 @@ from padfix.rules.registry import RULES
 SCHEMA_URI = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 FINGERPRINT = "padfix/v1"
 
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+_LEVELS = {Severity.SILENT: "error", Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
 def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, PadfixError]] = ()) -> str:

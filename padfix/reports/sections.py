@@ -15,6 +15,7 @@ class Tone(Enum):
     PLAIN = "plain"
     GOOD = "good"
     BAD = "bad"
+    SILENT = "silent"
     ERROR = "error"
     WARNING = "warning"
     INFO = "info"

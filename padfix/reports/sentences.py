@@ -117,7 +117,8 @@ def summary(reports: Sequence[CheckReport]) -> str:
 
 def counted(severity: Severity, number: int) -> str:
     """Return how many findings of one severity there are."""
-    return f"{number} info" if severity is Severity.INFO else count(number, severity.value)
+    plain = severity in (Severity.INFO, Severity.SILENT)
+    return f"{number} {severity.value}" if plain else count(number, severity.value)
 
 
 def outcome(report: ConvertReport) -> str:

@@ -21,26 +21,26 @@ h1,h2,h3,h4,p,li,dd,td,code,figcaption,summary{overflow-wrap:anywhere}p{margin:.
 header{border:1px solid var(--line);border-left:.5rem solid var(--faint);border-radius:.5rem;padding:1rem 1.25rem;
 background:var(--soft)}
 header.good{border-left-color:var(--good);background:var(--good-soft)}
-header.bad,header.error{border-left-color:var(--bad);background:var(--bad-soft)}
+header.bad,header.silent,header.error{border-left-color:var(--bad);background:var(--bad-soft)}
 header.warning{border-left-color:var(--warn);background:var(--warn-soft)}
 header.info{border-left-color:var(--info);background:var(--info-soft)}
 header strong{font-size:1.35rem;line-height:1.3}
 dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.1rem 1rem;margin:.75rem 0 0;font-size:.9rem}
 dt{color:var(--faint)}dd{margin:0}
-p.good,ul.good{color:var(--good)}p.bad,ul.bad,p.error{color:var(--bad)}p.warning{color:var(--warn)}p.info{color:var(--info)}
+p.good,ul.good{color:var(--good)}p.bad,ul.bad,p.silent,p.error{color:var(--bad)}p.warning{color:var(--warn)}p.info{color:var(--info)}
 .counts{display:flex;flex-wrap:wrap;gap:.4rem;margin:.75rem 0 0}
 mark{display:inline-block;border:1px solid currentColor;border-radius:1rem;padding:0 .6rem;font-size:.85rem;
 font-weight:600;white-space:nowrap;background:var(--paper);color:var(--ink)}
 mark.yes,mark.good{background:var(--good-soft);color:var(--good)}
 mark.warning{background:var(--warn-soft);color:var(--warn)}mark.info{background:var(--info-soft);color:var(--info)}
-mark.error,mark.no,mark.bad{background:var(--bad-soft);color:var(--bad)}
+mark.silent,mark.error,mark.no,mark.bad{background:var(--bad-soft);color:var(--bad)}
 .rows{overflow:auto;max-height:32rem;border:1px solid var(--line);border-radius:.5rem;margin:.75rem 0}
 table{border-collapse:collapse;width:100%;font-size:.9rem}
 th,td{padding:.35rem .6rem;text-align:left;vertical-align:top;border-top:1px solid var(--line)}
 th{position:sticky;top:0;background:var(--soft);border-top:0}tbody tr:nth-child(even){background:var(--soft)}
 article{display:flex;flex-wrap:wrap;gap:0 1.5rem;border:1px solid var(--line);border-left:.3rem solid var(--faint);
 border-radius:.5rem;padding:.6rem 1rem;margin:.75rem 0}
-article.error{border-left-color:var(--bad)}article.warning{border-left-color:var(--warn)}
+article.silent,article.error{border-left-color:var(--bad)}article.warning{border-left-color:var(--warn)}
 article.info{border-left-color:var(--info)}
 article>div{flex:1 1 26rem;min-width:0}article h4{margin:0 0 .25rem}article h4 b{font-weight:400;color:var(--faint)}
 article .remark{color:var(--faint);font-size:.9rem}

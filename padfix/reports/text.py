@@ -32,7 +32,7 @@ def findings(
     return "\n".join(blocks)
 
 
-_CODES = {"error": "1;31", "warning": "33", "info": "36", "strong": "1", "faint": "2"}
+_CODES = {"silent": "1;35", "error": "1;31", "warning": "33", "info": "36", "strong": "1", "faint": "2"}
 """Of a terminal's escape sequences."""
 
 

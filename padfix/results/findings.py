@@ -29,16 +29,17 @@ def _without_names(graph: str) -> str:
 
 
 class Severity(enum.StrEnum):
-    """How bad a finding is: an error breaks somewhere, a warning may, info is style."""
+    """How bad a finding is: silent runs and gives other numbers, an error breaks, a warning may, info is style."""
 
+    SILENT = "silent"
     ERROR = "error"
     WARNING = "warning"
     INFO = "info"
 
     @property
     def rank(self) -> int:
-        """0 for info, 1 for warning, 2 for error."""
-        return {"info": 0, "warning": 1, "error": 2}[self.value]
+        """0 for info, 1 for warning, 2 for error, 3 for silent."""
+        return {"info": 0, "warning": 1, "error": 2, "silent": 3}[self.value]
 
 
 @dataclass(frozen=True)

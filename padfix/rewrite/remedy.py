@@ -19,7 +19,7 @@ def options_of_convert(found: Sequence[Finding], target: Target, asked: Sequence
     ``target`` itself has no objection (:attr:`Rule.opt_in`).
     """
     left = [finding.severity for finding in found if not finding.fixable]
-    if Severity.ERROR in left:
+    if Severity.ERROR in left or Severity.SILENT in left:
         return None
     words = [] if target.name == "onnx" else ["--target", target.name]
     for rule in asked:

@@ -143,6 +143,7 @@ class Rule(ABC):
         fixable: Whether :meth:`rewrite` exists.
         opt_in: Fields of a target under which ``check`` asks the rule when it is selected by its code or name, also
             where the target at hand has no objection.
+        example_target: The target for which the page's example is told.
     """
 
     code: ClassVar[str]
@@ -151,6 +152,7 @@ class Rule(ABC):
     operators: ClassVar[frozenset[tuple[str, str]]]
     fixable: ClassVar[bool] = True
     opt_in: ClassVar[Mapping[str, Any]] = {}
+    example_target: ClassVar[str] = "onnx"
 
     def has_a_say(self, target: Target) -> bool:
         """Whether the rule can object to a model for this target, which :attr:`opt_in` may make it do."""

@@ -27,6 +27,9 @@ from padfix.rules.runtime_contradicts_spec import RuntimeContradictsSpec
 from padfix.rules.separate_pad import SeparatePad
 from padfix.rules.stale_shapes import StaleShapes
 from padfix.rules.unproven_model import UnprovenModel
+from padfix.rules.unsupported_pad import UnsupportedPad
+from padfix.rules.unsupported_resize import UnsupportedResize
+from padfix.rules.unsupported_window import UnsupportedWindow
 from padfix.rules.zero_pad_before_max_pool import ZeroPadBeforeMaxPool
 
 UNPROVEN_MODEL = UnprovenModel()
@@ -51,6 +54,10 @@ RULES: tuple[Rule, ...] = (
     RemovedResizeMode(),
     # Once the inputs of a Resize are those of today, what is left empty among them can go.
     EmptyResizeScales(),
+    # What the target objects to: after the rules that give the node the form of today, which may be all that it needs.
+    UnsupportedWindow(),
+    UnsupportedPad(),
+    UnsupportedResize(),
     # What runtimes are known to get wrong: after all rules that give the node another form, so that a node that is
     # rewritten anyway is not reported, or padded apart, for a slip of the form that goes.
     ResizeRuntimeSlip(),

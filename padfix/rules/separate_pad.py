@@ -17,10 +17,12 @@ from padfix.operators.illustration import illustrate_window
 from padfix.operators.reading import read_window
 from padfix.operators.refusal import Refusal
 from padfix.operators.table import PADDED
+from padfix.operators.traits import window_traits
 from padfix.operators.window import Pair, Window
 from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site, Trial, TrialInput
 from padfix.rules.build.explicit_pads import bind, copied, flat, needs_separate_pad, same_windows
+from padfix.rules.build.objections import worst_objection
 from padfix.rules.build.pad_node import lowest
 from padfix.rules.build.trials import trials
 
@@ -77,14 +79,19 @@ class SeparatePad(Rule):
         fold = _fold(site)
         if fold is None or not _all_take_in(site, fold.replaced[0]):
             return None
+        # What the finding speaks of is the operator with these pads, and not what it reads today.
+        counts = fold.window.operator.is_average or fold.window.written.count_include_pad
+        written = dataclasses.replace(
+            fold.window.written, pads=tuple(flat(fold.pairs)), auto_pad="", count_include_pad=counts
+        )
+        folded = dataclasses.replace(fold.window, written=written)
+        if worst_objection(site.target, site.node.op_type, site.opset, window_traits(folded)) is not None:
+            return None
         found = self.finding(
             site,
             f"The Pad before this {site.node.op_type} could be its own pads={flat(fold.pairs)}.",
             "padfix convert folds it in.",
         )
-        # What the finding speaks of is the operator with these pads, and not what it reads today.
-        written = dataclasses.replace(fold.window.written, pads=tuple(flat(fold.pairs)), auto_pad="")
-        folded = dataclasses.replace(fold.window, written=written)
         return dataclasses.replace(found, illustration=illustrate_window(folded))
 
     def rewrite(self, site: Site) -> Rewrite | Refusal:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from padfix.errors import UsageError, suggestion
+from padfix.targets.fact import Fact, read_fact
 
 PADS_STYLES = ("attribute", "node")
 """Where pads may go: the operator's attribute, or a Pad (a Slice behind ConvTranspose) beside an operator without."""
@@ -28,6 +29,9 @@ class Target:
         maximum_opset: The highest; None for no bound.
         pads: ``"attribute"`` writes pads into the operators; ``"node"`` writes those that differ between the two sides
             of an axis beside them; one of :data:`PADS_STYLES`.
+        title: The runtime's own name, for people.
+        versions: The versions that the facts were found on.
+        facts: What the runtime refuses, and what it computes wrongly; tables called ``fact`` in the file.
     """
 
     name: str
@@ -35,6 +39,9 @@ class Target:
     minimum_opset: int = 1
     maximum_opset: int | None = None
     pads: str = "attribute"
+    title: str = ""
+    versions: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise :class:`UsageError` for values that no target can have."""
@@ -48,12 +55,27 @@ class Target:
             )
 
     def settings(self) -> dict[str, object]:
-        """Return what the target asks for, by the keys of its file; what it leaves free is left out."""
+        """Return what the target asks for, by the keys of its file, without its facts and what it leaves free."""
         asked = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name in _TYPES}
-        return {_key(name): value for name, value in asked.items() if value != _DEFAULTS[name]}
+        return {
+            _key(name): ", ".join(value) if isinstance(value, tuple) else value
+            for name, value in asked.items()
+            if value != _DEFAULTS[name]
+        }
+
+    def seen_on(self, fact: Fact) -> str:
+        """Return the runtime's name and the versions on which ``fact`` was found, for people."""
+        return f"{self.title or self.name} {' and '.join(fact.versions or self.versions)}".rstrip()
 
 
-_TYPES: dict[str, type] = {"description": str, "minimum_opset": int, "maximum_opset": int, "pads": str}
+_TYPES: dict[str, type] = {
+    "title": str,
+    "description": str,
+    "versions": list,
+    "minimum_opset": int,
+    "maximum_opset": int,
+    "pads": str,
+}
 _DEFAULTS = {each.name: each.default for each in dataclasses.fields(Target)}
 
 
@@ -69,14 +91,30 @@ def names() -> tuple[str, ...]:
 
 @cache
 def named(name: str) -> Target:
-    """Return the target called ``name``.
+    """Return the target called ``name``, for one of its versions in ``"opencv@4.14"``, for all of them in ``"opencv"``.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is none, or nothing is known of that version.
     """
-    if name not in names():
-        raise UsageError(f"There is no target {name!r}.", suggestion(name, names(), "Targets"))
-    return load(_FOLDER / f"{name}.toml")
+    base, at, version = name.partition("@")
+    if base not in names():
+        raise UsageError(f"There is no target {base!r}.", suggestion(base, names(), "Targets"))
+    target = load(_FOLDER / f"{base}.toml")
+    return _of_version(target, version) if at else target
+
+
+def _of_version(target: Target, version: str) -> Target:
+    """Return the target with the facts that were found on ``version``, or on versions that it is the beginning of."""
+    meant = tuple(each for each in target.versions if each == version or each.startswith(f"{version}."))
+    if not meant:
+        known = f"Known: {', '.join(target.versions)}." if target.versions else "Leave the version out."
+        raise UsageError(f"Nothing is known of {target.title or target.name} {version!r}.", known)
+    facts = tuple(
+        dataclasses.replace(fact, versions=tuple(each for each in fact.versions or target.versions if each in meant))
+        for fact in target.facts
+        if not fact.versions or set(fact.versions) & set(meant)
+    )
+    return dataclasses.replace(target, name=f"{target.name}@{version}", versions=meant, facts=facts)
 
 
 def load(path: Path) -> Target:
@@ -91,15 +129,30 @@ def load(path: Path) -> Target:
         raise UsageError(f"{path} can't be read: {error.strerror or error}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not valid TOML: {error}.", "Correct it.") from error
-    fields = {_key(field): field for field in _TYPES}
-    for key, value in document.items():
-        if key not in fields:
-            raise UsageError(f"{path}: a target has no setting {key!r}.", suggestion(key, list(fields)))
-        wanted = _TYPES[fields[key]]
-        if type(value) is not wanted:
-            kind = {str: "a string", int: "a whole number"}[wanted]
-            raise UsageError(f"{path}: {key} should be {kind}, not {value!r}.")
+    facts = document.pop("fact", [])
+    settings = {key: _checked(path, key, value) for key, value in document.items()}
+    versions = settings.get("versions", ())
+    if not isinstance(facts, list):
+        raise UsageError(f"{path}: fact should be a list of tables, [[fact]], not {facts!r}.")
+    read = tuple(read_fact(each, f"{path}: fact {number}", versions) for number, each in enumerate(facts, 1))
     try:
-        return Target(path.stem, **{fields[key]: value for key, value in document.items()})
+        return Target(path.stem, **{_fields()[key]: value for key, value in settings.items()}, facts=read)
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", error.hint) from error
+
+
+def _fields() -> dict[str, str]:
+    return {_key(field): field for field in _TYPES}
+
+
+def _checked(path: Path, key: str, value: object) -> Any:
+    """Return a setting as a target holds it."""
+    fields = _fields()
+    if key not in fields:
+        raise UsageError(f"{path}: a target has no setting {key!r}.", suggestion(key, list(fields)))
+    wanted = _TYPES[fields[key]]
+    listed = isinstance(value, list) and all(isinstance(each, str) for each in value)
+    if type(value) is not wanted or (wanted is list and not listed):
+        kind = {str: "a string", int: "a whole number", list: "a list of strings"}[wanted]
+        raise UsageError(f"{path}: {key} should be {kind}, not {value!r}.")
+    return tuple(value) if isinstance(value, list) else value

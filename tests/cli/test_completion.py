@@ -58,10 +58,10 @@ def bash(typed: str, environment: dict[str, str]) -> list[str]:
         ("padfix ch", ["check"]),
         ("padfix check --fo", ["--format"]),
         ("padfix check --format s", ["sarif"]),
-        ("padfix check --select PF20", ["PF201", "PF202", "PF203", "PF204", "PF206"]),
+        ("padfix check --select PF20", ["PF201", "PF202", "PF203", "PF204", "PF205", "PF206"]),
         ("padfix check --ignore PF101,implicit-v", ["PF101,implicit-valid-padding"]),
         ("padfix explain legacy-u", ["legacy-upsample"]),
-        ("padfix convert --target on", ["onnx"]),
+        ("padfix convert --target onnx2", ["onnx2tf"]),
         ("padfix completion ", ["bash", "fish", "zsh"]),
     ],
 )

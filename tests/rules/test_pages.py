@@ -52,10 +52,9 @@ def test_the_example_is_true(rule: Rule, tmp_path: Path) -> None:
     before = parser.parse_model(f'<ir_version: 8, opset_import: ["" : {page.before_opset}]>\n{page.before}')
     onnx.checker.check_model(before)
     onnx.save(before, tmp_path / "before.onnx")
-    assert rule.code in {
-        finding.rule for finding in padfix.check(tmp_path / "before.onnx", select=[rule.code]).findings
-    }
-    target = "portable" if rule.opt_in else "onnx"
+    found = padfix.check(tmp_path / "before.onnx", select=[rule.code], target=rule.example_target).findings
+    assert rule.code in {finding.rule for finding in found}
+    target = "portable" if rule.opt_in else rule.example_target
     padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", reference="spec", target=target)
     after = printer.to_text(onnx.load(tmp_path / "after.onnx").graph)
     assert operators(page.after) == operators(after)

@@ -4,19 +4,40 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import onnx.parser
 import pytest
+from onnx import NodeProto
 
 from padfix import targets
 from padfix.cli.exits import run
 from padfix.cli.group import cli
 from padfix.errors import UsageError
+from padfix.files.model import Model
+from padfix.graph.scopes import Scope
+from padfix.operators.inference import infer
+from padfix.operators.traits import traits_of
+from padfix.targets.fact import TRAITS
 
 
 def test_the_targets_that_there_are() -> None:
-    assert targets.names() == ("onnx", "portable")
+    assert targets.names()[0] == "onnx"
+    assert {"portable", "onnxruntime", "openvino", "opencv", "ncnn", "mnn", "tract", "tvm", "tensorrt"} <= set(
+        targets.names()
+    )
     assert targets.named("onnx").settings().keys() == {"description"}
+    assert not targets.named("onnx").facts
     portable = targets.named("portable")
     assert (portable.minimum_opset, portable.maximum_opset, portable.pads) == (13, 17, "node")
+
+
+FACT = """
+[[fact]]
+operators = ["Conv"]
+outcome = "silent"
+says = "x"
+evidence = "y"
+date = 2026-11-21
+"""
 
 
 @pytest.mark.parametrize(
@@ -29,6 +50,15 @@ def test_the_targets_that_there_are() -> None:
         ("minimum-opset = true", "whole number"),
         ("minimum-opset = 18\nmaximum-opset = 17", "no opset at all"),
         ("minimum-opset", "not valid TOML"),
+        ("versions = [1]", "list of strings"),
+        ("fact = 1", "list of tables"),
+        ("[[fact]]\noperators = ['Conv']\noutcome = 'silent'\nsays = 'x'\ndate = 2026-11-21", "lacks evidence"),
+        (FACT + "where = { auto-padding = ['SAME_LOWER'] }", "no 'auto-padding'"),
+        (FACT + "where = { auto-pad = ['SAME'] }", "auto-pad can't be 'SAME'"),
+        (FACT + "where = { dilated = 1 }", "dilated can't be 1"),
+        (FACT + "versions = ['9']", "none of the target's versions"),
+        (FACT.replace("silent", "loud"), "refused or silent"),
+        (FACT + "when = 1", "no 'when'"),
     ],
 )
 def test_a_wrong_file_is_named_with_what_is_wrong(text: str, words: str, tmp_path: Path) -> None:
@@ -45,3 +75,65 @@ def test_the_command_prints_what_a_target_asks_for(capsys: pytest.CaptureFixture
     assert printed["minimum-opset"] == "13"
     assert run(cli, ["targets", "portabel"]) == 2
     assert "portable" in capsys.readouterr().err
+
+
+def test_the_command_prints_every_fact_with_its_evidence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(cli, ["targets", "opencv"]) == 0
+    printed = capsys.readouterr().out
+    for fact in targets.named("opencv").facts:
+        assert fact.says in printed
+        assert fact.evidence in printed
+        assert str(fact.date) in printed
+
+
+def test_a_version_leaves_the_facts_of_others_out() -> None:
+    old, new, both = (targets.named(name) for name in ("opencv@4.14", "opencv@5.0.0.93", "opencv"))
+    assert old.versions == ("4.14.0",)
+    assert {len(old.facts), len(new.facts)} < set(range(len(both.facts)))
+    assert all(fact.versions == ("4.14.0",) for fact in old.facts)
+    with pytest.raises(UsageError, match=r"Nothing is known of OpenCV '3'"):
+        targets.named("opencv@3")
+    with pytest.raises(UsageError, match=r"Nothing is known of OpenCV '4.1'"):
+        targets.named("opencv@4.1")
+
+
+@pytest.mark.parametrize("name", targets.names())
+def test_every_fact_is_about_operators_and_traits_that_there_are(name: str) -> None:
+    """A trait that no operator of the fact has would never fit, and be reported as unknown for ever."""
+    for fact in targets.named(name).facts:
+        for op_type in fact.operators:
+            if op_type in MADE_BY_FORMS:
+                assert not fact.where
+                continue
+            known = set(traits_of(*example(op_type)) or ())
+            assert set(fact.where) <= known, (op_type, fact)
+
+
+MADE_BY_FORMS = ("Gather", "MatMul", "Mul", "Slice")
+"""Operators that only forms are asked about."""
+
+EXAMPLES = {
+    "Conv": "(float[1,2,8,8] X, float[2,2,3,3] W) => (float[1,2,6,6] Y) { Y = Conv (X, W) }",
+    "ConvTranspose": "(float[1,2,8,8] X, float[2,2,3,3] W) => (float[1,2,10,10] Y) { Y = ConvTranspose (X, W) }",
+    "MaxPool": "(float[1,2,8,8] X) => (float[1,2,6,6] Y) { Y = MaxPool <kernel_shape = [3, 3]> (X) }",
+    "AveragePool": "(float[1,2,8,8] X) => (float[1,2,6,6] Y) { Y = AveragePool <kernel_shape = [3, 3]> (X) }",
+    "LpPool": "(float[1,2,8,8] X) => (float[1,2,6,6] Y) { Y = LpPool <kernel_shape = [3, 3]> (X) }",
+    "Pad": "(float[1,2] X) => (float[1,3] Y) <int64[4] p = {0, 0, 0, 1}> { Y = Pad (X, p) }",
+    "Resize": "(float[1,2] X) => (float[1,4] Y) <float[2] s = {1, 2}> { Y = Resize (X, , s) }",
+    "Upsample": "(float[1,2] X) => (float[1,4] Y) <float[2] s = {1, 2}> { Y = Upsample (X, s) }",
+}
+
+
+def example(op_type: str) -> tuple[Scope, NodeProto]:
+    opset = 9 if op_type == "Upsample" else 17
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]>\ng {EXAMPLES[op_type]}')
+    scope = next(iter(infer(Model(model))))
+    return scope, scope.nodes[0]
+
+
+def test_every_trait_is_one_that_a_fact_may_name() -> None:
+    for op_type in EXAMPLES:
+        traits = traits_of(*example(op_type))
+        assert traits is not None
+        for name, value in traits.items():
+            assert value is None or value in TRAITS[name], (op_type, name, value)

@@ -20,6 +20,7 @@ LETTER = 7.6
 KINDS = {
     "differs": ("≠", "first difference"),
     "refused": ("X", "refused"),
+    "silent": ("S", "silently wrong"),
     "error": ("E", "error"),
     "warning": ("W", "warning"),
     "info": ("i", "info"),

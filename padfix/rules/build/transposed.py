@@ -26,7 +26,7 @@ def rewrite_transposed(site: Site, window: TransposedWindow) -> Rewrite | Refusa
         return Refusal("pads beside output_shape are ignored: remove one of the two.")
     pads = window.written.pads or ()
     pairs = tuple(zip(pads[: window.rank], pads[window.rank :], strict=True))
-    trials = _trials(site, window, pairs)
+    trials = transposed_cases(site, window, pairs)
     if isinstance(trials, Refusal):
         return trials
     node = copied(site.node, without=("auto_pad",))
@@ -40,7 +40,7 @@ def rewrite_transposed(site: Site, window: TransposedWindow) -> Rewrite | Refusa
     return Rewrite(builder.build(), trials)
 
 
-def _trials(site: Site, window: TransposedWindow, pairs: tuple[Pair, ...]) -> tuple[Trial, ...] | Refusal:
+def transposed_cases(site: Site, window: TransposedWindow, pairs: tuple[Pair, ...]) -> tuple[Trial, ...] | Refusal:
     """Return small sizes, from the least on that gives an output: the rewrite does not depend on the size."""
     kernel = [taps for taps in window.kernel if taps is not None]
     if len(kernel) < window.rank:

@@ -1,0 +1,215 @@
+"""What a node is like, in the words that targets state their facts in (:data:`padfix.targets.fact.TRAITS`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+from onnx import NodeProto
+
+from padfix.geometry.resampling import output_size
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.constant_pad import given_pads
+from padfix.operators.reading import read
+from padfix.operators.resample import Resample
+from padfix.operators.transposed import TransposedWindow
+from padfix.operators.window import Pair, Window
+from padfix.operators.written import SAME
+from padfix.targets.fact import Trait
+
+Traits = Mapping[str, Trait | None]
+"""By word; None where it depends on something that is not known, and no entry where it makes no sense."""
+
+
+def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
+    """Return what ``node`` is like; None for operators that no fact is about, and those that can't be read."""
+    if normal_domain(node.domain):
+        return None
+    if node.op_type == "Pad":
+        return _pad(scope, node)
+    match read(scope, node):
+        case Window() as window:
+            return window_traits(window)
+        case TransposedWindow() as window:
+            return transposed_traits(window)
+        case Resample() as resize:
+            return _resample(scope, node, resize)
+    return None
+
+
+def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:
+    known = [taps for taps in window.kernel if taps is not None]
+    return {
+        "auto-pad": window.auto_pad or "NOTSET",
+        "sizes": "static" if all(isinstance(size, int) for size in window.sizes) else "dynamic",
+        "spatial-axes": window.rank,
+        "strided": max(window.strides) > 1,
+        "dilated": max(window.dilations) > 1,
+        "kernel-below-stride": any(taps < stride for taps, stride in zip(known, window.strides, strict=False))
+        if len(known) == window.rank
+        else None,
+        "grouped": window.written.group > 1,
+    }
+
+
+def window_traits(window: Window) -> Traits:
+    """Return what a convolution or pool is like."""
+    pairs = window.same_pads() if window.auto_pad in SAME else window.explicit_pads
+    return {
+        **_common(window),
+        "padding": _padding(pairs),
+        "counts-pads": window.operator.is_average and window.written.count_include_pad,
+        "rounds-up": window.written.ceil_mode,
+        "indices": window.has_indices,
+    }
+
+
+def transposed_traits(window: TransposedWindow) -> Traits:
+    """Return what a transposed convolution is like."""
+    axes = [window.axis(axis) for axis in range(window.rank)]
+    return {
+        **_common(window),
+        "padding": _padding([None if each is None else (each.begin, each.end) for each in axes]),
+        "output-shape": window.output_shape is not None,
+        "output-padding": any(window.output_padding),
+    }
+
+
+def _padding(pairs: Sequence[Pair | None]) -> str | None:
+    known = [pair for pair in pairs if pair is not None]
+    if any(begin != end for begin, end in known):
+        return "asymmetric"
+    if len(known) < len(pairs):
+        return None
+    return "symmetric" if any(begin for begin, _ in known) else "none"
+
+
+def _pad(scope: Scope, node: NodeProto) -> Traits:
+    amounts = given_pads(scope, node)
+    data = scope.type_of(node.input[0]) if node.input and node.input[0] else None
+    rank = None if data is None else data.rank
+    listed = len(node.input) > 3 and bool(node.input[3])
+    outer = None
+    if amounts is not None and not listed and len(amounts) % 2 == 0:
+        half = len(amounts) // 2
+        outer = any(amounts[axis] or amounts[half + axis] for axis in range(min(2, half)))
+    return {
+        "mode": attributes.text(node, "mode", "constant") or "constant",
+        "mode-written": attributes.find(node, "mode") is not None,
+        "amounts": "run-time" if amounts is None else "sizes",
+        "negative": None if amounts is None else min(amounts, default=0) < 0,
+        "value": _fill(scope, node),
+        "axes-listed": listed,
+        "outer-axes": outer,
+        "rank": rank,
+    }
+
+
+def _fill(scope: Scope, node: NodeProto) -> str | None:
+    """Return what kind of number a Pad of constants adds."""
+    if scope.opset < 11:
+        written = attributes.find(node, "value")
+        value = np.float32(0 if written is None else written.f)
+    else:
+        name = node.input[2] if len(node.input) > 2 else ""
+        known = scope.constant(name) if name else np.zeros(1, np.float32)
+        if known is None or known.size != 1:
+            return None
+        value = known.reshape(-1)[0]
+    return "zero" if value == 0 else "finite" if np.isfinite(float(value)) else "infinite"
+
+
+def _resample(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
+    axes = _changes(resize)
+    changed = None if axes is None else [axis for axis in axes if axis.changes]
+    rank = None if resize.shape is None else len(resize.shape)
+    coefficient = attributes.find(node, "cubic_coeff_a")
+    return {
+        "mode": resize.mode,
+        "coordinates": "legacy" if resize.is_legacy else resize.coordinates,
+        "nearest-mode": "legacy" if resize.is_legacy else resize.nearest_mode,
+        "nearest-mode-written": attributes.find(node, "nearest_mode") is not None,
+        "antialias": resize.antialias,
+        "exclude-outside": resize.exclude_outside,
+        "cubic-coefficient": _coefficient(-0.75 if coefficient is None else coefficient.f),
+        "aspect-ratio-kept": resize.policy != "stretch",
+        "axes-listed": resize.axes is not None,
+        "amounts": "scales" if resize.scales else "sizes" if resize.sizes else "run-time",
+        "empty-scales": _has_empty_scales(scope, node, resize),
+        "factors": None if changed is None else _factors(changed),
+        "shrinks": None if changed is None else _any([axis.shrinks for axis in changed]),
+        "gives-one": None if changed is None else _any([axis.gives_one for axis in changed]),
+        "resized-axes": None if changed is None else len(changed),
+        "outer-axes": None if changed is None or axes is None else any(axis.changes for axis in axes[:2]),
+        "rank": rank,
+    }
+
+
+def _coefficient(value: float) -> str:
+    for known in ("-0.75", "-0.5"):
+        if np.float32(value) == np.float32(known):
+            return known
+    return "other"
+
+
+def _has_empty_scales(scope: Scope, node: NodeProto, resize: Resample) -> bool:
+    """Whether it has an input for scales that holds none, as opsets 11 and 12 leave them out."""
+    if resize.is_legacy or len(node.input) < 3 or not node.input[2]:
+        return False
+    value = scope.constant(node.input[2])
+    return value is not None and not value.size
+
+
+class _Axis:
+    """One axis of the data: what its length becomes, as far as that is known."""
+
+    def __init__(self, size: int | None, scale: float | None, output: int | None) -> None:
+        self.changes = scale != 1 if output is None else size is None or output != size
+        self.factor: str | None = None
+        self.shrinks: bool | None = None
+        self.gives_one: bool | None = None
+        if scale is not None:
+            self.shrinks = scale < 1
+            if scale >= 1 and float(scale).is_integer():
+                self.factor = "whole"
+            elif size is not None:
+                self.factor = "exact" if (np.float32(size) * np.float32(scale)).is_integer() else "inexact"
+            output = output if size is None else output_size(size, scale)
+        elif size and output is not None:
+            self.shrinks = output < size
+            self.factor = "whole" if Fraction(output, size).denominator == 1 else "exact"
+        if output is not None:
+            self.gives_one = output == 1
+
+
+def _changes(resize: Resample) -> list[_Axis] | None:
+    """Return every axis of the data; None where it is not known which lengths change."""
+    numbers = resize.resized_axes()
+    if numbers is None or resize.shape is None:
+        return None
+    values: Sequence[float] | None = resize.scales or resize.sizes
+    if values is None or len(values) != len(numbers):
+        return None
+    axes = [_Axis(None, 1.0, None) for _ in resize.shape]
+    for number, value in zip(numbers, values, strict=True):
+        length = resize.shape[number]
+        size = length if isinstance(length, int) else None
+        axes[number] = _Axis(size, value, None) if resize.scales else _Axis(size, None, int(value))
+    return axes
+
+
+def _factors(changed: Sequence[_Axis]) -> str | None:
+    kinds = {axis.factor for axis in changed}
+    if "inexact" in kinds:
+        return "inexact"
+    if None in kinds:
+        return None
+    return "exact" if "exact" in kinds else "whole"
+
+
+def _any(known: Sequence[bool | None]) -> bool | None:
+    if any(known):
+        return True
+    return None if None in known else False

@@ -1,0 +1,49 @@
+"""Equal forms of a node, and the first of them that a target gets right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import Traits
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.objections import worst_objection
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to write a node.
+
+    Attributes:
+        name: What is special of it, for people.
+        operators: The (type, traits) of every operator in it that a target may object to.
+        write: Builds it.
+        why_not: Why it is not equal here, or can't be written; None where it is.
+    """
+
+    name: str
+    operators: tuple[tuple[str, Traits], ...]
+    write: Callable[[], Rewrite | Refusal]
+    why_not: Refusal | None = None
+
+
+def by_another_rule() -> Rewrite | Refusal:
+    """Return that a rule that comes earlier writes the form."""
+    return Refusal("Another rule writes this form.")
+
+
+def first_right(site: Site, forms: Iterable[Form]) -> Form | Refusal:
+    """Return the first form to which the site's target has no objection; or why each is none."""
+    reasons = []
+    for form in forms:
+        if form.why_not is not None:
+            reasons.append(f"{form.name}: {form.why_not.reason.rstrip('.')}")
+            continue
+        found = [worst_objection(site.target, op_type, site.opset, traits) for op_type, traits in form.operators]
+        objection = next((each for each in found if each is not None), None)
+        if objection is None:
+            return form
+        reasons.append(f"{form.name}: it {objection.fact.says}")
+    runtime = site.target.title or site.target.name
+    return Refusal(f"No equal form is known to be right on {runtime} ({'; '.join(dict.fromkeys(reasons))}).")

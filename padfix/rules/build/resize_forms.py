@@ -1,0 +1,370 @@
+"""Equal forms of a Resize: other words for the same samples, elements taken one by one, products with two matrices.
+
+Which of them a runtime gets right is the target's to say; that they are equal is shown from the positions that are
+sampled, for the very lengths where these are known, and proven by running as every rewrite is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import product
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from padfix.geometry.interpolation import Interpolation, interpolation_matrix
+from padfix.geometry.resampling import (
+    Scale,
+    aspect_ratio_output_size,
+    aspect_ratio_scale,
+    nearest_indices,
+    output_size,
+    source_coordinates,
+)
+from padfix.geometry.runtimes import MEASURED_MODES, runtime_nearest_indices
+from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
+from padfix.operators.resample import Resample
+from padfix.operators.traits import Traits, traits_of
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form, by_another_rule
+from padfix.rules.build.resize_trials import SCALES, SIZES, ResizedAxis, resize_trials, resized_axes
+from padfix.targets import Trait
+
+LONGEST = 4096
+"""The longest axis that is written out element by element."""
+
+MOST_WEIGHTS = 1 << 22
+"""Of one matrix."""
+
+_COORDINATES = ("asymmetric", "half_pixel", "align_corners", "pytorch_half_pixel", "tf_half_pixel_for_nn")
+_ROUNDINGS = ("floor", "round_prefer_floor", "round_prefer_ceil", "ceil")
+"""In the order in which they are tried: the pair that most runtimes get right comes first."""
+
+_REMOVED_SINCE = 13
+_OMITTED_SINCE = 13
+_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
+_SAMPLE_LENGTHS = (1, 2, 3, 5, 8)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis that is sampled: its number, lengths, and scale as the node has it."""
+
+    number: int
+    size: int
+    output: int
+    scale: Scale
+    roi: tuple[float, float] = (0.0, 1.0)
+
+    def indices(self, coordinates: str, rounding: str, scale: Scale) -> tuple[int, ...]:
+        """Return the elements that mode nearest takes, by the specification."""
+        return tuple(nearest_indices(coordinates, rounding, self.size, self.output, scale, self.roi))
+
+    def positions(self, coordinates: str, scale: Scale) -> tuple[float, ...]:
+        """Return the positions that are sampled."""
+        return tuple(map(float, source_coordinates(coordinates, self.size, self.output, scale, self.roi)))
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """Other attributes and amounts of a Resize for the same samples."""
+
+    coordinates: str
+    rounding: str
+    by_sizes: bool
+
+
+def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
+    """Yield the forms of a Resize or Upsample, the nearest to what stands there first."""
+    traits = traits_of(site.scope, site.node) or {}
+    if resize.is_legacy:
+        # Upsample and Resize-10 become a Resize with coordinates by another rule, and that one is asked about here.
+        yield from _modern_forms(resize, traits)
+        return
+    axes = sampled_axes(site, resize)
+    for spelling in spellings(site, resize):
+        yield Form(
+            f"{spelling.coordinates} with {spelling.rounding} by {'sizes' if spelling.by_sizes else 'scales'}",
+            (("Resize", {**traits, **_traits_of_spelling(spelling, traits)}),),
+            partial(respelled, site, resize, spelling),
+            _why_not_respelled(site, resize, spelling),
+        )
+    lengths = axes if isinstance(axes, Refusal) else None
+    if resize.mode == "nearest":
+        yield Form("one Gather an axis", (("Gather", {}),), partial(gathered, site, resize), lengths)
+    floats = resize.elem_type in _FLOATS
+    why_not = lengths or (None if floats else Refusal("a product rounds otherwise than this element type's Resize"))
+    yield Form("products with matrices", (("MatMul", {}),), partial(multiplied, site, resize), why_not)
+
+
+def _modern_forms(resize: Resample, traits: Traits) -> Iterator[Form]:
+    factors = resize.scales or ()
+    rounding = "ceil" if min(factors, default=1.0) < 1 else "floor"
+    modern: dict[str, Trait | None] = {
+        **traits,
+        "coordinates": "asymmetric",
+        "nearest-mode": rounding,
+        "empty-scales": False,
+        "nearest-mode-written": True,
+    }
+    yield Form("a Resize of today", (("Resize", modern),), by_another_rule)
+    # What that Resize becomes in turn needs the lengths.
+    known = all(isinstance(each, int) for each in resize.shape or (None,))
+    why_not = None if known else Refusal("an equal form needs the lengths of the input (--shape)")
+    yield Form("products with matrices or elements one by one", (("MatMul", {}),), by_another_rule, why_not)
+
+
+def _traits_of_spelling(spelling: Spelling, traits: Traits) -> Traits:
+    changed: dict[str, Trait | None] = {
+        "coordinates": spelling.coordinates,
+        "nearest-mode": spelling.rounding,
+        "nearest-mode-written": True,
+        "exclude-outside": False,
+        "cubic-coefficient": "-0.75",
+        "axes-listed": False,
+        "empty-scales": False,
+        "amounts": "sizes" if spelling.by_sizes else "scales",
+    }
+    if spelling.by_sizes and traits.get("factors") == "inexact":
+        changed["factors"] = "exact"
+    return changed
+
+
+def _why_not_respelled(site: Site, resize: Resample, spelling: Spelling) -> Refusal | None:
+    axes = sampled_axes(site, resize)
+    if isinstance(axes, Refusal):
+        kept = resize.axes is None and spelling.by_sizes == (not resize.scales_name)
+        return None if kept else axes
+    if spelling.by_sizes:
+        lengths = _lengths(resize, axes)
+        return lengths if isinstance(lengths, Refusal) else None
+    return None
+
+
+def sampled_axes(site: Site, resize: Resample) -> tuple[Axis, ...] | Refusal:
+    """Return the axes on which something else than each element itself is sampled; lengths must be known."""
+    axes = resized_axes(site)
+    if isinstance(axes, Refusal):
+        return axes
+    scales = _scales(axes, resize)
+    if isinstance(scales, Refusal):
+        return scales
+    found = []
+    for number, (axis, (output, scale)) in enumerate(zip(axes, scales, strict=True)):
+        if not axis.named or (scale == 1 and output in (None, axis.length)):
+            continue
+        if axis.length is None or output is None or axis.length < 1 or output < 1:
+            return Refusal(f"An equal form needs the lengths of axis {number}: fix the input's size (--shape).")
+        if max(axis.length, output) > LONGEST:
+            return Refusal(f"Axis {number} is longer than {LONGEST} elements, more than is written out one by one.")
+        roi = _roi(resize, number, len(axes))
+        if roi is None:
+            return Refusal("The region of interest is only known at run time.")
+        found.append(Axis(number, axis.length, output, scale, roi))
+    return tuple(found)
+
+
+def _scales(axes: Sequence[ResizedAxis], resize: Resample) -> list[tuple[int | None, Scale]] | Refusal:
+    """Return the (new length, scale) of every axis."""
+    named = [axis for axis in axes if axis.named]
+    if resize.policy != "stretch" and not resize.scales_name:
+        wanted = [(axis.length, axis.output) for axis in named]
+        known = [(length, output) for length, output in wanted if length and output]
+        if len(known) < len(wanted):
+            return Refusal("Which length keeps the aspect ratio depends on lengths that are not known (--shape).")
+        shared = aspect_ratio_scale(known, resize.policy)
+        return [
+            (aspect_ratio_output_size(axis.length, shared), shared) if axis.named and axis.length else (axis.length, 1)
+            for axis in axes
+        ]
+    found: list[tuple[int | None, Scale]] = []
+    for axis in axes:
+        if not axis.named:
+            found.append((axis.length, 1))
+        elif axis.scale is not None:
+            found.append((None if axis.length is None else output_size(axis.length, axis.scale), axis.scale))
+        elif axis.output is None:
+            return Refusal("The scales or sizes are only known at run time.")
+        else:
+            found.append((axis.output, Fraction(axis.output, axis.length) if axis.length else Fraction(0)))
+    return found
+
+
+def _roi(resize: Resample, number: int, rank: int) -> tuple[float, float] | None:
+    if resize.coordinates != "tf_crop_and_resize":
+        return 0.0, 1.0
+    places = [axis % rank for axis in resize.axes or range(rank)]
+    if resize.roi is None or len(resize.roi) != 2 * len(places) or number not in places:
+        return None
+    place = places.index(number)
+    return resize.roi[place], resize.roi[place + len(places)]
+
+
+def spellings(site: Site, resize: Resample) -> Iterator[Spelling]:
+    """Yield other words for the same samples, the ones that most runtimes get right first."""
+    if resize.mode == "cubic" or resize.coordinates == "tf_crop_and_resize" or resize.policy != "stretch":
+        roundings: tuple[str, ...] = ()
+    else:
+        roundings = _ROUNDINGS if resize.mode == "nearest" else ("floor",)
+    axes = _axes_to_compare(site, resize)
+    coordinates = [each for each in _COORDINATES if each != "tf_half_pixel_for_nn" or site.opset < _REMOVED_SINCE]
+    for words in product(coordinates, roundings, (True, False)):
+        spelling = Spelling(*words)
+        if axes and all(_is_equal(axis, resize, spelling) for axis in axes):
+            yield spelling
+
+
+def _axes_to_compare(site: Site, resize: Resample) -> tuple[Axis, ...]:
+    """Return the axes on which a spelling has to agree, with sample lengths where a whole scale suits every length."""
+    known = sampled_axes(site, resize)
+    if not isinstance(known, Refusal):
+        return known
+    axes = resized_axes(site)
+    if isinstance(axes, Refusal) or resize.policy != "stretch":
+        return ()
+    found = []
+    for number, axis in enumerate(axes):
+        if axis.is_kept:
+            continue
+        if axis.scale is None or axis.scale < 1 or not float(axis.scale).is_integer():
+            return ()
+        found += [Axis(number, size, size * int(axis.scale), axis.scale) for size in _SAMPLE_LENGTHS]
+    return tuple(found)
+
+
+def _is_equal(axis: Axis, resize: Resample, spelling: Spelling) -> bool:
+    scale: Scale = axis.scale
+    if spelling.by_sizes:
+        scale = Fraction(axis.output, axis.size)
+    elif isinstance(scale, Fraction):
+        scale = float(np.float32(float(scale)))
+        if output_size(axis.size, scale) != axis.output:
+            return False
+    if resize.mode == "nearest":
+        meant = axis.indices(resize.coordinates, resize.nearest_mode, axis.scale)
+        if axis.indices(spelling.coordinates, spelling.rounding, scale) != meant:
+            return False
+        if spelling.coordinates not in MEASURED_MODES:
+            return True
+        run = runtime_nearest_indices(
+            spelling.coordinates, spelling.rounding, axis.size, axis.output, float(np.float32(float(scale)))
+        )
+        return tuple(run) == meant
+    meant_at, found_at = axis.positions(resize.coordinates, axis.scale), axis.positions(spelling.coordinates, scale)
+    last = axis.size - 1
+    return np.allclose(np.clip(meant_at, 0, last), np.clip(found_at, 0, last), rtol=0, atol=1e-7 * max(1, last))
+
+
+def respelled(site: Site, resize: Resample, spelling: Spelling) -> Rewrite | Refusal:
+    """Return the Resize in other words."""
+    axes = sampled_axes(site, resize)
+    trials = resize_trials(site, as_declared=not isinstance(axes, Refusal))
+    if isinstance(trials, Refusal):
+        return trials
+    node = copied(site.node, without=("nearest_mode", "axes", "cubic_coeff_a", "exclude_outside"))
+    attributes.set_text(node, "coordinate_transformation_mode", spelling.coordinates)
+    attributes.set_text(node, "nearest_mode", spelling.rounding)
+    builder = site.builder()
+    rank = len(resize.shape or ())
+    empty = "" if site.opset >= _OMITTED_SINCE else None
+    nothing = builder.input("") if empty is not None else builder.constant(np.zeros(0, np.float32), "empty")
+    inputs = [builder.input(site.input_name(0)), nothing, nothing]
+    if isinstance(axes, Refusal):
+        place = SIZES if spelling.by_sizes else SCALES
+        inputs = [*inputs[:2], *([nothing] if place == SIZES else []), builder.input(site.input_name(place))]
+    elif spelling.by_sizes:
+        lengths = _lengths(resize, axes)
+        if isinstance(lengths, Refusal):
+            return lengths
+        given = site.constant(SIZES)
+        if given is not None and given.tolist() == lengths:
+            inputs.append(builder.input(site.input_name(SIZES)))
+        else:
+            inputs.append(builder.constant(np.array(lengths, np.int64), "sizes"))
+    else:
+        scales = np.ones(rank, np.float32)
+        for axis in axes:
+            scales[axis.number] = np.float32(float(axis.scale))
+        inputs[SCALES] = builder.constant(scales, "scales")
+    builder.output(site.node.output[0], builder.original(node, inputs))
+    return Rewrite(builder.build(), trials, exact=resize.mode == "nearest")
+
+
+def _lengths(resize: Resample, axes: Sequence[Axis]) -> list[int] | Refusal:
+    lengths = [each if isinstance(each, int) else None for each in resize.shape or ()]
+    for axis in axes:
+        lengths[axis.number] = axis.output
+    if None in lengths:
+        return Refusal("Sizes name the batch and the channels as well, and these are not known: fix them (--shape).")
+    return [each for each in lengths if each is not None]
+
+
+def gathered(site: Site, resize: Resample) -> Rewrite | Refusal:
+    """Return the very elements that mode nearest takes, by one Gather an axis."""
+    axes = sampled_axes(site, resize)
+    if isinstance(axes, Refusal):
+        return axes
+    trials = resize_trials(site, as_declared=True)
+    if isinstance(trials, Refusal):
+        return trials
+    builder = site.builder()
+    value = builder.input(site.input_name(0))
+    for axis in axes:
+        indices = np.array(axis.indices(resize.coordinates, resize.nearest_mode, axis.scale), np.int64)
+        value = builder.op("Gather", [value, builder.constant(indices, "indices")], {"axis": axis.number})
+    builder.output(site.node.output[0], value if axes else builder.op("Identity", [value]))
+    return Rewrite(builder.build(), trials, exact=True)
+
+
+def multiplied(site: Site, resize: Resample) -> Rewrite | Refusal:
+    """Return products with one constant matrix an axis."""
+    axes = sampled_axes(site, resize)
+    if isinstance(axes, Refusal):
+        return axes
+    if resize.elem_type not in _FLOATS:
+        return Refusal("A product with a matrix rounds otherwise than a Resize of this element type does.")
+    trials = resize_trials(site, as_declared=True)
+    if isinstance(trials, Refusal):
+        return trials
+    rank = len(resize.shape or ())
+    dtype = helper.tensor_dtype_to_np_dtype(resize.elem_type)
+    builder = site.builder()
+    value = builder.input(site.input_name(0))
+    for axis in axes:
+        if axis.size * axis.output > MOST_WEIGHTS:
+            return Refusal(f"The matrix of axis {axis.number} would hold more than {MOST_WEIGHTS} weights.")
+        matrix = _matrix(site, resize, axis)
+        if isinstance(matrix, Refusal):
+            return matrix
+        if axis.number == rank - 2:
+            value = builder.op("MatMul", [builder.constant(matrix.astype(dtype), "weights"), value])
+            continue
+        order = [each for each in range(rank) if each != axis.number] + [axis.number]
+        moved = order != list(range(rank))
+        value = builder.op("Transpose", [value], {"perm": order}) if moved else value
+        value = builder.op("MatMul", [value, builder.constant(np.ascontiguousarray(matrix.T.astype(dtype)), "weights")])
+        back = [order.index(each) for each in range(rank)]
+        value = builder.op("Transpose", [value], {"perm": back}) if moved else value
+    builder.output(site.node.output[0], value if axes else builder.op("Identity", [value]))
+    return Rewrite(builder.build(), trials, exact=False)
+
+
+def _matrix(site: Site, resize: Resample, axis: Axis) -> np.ndarray | Refusal:
+    if resize.mode == "nearest":
+        matrix = np.zeros((axis.output, axis.size))
+        matrix[np.arange(axis.output), list(axis.indices(resize.coordinates, resize.nearest_mode, axis.scale))] = 1
+        return matrix
+    coefficient = attributes.find(site.node, "cubic_coeff_a")
+    value = attributes.find(site.node, "extrapolation_value")
+    how = Interpolation(
+        resize.mode, -0.75 if coefficient is None else coefficient.f, resize.exclude_outside, resize.antialias
+    )
+    matrix = interpolation_matrix(how, resize.coordinates, axis.size, axis.output, axis.scale, axis.roi)
+    if value is not None and value.f and not matrix.any(axis=1).all():
+        return Refusal("Positions outside the image get a value that no product with a matrix gives.")
+    return matrix

@@ -1,0 +1,53 @@
+"""A rule about what the target refuses or computes wrongly: what its facts say, and the first form that they allow."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Iterator
+
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
+from padfix.results import Finding, Severity
+from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.forms import Form, first_right
+from padfix.rules.build.objections import worst_objection
+from padfix.targets import Target
+
+
+class TargetRule(Rule):
+    """Matches operators that a fact of the target fits, and writes the first of its forms that none fits."""
+
+    severity = Severity.ERROR
+    example_target = "ncnn"
+
+    @abstractmethod
+    def forms(self, site: Site) -> Iterator[Form]:
+        """Yield equal forms of the node, the nearest to what stands there first."""
+
+    def has_a_say(self, target: Target) -> bool:
+        """Whether anything is known of the target."""
+        return bool(target.facts)
+
+    def match(self, site: Site) -> Finding | None:
+        """Return a finding where a fact of the target fits the node."""
+        traits = traits_of(site.scope, site.node) if site.target.facts else None
+        objection = None if traits is None else worst_objection(site.target, site.node.op_type, site.opset, traits)
+        if objection is None:
+            return None
+        found = self.finding(
+            site,
+            objection.sentence(site.target, site.node.op_type),
+            f"padfix convert --target {site.target.name} writes it in a form that is right there.",
+        )
+        return dataclasses.replace(found, severity=objection.severity)
+
+    def refusal(self, site: Site) -> Refusal | None:
+        """Return why there is no form that is right on the target."""
+        form = first_right(site, self.forms(site))
+        return form if isinstance(form, Refusal) else None
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal:
+        """Return the first form to which the target has no objection."""
+        form = first_right(site, self.forms(site))
+        return form if isinstance(form, Refusal) else form.write()

@@ -1,0 +1,222 @@
+"""Equal forms of a convolution, transposed convolution or pool, each with the operators that it is made of.
+
+Which of them a runtime gets right is the target's to say.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+from onnx import TensorProto
+
+from padfix.geometry.padding import effective_kernel
+from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import Traits, transposed_traits, window_traits
+from padfix.operators.transposed import TransposedWindow
+from padfix.operators.window import Pair, Window
+from padfix.operators.written import SAME
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import bare_node, bind, copied, flat, is_too_long
+from padfix.rules.build.forms import Form, by_another_rule
+from padfix.rules.build.pad_node import known_amounts
+from padfix.rules.build.pads_beside import rewrite_beside, why_not_beside
+from padfix.rules.build.transposed import rewrite_transposed, transposed_cases
+from padfix.rules.build.trials import trials
+
+
+def window_forms(site: Site, window: Window) -> Iterator[Form]:
+    """Yield the forms of a convolution or pool, the nearest to what stands there first."""
+    if window.auto_pad:
+        yield from _without_auto_pad(window)
+    pairs = _explicit_pairs(window)
+    if isinstance(pairs, Refusal):
+        return
+    explicit = _with_pads(window, pairs)
+    if explicit.written.ceil_mode:
+        evened = _reached_pairs(explicit)
+        yield _without_ceil_mode(site, explicit, evened)
+        if not isinstance(evened, Refusal):
+            explicit, pairs = _with_pads(explicit, evened, ceil_mode=False), evened
+    yield _behind_pad(site, explicit, pairs)
+    if window.operator.is_maximum:
+        yield _behind_edges(site, explicit, pairs)
+
+
+def _explicit_pairs(window: Window) -> tuple[Pair, ...] | Refusal:
+    pairs = window.same_pads() if window.auto_pad in SAME else window.explicit_pads
+    known = tuple(pair for pair in pairs if pair is not None)
+    return known if len(known) == len(pairs) else Refusal("the pads depend on a length that is not known (--shape)")
+
+
+def _with_pads(window: Window, pairs: tuple[Pair, ...], *, ceil_mode: bool | None = None) -> Window:
+    """Return the window with these pads written out; SAME makes the division exact, so that ceil_mode goes with it."""
+    keeps = window.written.ceil_mode and window.auto_pad not in SAME
+    written = dataclasses.replace(
+        window.written, auto_pad=None, pads=tuple(flat(pairs)), ceil_mode=keeps if ceil_mode is None else ceil_mode
+    )
+    return dataclasses.replace(window, written=written)
+
+
+def _without_auto_pad(window: Window) -> Iterator[Form]:
+    """Yield what the rules that write out ``auto_pad`` make of the node."""
+    pairs = _explicit_pairs(window)
+    if isinstance(pairs, Refusal):
+        bare = _with_pads(window, ((0, 0),) * window.rank)
+        operators = (("Pad", _pad_traits(window, "run-time")), (window.op_type, window_traits(bare)))
+        yield Form("a Pad with computed amounts", operators, by_another_rule)
+    else:
+        explicit = _with_pads(window, pairs)
+        yield Form("explicit pads", ((window.op_type, window_traits(explicit)),), by_another_rule)
+
+
+def _pad_traits(window: Window, amounts: str, mode: str = "constant") -> Traits:
+    floats = window.elem_type in (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
+    value = "zero" if not window.operator.is_maximum else "infinite" if floats else "finite"
+    return {
+        "mode": mode,
+        "mode-written": True,
+        "amounts": amounts,
+        "negative": False,
+        "axes-listed": False,
+        "outer-axes": False,
+        "rank": window.rank + 2,
+        "value": value if mode == "constant" else "zero",
+    }
+
+
+def _reached_pairs(window: Window) -> tuple[Pair, ...] | Refusal:
+    """Return pads that end where the last windows of ceil_mode do; or why these are not the same."""
+    reached: list[Pair] = []
+    for (size, taps, stride, dilation), windows, (begin, end) in zip(
+        window.axes, window.output_sizes(), window.explicit_pads, strict=True
+    ):
+        if not isinstance(size, int) or not isinstance(windows, int) or taps is None:
+            return Refusal("how far ceil_mode reaches depends on a length that is not known (--shape)")
+        reach = max(0, (windows - 1) * stride + effective_kernel(taps, dilation) - size - begin)
+        if reach > end and window.operator.is_average and window.written.count_include_pad:
+            return Refusal("elements that ceil_mode adds don't count in the average, and pads would")
+        reached.append((begin, reach))
+    return tuple(reached)
+
+
+def _without_ceil_mode(site: Site, window: Window, pairs: tuple[Pair, ...] | Refusal) -> Form:
+    """Return the pool with end pads as long as its last windows reach."""
+    name = "end pads instead of ceil_mode"
+    if isinstance(pairs, Refusal):
+        return Form(name, (), by_another_rule, pairs)
+    evened = _with_pads(window, pairs, ceil_mode=False)
+    too_long = is_too_long(window, pairs)
+
+    def write() -> Rewrite | Refusal:
+        node = copied(site.node, without=("auto_pad", "ceil_mode"))
+        attributes.set_integers(node, "pads", flat(pairs))
+        cases = trials(site, window, same=False, as_declared=True)
+        return Rewrite(site.only(node), cases, exact=window.operator.is_maximum)
+
+    why_not = Refusal("end pads as long as the kernel are refused by runtimes") if too_long else None
+    return Form(name, ((window.op_type, window_traits(evened)),), write, why_not)
+
+
+def _behind_pad(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
+    bare = _with_pads(window, ((0, 0),) * window.rank, ceil_mode=False)
+    written = dataclasses.replace(bare.written, count_include_pad=False)
+    operators: tuple[tuple[str, Traits], ...] = (
+        ("Pad", _pad_traits(window, "sizes")),
+        (window.op_type, window_traits(dataclasses.replace(bare, written=written))),
+    )
+    if window.leaves_pads_out:
+        operators = (*operators, ("Mul", {}))
+    why_not = why_not_beside(window, pairs)
+    if why_not is None and window.written.ceil_mode:
+        why_not = Refusal("a Pad before it would keep ceil_mode")
+    if why_not is None and not any(map(any, pairs)):
+        why_not = Refusal("it has no pads that could stand before it")
+    return Form("a Pad before it", operators, lambda: rewrite_beside(site, window, pairs), why_not)
+
+
+def _behind_edges(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
+    """Return the pool behind a Pad that repeats the elements at the edges, which every window there holds anyway."""
+    bare = _with_pads(window, ((0, 0),) * window.rank, ceil_mode=False)
+    operators = (("Pad", _pad_traits(window, "sizes", "edge")), (window.op_type, window_traits(bare)))
+    why_not = None
+    if max(window.dilations) > 1:
+        why_not = Refusal("a dilated window may step over the element at the edge")
+    elif window.has_indices or window.operator.mask is not None:
+        why_not = Refusal("repeated elements would be counted among the positions")
+    elif window.written.ceil_mode:
+        why_not = Refusal("a Pad before it would keep ceil_mode")
+    elif any(taps is None or max(pair) >= taps for taps, pair in zip(window.kernel, pairs, strict=True)):
+        why_not = Refusal("some window lies in the pads with all its taps")
+
+    def write() -> Rewrite | Refusal:
+        builder = site.builder()
+        amounts = known_amounts(window, pairs)
+        source = builder.input(site.input_name(0))
+        if builder.opset < 11:
+            padded = builder.op("Pad", [source], {"mode": "edge", "pads": amounts})
+        else:
+            padded = builder.op(
+                "Pad", [source, builder.constant(np.array(amounts, np.int64), "pads")], {"mode": "edge"}
+            )
+        bind(builder, site.node, builder.original(bare_node(site), [padded]))
+        return Rewrite(builder.build(), trials(site, window, same=False), exact=True)
+
+    return Form("a Pad of the edges before it", operators, write, why_not)
+
+
+def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
+    """Yield the forms of a transposed convolution, the nearest to what stands there first."""
+    axes = [window.axis(axis) for axis in range(window.rank)]
+    known = [axis for axis in axes if axis is not None]
+    if len(known) < len(axes):
+        yield Form("explicit pads", (), by_another_rule, Refusal("its pads depend on lengths that are not known"))
+        return
+    pads = tuple((axis.begin, axis.end) for axis in known)
+    added = tuple(axis.output_padding for axis in known)
+    explicit = _transposed_with(window, pads, added)
+    if window.auto_pad or window.output_shape is not None:
+        yield Form("explicit pads", (("ConvTranspose", transposed_traits(explicit)),), by_another_rule)
+    yield _even_pads(site, explicit, pads, added)
+    bare = _transposed_with(window, ((0, 0),) * window.rank, added)
+    yield Form(
+        "a Slice behind it",
+        (("ConvTranspose", transposed_traits(bare)), ("Slice", {})),
+        lambda: rewrite_transposed(site, explicit),
+        None if any(map(any, pads)) else Refusal("it cuts nothing off"),
+    )
+
+
+def _transposed_with(window: TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...]) -> TransposedWindow:
+    written = dataclasses.replace(window.written, auto_pad=None, pads=tuple(flat(pads)), output_shape=None)
+    return dataclasses.replace(window, written=written, output_padding=added, output_shape=None)
+
+
+def _even_pads(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...]) -> Form:
+    """Return equal pads, with what the end has too much of them given back by ``output_padding``."""
+    even = tuple((begin, begin) for begin, _ in pads)
+    given_back = tuple(more + begin - end for more, (begin, end) in zip(added, pads, strict=True))
+    why_not = None
+    if any(begin < end for begin, end in pads):
+        why_not = Refusal("more is cut off at the end than at the begin")
+    elif even == pads:
+        why_not = Refusal("its pads are equal already")
+    elif any(
+        more >= max(stride, dilation)
+        for more, stride, dilation in zip(given_back, window.strides, window.dilations, strict=True)
+    ):
+        why_not = Refusal("output_padding would be as long as the stride")
+
+    def write() -> Rewrite | Refusal:
+        cases = transposed_cases(site, window, pads)
+        if isinstance(cases, Refusal):
+            return cases
+        node = copied(site.node, without=("auto_pad", "output_shape"))
+        attributes.set_integers(node, "pads", flat(even))
+        attributes.set_integers(node, "output_padding", given_back)
+        return Rewrite(site.only(node), cases)
+
+    traits = transposed_traits(_transposed_with(window, even, given_back))
+    return Form("equal pads and output_padding", (("ConvTranspose", traits),), write, why_not)

@@ -1,0 +1,65 @@
+"""PF111: a convolution or pool that the target refuses, or computes wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from padfix.operators.reading import read
+from padfix.operators.table import OPERATORS, Family
+from padfix.operators.transposed import TransposedWindow
+from padfix.operators.window import Window
+from padfix.rules.base import Site
+from padfix.rules.build.forms import Form
+from padfix.rules.build.pads_beside import beside_opset
+from padfix.rules.build.target_rule import TargetRule
+from padfix.rules.build.window_forms import transposed_forms, window_forms
+
+
+class UnsupportedWindow(TargetRule):
+    """A convolution, transposed convolution or pool that the target refuses, or runs and gives other numbers for.
+
+    What a runtime does with pads that differ between two sides, with `auto_pad`, `ceil_mode`, `count_include_pad` or
+    `output_shape` is known from running it, from its source or from its documentation; `padfix targets NAME` lists
+    every such fact with its evidence. What is computed wrongly without a word has the severity `silent`: nothing else
+    would tell. Where a fact depends on a length that the model leaves open, the finding says so.
+
+    padfix writes a form to which the target has no objection: explicit pads in place of `auto_pad` (by the rules
+    PF101 to PF105), end pads in place of `ceil_mode`, a Pad before the operator, a Slice behind a transposed
+    convolution. For maxima a Pad repeats the element at the edge where the target does not take minus infinity: without
+    dilations every window that reaches into the pads holds that element anyway.
+
+    Refused: what has no such form, or one that needs lengths which are not known.
+
+    Before, opset 17, for ncnn:
+
+        main (float[1,3,8,8] X) => (float[1,3,4,4] Y) {
+          Y = MaxPool <kernel_shape = [3, 3], pads = [0, 0, 1, 1], strides = [2, 2]> (X)
+        }
+
+    After:
+
+        padded = Pad <mode = "edge"> (X, pads)
+        Y = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (padded)
+
+    References:
+
+    - The ONNX specification of MaxPool: <https://onnx.ai/onnx/operators/onnx__MaxPool.html>
+    - The ONNX specification of ConvTranspose: <https://onnx.ai/onnx/operators/onnx__ConvTranspose.html>
+    """
+
+    code = "PF111"
+    name = "unsupported-window"
+    operators = frozenset(key for key, each in OPERATORS.items() if not key[0] and each.family is not Family.RESAMPLE)
+
+    def minimum_opset(self, site: Site) -> int:
+        """Return the version whose Pad takes the element type."""
+        window = read(site.scope, site.node)
+        return beside_opset(window) if isinstance(window, Window) else 1
+
+    def forms(self, site: Site) -> Iterator[Form]:
+        """Yield the forms of the operator."""
+        window = read(site.scope, site.node)
+        if isinstance(window, Window):
+            yield from window_forms(site, window)
+        elif isinstance(window, TransposedWindow):
+            yield from transposed_forms(site, window)

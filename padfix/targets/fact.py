@@ -1,0 +1,184 @@
+"""What a runtime does with an operator of a certain kind: one entry of a target's file, with its evidence."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from padfix.errors import UsageError, suggestion
+
+Trait = str | bool | int
+
+SWITCH: tuple[Trait, ...] = (False, True)
+COUNT: tuple[Trait, ...] = (0, 1, 2, 3, 4, 5, 6, 7, 8)
+
+TRAITS: Mapping[str, tuple[Trait, ...]] = {
+    # Of convolutions, transposed convolutions and pools.
+    "auto-pad": ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"),
+    "padding": ("none", "symmetric", "asymmetric"),
+    "sizes": ("static", "dynamic"),
+    "spatial-axes": COUNT,
+    "strided": SWITCH,
+    "dilated": SWITCH,
+    "kernel-below-stride": SWITCH,
+    "counts-pads": SWITCH,
+    "rounds-up": SWITCH,
+    "output-shape": SWITCH,
+    "output-padding": SWITCH,
+    "grouped": SWITCH,
+    "indices": SWITCH,
+    # Of Resize and Upsample.
+    "mode": ("nearest", "linear", "cubic", "constant", "reflect", "edge", "wrap"),
+    "coordinates": (
+        "half_pixel",
+        "half_pixel_symmetric",
+        "pytorch_half_pixel",
+        "align_corners",
+        "asymmetric",
+        "tf_half_pixel_for_nn",
+        "tf_crop_and_resize",
+        "legacy",
+    ),
+    "nearest-mode": ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "legacy"),
+    "nearest-mode-written": SWITCH,
+    "antialias": SWITCH,
+    "exclude-outside": SWITCH,
+    "cubic-coefficient": ("-0.75", "-0.5", "other"),
+    "aspect-ratio-kept": SWITCH,
+    "axes-listed": SWITCH,
+    "amounts": ("scales", "sizes", "run-time"),
+    "empty-scales": SWITCH,
+    "factors": ("whole", "exact", "inexact"),
+    "shrinks": SWITCH,
+    "gives-one": SWITCH,
+    "resized-axes": COUNT,
+    "outer-axes": SWITCH,
+    "rank": COUNT,
+    # Of Pad, which also has mode, amounts, axes-listed, outer-axes and rank.
+    "mode-written": SWITCH,
+    "negative": SWITCH,
+    "value": ("zero", "finite", "infinite"),
+}
+"""The words that a fact's ``where`` may use, each with the values that there are."""
+
+
+class Outcome(enum.StrEnum):
+    """What becomes of the operator: it is turned away, or it runs and gives other numbers without a word."""
+
+    REFUSED = "refused"
+    SILENT = "silent"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing that is known of a runtime. In the file, a key has ``-`` where a field has ``_``.
+
+    Attributes:
+        operators: Types of ONNX's own domain.
+        outcome: What becomes of such an operator.
+        says: What the runtime does, as the end of "The runtime ...".
+        evidence: Where that was seen, in words: an experiment with its count, a place in the source, a document.
+        date: When.
+        where: By trait (a key of :data:`TRAITS`) the values that are meant; a trait that is not named plays no part.
+        versions: Those versions of the target that it was seen on; all of them where empty.
+        from_opset: The first version of the default domain that it is about.
+        to_opset: The last; None for no bound.
+    """
+
+    operators: tuple[str, ...]
+    outcome: Outcome
+    says: str
+    evidence: str
+    date: datetime.date
+    where: Mapping[str, tuple[Trait, ...]] = field(default_factory=dict)
+    versions: tuple[str, ...] = ()
+    from_opset: int = 1
+    to_opset: int | None = None
+
+    def is_about(self, op_type: str, opset: int) -> bool:
+        """Whether it is about operators of this type and version."""
+        return op_type in self.operators and self.from_opset <= opset <= (self.to_opset or opset)
+
+    def open_traits(self, traits: Mapping[str, Trait | None]) -> tuple[str, ...] | None:
+        """Return which traits are not known where all others fit; None where one does not fit."""
+        open_ones = []
+        for name, values in self.where.items():
+            known = traits.get(name)
+            if known is None:
+                open_ones.append(name)
+            elif known not in values:
+                return None
+        return tuple(open_ones)
+
+
+def read_fact(content: object, place: str, versions: tuple[str, ...]) -> Fact:
+    """Return the fact that a table of a target's file states; ``place`` names it, ``versions`` are the target's.
+
+    Raises:
+        UsageError: A key is missing or unknown, or a value can't be.
+    """
+    if not isinstance(content, dict):
+        raise UsageError(f"{place} should be a table, not {content!r}.")
+    for key in content:
+        if key not in _KEYS:
+            raise UsageError(f"{place}: a fact has no {key!r}.", suggestion(key, sorted(_KEYS)))
+    for key in ("operators", "outcome", "says", "evidence", "date"):
+        if key not in content:
+            raise UsageError(f"{place} lacks {key}.", "What has no evidence and no date stays out of a target.")
+    for key, value in content.items():
+        if type(value) is not _KEYS[key]:
+            raise UsageError(f"{place}: {key} should be {_NAMES[_KEYS[key]]}, not {value!r}.")
+    for key in ("operators", "versions"):
+        if not all(isinstance(each, str) for each in content.get(key, ())):
+            raise UsageError(f"{place}: {key} should list strings, not {content[key]!r}.")
+    if not content["operators"]:
+        raise UsageError(f"{place} names no operator.")
+    if content["outcome"] not in list(Outcome):
+        raise UsageError(f"{place}: outcome should be {' or '.join(Outcome)}, not {content['outcome']!r}.")
+    unknown = [each for each in content.get("versions", ()) if each not in versions]
+    if unknown:
+        raise UsageError(f"{place}: {unknown[0]!r} is none of the target's versions.", f"Versions: {list(versions)}.")
+    return Fact(
+        tuple(content["operators"]),
+        Outcome(content["outcome"]),
+        content["says"],
+        content["evidence"],
+        content["date"],
+        {name: _values(name, given, place) for name, given in content.get("where", {}).items()},
+        tuple(content.get("versions", ())),
+        content.get("from-opset", 1),
+        content.get("to-opset"),
+    )
+
+
+def _values(name: str, given: object, place: str) -> tuple[Trait, ...]:
+    if name not in TRAITS:
+        raise UsageError(f"{place}: an operator has no {name!r}.", suggestion(name, list(TRAITS)))
+    listed = given if isinstance(given, list) else [given]
+    for each in listed:
+        if not any(type(each) is type(value) and each == value for value in TRAITS[name]):
+            allowed = ", ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in TRAITS[name])
+            raise UsageError(f"{place}: {name} can't be {each!r}.", f"Values: {allowed}.")
+    return tuple(listed)
+
+
+_KEYS: Mapping[str, type] = {
+    "operators": list,
+    "outcome": str,
+    "says": str,
+    "evidence": str,
+    "date": datetime.date,
+    "where": dict,
+    "versions": list,
+    "from-opset": int,
+    "to-opset": int,
+}
+_NAMES: Mapping[type, str] = {
+    list: "a list",
+    str: "a string",
+    dict: "a table",
+    int: "a whole number",
+    datetime.date: "a date",
+}
