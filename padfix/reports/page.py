@@ -86,12 +86,21 @@ def _number(reports: Sequence[CheckReport], severity: Severity) -> int:
 
 
 def _overview(reports: Sequence[CheckReport], anchors: Sequence[str]) -> Table:
-    """Return a line for each model with findings."""
+    """Return a line for each model with findings; what is silently wrong only where a target is known to do so."""
+    shown = {each: head for each, head in _HEADS.items() if each is not Severity.SILENT or _number(reports, each)}
     rows = tuple(
-        (report.source, *(str(_number([report], severity)) for severity in Severity), str(report.fixable))
+        (report.source, *(str(_number([report], severity)) for severity in shown), str(report.fixable))
         for report in reports
     )
-    return Table(("Model", "Errors", "Warnings", "Info", "Rewritten by convert"), rows, tuple(anchors))
+    return Table(("Model", *shown.values(), "Rewritten by convert"), rows, tuple(anchors))
+
+
+_HEADS = {
+    Severity.SILENT: "Silently wrong",
+    Severity.ERROR: "Errors",
+    Severity.WARNING: "Warnings",
+    Severity.INFO: "Info",
+}
 
 
 def _tone(good: bool) -> Tone:

@@ -29,7 +29,7 @@ STYLE = """
 .pf .thin{stroke:var(--thin);fill:none}.pf .dot{fill:var(--last)}.pf .good{fill:var(--good)}.pf .bad{fill:var(--bad)}
 .pf .limit{stroke:var(--bad);stroke-width:1.5;stroke-dasharray:4 3}
 .pf .hollow{fill:var(--paper);stroke:var(--faint);stroke-width:1.5}.pf .end{fill:var(--faint)}
-.pf .mark{stroke-width:1.5}.pf .error,.pf .differs,.pf .refused{fill:var(--error);stroke:var(--error-edge)}
+.pf .mark{stroke-width:1.5}.pf .silent,.pf .error,.pf .differs,.pf .refused{fill:var(--error);stroke:var(--error-edge)}
 .pf .warning{fill:var(--warning);stroke:var(--warning-edge)}.pf .info{fill:var(--info);stroke:var(--info-edge)}
 .pf .rewritten{fill:var(--done);stroke:var(--done-edge)}.pf a:hover text,.pf a:focus text{text-decoration:underline}
 """.replace("\n", "")
