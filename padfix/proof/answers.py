@@ -123,7 +123,10 @@ def _one(question: Question) -> Array | None:
 def _padding(question: Question) -> Array | None:
     """Return small paddings; none of a list, which is a shape and would hold as many zeros more."""
     shape = question.shape()
-    return question.filled(0, 1 if shape is None or len(shape) > 1 else 0)
+    pads = question.filled(0, 1 if shape is None or len(shape) > 1 else 0)
+    if pads.ndim == 2 and len(pads) > 2:
+        pads[[0, -1]] = 0  # a batch and channels, whose number others rely on
+    return pads
 
 
 def _end(question: Question) -> Array | None:
@@ -219,7 +222,7 @@ def _coordinates(place: int) -> Answer:
             return None
         lengths = [int(length) for length in shape.reshape(-1)]
         number, room = indices.size // len(lengths), math.prod(lengths)
-        if number > room:
+        if number > room or room > _MOST_ROOM or len(lengths) > _MOST_AXES or indices.size % len(lengths):
             return None
         chosen = np.sort(question.random.choice(room, number, replace=False))
         return np.stack(np.unravel_index(chosen, lengths), 1).reshape(indices.shape)
@@ -318,6 +321,11 @@ def _matrix_size(question: Question) -> Array | None:
 def _turn(question: Question) -> Array | None:
     return question.random.uniform(-1, 1, question.array.shape)
 
+
+_MOST_ROOM = 1 << 20
+"""Elements of a dense tensor of which places are chosen."""
+
+_MOST_AXES = 16
 
 _RAGGED = ("RaggedGather", "RaggedTensorToVariant", "RaggedTensorToSparse")
 

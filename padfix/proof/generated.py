@@ -14,6 +14,7 @@ from padfix.proof.feeding import Feeding
 from padfix.proof.probes import KINDS, Probe, dynamic_sizes, every_small_size, is_dynamic, make_probe
 from padfix.proof.roles import Roles
 from padfix.proof.settings import Settings
+from padfix.proof.ties import Ties
 
 SEARCH_SECONDS = 10.0
 """How long to look for a size that a model accepts, when it took none of the usual ones."""
@@ -66,6 +67,7 @@ class Generated:
         self._feeding, self._inputs, self._controls = feeding, inputs, controls
         self._settings, self._run = settings, run
         self._is_dynamic = is_dynamic(inputs)
+        self._ties = Ties(reference, inputs)
         self._is_declared_empty = not inputs or any(0 in (spec.shape or ()) for spec in inputs)
         self._accepted: dict[str, tuple[int, ...]] | None = None
         self._roles: Roles | None = None
@@ -80,7 +82,7 @@ class Generated:
 
     def first_that_runs(self, kind: str) -> tuple[Probe, dict[str, Array]] | None:
         """Return the first probe of a kind that the original runs on, and its results; None where there is none."""
-        for shapes in self._sizes(kind):
+        for shapes in map(self._ties.fitted, self._sizes(kind)):
             try:
                 first = self._feeding.common(self._made(shapes, kind))
             except ExecutionFailed as failure:

@@ -22,7 +22,6 @@ from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor
 from padfix.sources.tf_ops.windows import (
     channels_last,
     explicit_paddings,
-    known_taps,
     spatial_attribute,
     wanted_positions,
 )
@@ -49,22 +48,25 @@ def convert(builder: Builder, node: Any) -> Tensor:
     """Return a ConvTranspose between transposes, with a Slice where needed."""
     spatial = 3 if node.type == "Conv3DBackpropInputV2" else 2
     wanted, kernel, data, *bias = (builder.read(each) for each in node.input[:4])  # tf2onnx makes a BiasAdd the fourth
-    taps = known_taps(node, kernel, spatial)
+    shape = builder.ctx.get_shape(node.input[1]) or [-1] * (spatial + 2)
+    taps = [length if length >= 0 else None for length in shape[:spatial]]
     padding, explicit = node.get_attr_str("padding"), explicit_paddings(node, spatial)
     strides, dilations = (spatial_attribute(node, attribute, spatial) for attribute in ("strides", "dilations"))
     places = wanted_positions(node, wanted, spatial)
-    sizes = _known_sizes(wanted, places)
+    sizes = [
+        size if length is not None else None for size, length in zip(_known_sizes(wanted, places), taps, strict=True)
+    ]
 
     pads = [0] * (2 * spatial)
     output_padding = [0] * spatial
-    for axis, size in enumerate(sizes):
-        span = effective_kernel(taps[axis], dilations[axis])
-        if size is None:
+    for axis, (size, length_of_taps) in enumerate(zip(sizes, taps, strict=True)):
+        span = effective_kernel(length_of_taps or 1, dilations[axis])
+        if size is None or length_of_taps is None:
             # The longest tail that TensorFlow can ask for; the Slice cuts what is too much of it.
             output_padding[axis] = max(0, strides[axis] - (span if padding == "SAME" else 1 + explicit[axis][1]))
             continue
         length = input_size(padding, explicit[axis], size, span, strides[axis])
-        natural = natural_output_size(length, taps[axis], strides[axis], dilations[axis])
+        natural = natural_output_size(length, length_of_taps, strides[axis], dilations[axis])
         begin = begin_padding(padding, explicit[axis], natural, size)
         end = natural - begin - size
         pads[axis], pads[spatial + axis] = begin, max(0, end)
@@ -73,7 +75,8 @@ def convert(builder: Builder, node: Any) -> Tensor:
     last, groups = channels_last(node), _groups(node, wanted, spatial)
     if last:
         data = data.transpose([0, spatial + 1, *range(1, spatial + 1)])
-    attributes: dict[str, Any] = {"kernel_shape": taps, "strides": strides, "dilations": dilations, "pads": pads}
+    attributes: dict[str, Any] = {"strides": strides, "dilations": dilations, "pads": pads}
+    attributes |= {"kernel_shape": taps} if None not in taps else {}
     attributes |= {"group": groups} if groups != 1 else {}
     attributes |= {"output_padding": output_padding} if any(output_padding) else {}
     filters = _channels_first(kernel, spatial, depthwise=node.type.startswith("Depthwise"))
@@ -109,7 +112,7 @@ def _known_sizes(wanted: Tensor, places: Sequence[int]) -> list[int | None]:
 def _groups(node: Any, wanted: Tensor, spatial: int) -> int:
     """Return how many groups the result's channels fall into, one where their number is not known."""
     ctx = wanted.builder.ctx
-    shape = ctx.get_shape(node.input[1])
+    shape = ctx.get_shape(node.input[1]) or [-1] * (spatial + 2)
     if node.type.startswith("Depthwise"):
         if shape[2] < 1:
             raise ValueError(f"the filter of {node.name} has no known number of channels")

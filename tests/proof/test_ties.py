@@ -1,0 +1,68 @@
+"""Open lengths that an operator takes only together are chosen together, so that models of such inputs are proven."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import padfix
+from padfix.sources import tensorflow_runtime
+
+pytestmark = [
+    pytest.mark.tensorflow,
+    pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="needs padfix[tf]"),
+]
+
+
+@pytest.fixture(scope="module")
+def tf() -> Any:
+    return tensorflow_runtime.load("a test")
+
+
+def convert(tf: Any, compute: Callable[..., Any], specs: dict[str, Any], folder: Path) -> onnxruntime.InferenceSession:
+    """Write a SavedModel of ``compute`` and return what padfix makes of it."""
+    module = tf.Module()
+    module.f = tf.function(lambda **inputs: {"y": compute(**inputs)}, autograph=False)
+    named = {name: tf.TensorSpec(shape, dtype, name) for name, (shape, dtype) in specs.items()}
+    tf.saved_model.save(module, str(folder / "m"), signatures=module.f.get_concrete_function(**named))
+    padfix.convert(folder / "m", folder / "m.onnx")
+    return onnxruntime.InferenceSession(folder / "m.onnx")
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_a_transposed_convolution_of_open_filters(tf: Any, padding: str, tmp_path: Path) -> None:
+    """Neither the filter's size nor the result's is known before it runs."""
+
+    def compute(size: Any, kernel: Any, data: Any) -> Any:
+        return tf.nn.conv2d_transpose(data, kernel, size, [2, 3], padding)
+
+    specs = {"size": ([4], "int32"), "kernel": ([None] * 4, "float32"), "data": ([None] * 4, "float32")}
+    session = convert(tf, compute, specs, tmp_path)
+    random = np.random.default_rng(0)
+    for taps, height, width in ((1, 6, 7), (4, 7, 9)):
+        kernel = random.standard_normal((taps, taps, 2, 5)).astype("f")
+        rows = -(-height // 2) if padding == "SAME" else (height - taps) // 2 + 1
+        columns = -(-width // 3) if padding == "SAME" else (width - taps) // 3 + 1
+        data = random.standard_normal((2, rows, columns, 5)).astype("f")
+        size = np.array([2, height, width, 2], "i4")
+        wanted = compute(size, kernel, data).numpy()
+        (found,) = session.run(None, {"size": size, "kernel": kernel, "data": data})
+        np.testing.assert_allclose(found, wanted, atol=1e-4)
+
+
+def test_a_filter_that_is_an_input_has_the_channels_of_its_data(tf: Any, tmp_path: Path) -> None:
+    def compute(data: Any, kernel: Any, pads: Any) -> Any:
+        return tf.nn.conv1d(tf.pad(data, pads), kernel, 2, "VALID")
+
+    specs = {"data": ([None] * 3, "float32"), "kernel": ([None] * 3, "float32"), "pads": ([None, None], "int64")}
+    session = convert(tf, compute, specs, tmp_path)
+    data, kernel = np.ones((2, 9, 3), "f"), np.ones((4, 3, 5), "f")
+    pads = np.array([[0, 0], [1, 2], [0, 0]])
+    (found,) = session.run(None, {"data": data, "kernel": kernel, "pads": pads})
+    np.testing.assert_allclose(found, compute(data, kernel, pads).numpy(), atol=1e-4)
