@@ -7,6 +7,8 @@ means "could not tell".
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,23 @@ if TYPE_CHECKING:
 EXIT_YES = 0
 EXIT_NO = 1
 EXIT_COULD_NOT_TELL = 2
+
+
+_SCRATCH = re.compile(r"(?<=/)\.[^/'\"]+?\.padfix-\d+-[0-9a-f]{8}-\w+/|(?:/[^\s'\"]*)?/padfix-\d+-\w{8}/")
+"""A folder beside the place of what is staged in it, and a temporary one."""
+
+
+def scratch_mark(process: int | None = None) -> str:
+    """Return what marks the names of the temporary folders of a process, this one by default."""
+    return f"padfix-{os.getpid() if process is None else process}-"
+
+
+def without_scratch(text: str) -> str:
+    """Return a text without the names of padfix's own temporary folders, which mean nothing to a user.
+
+    What is staged in a folder beside its place is called as it will be there.
+    """
+    return _SCRATCH.sub("", text)
 
 
 class PadfixError(Exception):
@@ -32,6 +51,7 @@ class PadfixError(Exception):
     report: ConvertReport | None = None
 
     def __init__(self, message: str, hint: str = "") -> None:
+        message = without_scratch(message)
         super().__init__(message)
         self.message = message
         self.hint = hint

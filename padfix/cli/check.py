@@ -256,7 +256,6 @@ def _check_one(config: Config, model_and_file: tuple[Path, Path]) -> CheckReport
     except errors.UsageError:
         raise  # The options are wrong, whatever the model.
     except errors.PadfixError as failure:
-        pipes.rename(failure, file, model)
         return failure
     kept = [finding for finding in report.findings if not config.ignores(model, finding)]
     names = {rule.code: rule.name for rule in RULES}

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from padfix.errors import OutputError, PadfixError, SourceError
+from padfix.errors import OutputError, SourceError
 from padfix.process import watch
 
 PIPE = Path("-")
@@ -39,11 +39,7 @@ def files(source: Path, output: Path) -> Iterator[tuple[Path, Path]]:
         if output == PIPE:
             (folder / "result").mkdir()
             written = folder / "result" / "model.onnx"
-        try:
-            yield read, written
-        except PadfixError as error:
-            rename(error, read, source)
-            raise
+        yield read, written
         if output == PIPE:
             _send(written)
 
@@ -61,12 +57,6 @@ def received(paths: Sequence[Path]) -> Iterator[dict[Path, Path]]:
         return
     with watch.scratch_folder() as folder:
         yield {**files, PIPE: _received(folder)}
-
-
-def rename(error: PadfixError, read: Path, source: Path) -> None:
-    """Put the name of ``source`` where the message of ``error`` has the file that was ``read`` for it."""
-    if source == PIPE:
-        error.message = error.message.replace(str(read.resolve()), str(read)).replace(str(read), name(source))
 
 
 def _received(folder: Path) -> Path:

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from padfix.errors import scratch_mark
 from padfix.process import watch
 
 _HELD = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -23,7 +24,7 @@ _HELD = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") 
 
 def scratch_name(name: str, token: str) -> str:
     """Return the name of a hidden folder for what becomes the file ``name``."""
-    return f".{_short(name)}.{watch.scratch_mark()}{_place()}-{token}"
+    return f".{_short(name)}.{scratch_mark()}{_place()}-{token}"
 
 
 def remove_stale(target: Path) -> None:

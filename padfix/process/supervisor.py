@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from padfix.errors import EXIT_COULD_NOT_TELL, PadfixError
+from padfix.errors import EXIT_COULD_NOT_TELL, PadfixError, scratch_mark
 from padfix.process import memory, watch
 from padfix.process.stopped import Stopped, exit_code_of, say_stopped
 
@@ -266,7 +266,7 @@ class _Supervisor:
     def _tidy(self) -> None:
         """Remove what the child can't any more, and give the terminal its cursor back."""
         for scratch in self.board.read("scratch").splitlines():
-            if watch.scratch_mark(self.child) in Path(scratch).name:
+            if scratch_mark(self.child) in Path(scratch).name:
                 shutil.rmtree(scratch, ignore_errors=True)
         with contextlib.suppress(OSError, ValueError):
             if sys.stderr.isatty():

@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from padfix.errors import scratch_mark
 from padfix.process import memory
 
 SECONDS = 15.0
@@ -168,11 +169,6 @@ def tell(what: str) -> None:
     """Note what is being done from now on, as :func:`doing` does for a while."""
     if _board is not None:
         _board.write("doing", what)
-
-
-def scratch_mark(process: int | None = None) -> str:
-    """Return what marks the scratch folders of a process, this one by default."""
-    return f"padfix-{os.getpid() if process is None else process}-"
 
 
 def note_written() -> None:

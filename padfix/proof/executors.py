@@ -19,6 +19,7 @@ import numpy.typing as npt
 import onnx
 from onnx import GraphProto, TensorProto
 
+from padfix.errors import without_scratch
 from padfix.files.model import Model
 from padfix.files.tensors import weight_bytes
 from padfix.graph.scopes import Dimension
@@ -51,8 +52,8 @@ class ExecutionFailed(Exception):  # noqa: N818 - a name of the contract between
         overdue: bool = False,
         crashed: bool = False,
     ) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = without_scratch(message)
+        super().__init__(self.message)
         self.unsupported = unsupported
         self.loading = loading
         self.overdue = overdue

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
+from padfix.process import watch
 from padfix.proof.constants import Constants
 from padfix.proof.executors import ExecutionFailed, Executor, OnnxRuntimeExecutor
 from padfix.proof.feeding import Feeding
@@ -78,9 +77,9 @@ def optimised_form_agrees(
     """
     if not isinstance(candidate, OnnxRuntimeExecutor):
         return False
-    with tempfile.TemporaryDirectory(prefix="padfix-") as folder:
+    with watch.scratch_folder() as folder:
         try:
-            optimised = OnnxRuntimeExecutor(candidate.save_optimised(Path(folder)), optimised=False)
+            optimised = OnnxRuntimeExecutor(candidate.save_optimised(folder), optimised=False)
             second = side_of(optimised)
             if second is None:
                 return False

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
+from onnx import TensorProto
 
 from padfix.errors import ProofUnavailableError, UnusableResultError
 from padfix.process import deadline, watch
@@ -31,7 +32,7 @@ from padfix.proof.matching import InputMatch, Order, match_outputs, order_betwee
 from padfix.proof.probes import KINDS, Probe, is_dynamic, require_ranges, resolve
 from padfix.proof.settings import Settings
 from padfix.proof.verdict import Describe, Failure, Inside, Ran, conclude, look_inside
-from padfix.results import OutputDifference, ProofRun, Verdict
+from padfix.results import WITNESSES, OutputDifference, ProofRun, Verdict
 
 Progress = Callable[[str], None]
 Candidate = Executor | Callable[[], Executor]
@@ -173,7 +174,7 @@ class _WholeProof:
             self.reference, self.candidates, self.feeding, inputs, controls, self.settings, self._reference_run
         )
         ran: list[str] = []
-        for kind in self.settings.kinds:
+        for kind in self.settings.kinds if inputs else self.settings.kinds[:1]:
             if ran and watch.time_is_short():
                 self.notes.append(
                     f"Half of the time was spent after {len(ran)} of {len(KINDS)} kinds of data, and the others were "
@@ -241,7 +242,7 @@ class _WholeProof:
                 stand_in,
                 self.progress,
             )
-        if constant:
+        if constant and self.reference.inputs:
             self.notes.append(
                 f"Output {', '.join(constant)} held one single value on every probe, which proves little about it; "
                 f"{inside.words()}. Real data (--probe) would say more."
@@ -282,10 +283,9 @@ class _WholeProof:
         ]
         if different:
             raise ProofUnavailableError(
-                f"{label_of(self.reference)} gives other numbers each time the original is run "
-                f"(output {', '.join(different)}); the model draws random numbers or keeps a state.",
-                "Remove what is random (dropout in training mode, random initial states), fix a switch for it with "
-                "--constant where the source is TensorFlow's.",
+                f"{self._judge_name} gives other numbers each time the original is run "
+                f"(output {', '.join(different)}): the model draws random numbers or keeps a state.",
+                f"Remove what is random (dropout in training mode) or keeps a state.{self._switch_words()}",
             )
 
     def _keep(self, probe: Probe, results: dict[str, Array]) -> None:
@@ -375,16 +375,28 @@ class _WholeProof:
         if watch.memory_limit() and ExecutionFailed(message).is_out_of_memory:
             hints.append(memory_hint())
         if dynamic:
-            hints.append("Say which size it takes with --shape NAME=..., or give data with --probe FILE.npz.")
+            hints.append(
+                "Say which size it takes with --shape NAME=..., which numbers with --range NAME=LOW..HIGH, or give "
+                "data with --probe FILE.npz."
+            )
         if self.reference.name == "onnxruntime":
             hints.append("Use --reference spec to judge by the ONNX specification instead.")
         elif self.reference.name == "spec":
             hints.append("Use --reference onnxruntime to judge by ONNX Runtime instead.")
         if not hints:
             hints.append("Give data that it can be run on with --probe FILE.npz, or say which it takes with --range.")
-        return ProofUnavailableError(
-            f"{label_of(self.reference)} can't run the original: {sentence(message)}", " ".join(hints)
-        )
+        return ProofUnavailableError(f"{self._judge_name} can't run the original: {sentence(message)}", " ".join(hints))
+
+    @property
+    def _judge_name(self) -> str:
+        return WITNESSES.get(self.reference.name, label_of(self.reference))
+
+    def _switch_words(self) -> str:
+        """Return how to fix inputs that may switch to training; nothing where there are none."""
+        switches = [spec.name for spec in self.reference.inputs if spec.elem_type == TensorProto.BOOL]
+        if self.reference.name != "tensorflow" or not switches:
+            return ""
+        return f" If the input {switches[0]} switches to training, fix it with --constant {switches[0]}=False."
 
 
 def memory_hint() -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from padfix.reports.characters import printable
 from padfix.results import (
+    WITNESSES,
     CheckReport,
     ConvertReport,
     Finding,
@@ -31,11 +32,6 @@ KINDS = {
     "keras": "Keras model",
     "keras_h5": "Keras model (HDF5)",
     "tflite": "TensorFlow Lite model",
-}
-REFERENCES = {
-    "onnxruntime": "ONNX Runtime",
-    "spec": "the ONNX specification (NumPy)",
-    "tensorflow": "TensorFlow",
 }
 
 
@@ -157,7 +153,7 @@ def difference(output: OutputDifference) -> str:
 
 def verdict(result: Verdict) -> str:
     """Return the verdict in one sentence: reference, probes, and the worst output against its tolerance."""
-    reference = REFERENCES.get(result.reference, printable(result.reference))
+    reference = WITNESSES.get(result.reference, printable(result.reference))
     if result.error is not None:
         return f"Could not be told: {printable(result.error.message)}"
     if not result.runs:
@@ -172,7 +168,7 @@ def verdict(result: Verdict) -> str:
     candidates = ", ".join(dict.fromkeys(printable(run.candidate) for run in result.runs))
     inside = f" {stretches(result.stretches)}" if result.stretches is not None else ""
     equal = f"Equal to the original as run by {reference}: {probes}; {_distances(result)}"
-    return f"{equal}; result run by {candidates}.{inside}"
+    return f"{equal}; result run by {candidates}.{inside}".rstrip()
 
 
 def _distances(result: Verdict) -> str:

@@ -9,6 +9,7 @@ from padfix.results.certificate import Certificate, FileDigest, ProofCheck
 from padfix.results.findings import Disagreement, Finding, LocalProof, Refused, Rewritten, Sample, Severity
 from padfix.results.reports import SCHEMA, CheckReport, ConvertReport, ExplicitWindows, OpRecord
 from padfix.results.verdict import (
+    WITNESSES,
     Difference,
     Failure,
     FirstDifference,
@@ -23,6 +24,7 @@ from padfix.results.verdict import (
 
 __all__ = [
     "SCHEMA",
+    "WITNESSES",
     "Certificate",
     "CheckReport",
     "ConvertReport",

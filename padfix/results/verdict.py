@@ -206,6 +206,14 @@ class Failure(Record):
     exit_code: int
 
 
+WITNESSES = {
+    "onnxruntime": "ONNX Runtime",
+    "spec": "the ONNX specification (NumPy)",
+    "tensorflow": "TensorFlow",
+}
+"""What runs an original, in the words of a sentence."""
+
+
 @dataclass(frozen=True)
 class Verdict(Record):
     """The whole proof: whether two models agree, who judged, and every run.

@@ -13,6 +13,7 @@ from onnx import ModelProto
 from padfix.errors import PadfixError, UnsupportedError, UsageError
 from padfix.files.model import Model
 from padfix.graph.scopes import all_nodes, normal_domain
+from padfix.sources import side_effects
 from padfix.sources.executor import lengths_of
 from padfix.sources.fixed_inputs import split
 from padfix.sources.graph_ends import output_types
@@ -34,8 +35,10 @@ _UNLOWERED = (
 )
 _MICROSOFT = "com.microsoft"
 _RANGE_SINCE = 11
+_FREE_WEIGHTS = 4
+"""The version of ONNX's representation from which on weights are no inputs."""
+
 _PROTOBUF_LIMIT = 2**31 - 1
-_AROUND = "Replace them in the model, or name the tensors around them with --input and --output."
 
 
 @dataclass(frozen=True)
@@ -176,10 +179,15 @@ def checked(build: Callable[[], ModelProto], inputs: Sequence[str], outputs: Seq
         raise UnsupportedError(
             f"These TensorFlow{lite} operators have no ONNX form in tf2onnx: "
             f"{', '.join(operator.removeprefix('TFL_') for operator in left)}.{_why(failures)}",
-            "Replace them in the model." if lite else _UNLOWERED if set(left) <= _LISTS else _AROUND,
+            "Replace them in the model." if lite else _UNLOWERED if set(left) <= _LISTS else "",
         )
     if failures:
         raise UnsupportedError(f"tf2onnx can't convert this graph: {_readable(failures[0])}")
+    weights = {tensor.name for tensor in proto.graph.initializer}
+    for index in reversed(range(len(proto.graph.input))):
+        if proto.graph.input[index].name in weights:  # so below opset 9
+            del proto.graph.input[index]
+    proto.ir_version = max(proto.ir_version, _FREE_WEIGHTS)
     missing = set(inputs) ^ {value.name for value in proto.graph.input}
     missing |= set(outputs) ^ {value.name for value in proto.graph.output}
     if missing:
@@ -214,7 +222,13 @@ def _builder(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str)
     def build(left_out: Sequence[str] = ()) -> ModelProto:
         if frozen.inner is None:
             graph_def, frozen.graph_def = frozen.graph_def, type(frozen.graph_def)()
-            optimised = _optimised(tensorflow, graph_def, inputs, outputs)
+            try:
+                optimised = _optimised(tensorflow, graph_def, inputs, outputs)
+            except PadfixError:
+                raise
+            except Exception:  # a variable that is written is no constant
+                side_effects.refuse_state(graph_def, outputs)
+                raise
         else:
             optimised = frozen.inner.complete()
         with tensorflow.device("/cpu:0"):

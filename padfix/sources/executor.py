@@ -61,7 +61,7 @@ class TensorFlowExecutor:
                 results = self._runner(feeds)
         except Exception as error:  # TensorFlow raises its own errors, and TypeError and ValueError as well
             overdue = isinstance(error, Overdue)
-            raise ExecutionFailed(f"TensorFlow can't run it: {first_line(error)}", overdue=overdue) from error
+            raise ExecutionFailed(first_line(error), overdue=overdue) from error
         return {name: np.asarray(results[name]) for name in self.outputs}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from padfix.sources.fixed_inputs import ancestors, flags_against_chance, split
 from padfix.sources.graph_ends import GraphEnds, queued_shape
 from padfix.sources.saved_model import Loaded, session_loaded
 from padfix.sources.source import SourceOptions
-from padfix.sources.tensorflow_runtime import first_line, quiet, read_message
+from padfix.sources.tensorflow_runtime import first_line, quiet, read_message, refuse_unknown_operator
 
 _VARIABLES = frozenset(["Variable", "VariableV2", "VarHandleOp", "TemporaryVariable", "AutoReloadVariable"])
 _TABLES = frozenset(["HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2"])
@@ -45,7 +46,7 @@ def load_frozen_graph(tensorflow: Any, path: Path, options: SourceOptions) -> tu
         inputs = ends.inputs(outputs)
     inputs += [tensor for tensor in constants if tensor not in inputs]
     if not outputs:
-        raise SourceError(f"{path} has no output: no node is left that nothing consumes.", "Name it with --output.")
+        raise SourceError(f"{path} has no output: no node computes a result.", "Name it with --output.")
     names = [_public(tensor) for tensor in inputs]
     input_ports = conversion.unique_names(inputs, names)
     names = [port.name for port in input_ports]
@@ -88,10 +89,8 @@ def _session(tensorflow: Any, graph_def: Any, path: Path) -> Any:
                 node.device = ""  # the training machine's devices are not here
             tensorflow.import_graph_def(graph_def, name="")
     except Exception as error:
-        reason = first_line(error)
-        if "not registered" in reason:
-            raise UnsupportedError(f"TensorFlow does not know an operator of {path}: {reason}") from error
-        raise SourceError(f"TensorFlow can't read {path}: {reason}") from error
+        refuse_unknown_operator(error, str(path))
+        raise SourceError(f"TensorFlow can't read {path}: {first_line(error)}", "Fetch or export it again.") from error
     return tensorflow.compat.v1.Session(graph=graph)
 
 
@@ -109,9 +108,16 @@ def _named(graph: Any, names: Iterable[str]) -> list[str]:
         except (KeyError, ValueError) as error:
             operations = [operation.name for operation in graph.get_operations()]
             near = [known for known in operations if name.lower() in known.lower()][:5]
-            hint = f"Close: {', '.join(near)}." if near else f"It has {len(operations)} nodes."
+            near = near or difflib.get_close_matches(name, operations, n=3)
+            hint = f"Close: {', '.join(near)}." if near else _ends_words(graph)
             raise UsageError(f"The graph has no tensor {given}.", hint) from error
     return tensors
+
+
+def _ends_words(graph: Any) -> str:
+    fed = [operation.name for operation in graph.get_operations() if operation.type.startswith("Placeholder")]
+    ends = [each.name for each in graph.get_operations() if not any(tensor.consumers() for tensor in each.outputs)]
+    return f"Its placeholders are: {', '.join(fed[:5]) or 'none'}; its last nodes: {', '.join(ends[-5:])}."
 
 
 def _cut(graph: Any, original: FrozenGraph) -> FrozenGraph:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import json
+import re
 import shutil
 import sys
 import tempfile
@@ -28,6 +30,11 @@ from padfix.sources.source import SourceOptions
 from padfix.sources.tensorflow_runtime import first_line, quiet
 
 _EXPORT_HINT = "Where the model's code is, export it with model.export(folder) and give padfix that folder."
+_CUSTOM_HINT = f"{_EXPORT_HINT} Or name the code of what is unknown with --custom MODULE:NAME and --trust."
+_UNKNOWN = re.compile(r"[Cc]ould not locate|Unknown (layer|object|class)|not a KerasSaveable")
+_ADVICE = re.compile(r"(?<=\.) (?:Make sure|Please ensure|Full object config)")
+"""What Keras advises behind its reason; much of it is not for whoever only has the file."""
+
 _LAMBDA_HINT = (
     "Where the model's code is, export it with model.export(folder) and give padfix that folder; or write the layer as "
     "a class of its own and name it with --custom MODULE:NAME and --trust."
@@ -100,7 +107,7 @@ def _proper_suffix(path: Path, kind: Kind) -> Iterator[Path]:
             if path.suffix in suffixes:
                 yield path
             else:
-                link = folder / f"model{suffixes[0]}"
+                link = folder / f"{path.stem}{suffixes[0]}"
                 link.symlink_to(path.resolve())
                 yield link
         finally:
@@ -176,6 +183,10 @@ def _load(file: Path, path: Path, notes: list[str], custom: Mapping[str, Any], *
     try:
         return keras.saving.load_model(str(file), dict(custom), compile=False, safe_mode=not trust)
     except Exception as refusal:
+        written = _newer_version(path, keras.__version__)
+        if written:
+            hint = f"It was written by Keras {written}, and Keras {keras.__version__} is installed: install that one."
+            raise _unreadable(path, refusal, hint) from refusal
         if importlib.util.find_spec("tf_keras") is None:
             raise _unreadable(path, refusal, "It may be a Keras 2 file; install tf-keras.") from refusal
         legacy = importlib.import_module("tf_keras")
@@ -189,8 +200,23 @@ def _load(file: Path, path: Path, notes: list[str], custom: Mapping[str, Any], *
         return model
 
 
+def _newer_version(path: Path, installed: str) -> str:
+    """Return the version of Keras that wrote a .keras file, if it is newer than the one that is installed."""
+    with contextlib.suppress(*_DAMAGED), zipfile.ZipFile(path) as archive:
+        written = str(json.loads(archive.read("metadata.json"))["keras_version"])
+        if _version_key(written) > _version_key(installed):
+            return written
+    return ""
+
+
+def _version_key(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)[:3]]
+
+
 def _unreadable(path: Path, refusal: Exception, hint: str) -> PadfixError:
-    reason = first_line(refusal)
+    reason = _ADVICE.split(first_line(refusal))[0]
+    if hint == _EXPORT_HINT and _UNKNOWN.search(reason):
+        hint = _CUSTOM_HINT
     damaged = isinstance(refusal, (OSError, KeyError, zipfile.BadZipFile))
     kind = SourceError if damaged else UnsupportedError
     return kind(f"Keras can't read {path}: {reason}", hint)

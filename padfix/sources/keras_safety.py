@@ -145,9 +145,19 @@ def refuse_code(path: Path, configuration: str, known: Collection[str] = ()) -> 
                 f"{HINT} From Python, give it as custom_objects={{{_called(item)!r}: ...}}; on the command line, with "
                 f"--custom {module}:{_called(item)} --trust.",
             )
+        if _is_code(item.get("value")):
+            raise UnsupportedError(
+                f"{path} holds a function (of an activation, say) as stored Python code, which Keras can't read again.",
+                "Where the model's code is, export it with model.export(folder) and give padfix that folder.",
+            )
         for key in _FILE_ARGUMENTS:
             if isinstance(item.get(key), str):
                 raise UnsupportedError(f"{path} names a file to read, {key} {item[key]!r}.", HINT)
+
+
+def _is_code(value: Any) -> bool:
+    """Whether a value is code, defaults and closure of a lambda, as Keras writes one outside a Lambda layer."""
+    return isinstance(value, list) and len(value) == 3 and isinstance(value[0], str) and value[0].endswith("\n")
 
 
 def _called(item: dict[str, Any]) -> str:

@@ -16,11 +16,19 @@ from padfix.errors import SourceError, UnsupportedError, UsageError
 from padfix.files.containment import is_inner, require_plain_tree
 from padfix.graph.scopes import Dimension
 from padfix.graph.types import value_type
-from padfix.sources import conversion, fixed_inputs, side_effects
+from padfix.sources import conversion, fixed_inputs, side_effects, ways_out
 from padfix.sources.conversion import FrozenGraph, Port, unique_names
 from padfix.sources.executor import Runner, TensorFlowExecutor, element_type, lengths_of
 from padfix.sources.source import Source, SourceOptions
-from padfix.sources.tensorflow_runtime import call, first_line, quiet, read_message, release_memory, run_session
+from padfix.sources.tensorflow_runtime import (
+    call,
+    first_line,
+    quiet,
+    read_message,
+    refuse_unknown_operator,
+    release_memory,
+    run_session,
+)
 
 if TYPE_CHECKING:
     from padfix.proof.executors import TensorSpec
@@ -66,6 +74,13 @@ def load_saved_model(tensorflow: Any, path: Path, options: SourceOptions) -> tup
             "This SavedModel has no signatures, so its inputs and outputs have no names.",
             "Save it again with tf.saved_model.save(model, folder, signatures=function).",
         )
+    if not meta_graph.signature_def[signature].outputs:
+        others = sorted(name for name in names if meta_graph.signature_def[name].outputs)
+        listing = f"Those with outputs are: {', '.join(others)}. Choose one with --signature."
+        raise UnsupportedError(
+            f"The signature {signature} has no outputs: nothing that it computes comes out.",
+            listing if others else "Save the model with a signature that returns what it computes.",
+        )
     if not options.trust:
         side_effects.refuse_in_saved_model(meta_graph, signature, folder)
     refusal: Exception | None = None
@@ -105,16 +120,11 @@ def finish(
     pinned = conversion.requested_inputs(options.shapes, list(loaded.types))
     conversion.pin_shapes(tensorflow, loaded.frozen, pinned)
     suspected = suspects(loaded.frozen.graph_def)
-    unranked = [name for name, (_, shape) in loaded.types.items() if shape is None and name not in pinned]
+    ways_out.require_onnx_types(kind, loaded.types)
     try:
         model = conversion.convert(tensorflow, loaded.frozen, options.opset, name)
     except UnsupportedError as error:
-        if unranked:
-            listed = ", ".join(unranked)
-            option = f"--shape {unranked[0]}=..."
-            if loaded.types[unranked[0]][0] == tensorflow.bool:
-                option = f"--constant {unranked[0]}=False (or True), if it is a switch"
-            error.hint = f"The number of axes of the input {listed} is not known: fix it with {option}"
+        error.hint = error.hint or ways_out.hint_for(error.message, kind, loaded.types, pinned)
         raise
     known = {value.name: value_type(value.type) for value in model.proto.graph.input}
     declared = {name: kind.shape if kind is not None else None for name, kind in known.items()}
@@ -143,7 +153,7 @@ def fix_inputs(tensorflow: Any, loaded: Loaded, constants: Mapping[str, object])
     """Make constants of what the user fixed and of defaults, and remove the branches not taken; return notes.
 
     Raises:
-        UsageError: A name that is no input, a value that does not fit, or no input would be left.
+        UsageError: A name that is no input, or a value that does not fit.
         UnsupportedError: An output is in a branch that is not taken.
     """
     frozen = loaded.frozen
@@ -154,8 +164,6 @@ def fix_inputs(tensorflow: Any, loaded: Loaded, constants: Mapping[str, object])
             node.op = "Placeholder"
             del node.input[:]
     given = conversion.requested_inputs(constants, list(loaded.types))
-    if given and len(given) == len(frozen.inputs):
-        raise UsageError("--constant fixes every input of the model; one has to be left.")
     values = {name: fixed_inputs.value_of(name, value, *loaded.types[name]) for name, value in given.items()}
     for port in frozen.inputs:
         if port.name in values:
@@ -323,7 +331,10 @@ def _load_graph(
 
     for key, info in [*signature.inputs.items(), *signature.outputs.items()]:
         if not info.name:
-            raise UnsupportedError(f"The signature's tensor {key} is sparse or ragged, which ONNX can't say.")
+            raise UnsupportedError(
+                f"The signature's tensor {key} is sparse or ragged, which ONNX can't say.",
+                "Export a signature with the parts of it (values, indices or row splits) as plain tensors.",
+            )
     try:
         with quiet(), tensorflow.device("/cpu:0"):
             graph = tensorflow.Graph()
@@ -342,9 +353,11 @@ def _load_graph(
                 )
                 tables = _tables(tensorflow, session, graph_def)
     except Exception as error:
+        for each in (refusal, error):
+            if each is not None:
+                refuse_unknown_operator(each, str(folder))
         reason = first_line(refusal or error)
-        kind = UnsupportedError if "not registered" in f"{refusal}{error}" else SourceError
-        raise kind(
+        raise SourceError(
             f"TensorFlow can't load {folder}: {reason}", "Is the folder complete, variables/ included?"
         ) from error
     return session_loaded(session, FrozenGraph(graph_def, inputs, outputs, tables))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,11 @@ _FILES = re.compile(
 _USES_FILES = "reads or writes files"
 _CHECKPOINTS = re.compile(r"(Save|Restore)(V2|Slices?)?|MergeV2Checkpoints|LoadTPUEmbedding.*")
 _TEXT_TABLES = re.compile(r"InitializeTableFromTextFile(V2)?")
+_STATE = re.compile(
+    r"(Assign|ResourceApply|ResourceScatter|ScatterNd(Add|Sub|Update)|Rng.*Skip|Stateful(Random|Standard|Uniform|Trunc)).*|"
+    r"ResourceStridedSliceAssign"
+)
+"""What writes to a variable; generators of random numbers keep theirs in one."""
 _RESOURCE_FUNCTIONS = ("_create_resource", "_initialize", "_destroy_resource")
 _INITIALISERS = ("saved_model_main_op", "legacy_init_op")
 
@@ -56,6 +61,29 @@ def refuse_operators(names: Iterable[str], what: str) -> None:
         does = _beyond_computing(name, checkpoints=True)
         if does:
             raise UnsupportedError(f"{what} {does}: it holds a {name}.", HINT)
+
+
+def refuse_state(graph_def: Any, tensors: Sequence[str]) -> None:
+    """Refuse a graph that writes to a variable on its way to ``tensors``.
+
+    Raises:
+        UnsupportedError: Naming the operators.
+    """
+    refuse_kept_state({node.op for node in _needed(graph_def, tensors, ()) if _STATE.fullmatch(node.op)})
+
+
+def refuse_kept_state(operators: Collection[str]) -> None:
+    """Refuse a model that keeps state with ``operators``, if these are any.
+
+    Raises:
+        UnsupportedError: Naming them.
+    """
+    if operators:
+        named = ", ".join(sorted(operators))
+        raise UnsupportedError(
+            f"The model keeps state from one run to the next ({named}), which an ONNX model can't.",
+            "Export it with its state as inputs and outputs.",
+        )
 
 
 def refuse_in_saved_model(meta_graph: Any, signature: str, folder: Path) -> None:

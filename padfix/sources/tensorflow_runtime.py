@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from padfix.errors import MissingDependencyError, PadfixError, SourceError
+from padfix.errors import MissingDependencyError, PadfixError, SourceError, UnsupportedError, without_scratch
 from padfix.process import deadline
 
 _PREAMBLE = (
@@ -32,8 +32,12 @@ _PREAMBLE = (
 """Beginnings of lines that a session puts before the one that tells."""
 
 _FUNCTION = re.compile(r"\{\{function_node [^}]*\}\} ?| \[Op:__\w+\]")
+_REWRITER = re.compile(r"^(rewriter <function \w+ at 0x[0-9a-f]+>: exception |make_sure failure: )")
 _ROOT_ERROR = re.compile(r"^\(\d+\) [A-Z_]+: ")
-"""What TensorFlow puts around the reason: names that it made up, and the number of the error."""
+"""What TensorFlow and tf2onnx put around the reason: names that they made up, and the number of the error."""
+
+_WRAPPED = "Exception encountered: "
+"""What Keras puts between its own words, which are the same for everything, and the reason."""
 
 INSTALL_HINT = "Install them with: pip install 'padfix[tf]'"
 
@@ -170,6 +174,20 @@ def run_session(session: Any, fetches: Any, feeds: Mapping[Any, Any]) -> Any:
         return session.run(fetches, feeds, options=RunOptions(timeout_in_ms=1000 * math.ceil(allowed)))
 
 
+def refuse_unknown_operator(error: Exception, what: str) -> None:
+    """Say in padfix's words that TensorFlow doesn't know an operator of ``what``, if that is the error.
+
+    Raises:
+        UnsupportedError: Naming the operator.
+    """
+    found = re.search(r"Op type not registered '([^']*)'", str(error))
+    if found is not None:
+        raise UnsupportedError(
+            f"TensorFlow does not know the operator {found[1]} of {what}.",
+            "It is another library's, or a newer TensorFlow's: replace it in the model, or install that TensorFlow.",
+        ) from error
+
+
 def read_message(path: Path, message: Any) -> Any:
     """Return a protobuf message filled from a file, which holds it in binary form or as text.
 
@@ -189,8 +207,8 @@ def read_message(path: Path, message: Any) -> Any:
         try:
             text_format.Parse(content.decode("utf-8"), message)
         except (text_format.ParseError, UnicodeDecodeError) as error:
-            reason = f"{path} is truncated or damaged: {first_line(error)}."
-            raise SourceError(reason, "Fetch or export it again.") from error
+            where = f": {first_line(error).rstrip('.')}" if isinstance(error, text_format.ParseError) else ""
+            raise SourceError(f"{path} is truncated or damaged{where}.", "Fetch or export it again.") from error
     return message
 
 
@@ -229,11 +247,17 @@ def release_memory(held: int) -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
+def _readable(line: str) -> str:
+    for around in (_FUNCTION, _REWRITER, _ROOT_ERROR):
+        line = around.sub("", line)
+    return without_scratch(line)
+
+
 def first_line(error: BaseException | str) -> str:
     """Return the first telling line of an error that TensorFlow may spread over a page."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in str(error).rpartition(_WRAPPED)[2].splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(_PREAMBLE)] or lines
     if lines and lines[0] == "in user code:":  # a stack first, the error behind it
         lines = [line for line in lines if re.match(r"\w+(Error|Exception):", line)] or lines[1:]
-    text = _ROOT_ERROR.sub("", _FUNCTION.sub("", lines[0])) if lines else type(error).__name__
+    text = _readable(lines[0]) if lines else type(error).__name__
     return text if len(text) <= 300 else text[:297] + "..."

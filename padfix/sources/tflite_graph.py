@@ -26,6 +26,7 @@ from onnx import ModelProto, ValueInfoProto, helper
 
 from padfix.errors import UnsupportedError
 from padfix.sources.conversion import Port
+from padfix.sources.side_effects import refuse_kept_state
 from padfix.sources.tflite_dense import write_dense
 from padfix.sources.tflite_schema import (
     add_buffer,
@@ -167,12 +168,8 @@ def _refuse(kinds: set[str], graphs: Sequence[Any]) -> None:
     from tf2onnx.tflite.BuiltinOperator import BuiltinOperator
     from tf2onnx.tflite_utils import TFLITE_TO_TF_DTYPE
 
-    if kinds & _STATE or any(tensor.isVariable for graph in graphs for tensor in graph.tensors):
-        named = f" ({', '.join(sorted(kinds & _STATE))})" if kinds & _STATE else ""
-        raise UnsupportedError(
-            f"The model keeps state from one run to the next{named}, which an ONNX model can't.",
-            "Export it with its state as inputs and outputs.",
-        )
+    has_variables = any(tensor.isVariable for graph in graphs for tensor in graph.tensors)
+    refuse_kept_state(kinds & _STATE or ({"variable tensors"} if has_variables else ()))
     if kinds & _RANDOM:
         raise UnsupportedError(
             f"The model draws random numbers ({', '.join(sorted(kinds & _RANDOM))}); no two runs can be compared.",

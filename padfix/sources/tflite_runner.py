@@ -36,6 +36,9 @@ SHARE = 0.1
 WIDE_SHARE = 0.002
 """The same for 16 bits."""
 
+_NO_KERNEL = ("unresolved", "custom op", "delegate", "not supported", "does not have", "prepare")
+"""Words of the interpreter about operators that it has no kernel for."""
+
 SAMPLES = 5
 """Runs with moved inputs."""
 
@@ -225,7 +228,9 @@ def interpreter(tensorflow: Any, file: LiteFile, resolver: Any = None) -> Any:
             loaded.allocate_tensors()
     except Exception as error:
         reason = first_line(error)
-        if any(word in reason.lower() for word in ("unresolved", "custom op", "delegate", "not supported", "prepare")):
+        if reason.startswith("Select TensorFlow op"):
+            reason = "it calls operators of TensorFlow, which this interpreter does not have."
+        if any(words in reason.lower() for words in _NO_KERNEL):
             raise UnsupportedError(
                 f"TensorFlow's interpreter can't run {file.path}: {reason}",
                 "Give padfix the SavedModel or Keras file that it was made from.",

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from padfix.errors import SourceError, UnsupportedError
-from padfix.sources.tensorflow_runtime import first_line
 
 _EXTERNAL_BUFFER = 1  # offsets of 0 and 1 are not offsets
 
@@ -66,9 +65,7 @@ def read(path: Path) -> Any:
         model = parsed(path.read_bytes())
         complete = bool(model.subgraphs) and all(graph.tensors is not None for graph in model.subgraphs)
     except Exception as error:  # a damaged offset shows in many ways
-        raise SourceError(
-            f"{path} is truncated or damaged: {first_line(error)}.", "Fetch or export it again."
-        ) from error
+        raise SourceError(f"{path} is truncated or damaged.", "Fetch or export it again.") from error
     if not complete:
         raise SourceError(f"{path} holds no graph.", "Fetch or export it again.")
     if any(buffer.offset > _EXTERNAL_BUFFER for buffer in model.buffers or ()):
