@@ -149,6 +149,7 @@ def inspect(
     signature: str | None = None,
     tag: str | Sequence[str] | None = None,
     trust: bool = False,
+    custom_objects: Mapping[str, object] | None = None,
 ) -> list[OpRecord]:
     """List every windowed and resampling operator of a TensorFlow or ONNX file.
 
@@ -158,6 +159,7 @@ def inspect(
         signature: Likewise; of a TensorFlow Lite file all subgraphs are listed.
         tag: Likewise.
         trust: Likewise.
+        custom_objects: Likewise.
 
     Raises:
         PadfixError: The file could not be read.
@@ -165,7 +167,7 @@ def inspect(
     from padfix.sources import SourceOptions
     from padfix.sources.inspection import inspect_source
 
-    told = VerifyOptions(shapes=shapes, signature=signature, tag=tag, trust=trust)
+    told = VerifyOptions(shapes=shapes, signature=signature, tag=tag, trust=trust, custom_objects=custom_objects)
     return inspect_source(Path(source), SourceOptions.told(told))
 
 

@@ -18,6 +18,7 @@ from padfix.reports.characters import printable
 @options.shape_option
 @options.signature_option
 @options.tag_option
+@options.custom_option
 @options.trust_option
 @options.limit_options
 def command(model: Path, *, report_format: str, limits: options.Limits, **settings: Any) -> int:

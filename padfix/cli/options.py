@@ -221,6 +221,14 @@ shape_option: Decorator = click.option(
     callback=parse_shapes,
     help="Fix the shape of an input. Repeatable.",
 )
+custom_option: Decorator = click.option(
+    "--custom",
+    "custom_objects",
+    multiple=True,
+    metavar="MODULE:NAME",
+    callback=parse_places,
+    help="Import a class or function that a Keras file names; needs --trust. Repeatable.",
+)
 signature_option: Decorator = click.option(
     "--signature", metavar="NAME", help="Signature of a SavedModel or .tflite file."
 )
@@ -247,14 +255,7 @@ _SOURCE_OPTIONS: tuple[Decorator, ...] = (
         callback=parse_constants,
         help="Fix an input to a value, such as is_training=False. Repeatable.",
     ),
-    click.option(
-        "--custom",
-        "custom_objects",
-        multiple=True,
-        metavar="MODULE:NAME",
-        callback=parse_places,
-        help="Import a class or function that a Keras file names; needs --trust. Repeatable.",
-    ),
+    custom_option,
     signature_option,
     tag_option,
 )

@@ -19,7 +19,6 @@ import numpy.typing as npt
 import onnx
 from onnx import GraphProto, TensorProto
 
-from padfix.errors import without_scratch
 from padfix.files.model import Model
 from padfix.files.tensors import weight_bytes
 from padfix.graph.scopes import Dimension
@@ -52,8 +51,8 @@ class ExecutionFailed(Exception):  # noqa: N818 - a name of the contract between
         overdue: bool = False,
         crashed: bool = False,
     ) -> None:
-        self.message = without_scratch(message)
-        super().__init__(self.message)
+        super().__init__(message)
+        self.message = message
         self.unsupported = unsupported
         self.loading = loading
         self.overdue = overdue

@@ -166,4 +166,4 @@ def test_hints_name_only_options_that_the_command_has() -> None:
     for name in ("keras_file", "keras_safety", "side_effects"):
         hints = re.findall(r"HINT = .*", (root / "sources" / f"{name}.py").read_text(encoding="utf-8"))
         assert set(re.findall(r"--[a-z][a-z-]+", " ".join(hints))) <= known["inspect"]
-    assert {"--signature", "--tag"} <= known["inspect"]
+    assert {"--signature", "--tag", "--custom"} <= known["inspect"]
