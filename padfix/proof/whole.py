@@ -393,10 +393,15 @@ class _WholeProof:
 
     def _switch_words(self) -> str:
         """Return how to fix inputs that may switch to training; nothing where there are none."""
-        switches = [spec.name for spec in self.reference.inputs if spec.elem_type == TensorProto.BOOL]
+        switches = {
+            spec.name: "False" if spec.elem_type == TensorProto.BOOL else "VALUE"
+            for spec in self.reference.inputs
+            if spec.elem_type == TensorProto.BOOL or spec.shape == ()
+        }
         if self.reference.name != "tensorflow" or not switches:
             return ""
-        return f" If the input {switches[0]} switches to training, fix it with --constant {switches[0]}=False."
+        name, value = next(iter(switches.items()))
+        return f" If the input {name} switches to training, fix it with --constant {name}={value}."
 
 
 def memory_hint() -> str:
