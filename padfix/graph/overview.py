@@ -16,7 +16,7 @@ from padfix.results.graph_map import GraphMap, MapLine
 ALL_NODES = 16
 """Up to so many nodes each has a line of its own."""
 
-MOST_LINES = 32
+MOST_LINES = 40
 """More lines than this are folded where they repeat, and then joined."""
 
 LONGEST_PERIOD = 32

@@ -75,12 +75,12 @@ def _block(block: Block, level: int) -> str:
         case Counts():
             return f'<div class="counts">{"".join(_mark(words, tone.value) for words, tone in block.parts)}</div>'
         case Facts():
-            pairs = (f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in block.pairs)
+            pairs = (f"<dt>{_text(name)}</dt><dd>{_name(value)}</dd>" for name, value in block.pairs)
             return f"<dl>{''.join(pairs)}</dl>"
         case Table():
             return _table(block)
         case Bullets():
-            items = "\n".join(f"<li>{_text(item)}</li>" for item in block.items)
+            items = "\n".join(f"<li>{_name(item)}</li>" for item in block.items)
             return f'<ul class="{block.tone.value}">\n{items}\n</ul>'
         case Command():
             return f"<p>{_text(block.purpose)}:</p><code>{_text(block.line)}</code>"

@@ -161,7 +161,7 @@ def _conversion(result: ConvertReport) -> Iterator[Block]:
     listing = Listing()
     rewrites = tuple(listing.by_rule([Told.of(each) for each in result.rewrites]))
     refusals = tuple(listing.by_rule([Told.of(each) for each in result.refusals]))
-    told = [(each.finding, "rewritten") for each in result.rewrites]
+    told = [(each.finding, "tried" if result.error else "rewritten") for each in result.rewrites]
     told += [(each.finding, "refused") for each in result.refusals]
     marked = map_section.marks(told, listing.anchors)
     yield from map_section.of_maps(result.maps, marked, verdict.first_difference if verdict is not None else None)

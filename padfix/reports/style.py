@@ -16,7 +16,7 @@ a{color:var(--link)}
 h1{font-size:1rem;font-weight:600;color:var(--faint);margin:0 0 .25rem}
 h2{font-size:1.25rem;margin:2rem 0 .5rem;padding-top:.75rem;border-top:1px solid var(--line)}
 h3{font-size:1.05rem;margin:1.5rem 0 .25rem}h4{font-size:1rem;margin:1rem 0 .25rem}
-h1,h2,h3,h4,p,li,dd,td,code,figcaption,summary{overflow-wrap:anywhere}p{margin:.5rem 0}
+h1,h2,h3,h4,p,li,dd,code,figcaption,summary{overflow-wrap:anywhere}td{overflow-wrap:break-word}p{margin:.5rem 0}
 :target{outline:2px solid var(--link);outline-offset:3px;border-radius:.5rem}
 header{border:1px solid var(--line);border-left:.5rem solid var(--faint);border-radius:.5rem;padding:1rem 1.25rem;
 background:var(--soft)}
@@ -42,7 +42,7 @@ article{display:flex;flex-wrap:wrap;gap:0 1.5rem;border:1px solid var(--line);bo
 border-radius:.5rem;padding:.6rem 1rem;margin:.75rem 0}
 article.silent,article.error{border-left-color:var(--bad)}article.warning{border-left-color:var(--warn)}
 article.info{border-left-color:var(--info)}
-article>div{flex:1 1 26rem;min-width:0}article h4{margin:0 0 .25rem}article h4 b{font-weight:400;color:var(--faint)}
+article>div{flex:1 1 25rem;min-width:0}article h4{margin:0 0 .25rem}article h4 b{font-weight:400;color:var(--faint)}
 article .remark{color:var(--faint);font-size:.9rem}
 .sides{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,15rem),1fr));gap:.5rem;margin:.5rem 0}
 .sides>div{border:1px solid var(--line);border-radius:.5rem;overflow:hidden}
@@ -69,8 +69,9 @@ table,tbody,tr,td{display:block}.rows tr{border:1px solid var(--line);border-rad
 td{border:0;padding:.1rem .6rem}
 td:not(:first-child){display:inline-block}td:before{content:attr(data-head)": ";color:var(--faint)}
 td:empty{display:none}}
-@media print{body{max-width:none;padding:0;font-size:11px}.rows,.list,article ul{max-height:none;overflow:visible}
-th{position:static}article,figure,tr,dl{break-inside:avoid}h2,h3,h4{break-after:avoid}mark{border:1px solid}
+@media print{:root{font-size:10px}body{max-width:none;padding:0;font-size:1rem}
+article svg{width:auto;height:70mm!important}.rows,.list,article ul{max-height:none;overflow:visible}
+th{position:static}article,figure,tr,dl,p{break-inside:avoid}h2,h3,h4,section>p{break-after:avoid}mark{border:1px solid}
 header,mark,del,ins,code,.pf{print-color-adjust:exact}
 details::details-content{content-visibility:visible;block-size:auto}summary{list-style:none}}
 """

@@ -25,6 +25,7 @@ KINDS = {
     "warning": ("W", "warning"),
     "info": ("i", "info"),
     "rewritten": ("R", "rewritten"),
+    "tried": ("T", "tried, and not written"),
 }
 """Letters and words of marks, the worst first."""
 
@@ -49,7 +50,11 @@ class Mark:
             return self
         order = list(KINDS)
         worst = other if order.index(other.kind) < order.index(self.kind) else self
-        return replace(worst, words=tuple(dict.fromkeys((*self.words, *other.words))))
+        return replace(worst, words=tuple(sorted({*self.words, *other.words}, key=_codes_last)))
+
+
+def _codes_last(words: str) -> tuple[bool, str]:
+    return words.startswith("PF"), words
 
 
 def picture(graph: GraphMap, marks: Mapping[str, Mark]) -> Picture:

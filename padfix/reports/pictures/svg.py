@@ -31,7 +31,8 @@ STYLE = """
 .pf .hollow{fill:var(--paper);stroke:var(--faint);stroke-width:1.5}.pf .end{fill:var(--faint)}
 .pf .mark{stroke-width:1.5}.pf .silent,.pf .error,.pf .differs,.pf .refused{fill:var(--error);stroke:var(--error-edge)}
 .pf .warning{fill:var(--warning);stroke:var(--warning-edge)}.pf .info{fill:var(--info);stroke:var(--info-edge)}
-.pf .rewritten{fill:var(--done);stroke:var(--done-edge)}.pf a:hover text,.pf a:focus text{text-decoration:underline}
+.pf .rewritten,.pf .tried{fill:var(--done);stroke:var(--done-edge)}
+.pf a:hover text,.pf a:focus text{text-decoration:underline}
 """.replace("\n", "")
 
 
