@@ -27,12 +27,12 @@ Constant = Callable[[str], np.ndarray | None]
 
 
 def lines_of(nodes: Sequence[NodeProto], opset: int, constant: Constant) -> tuple[str, ...]:
-    """Return a line for each node, the last of very many being how many more there are."""
-    shown = nodes if len(nodes) <= MOST_NODES else nodes[: MOST_NODES - 1]
-    lines = [_line(node, opset, constant) for node in shown]
-    if len(nodes) > len(shown):
-        lines.append(f"and {len(nodes) - len(shown)} more nodes")
-    return tuple(lines)
+    """Return a line for each node; of very many the first and the last ones, and how many there are between."""
+    if len(nodes) <= MOST_NODES:
+        return tuple(_line(node, opset, constant) for node in nodes)
+    half = MOST_NODES // 2
+    first, last = (lines_of(part, opset, constant) for part in (nodes[: half - 1], nodes[-half:]))
+    return (*first, f"{len(nodes) - MOST_NODES + 1} more nodes", *last)
 
 
 def _line(node: NodeProto, opset: int, constant: Constant) -> str:
@@ -52,10 +52,7 @@ def _value(attribute: AttributeProto) -> str:
     words = _WORDS.get(attribute.type)
     if words is not None:
         return words
-    try:
-        text = _numbers(onnx.helper.get_attribute_value(attribute))
-    except ValueError:  # a type that does not exist
-        return "?"
+    text = _numbers(onnx.helper.get_attribute_value(attribute))
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
 
 

@@ -107,7 +107,8 @@ class StretchJudge:
         wrong = [each for each in judged if not each.difference.equivalent]
         if wrong and not self._rewritten:
             judged, wrong = made_up_for(self, judged, wrong, probes)
-        outcome.judged, outcome.wrong, outcome.unknown = judged, self.in_order(wrong), unknown
+        outcome.judged, outcome.wrong = self.in_order(judged), self.in_order(wrong)
+        outcome.unknown = unknown
         return outcome
 
     def _judge_once_a_version(

@@ -75,8 +75,8 @@ class Outcome:
 
     Attributes:
         same: Number of stretches that are the same in both models.
-        judged: Every other one that was compared.
-        wrong: Those that disagree, in the order of the original's nodes.
+        judged: Every other one that was compared, in the order of the original's nodes.
+        wrong: Those that disagree, likewise.
         unknown: Names of tensors whose stretch no data could judge.
     """
 

@@ -63,8 +63,8 @@ def _text(words: str) -> str:
 
 
 def _name(words: str) -> str:
-    """Return a path or a name of a node, which is best broken behind a slash or an underscore."""
-    return re.sub(r"(?<=[/_])", "<wbr>", _text(words))
+    """Return words with a path or the name of a node, which is best broken behind a slash."""
+    return _text(words).replace("/", "/<wbr>")
 
 
 def _block(block: Block, level: int) -> str:

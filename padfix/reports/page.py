@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from padfix import __version__
 from padfix.errors import PadfixError
@@ -31,9 +30,13 @@ FEW = 3
 def of_result(result: ConvertReport | Verdict) -> Page:
     """Return the page of what ``convert`` or ``verify`` found."""
     if isinstance(result, Verdict):
-        head: tuple[Block, ...] = (*_headline(result), Counts(_equality(result)), *_facts((), result.certificate))
+        (equality,) = _equality(result)
+        title = Words(f"{equality[0][0].upper()}{equality[0][1:]}.", equality[1], strong=True)
+        head: tuple[Block, ...] = (title, *_headline(result), *_facts((), result.certificate))
         maps = map_section.of_maps(result.maps, {}, result.first_difference)
-        return Page("padfix verify", head, (*_first_difference(result), *maps, *_verdict(result, is_headline=False)))
+        proof = tuple(_verdict(result, is_headline=False))
+        proven = (Section("Proof", proof),) if proof else ()
+        return Page("padfix verify", head, (*_first_difference(result), *maps, *proven))
     return Page("padfix convert", tuple(_outcome(result)), tuple(_conversion(result)))
 
 
@@ -127,7 +130,9 @@ def _not_drawn(listing: Listing) -> Iterator[Words]:
 
 def _outcome(result: ConvertReport) -> Iterator[Block]:
     """Yield what is to be read first of a conversion."""
-    yield Words(sentences.outcome(result), _tone(result.error is None), strong=True)
+    is_all = result.verdict is not None and not any(each.blocks for each in result.refusals)
+    tone = Tone.BAD if result.error else Tone.GOOD if is_all else Tone.WARNING
+    yield Words(sentences.outcome(result), tone, strong=True)
     if result.error is not None:
         yield Words(result.error.message, Tone.BAD)
         hint = result.error.hint.removeprefix("Nothing was written.").strip()  # said above
@@ -137,7 +142,7 @@ def _outcome(result: ConvertReport) -> Iterator[Block]:
     counts = [(f"{len(result.rewrites)} {verb}", Tone.PLAIN)]
     if result.refusals:
         counts.append((f"{len(result.refusals)} refused", Tone.WARNING))
-    equality = _equality(result.verdict) if result.verdict is not None else (("no proof", Tone.BAD),)
+    equality = _equality(result.verdict) if result.verdict is not None else (("no proof", Tone.WARNING),)
     yield Counts((*counts, *equality))
     kind = f" ({sentences.kind(result)})" if result.source_kind else ""
     opset = f" (opset {result.opset})" if result.opset is not None else ""
@@ -224,14 +229,14 @@ def _digest(file: FileDigest) -> str:
 
 
 def _headline(result: Verdict) -> Iterator[Words]:
-    yield Words(sentences.verdict(result), _tone(result.equivalent), strong=True)
+    yield Words(sentences.verdict(result), _tone(result.equivalent))
     if result.error is not None and result.error.hint:
         yield Words(f"Hint: {result.error.hint}")
 
 
 def _verdict(result: Verdict, *, is_headline: bool = True) -> Iterator[Block]:
     if is_headline:
-        yield from (replace(each, strong=False) for each in _headline(result))
+        yield from _headline(result)
     if result.outputs:
         head = ("Output", "Equal", "Closest to its limit", "Allowed there", "On", "Largest difference", "On", "Remark")
         yield Table(head, tuple(_output(output) for output in result.outputs))

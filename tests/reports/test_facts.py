@@ -214,11 +214,13 @@ def holds_stretches(sentence: str, stretches: dict[str, Any]) -> None:
         assert stretches["largest"] >= worst["max_abs_diff"]
 
 
-def holds_layers(said: Said, verdict: dict[str, Any]) -> None:
+def holds_layers(said: Said, verdict: dict[str, Any], source: Path) -> None:
     ((_, words),) = [(caption, words) for caption, words in said.pictures if caption.startswith("Error by layer")]
     layers = [each["difference"] for each in verdict["layers"]]
     assert words.startswith(f"Differences of {len(layers)} inner tensors")
     assert f"; {sum(not each['equivalent'] for each in layers)} are outside their tolerance" in words
+    order = [name for node in onnx.load(source).graph.node for name in node.output]
+    assert [each["name"] for each in layers] == sorted((each["name"] for each in layers), key=order.index)
 
 
 def test_a_conversion(tmp_path: Path) -> None:
@@ -233,7 +235,7 @@ def test_a_conversion(tmp_path: Path) -> None:
     holds_certificate(said, data["certificate"], SAME_CNN, output)
     holds_rewrites(said, data, "Rewritten")
     holds_verdict(said, data["verdict"], shown)
-    holds_layers(said, data["verdict"])
+    holds_layers(said, data["verdict"], SAME_CNN)
     assert len([item for item in said.items if item.words]) == 4
     holds_map(said, SAME_CNN, data["rewrites"])
     assert said.counts[0] == f"{len(data['rewrites'])} rewritten"
@@ -266,7 +268,7 @@ def test_a_conversion_whose_proof_failed(tmp_path: Path, monkeypatch: pytest.Mon
     assert "rewrote" not in shown and "proven on" not in "".join(said.words)
     holds_rewrites(said, data, "Tried, and not written")
     holds_verdict(said, data["verdict"], shown)
-    holds_layers(said, data["verdict"])
+    holds_layers(said, data["verdict"], SAME_CNN)
     place = data["verdict"]["first_difference"]
     (first,) = [line for line in said.bullets if line.startswith("First difference: ")]
     assert f"'{place['tensor']}', computed by {place['op_type']} '{place['node']}'" in first
@@ -321,6 +323,24 @@ def test_a_verification(tmp_path: Path) -> None:
     assert not data["equivalent"]
     holds_certificate(said, data["certificate"], output, tmp_path / "moved.onnx")
     holds_verdict(said, data, shown)
+    holds_map(said, output, [], data["first_difference"]["node"])
+    holds_layers(said, data, output)
+
+
+def test_layers_stand_in_the_order_of_the_nodes(tmp_path: Path) -> None:
+    """Also where one of several that only get another version is judged before the others."""
+    text = """<ir_version: 8, opset_import: ["" : 9]> g (float[1,2,8,8] X) => (float[1,A,B,C] Y)
+    <float[4] scales = {1, 1, 2, 2}> {
+        first = MaxPool <kernel_shape = [2, 2]> (X)
+        grown = Upsample <mode = "nearest"> (first, scales)
+        second = MaxPool <kernel_shape = [2, 2]> (grown)
+        Y = AveragePool <kernel_shape = [3, 3], auto_pad = "SAME_UPPER"> (second)
+    }"""
+    source, output = tmp_path / "versions.onnx", tmp_path / "out.onnx"
+    onnx.save(onnx.parser.parse_model(text), source)
+    said, data, _ = read_back(padfix.convert(source, output, **CERTIFIED))
+    assert [each["difference"]["name"] for each in data["verdict"]["layers"]] == ["first", "grown", "second", "Y"]
+    holds_layers(said, data["verdict"], source)
 
 
 def checked(reports: Sequence[CheckReport]) -> tuple[Said, dict[str, Any], str]:

@@ -14,7 +14,7 @@ TALL, LOW = 36.0, 22.0
 """Heights of lines with and without a mark."""
 LANE = 8.0
 MOST_LANES = 6
-LETTER = 7.6
+LETTER = 6.8
 """Room for a letter."""
 
 KINDS = {
@@ -64,7 +64,8 @@ def picture(graph: GraphMap, marks: Mapping[str, Mark]) -> Picture:
     result = Picture(_summary(graph, marks, left_out))
     rail = 12.0 + LANE * (1 + max(lanes.values(), default=-1))
     kinds = sorted({mark.kind for own in marked for mark in own}, key=list(KINDS).index)
-    middles = _heights(marked, _legend(result, kinds))
+    is_folded = any(line.nodes > 1 for line in graph.lines)
+    middles = _heights(marked, _legend(result, kinds, is_folded=is_folded))
     _connect(result, graph.lines, lanes, middles, rail)
     for line, own, middle in zip(graph.lines, marked, middles, strict=True):
         _draw(result, line, own, rail, middle)
@@ -168,7 +169,8 @@ def _told(line: MapLine, mark: Mark | None, number: int) -> tuple[str, str]:
         return f"{short} ({names})", f"{operators} {line.first}" if line.nodes == 1 else short
     said = ", ".join(mark.words)
     many = f"{number} of {line.nodes} nodes marked, " if line.nodes > 1 else ""
-    return f"{short} ({names}): {many}{said}", short
+    is_mixed = line.nodes > 1 and line.times == 1
+    return f"{short} ({names}): {many}{said}", f"{number} of {line.nodes} nodes" if is_mixed else short
 
 
 def _cut(words: str, left: float, beside: int = 0) -> str:
@@ -183,7 +185,7 @@ def _clipped(words: str, left: float, parts: int = 1) -> str:
     return words if len(words) <= most else f"…{words[-most + 1 :]}"
 
 
-def _legend(result: Picture, kinds: Sequence[str]) -> float:
+def _legend(result: Picture, kinds: Sequence[str], *, is_folded: bool) -> float:
     """Explain the marks that there are; return where that ends."""
     x, top = 4.0, 2.0
     for kind in kinds:
@@ -192,5 +194,6 @@ def _legend(result: Picture, kinds: Sequence[str]) -> float:
         result.text(x + 8, top + 12, letter, "strong letter", "middle")
         result.text(x + 21, top + 12, words)
         x += 40 + 6 * len(words)
-    result.text(4, top + 34, "Two squares, three dots: nodes folded into one line.", "faint")
-    return top + 46
+    if is_folded:
+        result.text(4, top + 34, "Two squares, three dots: nodes folded into one line.", "faint")
+    return top + (46 if is_folded else 28)

@@ -15,7 +15,7 @@ AT_AN_END = 9
 MOST_INPUTS = 24
 CELLS = {(True, True): "in", (True, False): "un", (False, True): "pr", (False, False): "pu"}
 """Styles of cells, by whether they are inside of the pads and whether a window reads them."""
-EXAMPLE = "The size is only known at run time; this is one that it may have."
+EXAMPLE = "An example: the size is only known at run time."
 NUMBER = 6.6
 """Width of a digit."""
 

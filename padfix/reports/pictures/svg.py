@@ -94,7 +94,7 @@ class Picture:
 
     def text(self, x: float, y: float, words: str, name: str = "", anchor: str = "start") -> None:
         """Add a line of text whose baseline begins (or has its middle or end) at ``(x, y)``."""
-        width = (7.6 if "strong" in name else 7.0) * len(words)
+        width = (7.8 if "strong" in name else 7.3) * len(words)  # as wide as fonts come, also where they are shrunk
         self._reach(x + (width if anchor == "start" else width / 2 if anchor == "middle" else 0), y + 4)
         classes = f' class="{name}"' if name else ""
         self._parts.append(
