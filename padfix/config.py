@@ -307,6 +307,9 @@ class VerifyOptions:
             raise UsageError("There are no probes to judge by alone.", "Give data with --probe beside --probes-only.")
         if self.reference not in REFERENCES:
             raise UsageError(f"There is no reference {self.reference!r}.", f"References: {', '.join(REFERENCES)}.")
+        for name, told in (("rtol", self.rtol), ("atol", self.atol)):
+            if told is not None and not 0 <= told < math.inf:
+                raise UsageError(f"{name} is {told}, which is no tolerance.", "It is a number from 0 on, such as 1e-4.")
         for name, bounds in {**(self.usual_ranges or {}), **(self.ranges or {})}.items():
             if len(bounds) != 2 or not -math.inf < bounds[0] <= bounds[1] < math.inf:
                 raise UsageError(

@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import importlib.metadata
+import os
 import platform
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def certify(source: Iterable[Path], output: Iterable[Path], options: VerifyOptio
         source=_digests(source),
         output=_digests(output),
         seed=options.seed,
-        probes=_digests(Path(probe) for probe in options.probes or ()),
+        probes=tuple(FileDigest(Path(probe).name, digest(Path(probe))) for probe in options.probes or ()),
         rtol=options.rtol,
         atol=options.atol,
         probes_only=options.probes_only,
@@ -84,7 +85,7 @@ def digest(path: Path) -> str:
     try:
         if path.is_dir():
             whole = hashlib.sha256()
-            for file in sorted(each for each in path.rglob("*") if each.is_file()):
+            for file in sorted(_files_below(path)):
                 name = file.relative_to(path).as_posix()
                 whole.update(f"{name}\0{_file_digest(file)}\n".encode("utf-8", "surrogateescape"))
             return whole.hexdigest()
@@ -100,5 +101,23 @@ def _file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Yield every file that readers find below a folder, in linked folders as well."""
+    seen = set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        if real in seen:  # a link that leads back up
+            folders.clear()
+            continue
+        seen.add(real)
+        yield from (file for name in names if (file := Path(place, name)).is_file())
+
+
 def _digests(paths: Iterable[Path]) -> tuple[FileDigest, ...]:
-    return tuple(FileDigest(path.name, digest(path)) for path in paths)
+    """Return the digests of a model, which is first, and of its data files, named from the model's folder."""
+    files = [path.absolute() for path in paths]
+    return tuple(FileDigest(_named_from(file, files[0].parent), digest(file)) for file in files)
+
+
+def _named_from(file: Path, folder: Path) -> str:
+    return file.relative_to(folder).as_posix() if file.is_relative_to(folder) else file.name

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from padfix.checking import attestation
-from padfix.checking.certificate import digest
-from padfix.errors import SourceError
+from padfix.checking.certificate import METADATA, digest
+from padfix.errors import SourceError, UsageError
+from padfix.files.containment import is_inner
+from padfix.files.sink import source_files
+from padfix.files.skeleton import read_model
 from padfix.reports.json import checksum
 from padfix.results import SCHEMA, FileDigest, ProofCheck
+from padfix.results.certificate import digest_of
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -41,6 +45,37 @@ class Requirement:
     allow_loose: bool = False
     key: Path | None = None
 
+    def __post_init__(self) -> None:
+        """Raise :class:`UsageError` for a source that is named by nothing, such as a variable that is not set."""
+        if self.source is not None and not self.source.strip():
+            raise UsageError("--proof-source is empty.", "Name a file, a folder or a SHA-256.")
+
+
+@dataclass(frozen=True)
+class _Proof:
+    """What one report says, its parts told from each other.
+
+    Attributes:
+        verdict: Of the whole proof.
+        certificate: Which files it is about.
+        source: Those of the original.
+        output: Those of the result.
+        rewrote: Whether it is a conversion that rewrote something.
+        kept: Whether it is a conversion that found nothing to rewrite.
+    """
+
+    verdict: Mapping[str, Any]
+    certificate: Mapping[str, Any]
+    source: tuple[FileDigest, ...]
+    output: tuple[FileDigest, ...]
+    rewrote: bool
+    kept: bool
+
+    @property
+    def is_of_itself(self) -> bool:
+        """Whether source and result are the same bytes."""
+        return [each.sha256 for each in self.source] == [each.sha256 for each in self.output]
+
 
 def check_proof(wanted: Requirement, model: Path) -> ProofCheck:
     """Return whether a report proves the file at ``model``; data files are looked for beside it.
@@ -59,21 +94,39 @@ def check_proof(wanted: Requirement, model: Path) -> ProofCheck:
         content = attestation.predicate(content, str(wanted.report))
     elif wanted.key is not None:
         return ProofCheck(str(wanted.report), "the report is not signed (an attestation is a file *.intoto.jsonl)")
+    _require_schema(content, wanted.report)
     several = content.get("conversions")
     parts = [each for each in several if isinstance(each, dict)] if isinstance(several, list) else [content]
-    reasons = [_why_not(wanted, part, model) for part in parts]
-    if None not in reasons:
-        reason = "the report is about no model" if not reasons else "none of the conversions in the report proves it"
-        return ProofCheck(str(wanted.report), str(reasons[0]) if len(reasons) == 1 else reason)
+    found = [_judged(wanted, part, model) for part in parts]
+    proof = next((each for each in found if isinstance(each, _Proof)), None)
+    if proof is None:
+        reason = "the report is about no model" if not found else "none of the conversions in the report proves it"
+        return ProofCheck(str(wanted.report), str(found[0]) if len(found) == 1 else reason)
     if content.get("checksum") != checksum(content):
         return ProofCheck(str(wanted.report), "the report was changed after it was written (another checksum)")
-    certificate = parts[reasons.index(None)]["certificate"]
-    source = tuple(FileDigest(each["name"], each["sha256"]) for each in certificate["source"])
-    return ProofCheck(str(wanted.report), "", source, str(certificate.get("date", "")), signer)
+    if (contradiction := _contradicts_itself(proof, model)) is not None:
+        return ProofCheck(str(wanted.report), contradiction)
+    date, ranges = str(proof.certificate.get("date", "")), _ranges(proof.verdict)
+    return ProofCheck(str(wanted.report), "", proof.source, date, signer, ranges)
 
 
-def _why_not(wanted: Requirement, part: Mapping[str, Any], model: Path) -> str | None:
-    """Return why one report does not prove the model, in words without a full stop; None where it does."""
+def _judged(wanted: Requirement, part: Mapping[str, Any], model: Path) -> _Proof | str:
+    """Return one report where it proves the model, else why it doesn't, in words without a full stop."""
+    proof = _parts(wanted, part)
+    if isinstance(proof, str):
+        return proof
+    tests: tuple[Callable[[], str | None], ...] = (
+        lambda: _another(proof.output, model, "it is not the file that was proven (another SHA-256)", "its"),
+        lambda: _with_unknown_data(proof, model),
+        lambda: _of_another_source(wanted, proof.source),
+        lambda: _of_itself(wanted, proof),
+        lambda: _too_loose(wanted, proof),
+    )
+    return next((reason for test in tests if (reason := test()) is not None), proof)
+
+
+def _parts(wanted: Requirement, part: Mapping[str, Any]) -> _Proof | str:
+    """Return what a report says, or why that is no proof of anything."""
     is_conversion = "rewrites" in part
     verdict = part.get("verdict") if is_conversion else part
     if part.get("error"):
@@ -88,25 +141,21 @@ def _why_not(wanted: Requirement, part: Mapping[str, Any], model: Path) -> str |
     source, output = (_files(certificate.get(key), wanted.report) for key in ("source", "output"))
     if not source or not output:
         return "the report holds no certificate"
-    return (
-        _another(output, model, "it is not the file that was proven (another SHA-256)", "its")
-        or _of_another_source(wanted, source)
-        or _of_itself(wanted, source, output, nothing_to_rewrite=is_conversion and not part["rewrites"])
-        or _too_loose(wanted, verdict, certificate)
-    )
+    rewrote = is_conversion and bool(part["rewrites"])
+    return _Proof(verdict, certificate, tuple(source), tuple(output), rewrote, is_conversion and not rewrote)
 
 
 def _files(listed: object, report: Path) -> list[FileDigest]:
     files = []
     for each in listed if isinstance(listed, list) else []:
         name, sha256 = (each.get("name"), each.get("sha256")) if isinstance(each, dict) else (None, None)
-        if not isinstance(name, str) or not isinstance(sha256, str) or Path(name).name != name:
+        if not isinstance(name, str) or not isinstance(sha256, str) or not is_inner(name):
             raise SourceError(f"{report} is damaged.", "Write it again with padfix convert --report.")
         files.append(FileDigest(name, sha256))
     return files
 
 
-def _another(files: list[FileDigest], path: Path, words: str, whose: str) -> str | None:
+def _another(files: Sequence[FileDigest], path: Path, words: str, whose: str) -> str | None:
     """Return that ``path``, or a data file beside it, is not what ``files`` say; None where all are."""
     if digest(path) != files[0].sha256:
         return words
@@ -119,7 +168,18 @@ def _another(files: list[FileDigest], path: Path, words: str, whose: str) -> str
     return None
 
 
-def _of_another_source(wanted: Requirement, source: list[FileDigest]) -> str | None:
+def _with_unknown_data(proof: _Proof, path: Path) -> str | None:
+    """Return that the model has a data file that the proof is not about."""
+    model = read_model(path)
+    known = {file.name for file in proof.output[1:]}
+    for file in source_files(model, None)[1:]:
+        name = file.relative_to(model.folder or Path()).as_posix()
+        if name not in known:
+            return f"the report does not name its data file {name}"
+    return None
+
+
+def _of_another_source(wanted: Requirement, source: Sequence[FileDigest]) -> str | None:
     if wanted.source is None:
         return None
     words = f"it was proven against another source ({source[0].name}, SHA-256 {source[0].sha256})"
@@ -129,25 +189,60 @@ def _of_another_source(wanted: Requirement, source: list[FileDigest]) -> str | N
     return _another(source, path, words, "the source's")
 
 
-def _of_itself(
-    wanted: Requirement, source: list[FileDigest], output: list[FileDigest], *, nothing_to_rewrite: bool
-) -> str | None:
-    if [each.sha256 for each in source] != [each.sha256 for each in output]:
-        return None
-    if nothing_to_rewrite or wanted.source is not None:
+def _of_itself(wanted: Requirement, proof: _Proof) -> str | None:
+    if not proof.is_of_itself or proof.kept or wanted.source is not None:
         return None
     return "it was compared with itself, which proves nothing"
 
 
-def _too_loose(wanted: Requirement, verdict: Mapping[str, Any], certificate: Mapping[str, Any]) -> str | None:
+def _too_loose(wanted: Requirement, proof: _Proof) -> str | None:
     if wanted.allow_loose:
         return None
-    if verdict.get("loosened") is not False:
-        told = {name: certificate.get(name) for name in ("rtol", "atol")}
+    if "loosened" not in proof.verdict:
+        return "the report does not say whether the default tolerances were held; --allow-loose-proof takes it"
+    if proof.verdict["loosened"] is not False:
+        told = {name: proof.certificate.get(name) for name in ("rtol", "atol")}
         words = ", ".join(f"{name} {value}" for name, value in told.items() if value is not None)
         return f"the proof allowed more than the default tolerances ({words}); --allow-loose-proof takes it"
-    if certificate.get("probes_only") is not False:
+    if proof.certificate.get("probes_only") is not False:
         return "the proof went by the given probes alone (--probes-only); --allow-loose-proof takes it"
+    for name, (low, high) in _ranges(proof.verdict).items():
+        if low == high:
+            return f"the proof fed input {name!r} the one value {low:g} (--range); --allow-loose-proof takes it"
+    return None
+
+
+def _ranges(verdict: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    told = verdict.get("ranges")
+    pairs = told.items() if isinstance(told, dict) else ()
+    return {
+        name: (bounds[0], bounds[1])
+        for name, bounds in pairs
+        if isinstance(bounds, list) and len(bounds) == 2 and all(isinstance(each, int | float) for each in bounds)
+    }
+
+
+def _contradicts_itself(proof: _Proof, path: Path) -> str | None:
+    """Return that parts of the report do not fit each other, or the mark that the conversion left in the model.
+
+    Edits that forget a part are found so. Whoever changes all parts alike makes up a report, and only a signature keeps
+    them from that.
+    """
+    if proof.certificate.get("digest") != digest_of(proof.certificate):
+        return "its certificate was changed after it was written (another digest)"
+    if proof.rewrote:
+        marks = [entry.value for entry in read_model(path).proto.metadata_props if entry.key == METADATA]
+        if marks != [proof.certificate["digest"]]:
+            return f"its metadata {METADATA} is not the digest of the report's certificate"
+    runs = proof.verdict.get("runs")
+    listed = (
+        [run.get("outputs") if isinstance(run, dict) else None for run in runs] if isinstance(runs, list) else [None]
+    )
+    outputs = [output for each in listed for output in (each if isinstance(each, list) else [None])]
+    if not all(isinstance(each, dict) and each.get("equivalent") is True for each in outputs):
+        return "the report contradicts itself: it says equal, and not of every output"
+    if not outputs and not proof.is_of_itself:
+        return "the report contradicts itself: it says equal, and that nothing was run"
     return None
 
 
@@ -158,6 +253,13 @@ def _read(report: Path) -> dict[str, Any]:
         raise SourceError(f"{report} can't be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError):
         content = None
-    if not isinstance(content, dict) or (content.get("schema") != SCHEMA and "payload" not in content):
+    if not isinstance(content, dict) or not ("schema" in content or "payload" in content):
         raise SourceError(f"{report} is not a JSON report of padfix.", _NOT_A_REPORT)
     return content
+
+
+def _require_schema(content: Mapping[str, Any], report: Path) -> None:
+    """Raise :class:`SourceError` for a report in a form that this version of padfix does not know."""
+    if content.get("schema") != SCHEMA:
+        said = json.dumps(content.get("schema"))
+        raise SourceError(f"{report} is a report of schema {said}; this padfix reads schema {SCHEMA}.", _NOT_A_REPORT)

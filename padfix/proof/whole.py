@@ -85,7 +85,7 @@ def verify(
     proof.notes += getattr(reference, "remarks", list)()
     inside = proof.look_inside(stand_in)
     verdict = conclude(proof.ran, inside, proof.failures, proof.notes, proof.settings, reference, describe)
-    return replace(verdict, loosened=proof.loosened)
+    return replace(verdict, loosened=proof.loosened, ranges=dict(proof.settings.ranges))
 
 
 @dataclass

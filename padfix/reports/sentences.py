@@ -213,8 +213,10 @@ def required_proof(proof: ProofCheck) -> str:
     if not proof.proven:
         return f"Not proven by {report}: {printable(proof.reason)}."
     source = f", equal to {printable(proof.source[0].name)} (SHA-256 {proof.source[0].sha256})" if proof.source else ""
+    told = ", ".join(f"{printable(name)!r} within {low:g}..{high:g}" for name, (low, high) in proof.ranges.items())
+    ranges = f"; on data for {told}" if told else ""
     signed = f"; signed by the key {proof.signer}" if proof.signer else ""
-    return f"Proven by {report} of {printable(proof.date)}{source}{signed}."
+    return f"Proven by {report} of {printable(proof.date)}{source}{ranges}{signed}."
 
 
 def failures(result: Verdict) -> list[tuple[ProofRun, OutputDifference]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from padfix.results.record import Record
@@ -12,7 +13,7 @@ from padfix.results.record import Record
 
 @dataclass(frozen=True)
 class FileDigest(Record):
-    """A file or folder by its own name and its SHA-256."""
+    """A file or folder by its own name, or its path from the model's folder, and its SHA-256."""
 
     name: str
     sha256: str
@@ -28,6 +29,7 @@ class ProofCheck(Record):
         source: What the model was compared with, its own file or folder first.
         date: When the proof was made.
         signer: SHA-256 of the public key whose signature was found good; empty where none was asked for.
+        ranges: What the generated data of an input lay within, where that was told.
     """
 
     report: str
@@ -35,6 +37,7 @@ class ProofCheck(Record):
     source: tuple[FileDigest, ...] = ()
     date: str = ""
     signer: str = ""
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def proven(self) -> bool:
@@ -75,9 +78,14 @@ class Certificate(Record):
     @property
     def digest(self) -> str:
         """The SHA-256 of what decides the output, which bears it in its metadata: neither the output nor the date."""
-        content = {key: value for key, value in super().to_dict().items() if key not in ("output", "date")}
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return digest_of(super().to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as JSON-ready values."""
         return {"digest": self.digest, **super().to_dict()}
+
+
+def digest_of(certificate: Mapping[str, Any]) -> str:
+    """Return the digest that a certificate as JSON-ready values should bear."""
+    content = {key: value for key, value in certificate.items() if key not in ("digest", "output", "date")}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

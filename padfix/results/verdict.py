@@ -229,6 +229,7 @@ class Verdict(Record):
         stretches: How many stretches are the same, and how many were compared; None where nobody could look inside.
         error: Why it could not be told; ``equivalent`` is then False, as nothing was shown.
         loosened: Whether the user's tolerances allowed more of some output than the documented defaults.
+        ranges: What the generated data of an input lay within, where the user or the configuration file told that.
     """
 
     equivalent: bool
@@ -240,6 +241,7 @@ class Verdict(Record):
     layers: tuple[LayerDifference, ...] = ()
     stretches: StretchSummary | None = None
     loosened: bool = False
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
     error: Failure | None = None
     maps: tuple[GraphMap, ...] = field(default=(), compare=False, repr=False)
 

@@ -14,9 +14,11 @@ import numpy as np
 import onnx
 import pytest
 
+from padfix.checking.certificate import digest
 from padfix.checking.required_proof import Requirement, check_proof
 from padfix.cli.group import cli, run
 from padfix.reports.json import checksum
+from padfix.results.certificate import digest_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "onnx"
 FIXTURE = FIXTURES / "same_cnn.onnx"
@@ -151,6 +153,127 @@ def test_what_a_partial_conversion_left_is_still_found(tmp_path: Path, capsys: p
     assert reason(report, output) == ""
     assert invoke("check", output, "--require-proof", report) == 1
     assert "PF104" in capsys.readouterr().out
+
+
+def convolution(path: Path, gain: float = 1.0, *, location: str = "", auto_pad: str = "NOTSET") -> Path:
+    """Write a model of one convolution, with its weights in a data file where a location is given."""
+    attributes = {"auto_pad": auto_pad} if auto_pad != "NOTSET" else {"pads": [1, 1, 1, 1]}
+    weights = onnx.numpy_helper.from_array(np.full((1, 1, 3, 3), gain, np.float32), "W")
+    node = onnx.helper.make_node("Conv", ["X", "W"], ["Y"], "conv", kernel_shape=[3, 3], **attributes)
+    types = [onnx.helper.make_tensor_value_info(name, 1, [1, 1, 8, 8]) for name in "XY"]
+    graph = onnx.helper.make_graph([node], "g", types[:1], types[1:], [weights])
+    model = onnx.helper.make_model(graph, ir_version=8, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    (path.parent / (location or ".")).parent.mkdir(exist_ok=True)
+    onnx.save(model, path, save_as_external_data=bool(location), location=location or None, size_threshold=0)
+    return path
+
+
+def test_data_that_proves_nothing_is_no_proof(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = convolution(tmp_path / "a.onnx"), convolution(tmp_path / "b.onnx", 2)
+    report = tmp_path / "proof.json"
+    assert invoke("verify", first, second, "--report", report, "--quiet", "--range", "X=0..0") == 0
+    assert "fed input 'X' the one value 0" in reason(report, second, source=str(first))
+    assert reason(report, second, allow_loose=True) == ""
+    assert invoke("verify", first, second, "--report", report, "--quiet", "--range", "X=0..1") == 1
+
+
+def test_the_range_of_the_data_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = convolution(tmp_path / "a.onnx", auto_pad="SAME_UPPER"), convolution(tmp_path / "b.onnx")
+    report = tmp_path / "proof.json"
+    assert invoke("verify", first, second, "--report", report, "--quiet", "--range", "X=0..255") == 0
+    assert invoke("check", second, "--require-proof", report) == 0
+    assert "; on data for 'X' within 0..255." in capsys.readouterr().out
+    assert check_proof(Requirement(report), second).ranges == {"X": (0, 255)}
+
+
+@pytest.mark.parametrize("option", ["--rtol", "--atol"])
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_what_is_no_number_is_no_tolerance(
+    option: str, value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert invoke("verify", FIXTURE, FIXTURE, option, value) == 2
+    assert f"{option[2:]} is {value}, which is no tolerance" in capsys.readouterr().err
+
+
+def test_data_files_in_a_folder_below_are_part_of_the_proof(tmp_path: Path) -> None:
+    first = convolution(tmp_path / "a.onnx", location="below/a.data", auto_pad="SAME_UPPER")
+    second = convolution(tmp_path / "b.onnx", location="below/b.data")
+    report = tmp_path / "proof.json"
+    assert invoke("verify", first, second, "--report", report, "--quiet") == 0
+    assert [each["name"] for each in json.loads(report.read_text())["certificate"]["output"]] == [
+        "b.onnx",
+        "below/b.data",
+    ]
+    assert reason(report, second, source=str(first)) == ""
+    edited(report, lambda content: content["certificate"]["output"].pop())
+    assert reason(report, second) == "the report does not name its data file below/b.data"
+    (tmp_path / "below" / "b.data").unlink()
+    assert invoke("verify", first, second, "--report", report, "--quiet") == 2
+
+
+def test_what_lies_behind_a_link_in_a_folder_counts(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "saved", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    (folder / "saved_model.pb").write_text("graph")
+    (elsewhere / "weights").write_text("1")
+    (folder / "variables").symlink_to(elsewhere)
+    (elsewhere / "up").symlink_to(folder)
+    before = digest(folder)
+    (elsewhere / "weights").write_text("2")
+    assert digest(folder) != before
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda content: content["certificate"]["source"][0].update(sha256="0" * 64), "another digest"),
+        (lambda content: content["certificate"].update(digest="0" * 64), "another digest"),
+        (lambda content: content["verdict"].pop("loosened"), "does not say whether the default tolerances were held"),
+        (lambda content: content["verdict"].update(runs=[]), "nothing was run"),
+        (lambda content: content["verdict"].update(runs=None), "not of every output"),
+        (lambda content: content["verdict"]["runs"][0].update(outputs=5), "not of every output"),
+        (lambda content: content["verdict"]["runs"][0]["outputs"][0].update(equivalent=False), "not of every output"),
+    ],
+)
+def test_a_part_that_was_edited_does_not_fit_the_others(
+    change: Callable[[dict[str, Any]], object], said: str, tmp_path: Path
+) -> None:
+    output, report = converted(tmp_path)
+    edited(report, change)
+    assert said in reason(report, output)
+
+
+def test_a_report_of_another_source_does_not_fit_the_mark_in_the_model(tmp_path: Path) -> None:
+    output, report = converted(tmp_path)
+
+    def of_another_source(content: dict[str, Any]) -> None:
+        content["certificate"]["source"][0]["sha256"] = "0" * 64
+        content["certificate"]["digest"] = digest_of(content["certificate"])
+
+    edited(report, of_another_source)
+    assert "padfix.certificate is not the digest" in reason(report, output, source="0" * 64)
+
+
+def test_a_failed_proof_that_says_equal_is_none(tmp_path: Path) -> None:
+    first, second = convolution(tmp_path / "a.onnx"), convolution(tmp_path / "b.onnx", 2)
+    report = tmp_path / "proof.json"
+    assert invoke("verify", first, second, "--report", report, "--quiet") == 1
+    edited(report, lambda content: content.update(equivalent=True))
+    assert "not of every output" in reason(report, second)
+
+
+def test_another_schema_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output, report = converted(tmp_path)
+    edited(report, lambda content: content.update(schema=2))
+    assert invoke("check", output, "--require-proof", report) == 2
+    assert "is a report of schema 2; this padfix reads schema 1" in capsys.readouterr().err
+
+
+def test_a_source_that_is_named_by_nothing_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output, report = converted(tmp_path)
+    assert invoke("check", output, "--require-proof", report, "--proof-source", "") == 2
+    assert "--proof-source is empty" in capsys.readouterr().err
 
 
 def test_options_of_a_proof_want_a_proof() -> None:
