@@ -16,6 +16,8 @@ from padfix import errors
 from padfix.cli import options, pipes
 from padfix.cli.exits import print_error
 from padfix.cli.output import append, write
+from padfix.cli.progress import stages
+from padfix.cli.terminal import style_of
 from padfix.config import Config
 from padfix.process import watch
 from padfix.reports import check_formats
@@ -136,7 +138,7 @@ def command(
         raise errors.UsageError("There is no proof to hold to that.", "Name a report with --require-proof.")
     limits.apply(paths)
     with pipes.received(paths) as files_to_read:
-        reports, failures = _check_all(files_to_read, config, jobs)
+        reports, failures = _check_all(files_to_read, config, jobs, quiet=quiet)
         if write_baseline is not None:
             write(write_baseline, baseline.render(reports, write_baseline.resolve().parent))
             number = sum(len(report.findings) for report in reports)
@@ -206,18 +208,23 @@ def _tell(words: str, *, quiet: bool) -> None:
         print(f"padfix: {words}", file=sys.stderr)
 
 
-def _check_all(files: Mapping[Path, Path], config: Config, jobs: int) -> tuple[list[CheckReport], Failures]:
+def _check_all(
+    files: Mapping[Path, Path], config: Config, jobs: int, *, quiet: bool
+) -> tuple[list[CheckReport], Failures]:
     """Check the models that ``files`` names, each with the file to read; return reports and failures, in order."""
     from padfix.process.workers import in_order
 
     reports: list[CheckReport] = []
     failures: Failures = []
     outcomes = in_order(partial(_check_one, config), list(files.items()), jobs=jobs)
-    for path, outcome in zip(files, outcomes, strict=True):
-        if isinstance(outcome, CheckReport):
-            reports.append(outcome)
-        else:
-            failures.append((pipes.name(path), outcome))
+    with stages(quiet=quiet or len(files) == 1) as progress:
+        for number, path in enumerate(files, 1):
+            progress(f"Checking {pipes.name(path)} ({number} of {len(files)})")
+            outcome = next(outcomes)
+            if isinstance(outcome, CheckReport):
+                reports.append(outcome)
+            else:
+                failures.append((pipes.name(path), outcome))
     return reports, failures
 
 
@@ -237,9 +244,9 @@ def _deliver(
     if report_file is not None:
         write(report_file, check_formats.render(report_format, reports, failures, fail_on=config.fail_on))
     elif not silent:
-        colour = options.wants_colour(sys.stdout)
-        shown = check_formats.render(report_format, reports, failures, fail_on=config.fail_on, colour=colour)
-        click.echo(shown, nl=False, color=colour)
+        style = style_of(sys.stdout)
+        shown = check_formats.render(report_format, reports, failures, fail_on=config.fail_on, style=style)
+        click.echo(shown, nl=False, color=style.colour)
     if report_format == "github":
         _step_summary(reports, failures)
 

@@ -13,7 +13,7 @@ from padfix import errors
 from padfix.cli import options, pipes
 from padfix.cli.exits import print_error
 from padfix.cli.output import Delivery
-from padfix.cli.progress import stages
+from padfix.cli.progress import Progress, stages
 from padfix.results import ConvertReport
 
 
@@ -79,9 +79,10 @@ def command(
         settings.update(in_place=True, backup=not no_backup)
     reports: list[ConvertReport] = []
     failures: list[tuple[str, errors.PadfixError]] = []
-    for source, output in jobs:
+    for number, (source, output) in enumerate(jobs, 1):
         limits.apply([source])
-        report, failure = _attempt(source, output, settings, delivery)
+        about = f"{number} of {len(jobs)}: {source.name}: " if several else ""
+        report, failure = _attempt(source, output, settings, delivery, about)
         if report is not None and failure is None:
             reports.append(report)
         if report is not None and not as_one:
@@ -99,11 +100,12 @@ def command(
 
 
 def _attempt(
-    source: Path, output: Path, settings: dict[str, Any], delivery: Delivery
+    source: Path, output: Path, settings: dict[str, Any], delivery: Delivery, about: str
 ) -> tuple[ConvertReport | None, errors.PadfixError | None]:
     """Convert one source; return the report, as far as there is one, and what went wrong."""
     try:
-        return _convert(source, output, settings, quiet=delivery.quiet, verbose=delivery.verbose), None
+        with stages(about, quiet=delivery.quiet, verbose=delivery.verbose) as progress:
+            return _convert(source, output, settings, progress), None
     except errors.PadfixError as error:
         return error.report, error
     except MemoryError as error:  # one source's matter, where there are several
@@ -112,13 +114,13 @@ def _attempt(
         return None, shortage
 
 
-def _convert(source: Path, output: Path, settings: dict[str, Any], *, quiet: bool, verbose: bool) -> ConvertReport:
+def _convert(source: Path, output: Path, settings: dict[str, Any], progress: Progress) -> ConvertReport:
     from padfix import api
 
     def named(report: ConvertReport) -> ConvertReport:
         return dataclasses.replace(report, source=pipes.name(source), output=pipes.name(output, output=True))
 
-    with stages(quiet=quiet, verbose=verbose) as progress, pipes.files(source, output) as (read, written):
+    with pipes.files(source, output) as (read, written):
         try:
             return named(api.convert(read, written, progress=progress, **settings))
         except errors.PadfixError as error:

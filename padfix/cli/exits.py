@@ -23,7 +23,7 @@ EXIT_INTERRUPTED = 130
 
 _PRINTING_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF})
 
-_LEFT_OUT = frozenset({"onnxruntime", "onnx_graphsurgeon", "rich"})
+_LEFT_OUT = frozenset({"onnxruntime", "onnx_graphsurgeon"})
 """Packages that ``padfix check`` does without, and a small installation has not."""
 
 _LONGEST = 2000

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
@@ -122,15 +121,6 @@ def complete_targets(ctx: click.Context, param: click.Parameter, incomplete: str
     from padfix.targets import names
 
     return [name for name in names() if name.startswith(incomplete)]
-
-
-def wants_colour(stream: TextIO) -> bool:
-    """Whether to write colours to ``stream``: to a terminal, unless NO_COLOR says no or FORCE_COLOR says yes."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 @dataclass(frozen=True)

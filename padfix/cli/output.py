@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from padfix import errors
+from padfix.cli.terminal import style_of
 from padfix.files import atomic_text
 from padfix.reports.characters import printable
+from padfix.reports.text_style import PLAIN, Style
 from padfix.results import ConvertReport, Verdict
 
 if TYPE_CHECKING:
@@ -64,8 +66,9 @@ class Delivery:
         """
         self.keep(report)
         if not self.quiet and (isinstance(report, Verdict) or report.opset is not None):
-            shown = _render(report, self.format, verbose=self.verbose)
-            click.echo(shown, nl=False, err=to_stderr)
+            style = style_of(sys.stderr if to_stderr else sys.stdout)
+            shown = _render(report, self.format, verbose=self.verbose, style=style)
+            click.echo(shown, nl=False, err=to_stderr, color=style.colour)
 
     def keep(self, report: ConvertReport | Verdict) -> None:
         """Write the report to the file, if there is one."""
@@ -119,7 +122,7 @@ def append(file: Path, text: str) -> None:
         raise errors.OutputError(f"The report can't be written to {file}: {error.strerror or error}.") from error
 
 
-def _render(report: ConvertReport | Verdict, kind: str, *, verbose: bool) -> str:
+def _render(report: ConvertReport | Verdict, kind: str, *, verbose: bool, style: Style = PLAIN) -> str:
     if kind == "json":
         from padfix.reports import json
 
@@ -134,4 +137,4 @@ def _render(report: ConvertReport | Verdict, kind: str, *, verbose: bool) -> str
         return markdown.report(report)
     from padfix.reports import text
 
-    return text.report(report, verbose=verbose)
+    return text.report(report, verbose=verbose, style=style)

@@ -264,13 +264,13 @@ class _Supervisor:
         self._tidy()
 
     def _tidy(self) -> None:
-        """Remove what the child can't any more, and give the terminal its cursor back."""
+        """Remove what the child can't any more, and clear the line that it kept on a terminal."""
         for scratch in self.board.read("scratch").splitlines():
             if scratch_mark(self.child) in Path(scratch).name:
                 shutil.rmtree(scratch, ignore_errors=True)
         with contextlib.suppress(OSError, ValueError):
-            if sys.stderr.isatty():
-                sys.stderr.write("\r\x1b[2K\x1b[?25h")
+            if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+                sys.stderr.write("\r\x1b[2K")
                 sys.stderr.flush()
 
 

@@ -154,10 +154,10 @@ class StretchJudge:
         """
         judged: list[Judged] = []
         unknown: list[str] = []
-        left = len(stretches)
+        done = 0
         for group in self.stretches.groups(stretches):
-            self._progress(f"Proving {left} stretches on the original's own values")
-            left -= len(group)
+            self._progress(f"Proving stretches on the original's own values ({done} of {len(stretches)} done)")
+            done += len(group)
             seen = self._observe(group, probes)
             judged.extend(self._verdict(each, seen[each.name], probes) for each in group)
             alive = [each for each in group if seen[each.name].living]

@@ -148,9 +148,9 @@ class _WholeProof:
 
     def run_given(self, probes: Iterable[Probe] | Callable[[Sequence[InputMatch]], Iterable[Probe]] | None) -> None:
         """Run the user's probes; every one of them must run."""
-        given = probes(self.feeding.first) if callable(probes) else probes or ()
-        for probe in given:
-            self.progress(f"Proving on {probe.name}")
+        given = list(probes(self.feeding.first) if callable(probes) else probes or ())
+        for number, probe in enumerate(given, 1):
+            self.progress(f"Proving on {probe.name} ({number} of {len(given)})")
             try:
                 named = self.feeding.common(Probe(probe.name, self.feeding.of_reference(probe.arrays)))
                 results = self._reference_run(named)
@@ -174,14 +174,15 @@ class _WholeProof:
             self.reference, self.candidates, self.feeding, inputs, controls, self.settings, self._reference_run
         )
         ran: list[str] = []
-        for kind in self.settings.kinds if inputs else self.settings.kinds[:1]:
+        kinds = self.settings.kinds if inputs else self.settings.kinds[:1]
+        for number, kind in enumerate(kinds, 1):
             if ran and watch.time_is_short():
                 self.notes.append(
                     f"Half of the time was spent after {len(ran)} of {len(KINDS)} kinds of data, and the others were "
                     "left out; --timeout SECONDS allows more."
                 )
                 break
-            self.progress(f"Proving on {kind} data")
+            self.progress(f"Proving on {kind} data ({number} of {len(kinds)})")
             found = data.first_that_runs(kind)
             if found is None:
                 if data.is_hopeless:
@@ -301,6 +302,8 @@ class _WholeProof:
         """Hold the candidates against what was kept, one after the other: large ones aren't in memory together."""
         before = len(self.ran)
         for number, candidate in enumerate(self.candidates):
+            if self.results:
+                self.progress(f"Running the result in {label_of(candidate)} ({number + 1} of {len(self.candidates)})")
             for probe, results in self.results:
                 self._judge_one(number, candidate, probe, results)
         runs, count = self.ran[before:], len(self.results)

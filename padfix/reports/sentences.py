@@ -104,11 +104,16 @@ def summary(reports: Sequence[CheckReport]) -> str:
     beside = f"; {known} more in the baseline" if known else ""
     if not everything:
         return f"No {'new ' if known else ''}findings in {models}{beside}."
-    numbers = Counter(finding.severity for finding in everything)
-    parts = ", ".join(counted(severity, numbers[severity]) for severity in Severity if numbers[severity])
+    parts = severities(everything)
     fixable = sum(each.fixable for each in reports)
     advice = f"; padfix convert rewrites {fixable}" if fixable else ""
     return f"{count(len(everything), 'finding')} ({parts}) in {models}{advice}{beside}."
+
+
+def severities(found: Sequence[Finding]) -> str:
+    """Return how many findings of each severity, ``"1 error, 2 warnings"``."""
+    numbers = Counter(finding.severity for finding in found)
+    return ", ".join(counted(severity, numbers[severity]) for severity in Severity if numbers[severity])
 
 
 def counted(severity: Severity, number: int) -> str:
@@ -152,34 +157,40 @@ def difference(output: OutputDifference) -> str:
 
 
 def verdict(result: Verdict) -> str:
-    """Return the verdict in one sentence: reference, probes, and the worst output against its tolerance."""
+    """Return the verdict in one paragraph: reference, probes, and the worst output against its tolerance."""
+    said, *facts = verdict_parts(result)
+    inside = f" {stretches(result.stretches)}" if facts and result.stretches is not None else ""
+    return f"{'; '.join([said, *facts])}.{inside}".rstrip() if facts else said
+
+
+def verdict_parts(result: Verdict) -> list[str]:
+    """Return what is said of the whole models: the verdict, and each fact that belongs to one that says equal."""
     reference = WITNESSES.get(result.reference, printable(result.reference))
     if result.error is not None:
-        return f"Could not be told: {printable(result.error.message)}"
+        return [f"Could not be told: {printable(result.error.message)}"]
     if not result.runs:
-        return f"{'Equal' if result.equivalent else 'Not shown to be equal'}; nothing had to be run."
+        return [f"{'Equal' if result.equivalent else 'Not shown to be equal'}; nothing had to be run."]
     if not result.equivalent:
         failed = sum(not run.equivalent for run in result.runs)
         beyond = max(result.outputs, key=_nearness, default=None)
         words = f" Furthest beyond its limit: {_closest(beyond)}." if beyond else ""
         runs = count(len(result.runs), "run")
-        return f"NOT equal to the original as run by {reference}: {failed} of {runs} differ.{words}"
+        return [f"NOT equal to the original as run by {reference}: {failed} of {runs} differ.{words}"]
     probes = count(len({run.probe for run in result.runs}), "probe")
     candidates = ", ".join(dict.fromkeys(printable(run.candidate) for run in result.runs))
-    inside = f" {stretches(result.stretches)}" if result.stretches is not None else ""
-    equal = f"Equal to the original as run by {reference}: {probes}; {_distances(result)}"
-    return f"{equal}; result run by {candidates}.{inside}".rstrip()
+    equal = f"Equal to the original as run by {reference}: {probes}"
+    return [equal, *_distances(result), f"result run by {candidates}"]
 
 
-def _distances(result: Verdict) -> str:
+def _distances(result: Verdict) -> list[str]:
     """Return which output comes closest to its limit, and how far apart the numbers are at most."""
     if not result.outputs:
-        return "no outputs"
+        return ["no outputs"]
     largest = max((output.largest for output in result.outputs), key=lambda each: each.max_abs_diff)
     at_most = f"largest difference: {largest.max_abs_diff:.3g}"
     if not largest.max_abs_diff > 0:
-        return at_most
-    return f"closest to its limit: {_closest(max(result.outputs, key=_nearness))}; {at_most}"
+        return [at_most]
+    return [f"closest to its limit: {_closest(max(result.outputs, key=_nearness))}", at_most]
 
 
 def _closest(output: OutputSummary) -> str:

@@ -1,113 +1,136 @@
-"""Reports for people at a terminal: plain text, one fact a line."""
+"""Reports for people at a terminal, and for the logs of builds: plain text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from padfix.errors import PadfixError
 from padfix.reports import sentences
 from padfix.reports.characters import printable
 from padfix.reports.columns import aligned
-from padfix.results import CheckReport, ConvertReport, Verdict
+from padfix.reports.text_style import PLAIN, Style
+from padfix.results import CheckReport, ConvertReport, Finding, Severity, Verdict
+
+_LABEL = 11
+"""Columns that the labels of a conversion take: ``  rewrote  ``."""
+
+_NARROW = 60
+"""Columns below which a label has no room beside it for what it is the label of."""
 
 
-def report(result: ConvertReport | Verdict, *, verbose: bool = False) -> str:
+def report(result: ConvertReport | Verdict, *, verbose: bool = False, style: Style = PLAIN) -> str:
     """Return what ``convert`` or ``verify`` found; ``verbose`` lists every rewrite and every run."""
-    lines = _verdict(result, verbose) if isinstance(result, Verdict) else _conversion(result, verbose)
+    lines = _verdict(result, verbose, style) if isinstance(result, Verdict) else _conversion(result, verbose, style)
     return "\n".join(lines) + "\n"
 
 
 def findings(
-    reports: Sequence[CheckReport], failures: Sequence[tuple[str, PadfixError]] = (), *, colour: bool = False
+    reports: Sequence[CheckReport],
+    failures: Sequence[tuple[str, PadfixError]] = (),
+    *,
+    fail_on: Severity = Severity.WARNING,
+    style: Style = PLAIN,
 ) -> str:
-    """Return what ``check`` found, grouped by model: aligned findings, their hints, the command that fixes them.
+    """Return what ``check`` found, grouped by model and by rule: findings, their hints, the command that fixes them.
 
-    A hint stands below the last finding that it is for. Ends with the count; empty when no model could be read.
-    ``colour`` adds the escape sequences of a terminal. Models that can't be read are not text's to name: standard error
-    has them.
+    The worst rules come first. A hint stands below the last finding that it is for. Ends with the count, which stands
+    out as good where nothing is of severity ``fail_on`` or worse; empty when no model could be read. Models that can't
+    be read are not text's to name: standard error has them.
     """
-    blocks = [_model(each, colour) for each in reports if each.findings or each.proof is not None]
+    blocks = ["\n".join(_model(each, style)) for each in reports if each.findings or each.proof is not None]
     if reports:
-        blocks.append(f"{sentences.summary(reports)}\n")
-    return "\n".join(blocks)
+        found = [finding for each in reports for finding in each.findings]
+        good = not failures and all(finding.severity.rank < fail_on.rank for finding in found)
+        blocks.append("\n".join(style.verdict(sentences.summary(reports), good=good)))
+    return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
-_CODES = {"silent": "1;35", "error": "1;31", "warning": "33", "info": "36", "strong": "1", "faint": "2"}
-"""Of a terminal's escape sequences."""
-
-
-def _model(report: CheckReport, colour: bool) -> str:
-    def style(text: str, name: str) -> str:
-        return f"\x1b[{_CODES[name]}m{text}\x1b[0m" if colour else text
-
-    found = report.findings
-    rows = aligned(
-        [
-            (
-                finding.severity.value,
-                f"{finding.rule} {finding.name}",
-                sentences.place(finding),
-                printable(finding.op_type),
-                printable(finding.message),
-            )
-            for finding in found
-        ]
-    ).splitlines()
-    last = {(finding.rule, finding.hint): place for place, finding in enumerate(found)}
-    lines = [style(printable(report.source), "strong")]
-    for place, (finding, row) in enumerate(zip(found, rows, strict=True)):
-        severity = finding.severity.value
-        lines.append(f"  {style(severity, severity)}{row[len(severity) :]}")
-        if finding.hint and last[finding.rule, finding.hint] == place:
-            lines.append(style(f"    hint: {printable(finding.hint)}", "faint"))
+def _model(report: CheckReport, style: Style) -> Iterator[str]:
+    yield style.paint(printable(report.source), "strong")
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in report.findings:
+        groups.setdefault((finding.rule, finding.name), []).append(finding)
+    for (rule, name), found in sorted(groups.items(), key=lambda group: (-_worst(group[1]).rank, group[0])):
+        first, *rest = style.lines(f"{rule} {name}: {sentences.severities(found)}", first="  ", rest=4)
+        yield f"  {style.paint(rule, _worst(found).value)}{first[2 + len(rule) :]}"
+        yield from rest
+        yield from _rows(found, style)
     if report.proof is not None and report.proof.proven:
-        lines.append(f"  {sentences.required_proof(report.proof)}")
+        yield from style.lines(sentences.required_proof(report.proof), first="  ", rest=4)
     command = sentences.fix(report)
-    if command:
-        lines.append(f"  {sentences.fix_title(report)}: {style(command, 'strong')}")
-    return "".join(f"{line}\n" for line in lines)
+    if command:  # one line, however long: it is to be pasted
+        yield f"  {sentences.fix_title(report)}: {style.paint(command, 'strong')}"
 
 
-def _conversion(result: ConvertReport, verbose: bool) -> list[str]:
-    lines = [f"{printable(result.source)}: {sentences.kind(result)}"]
-    verb = "tried  " if result.error else "rewrote"
+def _worst(found: Sequence[Finding]) -> Severity:
+    return max((finding.severity for finding in found), key=lambda severity: severity.rank)
+
+
+def _rows(found: Sequence[Finding], style: Style) -> Iterator[str]:
+    """Yield a finding a line, aligned; each message below its place on a terminal where it has no room beside it."""
+    places = aligned([(sentences.place(each), printable(each.op_type), "|") for each in found]).splitlines()
+    beside = len(places[0]) + 3
+    is_narrow = style.width is not None and beside > style.width // 2
+    last = {each.hint: number for number, each in enumerate(found)}
+    for number, (finding, place) in enumerate(zip(found, places, strict=True)):
+        message = printable(finding.message)
+        if is_narrow:
+            yield "    " + "  ".join(place[:-1].split())
+            yield from style.lines(message, first="      ", rest=6)
+        else:
+            yield from style.lines(message, first=f"    {place[:-1]}", rest=beside)
+        if finding.hint and last[finding.hint] == number:
+            hint = style.lines(f"hint: {printable(finding.hint)}", first="    ", rest=6)
+            yield from (style.paint(line, "faint") for line in hint)
+
+
+def _conversion(result: ConvertReport, verbose: bool, style: Style) -> list[str]:
+    def labelled(label: str, text: str) -> list[str]:
+        return style.lines(text, first=f"  {label:<7}  ", rest=_LABEL)
+
+    lines = [f"{style.paint(printable(result.source), 'strong')}: {sentences.kind(result)}"]
+    verb = "tried" if result.error else "rewrote"
     for (rule, name), rewrites in sentences.by_rule(result).items():
-        lines.append(f"  {verb}  {rule} {name}: {sentences.operators(rewrites)}")
-        if verbose:
-            lines.extend(
-                f"           {sentences.place(each.finding)}: {sentences.local_proof(each.proof)}" for each in rewrites
-            )
+        lines.extend(labelled(verb, f"{rule} {name}: {sentences.operators(rewrites)}"))
+        for each in rewrites if verbose else ():
+            lines.extend(labelled("", f"{sentences.place(each.finding)}: {sentences.local_proof(each.proof)}"))
     if not result.rewrites:
         explicit = sentences.windows(result)
-        lines.append(f"  {verb}  nothing; the conversion left {explicit}" if explicit else f"  {verb}  nothing")
+        lines.extend(labelled(verb, f"nothing; the conversion left {explicit}" if explicit else "nothing"))
     for refused in result.refusals:
         finding = refused.finding
-        lines.append(
-            f"  refused  {finding.rule} {finding.name}: {sentences.place(finding)} ({printable(finding.op_type)}): "
-            f"{printable(refused.reason)}"
-        )
-    lines.extend(f"  note     {printable(note)}" for note in result.notes)
+        where = f"{finding.rule} {finding.name}: {sentences.place(finding)} ({printable(finding.op_type)})"
+        lines.extend(labelled("refused", f"{where}: {printable(refused.reason)}"))
+    for note in result.notes:
+        lines.extend(labelled("note", printable(note)))
     if result.verdict is not None:
-        first, *rest = _verdict(result.verdict, verbose)
-        lines.append(f"  proof    {first}")
-        lines.extend(f"         {line}" for line in rest)
-    lines.append(f"  {sentences.outcome(result)}")
-    return lines
+        lines.extend(_verdict(result.verdict, verbose, style, "  proof    "))
+    good = (result.written or result.unchanged) and result.error is None
+    return lines + style.verdict(sentences.outcome(result), good=good, first="  ")
 
 
-def _verdict(result: Verdict, verbose: bool) -> list[str]:
-    lines = [sentences.verdict(result)]
-    if verbose:
-        for run in result.runs:
-            shapes = ", ".join(f"{printable(name)} {list(shape)}" for name, shape in run.shapes.items())
-            lines.append(f"  probe {printable(run.probe)} on {printable(run.candidate)} ({shapes})")
-            lines.extend(f"    {sentences.difference(output)}" for output in run.outputs)
-    else:
-        lines.extend(
-            f"  probe {printable(run.probe)} on {printable(run.candidate)}: output {sentences.difference(output)}"
-            for run, output in sentences.failures(result)
-        )
-    if result.first_difference is not None:
-        lines.extend(f"  {line}" for line in sentences.first_difference(result.first_difference))
-    lines.extend(f"  note: {printable(note)}" for note in result.notes)
+def _verdict(result: Verdict, verbose: bool, style: Style, label: str = "") -> list[str]:
+    is_narrow = style.width is not None and style.width < _NARROW
+    margin = 2 if is_narrow and label else len(label)
+
+    def below(text: str, more: int = 2) -> list[str]:
+        return style.lines(text, first=" " * (margin + more), rest=margin + more + 2)
+
+    said, *facts = sentences.verdict_parts(result)
+    lines = style.verdict(said, good=result.equivalent, first=label)
+    inside = sentences.stretches(result.stretches) if facts and result.stretches is not None else ""
+    for fact in [*facts, inside.rstrip(".")]:
+        lines.extend(below(fact) if fact else ())
+    for run in result.runs if verbose else ():
+        shapes = ", ".join(f"{printable(name)} {list(shape)}" for name, shape in run.shapes.items())
+        lines.extend(below(f"probe {printable(run.probe)} on {printable(run.candidate)} ({shapes})"))
+        for output in run.outputs:
+            lines.extend(below(sentences.difference(output), 4))
+    for run, output in sentences.failures(result) if not verbose else ():
+        where = f"probe {printable(run.probe)} on {printable(run.candidate)}"
+        lines.extend(below(f"{where}: output {sentences.difference(output)}"))
+    for line in sentences.first_difference(result.first_difference) if result.first_difference is not None else ():
+        lines.extend(below(line))
+    for note in result.notes:
+        lines.extend(below(f"note: {printable(note)}"))
     return lines

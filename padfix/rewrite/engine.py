@@ -235,18 +235,21 @@ class _Pipeline:
 
     def _rewrite(self, matches: Matches) -> bool:
         changed = False
+        total = sum(len(matches.by_node(scope)) for scope in matches.scopes)
+        number = 0
         for scope in reversed(matches.scopes):
             self._passed_by.clear()
             for _, candidates in sorted(matches.by_node(scope).items(), reverse=True):
-                changed |= self._rewrite_first(candidates)
+                number += 1
+                changed |= self._rewrite_first(candidates, f"{number} of {total}")
             apply_splices(scope)
             drop_unread(scope, self._passed_by)  # last, because it moves the nodes behind
         return changed
 
-    def _rewrite_first(self, candidates: Sequence[Match]) -> bool:
+    def _rewrite_first(self, candidates: Sequence[Match], which: str) -> bool:
         """Apply the first rule that can rewrite the node; note why the others before it could not."""
         for match in candidates:
-            outcome = self._consider(match)
+            outcome = self._consider(match, which)
             if isinstance(outcome, Refusal):
                 self._refuse(match.rule, match.finding, outcome.reason)
                 continue
@@ -257,7 +260,7 @@ class _Pipeline:
             return True
         return False
 
-    def _consider(self, match: Match) -> tuple[Rewrite, LocalProof | None] | Refusal:
+    def _consider(self, match: Match, which: str) -> tuple[Rewrite, LocalProof | None] | Refusal:
         finding = match.finding
         if not finding.fixable:
             self._observe(match.rule, match.site)
@@ -267,7 +270,7 @@ class _Pipeline:
                 f"The rewrite needs opset {match.minimum_opset} and the model can't be moved there: "
                 + self._why_not_moved()
             )
-        self.progress(f"Proving {finding.rule} at {finding.node}")
+        self.progress(f"Proving {finding.rule} at {finding.node} ({which})")
         rewrite = match.attempt
         if isinstance(rewrite, Refusal):
             return rewrite

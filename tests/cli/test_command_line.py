@@ -147,7 +147,8 @@ def test_convert_hands_every_option_to_the_api(
     shown = capsys.readouterr().out
     assert "rewrote  PF101 implicit-same-padding: 1 x Conv" in shown
     assert "refused  PF101 implicit-same-padding: main/conv (Conv): The size of the group is not known." in shown
-    assert "Equal to the original as run by ONNX Runtime: 1 probe; closest to its limit: 1e-07 of 0.0001" in shown
+    assert "  proof    Equal to the original as run by ONNX Runtime: 1 probe\n" in shown
+    assert "             closest to its limit: 1e-07 of 0.0001" in shown
     assert "Wrote out.onnx (opset 17)." in shown
 
 
@@ -254,7 +255,7 @@ def test_check_fails_from_a_severity_on(
     monkeypatch.setattr(api, "check", lambda *_, **__: report)
     assert invoke("check", "m.onnx", "--fail-on", threshold) == code
     shown = capsys.readouterr().out
-    assert shown.startswith(f"m.onnx\n  {severity}  PF101 implicit-same-padding  main/conv  Conv  ")
+    assert shown.startswith(f"m.onnx\n  PF101 implicit-same-padding: 1 {severity}\n    main/conv  Conv  ")
 
 
 def test_check_reports_the_others_when_a_model_cannot_be_read(

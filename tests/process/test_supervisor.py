@@ -333,7 +333,7 @@ def _lives(process: int) -> bool:
     return state != "Z"
 
 
-def test_a_terminal_shows_the_stage_and_gets_its_cursor_back(tmp_path: Path) -> None:
+def test_a_terminal_shows_the_stage_and_is_tidy_after_a_crash(tmp_path: Path) -> None:
     import pty
     import select
 
@@ -368,7 +368,8 @@ def work():
     os.close(leader)
     assert process.wait() == 2
     assert b"Proving the whole model" in shown
-    assert shown.rfind(b"\x1b[?25h") > shown.rfind(b"\x1b[?25l")
+    assert b"\x1b[?25l" not in shown, "the cursor is never hidden"
+    assert b"\r\x1b[2Kpadfix: error:" in shown, "the line that was kept up to date is cleared"
     assert b"padfix (Proving the whole model) crashed: a segmentation fault." in shown.replace(b"\r\n", b" ")
 
 

@@ -264,7 +264,10 @@ def test_an_output_that_never_varies_is_noted() -> None:
 def test_words_are_told_before_each_probe() -> None:
     told: list[str] = []
     verify(_Steady(1.0), [_Steady(1.0)], progress=told.append)
-    assert len(told) == len(KINDS)
+    assert told[: len(KINDS)] == [f"Proving on {kind} data ({n} of {len(KINDS)})" for n, kind in enumerate(KINDS, 1)]
+    (running,) = told[len(KINDS) :]
+    assert running.startswith("Running the result in ")
+    assert running.endswith(" (1 of 1)")
 
 
 def test_overridable_initializers_need_not_be_fed() -> None:

@@ -17,6 +17,7 @@ from padfix.reports import catalogue, github, html, markdown, operators, sentenc
 from padfix.reports import json as as_json
 from padfix.reports.characters import printable
 from padfix.reports.columns import aligned
+from padfix.reports.text_style import Style
 from padfix.results import (
     CheckReport,
     ConvertReport,
@@ -107,16 +108,17 @@ def test_rewrites_are_grouped() -> None:
     assert "Nothing was written to conv-out.onnx." in text.report(conversion(None))
 
 
-def test_findings_are_grouped_by_model_and_hints_printed_once_in_each() -> None:
+def test_findings_are_grouped_by_model_and_rule_and_hints_printed_once_in_each() -> None:
     report = CheckReport("m n.onnx", "onnx", [finding("a"), finding("bb"), finding("c", rule="PF102")])
     shown = text.findings([report, CheckReport("clean.onnx", "onnx")])
-    assert shown.splitlines()[:6] == [
+    assert shown.splitlines()[:7] == [
         "m n.onnx",
-        "  warning  PF101 implicit-same-padding  main/a   Conv  message of a",
-        "  warning  PF101 implicit-same-padding  main/bb  Conv  message of bb",
+        "  PF101 implicit-same-padding: 2 warnings",
+        "    main/a   Conv  message of a",
+        "    main/bb  Conv  message of bb",
         "    hint: h",
-        "  warning  PF102 implicit-same-padding  main/c   Conv  message of c",
-        "    hint: h",
+        "  PF102 implicit-same-padding: 1 warning",
+        "    main/c  Conv  message of c",
     ]
     assert "  fix: padfix convert --in-place 'm n.onnx'\n" in shown
     assert shown.endswith("3 findings (3 warnings) in 2 models; padfix convert rewrites 3.\n")
@@ -124,9 +126,22 @@ def test_findings_are_grouped_by_model_and_hints_printed_once_in_each() -> None:
 
 def test_colours_change_nothing_but_colour() -> None:
     report = CheckReport("m.onnx", "onnx", [finding("a"), finding("b", rule="PF102")])
-    coloured = text.findings([report], colour=True)
-    assert "\x1b[33mwarning\x1b[0m" in coloured
+    coloured = text.findings([report], style=Style(colour=True))
+    assert "\x1b[33mPF101\x1b[0m" in coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == text.findings([report])
+
+
+def test_the_worst_rules_come_first_and_the_end_says_whether_it_is_good() -> None:
+    bad = dataclasses.replace(finding("d", rule="PF110"), severity=Severity.ERROR)
+    note = dataclasses.replace(finding("e", rule="PF100"), severity=Severity.INFO)
+    report = CheckReport("m.onnx", "onnx", [note, finding("a"), bad])
+    style = Style(marks=True)
+    shown = text.findings([report], style=style)
+    assert re.findall(r"^  (PF\d+)", shown, re.MULTILINE) == ["PF110", "PF101", "PF100"]
+    assert "\n\u2717 3 findings (1 error, 1 warning, 1 info) in 1 model" in shown
+    assert "\u2713 1 finding (1 info)" in text.findings([CheckReport("m.onnx", "onnx", [note])], style=style)
+    lenient = text.findings([CheckReport("m.onnx", "onnx", [finding("a")])], style=style, fail_on=Severity.ERROR)
+    assert "\u2713 1 finding (1 warning)" in lenient
 
 
 def test_the_summary_counts_what_the_baseline_holds() -> None:
