@@ -17,6 +17,7 @@ from padfix.cli import options, pipes
 from padfix.cli.exits import print_error
 from padfix.cli.output import append, write
 from padfix.cli.progress import stages
+from padfix.cli.sections import SectionedCommand
 from padfix.cli.terminal import style_of
 from padfix.config import Config
 from padfix.process import watch
@@ -42,7 +43,17 @@ def parse_reports(ctx: click.Context, param: click.Parameter, values: tuple[str,
     return tuple(pairs)
 
 
-@click.command("check")
+EXAMPLES = """
+padfix check model.onnx
+padfix check models --ignore PF103 --fail-on error
+padfix check "models/**/*.onnx" --format sarif --output padfix.sarif
+padfix check models --changed-since origin/main --format github
+padfix check models --write-baseline padfix-baseline.json
+padfix check model.onnx --require-proof proof.json --proof-source original.onnx
+"""
+
+
+@click.command("check", cls=SectionedCommand, epilog=EXAMPLES)
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @options.target_option("What the models must suit.  [default: onnx]")
 @options.codes_option("--select", "Only these rules (comma-separated).")
@@ -88,7 +99,7 @@ def parse_reports(ctx: click.Context, param: click.Parameter, values: tuple[str,
 @click.option(
     "--allow-loose-proof",
     is_flag=True,
-    help="With --require-proof, take looser tolerances than the defaults, and --probes-only.",
+    help="With --require-proof, take looser tolerances than the defaults, --probes-only, and a single value.",
 )
 @options.file_option("--verify-key", help="With --require-proof, the public Ed25519 key that has to have signed it.")
 @click.option(

@@ -5,17 +5,18 @@ from __future__ import annotations
 import click
 
 from padfix import errors
+from padfix.cli.sections import SectionedCommand
 
 SHELLS = ("bash", "zsh", "fish")
 
-_WHERE = {
-    "bash": 'eval "$(padfix completion bash)"  # in ~/.bashrc',
-    "zsh": 'eval "$(padfix completion zsh)"  # in ~/.zshrc, after compinit',
-    "fish": "padfix completion fish > ~/.config/fish/completions/padfix.fish",
-}
+EXAMPLES = """
+eval "$(padfix completion bash)"  # in ~/.bashrc
+eval "$(padfix completion zsh)"  # in ~/.zshrc, after compinit
+padfix completion fish > ~/.config/fish/completions/padfix.fish
+"""
 
 
-@click.command("completion", epilog="\b\n" + "\n".join(_WHERE.values()))
+@click.command("completion", cls=SectionedCommand, epilog=EXAMPLES)
 @click.argument("shell", type=click.Choice(SHELLS))
 def command(shell: str) -> int:
     """Print the completion script of SHELL: commands, options, formats, rules, targets and files."""

@@ -14,10 +14,20 @@ from padfix.cli import options, pipes
 from padfix.cli.exits import print_error
 from padfix.cli.output import Delivery
 from padfix.cli.progress import Progress, stages
+from padfix.cli.sections import SectionedCommand
 from padfix.results import ConvertReport
 
+EXAMPLES = """
+padfix convert model.pb -o model.onnx
+padfix convert saved_model/ --signature serving_default -o model.onnx --report report.html
+padfix convert old.onnx -o new.onnx --target portable --opset 17
+padfix convert --in-place models/*.onnx
+padfix convert a.keras b.tflite --output-dir converted
+padfix convert model.onnx -o out.onnx --shape image=1,224,224,3 --probe photos --range tokens=0..30521
+"""
 
-@click.command("convert")
+
+@click.command("convert", cls=SectionedCommand, epilog=EXAMPLES)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "-o",

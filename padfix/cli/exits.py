@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -70,6 +69,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
             _forget_what_is_not_printed()
             return EXIT_COULD_NOT_TELL
         if os.environ.get("PADFIX_DEBUG"):
+            import traceback
+
             traceback.print_exc()
         print(f"padfix: internal error: {printable(f'{type(error).__name__}: {error}')}", file=sys.stderr)
         print("hint: set PADFIX_DEBUG=1 to see the traceback, and please report it with the model", file=sys.stderr)

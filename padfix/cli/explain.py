@@ -6,10 +6,17 @@ import click
 
 from padfix import errors
 from padfix.cli import options
+from padfix.cli.sections import SectionedCommand
+
+EXAMPLES = """
+padfix explain PF101
+padfix explain resize
+padfix explain legacy-upsample --format markdown
+"""
 
 
-@click.command("explain")
-@click.argument("code", shell_complete=options.complete_rules)
+@click.command("explain", cls=SectionedCommand, epilog=EXAMPLES)
+@click.argument("code", shell_complete=options.complete_pages)
 @options.format_option(["text", "json", "markdown"], "Of the page.")
 def command(code: str, report_format: str) -> int:
     """Explain the rule CODE (PF101, or its name).

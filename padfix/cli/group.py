@@ -9,6 +9,7 @@ import click
 
 import padfix
 from padfix.cli.exits import print_error, run
+from padfix.cli.sections import WIDEST
 from padfix.process.supervisor import supervised
 
 # Name -> one line of help. Kept here so that ``padfix --help`` imports no command.
@@ -52,7 +53,10 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
+)
 @click.version_option(padfix.__version__, prog_name="padfix", message="%(prog)s %(version)s")
 def cli() -> None:
     """Make every pad and every resize of a model explicit, prove it, and only then write.

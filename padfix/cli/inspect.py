@@ -8,11 +8,17 @@ from typing import Any
 import click
 
 from padfix.cli import options
+from padfix.cli.sections import SectionedCommand
 from padfix.process import watch
 from padfix.reports.characters import printable
 
+EXAMPLES = """
+padfix inspect model.pb
+padfix inspect model.onnx --format json
+"""
 
-@click.command("inspect")
+
+@click.command("inspect", cls=SectionedCommand, epilog=EXAMPLES)
 @click.argument("model", type=click.Path(path_type=Path))
 @options.format_option(["table", "json", "config"], "config: a plain block for each pooling operator.")
 @options.shape_option

@@ -19,6 +19,9 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 Shapes = dict[str, tuple[int, ...]]
 
+TOPICS = ("resize",)
+"""What ``padfix explain`` has a page for beside the rules."""
+
 REFERENCES = ("auto", "onnxruntime", "spec", "tensorflow")
 REPORT_SUFFIXES = (".json", ".md", ".html")
 
@@ -114,6 +117,12 @@ def complete_rules(ctx: click.Context, param: click.Parameter, incomplete: str) 
     before, comma, word = incomplete.rpartition(",")
     names = [name for rule in RULES for name in (rule.code, rule.name)]
     return [f"{before}{comma}{name}" for name in names if name.lower().startswith(word.lower())]
+
+
+def complete_pages(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return what ``explain`` has a page for: rules by code and name, and topics."""
+    topics = [topic for topic in TOPICS if topic.startswith(incomplete.lower())]
+    return complete_rules(ctx, param, incomplete) + topics
 
 
 def complete_targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -327,9 +336,16 @@ _PROOF_OPTIONS: tuple[Decorator, ...] = (
         help="Make data for an input between two numbers, both included. Repeatable.",
     ),
     file_option("--config", "config_file", help="A padfix.toml or pyproject.toml, instead of the nearest one."),
-    click.option("--rtol", type=click.FloatRange(min=0), help="Difference allowed, as a share of the output's range."),
-    click.option("--atol", type=click.FloatRange(min=0), help="Difference allowed whatever the range."),
-    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the generated inputs."),
+    click.option(
+        "--rtol",
+        type=click.FloatRange(min=0),
+        metavar="X",
+        help="Difference allowed, as a share of the output's range.",
+    ),
+    click.option("--atol", type=click.FloatRange(min=0), metavar="X", help="Difference allowed whatever the range."),
+    click.option(
+        "--seed", type=click.IntRange(min=0), metavar="N", default=0, show_default=True, help="Of the generated inputs."
+    ),
     click.option(
         "--report",
         "report_file",

@@ -8,9 +8,15 @@ import click
 
 from padfix import errors
 from padfix.cli import options
+from padfix.cli.sections import SectionedCommand
+
+EXAMPLES = """
+padfix rules
+padfix rules --format json
+"""
 
 
-@click.command("rules")
+@click.command("rules", cls=SectionedCommand, epilog=EXAMPLES)
 @options.format_option(["text", "json", "markdown"], "Of the list.")
 @click.option(
     "--write-pages",

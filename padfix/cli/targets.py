@@ -6,9 +6,15 @@ import click
 
 from padfix import errors
 from padfix.cli import options
+from padfix.cli.sections import SectionedCommand
+
+EXAMPLES = """
+padfix targets
+padfix targets portable
+"""
 
 
-@click.command("targets")
+@click.command("targets", cls=SectionedCommand, epilog=EXAMPLES)
 @click.argument("name", required=False, shell_complete=options.complete_targets)
 @options.format_option(("text", "markdown"), "Of the list; markdown has every fact.")
 def command(name: str | None, report_format: str) -> int:

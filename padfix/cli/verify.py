@@ -12,10 +12,17 @@ from padfix import errors
 from padfix.cli import options
 from padfix.cli.output import Delivery
 from padfix.cli.progress import stages
+from padfix.cli.sections import SectionedCommand
 from padfix.results import Failure, Verdict
 
+EXAMPLES = """
+padfix verify model.pb model.onnx
+padfix verify original.onnx changed.onnx --locate
+padfix verify a.onnx b.onnx --probe photos --probes-only --report proof.json
+"""
 
-@click.command("verify")
+
+@click.command("verify", cls=SectionedCommand, epilog=EXAMPLES)
 @click.argument("original", metavar="A", type=click.Path(path_type=Path))
 @click.argument("candidate", metavar="B", type=click.Path(path_type=Path))
 @click.option("--locate", is_flag=True, help="On a difference, name the first tensor that differs and its node.")

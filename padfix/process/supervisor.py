@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 import sys
 import threading
@@ -267,6 +266,8 @@ class _Supervisor:
         """Remove what the child can't any more, and clear the line that it kept on a terminal."""
         for scratch in self.board.read("scratch").splitlines():
             if scratch_mark(self.child) in Path(scratch).name:
+                import shutil
+
                 shutil.rmtree(scratch, ignore_errors=True)
         with contextlib.suppress(OSError, ValueError):
             if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":

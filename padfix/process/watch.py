@@ -12,7 +12,6 @@ import mmap
 import os
 import struct
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -147,6 +146,8 @@ def scratch(folder: Path) -> contextlib.AbstractContextManager[None]:
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Yield a temporary folder that goes even when the process does not come to it."""
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix=scratch_mark(), ignore_cleanup_errors=True) as name, scratch(Path(name)):
         yield Path(name)
 

@@ -6,8 +6,14 @@ import textwrap
 from dataclasses import dataclass
 
 _CODES = {
-    **{"silent": "1;35", "error": "1;31", "warning": "33", "info": "36"},
-    **{"good": "1;32", "bad": "1;31", "strong": "1", "faint": "2"},
+    "silent": "1;35",
+    "error": "1;31",
+    "warning": "33",
+    "info": "36",
+    "good": "1;32",
+    "bad": "1;31",
+    "strong": "1",
+    "faint": "2",
 }
 """Of a terminal's escape sequences."""
 

@@ -62,6 +62,8 @@ def bash(typed: str, environment: dict[str, str]) -> list[str]:
         ("padfix check --ignore PF101,implicit-v", ["PF101,implicit-valid-padding"]),
         ("padfix explain legacy-u", ["legacy-upsample"]),
         ("padfix convert --target onnx2", ["onnx2tf"]),
+        ("padfix explain re", ["removed-resize-mode", "resize", "resize-runtime-slip"]),
+        ("padfix targets porta", ["portable"]),
         ("padfix completion ", ["bash", "fish", "zsh"]),
     ],
 )
