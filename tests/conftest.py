@@ -42,6 +42,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(skip_tensorflow)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List at the end of a run how many tests were left out for which reason, the most frequent first."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = collections.Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped)
+    if reasons:
+        terminalreporter.section(f"{reasons.total()} left out, by reason")
+        for reason, number in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
+            terminalreporter.write_line(f"{number:6}  {reason}")
+
+
 @pytest.fixture
 def slow(request: pytest.FixtureRequest) -> bool:
     """Whether whole sweeps were asked for."""
