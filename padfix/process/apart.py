@@ -76,7 +76,7 @@ class Apart:
         Raises:
             CrashedError: The process ended.
             Overdue: It was ended, because the time of a run was over.
-            RemoteError: The function raised something.
+            RemoteError: The function raised something, or can't be made in a fresh process.
         """
         if self._process is None:
             self._process = self._spawned() if self._fresh else self._forked()
@@ -128,6 +128,7 @@ class Apart:
         return _Process(number, os.fdopen(questions, "wb"), os.fdopen(answers, "rb"))
 
     def _spawned(self) -> _Process:
+        make = sent(self._make)
         opened = subprocess.Popen(
             [sys.executable, "-c", _SERVE],
             stdin=subprocess.PIPE,
@@ -138,8 +139,16 @@ class Apart:
         assert opened.stdin is not None
         assert opened.stdout is not None
         with contextlib.suppress(OSError):
-            pickle.dump(self._make, opened.stdin)
+            opened.stdin.write(make)
         return _Process(opened.pid, opened.stdin, opened.stdout, opened)
+
+
+def sent(make: Callable[[], Function]) -> bytes:
+    """Return what a fresh process makes the function of; a class, say, that no module holds can't be named to it."""
+    try:
+        return pickle.dumps(make)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise RemoteError(f"it can't be made in another interpreter: {error}") from error
 
 
 def main() -> NoReturn:

@@ -2,7 +2,7 @@
 
 What the original takes then, the result has to take, and give the same. At such sizes runtimes crash here and there, so
 both run in processes of their own. TensorFlow takes seconds to start there, and its rules of shapes tell what comes out
-of most graphs; so it is only started where those leave something open, or the result does otherwise.
+of most graphs; so it is only started where those leave something open, or the result, as it is written, does otherwise.
 """
 
 from __future__ import annotations
@@ -82,7 +82,14 @@ class EmptyBatch:
         """Whether the result gives on a probe what the original gives; also where that takes no such probe."""
         stated = self._stated(probe)
         found = [self._found(number, probe) for number in range(len(self._candidates))]
-        if stated and all(self._is_as_stated(each, stated) for each in found):
+        as_stated = [bool(stated) and self._is_as_stated(each, stated) for each in found]
+        if all(as_stated):
+            return True
+        if any(as_stated) and all(
+            good or (isinstance(each, ExecutionFailed) and _is_optimised(candidate))
+            for good, each, candidate in zip(as_stated, found, self._candidates, strict=True)
+        ):
+            self._note_optimiser(probe)
             return True
         try:
             expected = self._original.run(probe.arrays)
@@ -93,10 +100,7 @@ class EmptyBatch:
         ran = [self._judged(number, probe, expected, each) for number, each in enumerate(found)]
         wrong = [each for each in ran if each is not None]
         if wrong and None in ran and all(each.optimised and each.refused for each in wrong):
-            self.notes.append(
-                f"What ONNX Runtime's optimiser makes of the result can't be run at {shapes_text(probe.shapes)}; "
-                "as it is written, it can, and agrees."
-            )
+            self._note_optimiser(probe)
             return True
         excuses = [
             self._excuse(number, probe, expected, found[number]) for number, each in enumerate(ran) if each is not None
@@ -104,6 +108,12 @@ class EmptyBatch:
         self.notes += dict.fromkeys(each for each in excuses if each is not None)
         self.wrong += [each for each, excuse in zip(wrong, excuses, strict=True) if excuse is None]
         return not wrong
+
+    def _note_optimiser(self, probe: Probe) -> None:
+        self.notes.append(
+            f"What ONNX Runtime's optimiser makes of the result can't be run at {shapes_text(probe.shapes)}; "
+            "as it is written, it can, and agrees."
+        )
 
     def close(self) -> None:
         """End the processes."""
@@ -139,7 +149,7 @@ class EmptyBatch:
         """Return the run as one that failed, where it did."""
         candidate = self._candidates[number]
         label, where = label_of(candidate), f"at {shapes_text(probe.shapes)}"
-        optimised = bool(getattr(candidate, "optimised", False))
+        optimised = _is_optimised(candidate)
         if isinstance(found, ExecutionFailed):
             detail = f"{where} it can't be run: {sentence(found.message)}"
             outputs = tuple(OutputDifference(name, np.inf, np.inf, 0.0, False, detail) for name in expected)
@@ -183,6 +193,10 @@ class EmptyBatch:
             return False
         compared = self._compare(expected, _where_defined(expected, found, self._partners), self._partners)
         return all(each.equivalent for each in compared)
+
+
+def _is_optimised(candidate: Executor) -> bool:
+    return bool(getattr(candidate, "optimised", False))
 
 
 def _fits(shape: tuple[int, ...], stated: tuple[int | None, ...] | None) -> bool:

@@ -163,9 +163,8 @@ class InnerGraph:
         piece.library.CopyFrom(self._graph_def.library)
         piece.versions.CopyFrom(self._graph_def.versions)
         piece.node.extend(node for node in self._graph_def.node if node.name in above)
-        v1 = self._tensorflow.compat.v1
         with quiet(), self._tensorflow.Graph().as_default() as graph:
-            stand_ins = {name: v1.placeholder(array.dtype, array.shape) for name, array in fed.items()}
+            stand_ins = {name: self._stand_in(array) for name, array in fed.items()}
             read = {name.removeprefix("^") for node in piece.node for name in node.input}
             known = {name: each for name, each in stand_ins.items() if read & {name, name.removesuffix(":0")}}
             try:
@@ -173,6 +172,12 @@ class InnerGraph:
             except ValueError:
                 graph = None
             yield graph
+
+    def _stand_in(self, array: Array) -> Any:
+        """Return what is fed as the rules of shapes see it: few whole numbers by value, since they may be a size."""
+        if array.dtype.kind in "iu" and array.size < _LARGE:
+            return self._tensorflow.constant(array)
+        return self._tensorflow.compat.v1.placeholder(array.dtype, array.shape)
 
     def _name(self, tensor: str) -> str:
         return self._public.get(tensor, tensor)

@@ -40,6 +40,11 @@ def test_a_crash_there_is_an_error_here_and_the_next_call_works(fresh: bool) -> 
     apart.close()
 
 
+def test_what_no_module_holds_can_not_be_made_in_a_fresh_process() -> None:
+    with pytest.raises(RemoteError, match="can't be made in another interpreter"):
+        Apart(functools.partial(make, lambda: 1), fresh=True)(1)
+
+
 def test_a_call_ends_when_its_time_is_over() -> None:
     apart = Apart(functools.partial(make, 1))
     begun = time.monotonic()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import onnx
 import pytest
 
 from padfix.process import deadline
 from padfix.proof import generated
-from padfix.proof.empty_batch import empty_probes, hint_of
+from padfix.proof.empty_batch import EmptyBatch, empty_probes, hint_of
 from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor, TensorSpec
 from padfix.proof.probes import Probe
 from padfix.proof.spec_executor import SpecExecutor
@@ -46,6 +48,31 @@ def test_a_result_that_fails_without_rows_is_not_equal() -> None:
     assert "--shape" in hint_of(verdict)
     assert verify(bad, [bad], rewritten=True).equivalent, "what the original does not take is asked of nobody"
     assert verify(good, [bad]).equivalent, "two models of their own are compared where there are rows"
+
+
+def test_an_optimiser_that_breaks_what_the_rules_state_is_noted_without_asking_the_original() -> None:
+    """TensorFlow takes seconds to start, and its rules say already what comes out."""
+    text = "g (float[N,4] x) => (float[N,2,2] y) { shape = Constant<value_ints = [%s]>() y = Reshape(x, shape) }"
+    good, bad = executor(text % "-1,2,2"), executor(text % "0,-1,2", optimised=True)
+    stated = {"y": (0, 2, 2)}
+    inner = SimpleNamespace(shapes=lambda feeds, fetches: stated)
+    feeding = SimpleNamespace(of_candidate=lambda number, arrays: arrays)
+    (probe,) = empty_probes(good.inputs, Probe("p", {"x": np.ones((2, 4), np.float32)}))
+    asked: list[object] = []
+
+    def run(feeds: object) -> None:
+        asked.append(feeds)
+        raise ExecutionFailed("not here")
+
+    original = SimpleNamespace(outputs=["y"], inner=inner, run=run)
+    empty = EmptyBatch(original, [good, bad], feeding, lambda *_: (), {})  # type: ignore[arg-type]
+    assert empty.agrees(probe)
+    assert [note for note in empty.notes if note.startswith("What ONNX Runtime's optimiser makes of the result can't")]
+    assert not asked and not empty.wrong
+    stated["y"] = (0, None, 2)
+    assert not empty.agrees(probe)
+    assert asked, "what the rules leave open, the original is asked"
+    empty.close()
 
 
 def test_what_is_left_of_no_rows_is_compared() -> None:

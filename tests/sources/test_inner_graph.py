@@ -205,3 +205,16 @@ def test_what_has_elements_is_known_before_it_is_run(tf: Any) -> None:
     assert not pieces.has_elements({"middle:0": values(1, 2, 5, 3)}, ["y"])
     assert not pieces.has_elements({"middle:0": values(0, 3, 5, 3)}, ["y"])
     assert not pieces.has_elements({"x": values(1, 5, 1, 3)}, ["y"])
+
+
+def test_a_size_that_is_fed_says_what_comes_out(tf: Any) -> None:
+    """Whatever the rules of shapes leave open costs a run of TensorFlow in a process of its own."""
+
+    def network(x: Any, size: Any) -> dict[str, Any]:
+        return {"y": tf.nn.conv2d_transpose(x, np.ones([3, 3, 2, 1], np.float32), size, 2, "SAME")}
+
+    size = np.array([0, 7, 8, 2], np.int32)
+    pieces = inner(tf, network, x=values(1, 4, 4, 1), size=np.array([1, 7, 8, 2], np.int32))
+    assert isinstance(pieces, InnerGraph)
+    assert pieces.shapes({"x": values(0, 4, 4, 1), "size": size}, ["y"]) == {"y": (0, 7, 8, 2)}
+    assert not pieces.has_elements({"x": values(0, 4, 4, 1), "size": size}, ["y"])
