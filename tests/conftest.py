@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import importlib.util
 import os
+from collections.abc import Iterator
 
 # Before any test imports TensorFlow: no graphics card is looked for, and nothing but errors is logged.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -13,6 +14,8 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.warm_commands import WarmCommands
 
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", max_examples=50, **_COMMON)
@@ -26,7 +29,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip slow tests, and most of long sweeps, without ``--slow``; TensorFlow's tests where it is not installed."""
+    """Leave out what is not asked for, and let the longest begin.
+
+    Skipped are slow tests, and most of long sweeps, without ``--slow``, and TensorFlow's tests where it is not
+    installed. No process is to be left with a long test when the others have nothing to do any more.
+    """
     skip_slow = pytest.mark.skip(reason="a full sweep; run it with --slow")
     skip_tensorflow = pytest.mark.skip(reason='needs TensorFlow: pip install "padfix[tf]"')
     there = importlib.util.find_spec("tensorflow") is not None
@@ -40,6 +47,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(skip_slow)
         if "tensorflow" in item.keywords and not there:
             item.add_marker(skip_tensorflow)
+    items.sort(key=lambda item: "long" not in item.keywords)
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[WarmCommands]:
+    """Run commands with TensorFlow loaded already."""
+    commands = WarmCommands()
+    yield commands
+    commands.close()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

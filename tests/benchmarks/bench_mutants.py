@@ -38,6 +38,7 @@ MADE: dict[str, Callable[[], onnx.ModelProto]] = {
     "u_net_float16": lambda: networks.u_net(dtype=np.float16),
     "residual": networks.residual,
     "residual_float16": lambda: networks.residual(dtype=np.float16),
+    "residual_half": lambda: networks.residual(blocks=20),
     "residual_deep": lambda: networks.residual(blocks=60),
     "residual_dynamic": lambda: networks.residual(("N", 3, "H", "W")),
 }

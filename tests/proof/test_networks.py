@@ -20,7 +20,10 @@ def test_damages_of_every_kind_are_caught_and_located(tmp_path: Path) -> None:
     assert tried == caught == found
 
 
-@pytest.mark.parametrize("name", ["residual_float16", "residual_qdq", "residual_deep"])
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name", ["residual_float16", "residual_qdq", "residual_half", pytest.param("residual_deep", marks=pytest.mark.slow)]
+)
 def test_sound_networks_are_equal_in_every_form(name: str, tmp_path: Path) -> None:
     source = make(name, tmp_path)
     pairs, wrong = false_alarms(source, convert(source, tmp_path), tmp_path)

@@ -1,4 +1,4 @@
-"""TensorFlow, for the tests that build its models."""
+"""TensorFlow, for the tests that build its models: started once here, and once more for what may crash."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from typing import Any
 import pytest
 
 from padfix.sources import tensorflow_runtime
+from tests.support.lent_interpreter import Lent
 
 
 @pytest.fixture(scope="session")
 def tf() -> Any:
     """Return the module, set up as padfix sets it up; only tests with the mark ``tensorflow`` may ask for it."""
     return tensorflow_runtime.load("a test")
+
+
+@pytest.fixture(autouse=True)
+def one_interpreter_for_what_may_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prove results without rows in one interpreter, not in a new one for each conversion."""
+    monkeypatch.setattr("padfix.proof.alone.Apart", Lent)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import pytest
 
 import padfix
 from padfix.errors import UnsupportedError, UsageError
+from tests.support.warm_commands import WarmCommands
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("tf")]
 
@@ -26,10 +25,9 @@ SAVE = "import doubled, keras; x = keras.Input((3,)); keras.Model(x, doubled.Dou
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, warm: WarmCommands) -> Path:
     (tmp_path / "doubled.py").write_text(CODE)
-    environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    subprocess.run([sys.executable, "-c", SAVE], cwd=tmp_path, check=True, env=environment, capture_output=True)
+    warm.run(["-c", SAVE], tmp_path).check_returncode()
     return tmp_path
 
 
@@ -47,13 +45,11 @@ def test_a_class_given_in_python(folder: Path) -> None:
     assert report.verdict.equivalent
 
 
-def test_a_class_named_on_the_command_line(folder: Path) -> None:
-    root = str(Path(padfix.__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": root, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-P", "-m", "padfix", "convert", "m.keras", "-o", "m.onnx", "--custom"]
+def test_a_class_named_on_the_command_line(folder: Path, warm: WarmCommands) -> None:
+    command = ["-m", "padfix", "convert", "m.keras", "-o", "m.onnx", "--custom"]
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*command, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
+        return warm.run([*command, *arguments], folder)
 
     refused = run("doubled:Doubled")
     assert refused.returncode == 2

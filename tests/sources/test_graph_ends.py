@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pytest
 
 import padfix
 from padfix.errors import UnsupportedError, UsageError
+from tests.support.warm_commands import WarmCommands
 
 pytestmark = pytest.mark.tensorflow
 
@@ -65,10 +64,10 @@ def test_a_computed_default_is_an_input_when_named(tf: Any, tmp_path: Path) -> N
     assert (inputs, outputs) == (["bottleneck"], ["result"])
 
 
-def test_the_command_line_takes_it_as_well(tf: Any, tmp_path: Path) -> None:
+def test_the_command_line_takes_it_as_well(tf: Any, warm: WarmCommands, tmp_path: Path) -> None:
     convert(tf, tmp_path, retrained(tf))
     command = ["convert", str(tmp_path / "m.pb"), "-o", str(tmp_path / "again.onnx"), "--input", "bottleneck"]
-    subprocess.run([sys.executable, "-m", "padfix", *command], check=True)
+    warm.run(["-m", "padfix", *command], tmp_path).check_returncode()
     assert [value.name for value in onnx.load(tmp_path / "again.onnx").graph.input] == ["bottleneck"]
 
 

@@ -11,7 +11,10 @@ from onnx import GraphProto, TensorProto, helper
 
 import padfix
 
-SMALL, LARGE = 400, 3200
+SMALL, TIMES = 400, 8
+FEWER = {"many_pads_before_pools": 150}
+"""What is inferred again and again, since each pool's sizes follow from the one before; a square shows sooner there."""
+
 FACTOR = 30.0
 """Eight times the nodes may take this many times as long: twice eight is linear with noise, 64 would be a square."""
 
@@ -89,5 +92,6 @@ def seconds_of(make: Callable[[int], GraphProto], count: int, folder: Path) -> f
 )
 def test_eight_times_the_nodes_are_not_sixty_four_times_the_work(make, tmp_path: Path) -> None:
     seconds_of(make, 8, tmp_path)  # whatever is imported on first use
-    small = seconds_of(make, SMALL, tmp_path)
-    assert seconds_of(make, LARGE, tmp_path) < FACTOR * small
+    count = FEWER.get(make.__name__, SMALL)
+    small = seconds_of(make, count, tmp_path)
+    assert seconds_of(make, TIMES * count, tmp_path) < FACTOR * small
