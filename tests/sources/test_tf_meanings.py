@@ -293,6 +293,7 @@ def test_differences_of_lists_keep_order_and_repeats(tf: Any) -> None:
         return dict(zip("oi", tf.raw_ops.ListDiff(x=x, y=y), strict=True))
 
     same(tf, result, np.array([5, 1, 1, 9, -4], "i4"), np.array([9, 7], "i4"))
+    same(tf, result, np.array([5, 1], "i4"), np.array([], "i4"))
 
 
 @pytest.mark.parametrize("dtype", ["i4", "f4"])
@@ -404,3 +405,21 @@ def test_bfloat16_is_computed_in_float32(tf: Any) -> None:
         return tf.cast(tf.nn.relu(narrow * narrow + tf.cast(0.3, tf.bfloat16)) - tf.exp(narrow), tf.float32)
 
     same(tf, result, ROWS)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i1", "f4"])
+def test_numbers_are_sorted_in_their_own_type(tf: Any, dtype: str) -> None:
+    values = (np.arange(10)[::-1] // 2 * (1e-12 if dtype == "f8" else 1) + 1).reshape(2, 5).astype(dtype)
+
+    def result(x: Any) -> dict[str, Any]:
+        found = tf.math.top_k(x, 3)
+        return {"v": found.values, "i": found.indices, "s": tf.argsort(x, stable=True)}
+
+    same(tf, result, values)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_places_among_rising_numbers(tf: Any, side: str) -> None:
+    rising, values = np.array([-1, 0, 0, 2.5], "f"), np.array([-2, 0, 2.5, 3, 1], "f")
+    same(tf, lambda x, y: tf.searchsorted(x, y, side), rising, values)
+    same(tf, lambda x: tf.raw_ops.Bucketize(input=x, boundaries=[-1.0, 0.0, 2.5]), values)

@@ -94,5 +94,9 @@ def _is_new(values: Tensor, rank: int) -> Tensor:
 
 def _is_among(values: Tensor, others: Tensor) -> Tensor:
     """Whether each number is one of the others in its row."""
-    same = values.unsqueeze([-1]).equal(others.unsqueeze([-2]))
-    return reduce("ReduceSum", same.cast(INTEGER), [-1]).greater(0)
+    builder, each = values.builder, values.unsqueeze([-1])
+    same = each.equal(others.unsqueeze([-2])).cast(INTEGER)
+    # A column that never matches, so that there is one to reduce where the others are none.
+    never = each.equal(each).negated().cast(INTEGER)
+    columns = builder.node("Concat", [same, never], INTEGER, {"axis": -1})
+    return reduce("ReduceSum", columns, [-1]).greater(0)

@@ -1,0 +1,56 @@
+"""TopKV2 (``tf.math.top_k``, ``tf.sort``), LowerBound, UpperBound and Bucketize, each in the numbers' own type.
+
+tf2onnx sorts float64 as float32, and lacks the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor
+from padfix.sources.tf_ops.windows import reduce
+
+OPERATORS = ("TopKV2", "LowerBound", "UpperBound", "Bucketize")
+
+_SORTED = frozenset({"float32", "float64", "int32", "int64"})
+"""What ONNX Runtime sorts."""
+
+
+def convert(builder: Builder, node: Any) -> Tensor | Sequence[Tensor]:
+    """Return the largest numbers with their places, or how many of a rising list are below each number."""
+    from tf2onnx import utils
+
+    data, *others = (builder.read(name) for name in node.input)
+    if node.type == "TopKV2":
+        index_type = utils.map_onnx_to_numpy_type(builder.ctx.get_dtype(node.output[1]))
+        return _largest(builder, node, data, others[0], index_type)
+    result_type = utils.map_onnx_to_numpy_type(builder.ctx.get_dtype(node.output[0]))
+    if node.type == "Bucketize":
+        bounds = builder.constant(list(node.get_attr_value("boundaries", [])), np.float32)
+        below = bounds.greater(data.cast(np.float32).unsqueeze([-1])).negated()
+        return _count(below).cast(result_type)
+    rising, values = data.unsqueeze([-2]), others[0].unsqueeze([-1])
+    below = rising.less(values) if node.type == "LowerBound" else rising.greater(values).negated()
+    return _count(below).cast(result_type)
+
+
+def _largest(builder: Builder, node: Any, data: Tensor, count: Tensor, index_type: Any) -> list[Tensor]:
+    from tf2onnx import utils
+
+    if data.dtype == np.uint64:
+        raise ValueError(f"{node.name} sorts uint64, which ONNX Runtime has no kernel for")
+    kind = data.dtype.name
+    through = data.dtype if kind in _SORTED else np.dtype(np.int64 if data.dtype.kind in "iu" else np.float32)
+    inputs = [data.cast(through).name, count.cast(INTEGER).reshape([1]).name]
+    types = [utils.map_numpy_to_onnx_dtype(through), utils.map_numpy_to_onnx_dtype(INTEGER)]
+    attributes = {"axis": -1, "sorted": int(node.get_attr_value("sorted", True))}
+    made = builder.ctx.make_node("TopK", inputs, attributes, output_count=2, dtypes=types)
+    values = Tensor(builder, through, name=str(made.output[0])).cast(data.dtype)
+    return [values, Tensor(builder, INTEGER, name=str(made.output[1])).cast(index_type)]
+
+
+def _count(truths: Tensor) -> Tensor:
+    return reduce("ReduceSum", truths.cast(INTEGER), [-1])
