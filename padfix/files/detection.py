@@ -16,7 +16,7 @@ from typing import Literal
 from onnx import ModelProto
 
 from padfix.errors import SourceError, UnsupportedError
-from padfix.files.payloads import open_file
+from padfix.files.payloads import missing, open_file
 from padfix.files.wire_format import (
     LENGTH_DELIMITED,
     VARINT,
@@ -92,7 +92,7 @@ def detect(path: Path) -> Kind:
         if path.is_dir():
             return _detect_folder(path)
         if not path.exists():
-            raise SourceError(f"{path} does not exist.", "Check the path.")
+            raise missing(path)
         if not path.is_file():
             raise SourceError(f"{path} is neither a file nor a folder.", "Save the model to a file first.")
         descriptor = open_file(path)

@@ -160,7 +160,7 @@ def open_file(path: Path) -> int:
         # Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     except FileNotFoundError as error:
-        raise SourceError(f"{path} does not exist.", "Check the path.") from error
+        raise missing(path) from error
     except (OSError, ValueError) as error:
         raise SourceError(
             f"{path} can't be opened: {reason_of(error)}.", "Check the path and its permissions."
@@ -172,6 +172,13 @@ def open_file(path: Path) -> int:
     if stat.S_ISDIR(mode):
         raise SourceError(f"{path} is a folder, not an ONNX file.", "Name the .onnx file inside it.")
     raise SourceError(f"{path} is not a regular file.", "Save it to a file first.")
+
+
+def missing(path: Path) -> SourceError:
+    """Return the error for a path that leads to nothing, which may be an address of the web."""
+    is_address = any(f"{part}:" in path.parts for part in ("http", "https", "ftp", "s3", "gs"))
+    hint = "padfix reads files of this machine: download it first." if is_address else "Check the path."
+    return SourceError(f"{path} does not exist.", hint)
 
 
 def reason_of(error: BaseException) -> str:
