@@ -56,6 +56,7 @@ def test_the_saved_model_of_basic_pitch_whose_optimizer_keras_refuses(tmp_path: 
     assert outputs == {"note", "onset", "contour"}
 
 
+@pytest.mark.long
 @pytest.mark.tensorflow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name == "MobileNetV2" else pytest.mark.slow) for name in APPLICATIONS]

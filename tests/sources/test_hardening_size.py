@@ -85,6 +85,7 @@ def seconds_of(make: Callable[[int], GraphProto], count: int, folder: Path) -> f
     return time.process_time() - started
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "make",
     [many_windows, many_windows_of_one_name, many_upsamples, many_pads_before_pools, one_value_for_all],

@@ -99,7 +99,7 @@ def images(count: int | None) -> Iterator[dict[str, Any]]:
         yield {"x": image, "size": np.int32([rows[1], columns[1]])}
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [50, pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("operator", "settings"), [*configurations()])
 def test_every_size(tf: Any, operator: str, settings: tuple[Any, Any], count: int | None) -> None:
     tolerance = POSITION if operator == "ResizeBilinear" else TOLERANCE
@@ -124,7 +124,7 @@ def moved(count: int) -> Iterator[dict[str, Any]]:
         }
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(5000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [50, pytest.param(5000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("antialias", [False, True])
 @pytest.mark.parametrize("kernel", list(sampling.KERNELS))
 def test_every_scale_and_translation(tf: Any, kernel: str, antialias: bool, count: int) -> None:
