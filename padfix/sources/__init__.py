@@ -74,33 +74,37 @@ def _open_tensorflow(path: Path, options: SourceOptions, kind: Kind) -> Source:
 
 def runner_of(path: Path, options: SourceOptions) -> Runner:
     """Load a TensorFlow source and return what runs it, with arrays in and out; nothing is converted."""
-    from padfix.sources.saved_model import fix_inputs
+    from padfix.sources.saved_model import fixed_values
 
     kind = detect(path)
     tensorflow = tensorflow_runtime.load(_CALLED[kind])
-    loaded, _ = load_graph(tensorflow, path, options, kind)
-    fix_inputs(tensorflow, loaded, {**loaded.flags, **options.constants})
+    loaded, _ = load_graph(tensorflow, path, options, kind, to_run=True)
+    values = fixed_values(loaded, {**loaded.flags, **options.constants})
 
     def run(feeds: Mapping[str, Any]) -> dict[str, Any]:
         with tensorflow_runtime.quiet():
-            return {name: np.asarray(array) for name, array in loaded.runner(feeds).items()}
+            return {name: np.asarray(array) for name, array in loaded.runner({**feeds, **values}).items()}
 
     return run
 
 
-def load_graph(tensorflow: Any, path: Path, options: SourceOptions, kind: Kind) -> tuple[Loaded, list[str]]:
+def load_graph(
+    tensorflow: Any, path: Path, options: SourceOptions, kind: Kind, *, to_run: bool = False
+) -> tuple[Loaded, list[str]]:
     """Load a TensorFlow source that is a graph, without converting it; return it with notes for the user.
+
+    ``to_run`` says that only its runner is wanted, so that nothing has to be frozen.
 
     Raises: as :func:`open_source`.
     """
     if kind == "saved_model":
         from padfix.sources.saved_model import load_saved_model
 
-        return load_saved_model(tensorflow, path, options)
+        return load_saved_model(tensorflow, path, options, to_run=to_run)
     if kind == "frozen_graph":
         from padfix.sources.frozen_graph import load_frozen_graph
 
         return load_frozen_graph(tensorflow, path, options)
     from padfix.sources.keras_file import load_keras
 
-    return load_keras(tensorflow, path, options, kind)
+    return load_keras(tensorflow, path, options, kind, to_run=to_run)

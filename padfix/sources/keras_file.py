@@ -53,7 +53,9 @@ _DAMAGED = (
 )
 
 
-def load_keras(tensorflow: Any, path: Path, options: SourceOptions, kind: Kind) -> tuple[Loaded, list[str]]:
+def load_keras(
+    tensorflow: Any, path: Path, options: SourceOptions, kind: Kind, *, to_run: bool = False
+) -> tuple[Loaded, list[str]]:
     """Read the model and trace it for inference, without converting it; return it with notes for the user.
 
     Raises:
@@ -82,7 +84,7 @@ def load_keras(tensorflow: Any, path: Path, options: SourceOptions, kind: Kind) 
             def load() -> tuple[Any, Any]:
                 return model, traced.pop() if traced else _trace(tensorflow, model, path, options.shapes)[1]
 
-            return freeze_function(tensorflow, load, inputs, outputs), notes
+            return freeze_function(tensorflow, load, inputs, outputs, to_run=to_run), notes
         except PadfixError:
             raise
         except Exception as error:

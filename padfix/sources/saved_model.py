@@ -57,7 +57,9 @@ class Loaded:
     owner: Any = None
 
 
-def load_saved_model(tensorflow: Any, path: Path, options: SourceOptions) -> tuple[Loaded, list[str]]:
+def load_saved_model(
+    tensorflow: Any, path: Path, options: SourceOptions, *, to_run: bool = False
+) -> tuple[Loaded, list[str]]:
     """Load and freeze the chosen signature of the folder, or of the ``saved_model.pb`` in it; return it with notes.
 
     Raises:
@@ -92,7 +94,7 @@ def load_saved_model(tensorflow: Any, path: Path, options: SourceOptions) -> tup
                     root = tensorflow.saved_model.load(str(folder), tags=tags)
                     return root, root.signatures[signature]
 
-                return freeze_function(tensorflow, load), []
+                return freeze_function(tensorflow, load, to_run=to_run), []
         except Exception as error:
             refusal = error
     loaded = _load_graph(tensorflow, folder, tags, meta_graph.signature_def[signature], refusal, options.constants)
@@ -163,8 +165,7 @@ def fix_inputs(tensorflow: Any, loaded: Loaded, constants: Mapping[str, object])
         if node.op == "PlaceholderWithDefault":
             node.op = "Placeholder"
             del node.input[:]
-    given = conversion.requested_inputs(constants, list(loaded.types))
-    values = {name: fixed_inputs.value_of(name, value, *loaded.types[name]) for name, value in given.items()}
+    values = fixed_values(loaded, constants)
     for port in frozen.inputs:
         if port.name in values:
             fixed_inputs.make_constant(tensorflow, nodes[fixed_inputs.split(port.tensor)[0]], values[port.name])
@@ -178,6 +179,16 @@ def fix_inputs(tensorflow: Any, loaded: Loaded, constants: Mapping[str, object])
         run = loaded.runner
         loaded.runner = lambda feeds: run({**feeds, **values})
     return notes
+
+
+def fixed_values(loaded: Loaded, constants: Mapping[str, object]) -> dict[str, Any]:
+    """Return what the user fixed as arrays by input name.
+
+    Raises:
+        UsageError: A name that is no input, or a value that does not fit.
+    """
+    given = conversion.requested_inputs(constants, list(loaded.types))
+    return {name: fixed_inputs.value_of(name, value, *loaded.types[name]) for name, value in given.items()}
 
 
 def _specifications(
@@ -262,6 +273,8 @@ def freeze_function(
     load: Callable[[], tuple[Any, Any]],
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
+    *,
+    to_run: bool = False,
 ) -> Loaded:
     """Freeze a concrete function that takes keyword tensors and returns a dictionary.
 
@@ -269,9 +282,8 @@ def freeze_function(
         load: Returns the object that owns the variables and tables, and the concrete function.
         input_names: Names for users, in the order of the sorted keywords; None for the keywords.
         output_names: Names for users, in the order of the sorted keys; None for the keys.
+        to_run: Whether only the runner is wanted, and the graph may be empty.
     """
-    from tf2onnx import tf_loader
-
     root, function = load()
     variables = {id(variable.handle) for variable in function.graph.variables}
     has_tables = any(
@@ -289,11 +301,15 @@ def freeze_function(
     keys = sorted(function.structured_outputs)
     results = [tensor for tensor in function.outputs if tensor.dtype != tensorflow.resource]
     outputs = unique_names([tensor.name for tensor in results], output_names or keys, names)
-    graph_def, tables = tf_loader.from_trackable(
-        root, function, [port.tensor for port in inputs], [port.tensor for port in outputs], False
-    )
-    if has_tables:
-        root, function = load()  # tf2onnx takes the tables out of the function that it freezes
+    graph_def, tables = tensorflow.compat.v1.GraphDef(), {}
+    if not to_run:
+        from tf2onnx import tf_loader
+
+        graph_def, tables = tf_loader.from_trackable(
+            root, function, [port.tensor for port in inputs], [port.tensor for port in outputs], False
+        )
+        if has_tables:
+            root, function = load()  # tf2onnx takes the tables out of the function that it freezes
     types = {port.name: (tensor.dtype, lengths_of(tensor.shape)) for port, tensor in zip(inputs, free, strict=True)}
     keyword = dict(zip(names, (item.name for item in specifications), strict=True))
     dtypes = {name: dtype for name, (dtype, _) in types.items()}
