@@ -128,6 +128,7 @@ def _resample(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
     coefficient = attributes.find(node, "cubic_coeff_a")
     return {
         "mode": resize.mode,
+        "mode-written": attributes.find(node, "mode") is not None,
         "coordinates": "legacy" if resize.is_legacy else resize.coordinates,
         "nearest-mode": "legacy" if resize.is_legacy else resize.nearest_mode,
         "nearest-mode-written": attributes.find(node, "nearest_mode") is not None,

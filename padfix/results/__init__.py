@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from padfix.results.certificate import Certificate, FileDigest, ProofCheck
 from padfix.results.findings import Disagreement, Finding, LocalProof, Refused, Rewritten, Sample, Severity
+from padfix.results.on_runtime import OnRuntime, RuntimeVerdict
 from padfix.results.reports import SCHEMA, CheckReport, ConvertReport, ExplicitWindows, OpRecord
 from padfix.results.verdict import (
     WITNESSES,
@@ -38,6 +39,7 @@ __all__ = [
     "LayerDifference",
     "LocalProof",
     "Measured",
+    "OnRuntime",
     "OpRecord",
     "OutputDifference",
     "OutputSummary",
@@ -45,6 +47,7 @@ __all__ = [
     "ProofRun",
     "Refused",
     "Rewritten",
+    "RuntimeVerdict",
     "Sample",
     "Severity",
     "StretchSummary",

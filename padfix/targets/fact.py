@@ -56,8 +56,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "resized-axes": COUNT,
     "outer-axes": SWITCH,
     "rank": COUNT,
-    # Of Pad, which also has mode, amounts, axes-listed, outer-axes and rank.
     "mode-written": SWITCH,
+    # Of Pad, which also has mode, mode-written, amounts, axes-listed, outer-axes and rank.
     "negative": SWITCH,
     "value": ("zero", "finite", "infinite"),
 }

@@ -124,6 +124,7 @@ def _traits_of_spelling(spelling: Spelling, traits: Traits) -> Traits:
         "coordinates": spelling.coordinates,
         "nearest-mode": spelling.rounding,
         "nearest-mode-written": True,
+        "mode-written": True,
         "exclude-outside": False,
         "cubic-coefficient": "-0.75",
         "axes-listed": False,
@@ -267,6 +268,7 @@ def respelled(site: Site, resize: Resample, spelling: Spelling) -> Rewrite | Ref
     if isinstance(trials, Refusal):
         return trials
     node = copied(site.node, without=("nearest_mode", "axes", "cubic_coeff_a", "exclude_outside"))
+    attributes.set_text(node, "mode", resize.mode)
     attributes.set_text(node, "coordinate_transformation_mode", spelling.coordinates)
     attributes.set_text(node, "nearest_mode", spelling.rounding)
     builder = site.builder()
