@@ -20,17 +20,19 @@ if TYPE_CHECKING:
         UnsupportedError,
         UsageError,
     )
-    from padfix.results import CheckReport, ConvertReport, Finding, OpRecord, Severity, Verdict
+    from padfix.results import CheckReport, ConvertReport, Finding, OpRecord, RuntimeVerdict, Severity, Verdict
+    from padfix.runtimes.verify_on import verify_on
 
 __version__ = "0.1.0"
 
-_HOMES = ("padfix.api", "padfix.errors", "padfix.results")
+_HOMES = ("padfix.api", "padfix.errors", "padfix.results", "padfix.runtimes.verify_on")
 
 __all__ = [  # noqa: RUF022 - functions first, then errors, then results
     "check",
     "convert",
     "inspect",
     "verify",
+    "verify_on",
     "MissingDependencyError",
     "NotEquivalent",
     "OutputError",
@@ -44,6 +46,7 @@ __all__ = [  # noqa: RUF022 - functions first, then errors, then results
     "ConvertReport",
     "Finding",
     "OpRecord",
+    "RuntimeVerdict",
     "Severity",
     "Verdict",
 ]
