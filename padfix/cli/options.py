@@ -125,6 +125,13 @@ def complete_pages(ctx: click.Context, param: click.Parameter, incomplete: str) 
     return complete_rules(ctx, param, incomplete) + topics
 
 
+def complete_runtimes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the runtimes that begin with ``incomplete``."""
+    from padfix.runtimes import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
 def complete_targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the targets that begin with ``incomplete``."""
     from padfix.targets import names

@@ -44,7 +44,7 @@ class RuntimeVerdict(Record):
         reference: Who said what is meant.
         outputs: Every output on every probe.
         nodes: The nodes that it computes otherwise or refuses, each fed with the right values, in the graph's order;
-            looked for where outputs disagree.
+            looked for where an output is further off than a single node may be.
         looked_at: How many nodes were run by themselves.
     """
 
@@ -56,8 +56,8 @@ class RuntimeVerdict(Record):
 
     @property
     def agrees(self) -> bool:
-        """Whether every output is what it should be."""
-        return all(each.agrees for each in self.outputs)
+        """Whether every output is what it should be, and no node was found to be otherwise."""
+        return all(each.agrees for each in self.outputs) and not self.nodes
 
     @property
     def refused(self) -> bool:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import onnx
 import onnx.parser
 import pytest
 
 import padfix
+from padfix.cli.exits import run
+from padfix.cli.group import cli
 from padfix.errors import ProofUnavailableError, UsageError
 from padfix.proof.given_runtime import prove_on
+from padfix.reports import runtime_verdicts
 from padfix.runtimes import names, open_runtime
 from padfix.runtimes.adapter import Runtime
 
@@ -110,6 +115,34 @@ def test_what_is_kept_shows_the_fault_without_padfix(
         )
         assert "largest difference 0.0" in done.stdout  # of the honest runtime, which the script asks
         assert "padfix" not in (tmp_path / "kept" / folder / "show.py").read_text()
+
+
+def test_the_command(network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = tmp_path / "report.json"
+    assert run(cli, ["verify", str(network), "--on", "onnxruntime", "--report", str(report)]) == 0
+    assert "computes what it should (3 probes" in capsys.readouterr().out
+    document = json.loads(report.read_text())
+    schema = Path(padfix.__file__).parent / "schemas" / "padfix-1.schema.json"
+    jsonschema.validate(document, json.loads(schema.read_text()))
+    assert document["runtimes"][0]["agrees"] is True
+    for words, says in (
+        ([str(network)], "no second model"),
+        ([str(network), str(network), "--on", "onnxruntime"], "takes one model"),
+        ([str(network), str(network), "--keep-repro", str(tmp_path / "kept")], "about a runtime"),
+        ([str(network), "--on", "onnxruntime", "--report", str(tmp_path / "x.html")], "as JSON"),
+    ):
+        assert run(cli, ["verify", *words]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_the_text_names_the_node(network: Path) -> None:
+    verdict, _ = prove_on(Odd("Relu"), network, "onnxruntime")
+    lines = runtime_verdicts.text("network.onnx", [verdict]).splitlines()
+    assert lines[0].startswith("network.onnx on odd 1.0: NOT what it should compute: output 'Y' (")
+    assert lines[1].startswith("  first  Relu '")
+    assert len(lines) == 2
+    refused, _ = prove_on(Odd("MaxPool", refuses=True), network, "onnxruntime")
+    assert "on odd 1.0: refuses it: no kernel for MaxPool" in runtime_verdicts.text("network.onnx", [refused])
 
 
 def test_what_can_not_be_asked(network: Path, tmp_path: Path) -> None:
