@@ -34,7 +34,9 @@ class UnsupportedResize(TargetRule):
 
     After:
 
-        Y = Resize <coordinate_transformation_mode = "asymmetric", mode = "nearest", nearest_mode = "floor"> (X, , , sizes)
+        Y = Resize <
+            coordinate_transformation_mode = "asymmetric", mode = "nearest", nearest_mode = "floor"
+        > (X, , , sizes)
 
     References:
 
