@@ -36,7 +36,7 @@ class Config:
         select: Rule codes, families or names to keep; None keeps all.
         ignore: Rule codes, families or names to leave out.
         fail_on: The least severity that makes the exit code 1.
-        target: The runtime to judge by.
+        target: The runtimes to judge by, separated by commas.
         exclude: Patterns of files that a folder or a pattern on the command line does not bring in.
         baseline: The baseline file, relative to :attr:`folder`; None for none.
         per_file_ignores: Rule words by pattern of the model's path relative to :attr:`folder`, or of its name alone.
@@ -62,6 +62,11 @@ class Config:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     folder: Path | None = None
     path: Path | None = None
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names in :attr:`target`, each once."""
+        return tuple(dict.fromkeys(each.strip() for each in self.target.split(",") if each.strip())) or ("onnx",)
 
     def rule_words(self) -> tuple[str, ...]:
         """Return every word that should name a rule, to be checked against the rules that there are."""

@@ -55,7 +55,7 @@ padfix check model.onnx --require-proof proof.json --proof-source original.onnx
 
 @click.command("check", cls=SectionedCommand, epilog=EXAMPLES)
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@options.target_option("What the models must suit.  [default: onnx]")
+@options.targets_option("What the models must suit (comma-separated).  [default: onnx]")
 @options.codes_option("--select", "Only these rules (comma-separated).")
 @options.codes_option("--ignore", "All rules but these (comma-separated).")
 @click.option(
@@ -160,7 +160,7 @@ def command(
                 _tell(f"{stale} entries of the baseline are fixed; write it again", quiet=quiet)
         if proof_file is not None and reports:
             wanted = (proof_file, proof_source, allow_loose_proof, verify_key)
-            reports = [_held_to_proof(reports[0], wanted, files_to_read[paths[0]], failures)]
+            reports = [_held_to_proof(reports[0], wanted, files_to_read[paths[0]], failures), *reports[1:]]
         # Whoever writes a baseline has just been told the number, and is not to read what is known from now on.
         silent = quiet or (write_baseline is not None and report_format == "text" and report_file is None)
         _deliver(reports, failures, config, report_format, report_file, more_reports, silent=silent)
@@ -224,18 +224,21 @@ def _check_all(
 ) -> tuple[list[CheckReport], Failures]:
     """Check the models that ``files`` names, each with the file to read; return reports and failures, in order."""
     from padfix.process.workers import in_order
+    from padfix.targets import named
 
     reports: list[CheckReport] = []
     failures: Failures = []
+    for target in config.targets:
+        named(target)  # a name that is wrong is said once, whatever the models
     outcomes = in_order(partial(_check_one, config), list(files.items()), jobs=jobs)
     with stages(quiet=quiet or len(files) == 1) as progress:
         for number, path in enumerate(files, 1):
             progress(f"Checking {pipes.name(path)} ({number} of {len(files)})")
             outcome = next(outcomes)
-            if isinstance(outcome, CheckReport):
-                reports.append(outcome)
-            else:
+            if isinstance(outcome, errors.PadfixError):
                 failures.append((pipes.name(path), outcome))
+            else:
+                reports.extend(outcome)
     return reports, failures
 
 
@@ -262,19 +265,22 @@ def _deliver(
         _step_summary(reports, failures)
 
 
-def _check_one(config: Config, model_and_file: tuple[Path, Path]) -> CheckReport | errors.PadfixError:
-    """Return the report of one model, read from a file, or the reason why there is none."""
-    from padfix import api
-    from padfix.rules.registry import RULES
-
-    model, file = model_and_file
-    watch.tell(f"padfix (checking {pipes.name(model)})")
+def _check_one(config: Config, model_and_file: tuple[Path, Path]) -> list[CheckReport] | errors.PadfixError:
+    """Return the reports of one model, read from a file, one for each target; or the reason why there is none."""
     try:
-        report = api.check(file, target=config.target, select=config.select or None, ignore=config.ignore)
+        return [_check_for(config, target, *model_and_file) for target in config.targets]
     except errors.UsageError:
         raise  # The options are wrong, whatever the model.
     except errors.PadfixError as failure:
         return failure
+
+
+def _check_for(config: Config, target: str, model: Path, file: Path) -> CheckReport:
+    from padfix import api
+    from padfix.rules.registry import RULES
+
+    watch.tell(f"padfix (checking {pipes.name(model)})")
+    report = api.check(file, target=target, select=config.select or None, ignore=config.ignore)
     kept = [finding for finding in report.findings if not config.ignores(model, finding)]
     names = {rule.code: rule.name for rule in RULES}
     asked = tuple(code for code in report.rules if not config.ignores_rule(model, code, names[code]))

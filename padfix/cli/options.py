@@ -132,6 +132,12 @@ def complete_runtimes(ctx: click.Context, param: click.Parameter, incomplete: st
     return [name for name in names() if name.startswith(incomplete)]
 
 
+def complete_listed_targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the targets that begin with what is typed behind the last comma, behind what stands before it."""
+    before, comma, word = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in complete_targets(ctx, param, word)]
+
+
 def complete_targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the targets that begin with ``incomplete``."""
     from padfix.targets import names
@@ -209,6 +215,11 @@ def codes_option(name: str, help: str) -> Decorator:
     return click.option(
         name, multiple=True, metavar="CODES", shell_complete=complete_rules, callback=parse_codes, help=help
     )
+
+
+def targets_option(help: str) -> Decorator:
+    """Return ``--target`` for several targets at once."""
+    return click.option("--target", metavar="NAMES", shell_complete=complete_listed_targets, help=help)
 
 
 def target_option(help: str, **settings: Any) -> Decorator:

@@ -49,13 +49,16 @@ def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, Padfi
     With a single model its path is also the document's ``source``.
     """
     content: dict[str, Any] = {}
-    if len(reports) == 1 and not failures:
+    if len({each.source for each in reports}) == 1 and not failures:
         content["source"] = reports[0].source
     content["target"] = reports[0].target if reports else None
-    content["sources"] = [each.source for each in reports]
+    content["targets"] = list(dict.fromkeys(each.target for each in reports))
+    content["sources"] = list(dict.fromkeys(each.source for each in reports))
     content["rules_asked"] = list(dict.fromkeys(code for each in reports for code in each.rules))
     content["findings"] = [
-        {"source": each.source, **finding.to_dict()} for each in reports for finding in each.findings
+        {"source": each.source, "target": each.target, **finding.to_dict()}
+        for each in reports
+        for finding in each.findings
     ]
     content["baselined"] = sum(each.baselined for each in reports)
     content["proof"] = next((each.proof.to_dict() for each in reports if each.proof is not None), None)

@@ -23,7 +23,7 @@ def findings(
     A rule that was not asked about a model has no case there: it did not pass. Lesser findings are the case's output. A
     model that could not be read is a suite with one case in error.
     """
-    suites = [_suite(report, fail_on) for report in reports]
+    suites = [_suite(report, sentences.model_of(report, reports), fail_on) for report in reports]
     tests, failed = sum(suite[0] for suite in suites), sum(suite[1] for suite in suites)
     head = (
         f'<testsuites name="padfix check" tests="{tests + len(failures)}" failures="{failed}" '
@@ -39,15 +39,15 @@ def findings(
     return "\n".join(lines) + "\n"
 
 
-def _suite(report: CheckReport, fail_on: Severity) -> tuple[int, int, str]:
-    """Return (cases, failed cases, XML) of one model."""
+def _suite(report: CheckReport, model: str, fail_on: Severity) -> tuple[int, int, str]:
+    """Return (cases, failed cases, XML) of one model, which is called ``model``."""
     names = {rule.code: rule.name for rule in RULES if rule.code in report.rules}
     names.update({finding.rule: finding.name for finding in report.findings})
     cases, failed = [], 0
     for code, name in names.items():
         found = [finding for finding in report.findings if finding.rule == code]
         bad = [finding for finding in found if finding.severity.rank >= fail_on.rank]
-        opening = f"    <testcase classname={_value(report.source)} name={_value(f'{code} {name}')} " + 'time="0"'
+        opening = f"    <testcase classname={_value(model)} name={_value(f'{code} {name}')} " + 'time="0"'
         inner = []
         if bad:
             failed += 1
@@ -59,8 +59,7 @@ def _suite(report: CheckReport, fail_on: Severity) -> tuple[int, int, str]:
             inner.append(f"      <system-out>{_listed(lesser)}</system-out>")
         cases.append("\n".join([opening + ">", *inner, "    </testcase>"]) if inner else opening + "/>")
     head = (
-        f'  <testsuite name={_value(report.source)} tests="{len(names)}" failures="{failed}" errors="0" '
-        'skipped="0" time="0">'
+        f'  <testsuite name={_value(model)} tests="{len(names)}" failures="{failed}" errors="0" skipped="0" time="0">'
     )
     return len(names), failed, "\n".join([head, *cases, "  </testsuite>"])
 

@@ -43,14 +43,19 @@ def of_result(result: ConvertReport | Verdict) -> Page:
 def of_findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, PadfixError]]) -> Page:
     """Return the page of what ``check`` found: a section for each model with findings, and what could not be read."""
     found = [report for report in reports if report.findings]
-    clean = tuple(report.source for report in reports if not report.findings)
+    clean = tuple(sentences.model_of(report, reports) for report in reports if not report.findings)
     anchors = [f"m{number}" for number in range(1, len(found) + 1)]
     blocks: list[Block] = []
-    if len(found) > 1:
+    if sentences.is_about_targets(reports):
+        head, rows = sentences.matrix(reports)
+        blocks.append(Section("Targets", (Table(head, tuple(rows)),)))
+    elif len(found) > 1:
         blocks.append(_overview(found, anchors))
     for report, anchor in zip(found, anchors, strict=True):
         folded = len(found) > FEW
-        blocks.append(Section(report.source, tuple(_findings(report, anchor)), folded=folded, anchor=anchor))
+        blocks.append(
+            Section(sentences.model_of(report, reports), tuple(_findings(report, anchor)), folded=folded, anchor=anchor)
+        )
     if clean:
         blocks.append(Section("Without findings", (Bullets(clean),), folded=len(clean) > 10))
     if failures:

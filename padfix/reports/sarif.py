@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
@@ -34,14 +35,15 @@ def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, Padfi
     asked = {code for report in reports for code in report.rules}
     places = {rule["id"]: place for place, rule in enumerate(rules)}
     results = []
+    seen: Counter[tuple[str, str]] = Counter()
     for report in reports:
-        seen: dict[str, int] = {}
         for finding in report.findings:
             if finding.rule not in places:
                 places[finding.rule] = len(rules)
                 rules.append({"id": finding.rule, "name": _pascal(finding.name)})
-            seen[finding.fingerprint] = seen.get(finding.fingerprint, 0) + 1
-            results.append(_result(report, finding, places[finding.rule], seen[finding.fingerprint]))
+            own = report.source, finding.fingerprint  # of several targets, too
+            seen[own] += 1
+            results.append(_result(report, finding, places[finding.rule], seen[own]))
     document = {
         "$schema": SCHEMA_URI,
         "version": "2.1.0",
@@ -55,7 +57,9 @@ def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, Padfi
                         "rules": rules,
                     }
                 },
-                "artifacts": [{"location": _artifact(report.source)} for report in reports],
+                "artifacts": [
+                    {"location": _artifact(source)} for source in dict.fromkeys(each.source for each in reports)
+                ],
                 "invocations": [
                     {
                         "executionSuccessful": not failures,

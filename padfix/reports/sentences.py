@@ -99,7 +99,9 @@ def windows(report: ConvertReport) -> str:
 def summary(reports: Sequence[CheckReport]) -> str:
     """Return the count of findings in one line."""
     everything = [finding for each in reports for finding in each.findings]
-    models = count(len(reports), "model")
+    models = count(len({each.source for each in reports}), "model")
+    if is_about_targets(reports):
+        models += f" for {count(len({each.target for each in reports}), 'target')}"
     known = sum(each.baselined for each in reports)
     beside = f"; {known} more in the baseline" if known else ""
     if not everything:
@@ -108,6 +110,24 @@ def summary(reports: Sequence[CheckReport]) -> str:
     fixable = sum(each.fixable for each in reports)
     advice = f"; padfix convert rewrites {fixable}" if fixable else ""
     return f"{count(len(everything), 'finding')} ({parts}) in {models}{advice}{beside}."
+
+
+def is_about_targets(reports: Sequence[CheckReport]) -> bool:
+    """Whether models were checked for several targets."""
+    return len({each.target for each in reports}) > 1
+
+
+def model_of(report: CheckReport, reports: Sequence[CheckReport]) -> str:
+    """Return how a report of one model, among others, is headed: with its target where there are several."""
+    return f"{report.source} for {report.target}" if is_about_targets(reports) else report.source
+
+
+def matrix(reports: Sequence[CheckReport]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return a head and a row for each model: what each target has against it."""
+    targets = tuple(dict.fromkeys(each.target for each in reports))
+    found = {(each.source, each.target): severities(each.findings) or "nothing" for each in reports}
+    sources = dict.fromkeys(each.source for each in reports)
+    return ("Model", *targets), [(source, *(found[source, each] for each in targets)) for source in sources]
 
 
 def severities(found: Sequence[Finding]) -> str:

@@ -37,7 +37,10 @@ def findings(
     out as good where nothing is of severity ``fail_on`` or worse; empty when no model could be read. Models that can't
     be read are not text's to name: standard error has them.
     """
-    blocks = ["\n".join(_model(each, style)) for each in reports if each.findings or each.proof is not None]
+    blocks = ["\n".join(_model(each, reports, style)) for each in reports if each.findings or each.proof is not None]
+    if sentences.is_about_targets(reports):
+        head, rows = sentences.matrix(reports)
+        blocks.append(aligned([tuple(map(printable, row)) for row in (head, *rows)]).rstrip("\n"))
     if reports:
         found = [finding for each in reports for finding in each.findings]
         good = not failures and all(finding.severity.rank < fail_on.rank for finding in found)
@@ -45,8 +48,8 @@ def findings(
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
-def _model(report: CheckReport, style: Style) -> Iterator[str]:
-    yield style.paint(printable(report.source), "strong")
+def _model(report: CheckReport, reports: Sequence[CheckReport], style: Style) -> Iterator[str]:
+    yield style.paint(printable(sentences.model_of(report, reports)), "strong")
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in report.findings:
         groups.setdefault((finding.rule, finding.name), []).append(finding)

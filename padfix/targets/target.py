@@ -65,7 +65,10 @@ class Target:
 
     def seen_on(self, fact: Fact) -> str:
         """Return the runtime's name and the versions on which ``fact`` was found, for people."""
-        return f"{self.title or self.name} {' and '.join(fact.versions or self.versions)}".rstrip()
+        title, versions = self.title or self.name, fact.versions or self.versions
+        if len(versions) > 1:
+            return f"{title} ({' and '.join(versions)})"
+        return f"{title} {''.join(versions)}".rstrip()
 
 
 _TYPES: dict[str, type] = {
