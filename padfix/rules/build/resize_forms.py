@@ -208,7 +208,8 @@ def _roi(resize: Resample, number: int, rank: int) -> tuple[float, float] | None
 
 def spellings(site: Site, resize: Resample) -> Iterator[Spelling]:
     """Yield other words for the same samples, the ones that most runtimes get right first."""
-    if resize.mode == "cubic" or resize.coordinates == "tf_crop_and_resize" or resize.policy != "stretch":
+    is_plain = resize.coordinates != "tf_crop_and_resize" and resize.policy == "stretch" and not resize.antialias
+    if resize.mode == "cubic" or not is_plain:
         roundings: tuple[str, ...] = ()
     else:
         roundings = _ROUNDINGS if resize.mode == "nearest" else ("floor",)
@@ -273,8 +274,8 @@ def respelled(site: Site, resize: Resample, spelling: Spelling) -> Rewrite | Ref
     attributes.set_text(node, "nearest_mode", spelling.rounding)
     builder = site.builder()
     rank = len(resize.shape or ())
-    empty = "" if site.opset >= _OMITTED_SINCE else None
-    nothing = builder.input("") if empty is not None else builder.constant(np.zeros(0, np.float32), "empty")
+    omitted = site.opset >= _OMITTED_SINCE
+    nothing = builder.input("") if omitted else builder.constant(np.zeros(0, np.float32), "empty")
     inputs = [builder.input(site.input_name(0)), nothing, nothing]
     if isinstance(axes, Refusal):
         place = SIZES if spelling.by_sizes else SCALES
