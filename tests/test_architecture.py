@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,8 +58,13 @@ MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
 
 
-def imports(module: str) -> Iterator[str]:
-    """Yield the full name of everything that a module imports, wherever in the file; types alone excepted."""
+@cache
+def imports(module: str) -> tuple[str, ...]:
+    """Return the full name of everything that a module imports, wherever in the file; types alone excepted."""
+    return tuple(_imported(module))
+
+
+def _imported(module: str) -> Iterator[str]:
     tree = TREES[module]
     types_only = {
         inner
@@ -76,6 +82,7 @@ def imports(module: str) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@cache
 def edges() -> dict[str, set[str]]:
     """Return which modules of the package each of them imports."""
     found: dict[str, set[str]] = {}

@@ -180,7 +180,7 @@ def test_a_kill_before_any_step(source: Path, output: Path, external: bool, monk
     assert seen == {1.0, 2.0}
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("name", [pytest.param("SIGINT", marks=pytest.mark.slow), "SIGTERM"])
 def test_a_signal_before_any_step(name: str, source: Path, output: Path, external: bool) -> None:
     """The command line as a whole: nothing stays behind, and the exit code tells."""
     content = source.read_bytes()

@@ -56,11 +56,9 @@ def test_the_saved_model_of_basic_pitch_whose_optimizer_keras_refuses(tmp_path: 
     assert outputs == {"note", "onset", "contour"}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.tensorflow
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == "MobileNetV2" else pytest.mark.slow) for name in APPLICATIONS]
-)
+@pytest.mark.parametrize("name", APPLICATIONS)
 def test_keras_applications_without_weights(name: str, tmp_path: Path) -> None:
     keras = pytest.importorskip("keras")
     keras.utils.set_random_seed(0)

@@ -26,7 +26,7 @@ from padfix.rewrite.engine import rewrite_model
 
 NEWEST = defs.onnx_opset_version()
 NUMBERS = np.random.default_rng(11)
-ONE_OF = 60
+ONE_OF = 100
 """Of the node tests, how many are run each time; all of them in the slow test."""
 
 

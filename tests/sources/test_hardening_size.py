@@ -88,7 +88,13 @@ def seconds_of(make: Callable[[int], GraphProto], count: int, folder: Path) -> f
 @pytest.mark.long
 @pytest.mark.parametrize(
     "make",
-    [many_windows, many_windows_of_one_name, many_upsamples, many_pads_before_pools, one_value_for_all],
+    [
+        many_windows,
+        pytest.param(many_windows_of_one_name, marks=pytest.mark.slow),
+        many_upsamples,
+        many_pads_before_pools,
+        pytest.param(one_value_for_all, marks=pytest.mark.slow),
+    ],
     ids=lambda make: make.__name__,
 )
 def test_eight_times_the_nodes_are_not_sixty_four_times_the_work(make, tmp_path: Path) -> None:
