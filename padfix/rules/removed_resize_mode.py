@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
-
 from padfix.geometry.resampling import Scale, nearest_indices, output_size
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.results import Finding
 from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.one_by_one import one_by_one
 from padfix.rules.build.resize_trials import ResizedAxis, resize_trials, resized_axes
 
 _REMOVED = "tf_half_pixel_for_nn"
@@ -117,13 +116,7 @@ def _gathered(site: Site) -> Rewrite | Refusal:
         return taken
     if isinstance(trials, Refusal):
         return trials
-    builder = site.builder()
-    value = builder.input(site.input_name(0))
-    for number, indices in taken.items():
-        chosen = builder.constant(np.array(indices, np.int64), "indices")
-        value = builder.op("Gather", [value, chosen], {"axis": number})
-    builder.output(site.node.output[0], value if taken else builder.op("Identity", [value]))
-    return Rewrite(builder.build(), trials, exact=True)
+    return Rewrite(one_by_one(site, taken), trials, exact=True)
 
 
 def _taken(site: Site) -> dict[int, list[int]] | Refusal:

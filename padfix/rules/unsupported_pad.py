@@ -14,6 +14,7 @@ from padfix.operators.traits import Traits, traits_of
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.one_by_one import one_by_one
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.target_rule import TargetRule
 
@@ -146,13 +147,9 @@ def _gathered(site: Site, amounts: list[int], mode: str) -> Rewrite | Refusal:
     assert known is not None
     assert known.shape is not None
     rank = len(amounts) // 2
-    builder = site.builder()
-    value = builder.input(site.input_name(0))
-    changed = [axis for axis in range(rank) if amounts[axis] or amounts[rank + axis]]
-    for axis in changed:
-        length = known.shape[axis]
-        assert isinstance(length, int)
-        indices = border_indices(mode, length, amounts[axis], amounts[rank + axis])
-        value = builder.op("Gather", [value, builder.constant(np.array(indices, np.int64), "indices")], {"axis": axis})
-    builder.output(site.node.output[0], value if changed else builder.op("Identity", [value]))
-    return Rewrite(builder.build(), _trials(site, rank), exact=True)
+    taken = {
+        axis: border_indices(mode, length, amounts[axis], amounts[rank + axis])
+        for axis, length in enumerate(known.shape)
+        if isinstance(length, int) and (amounts[axis] or amounts[rank + axis])
+    }
+    return Rewrite(one_by_one(site, taken), _trials(site, rank), exact=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from padfix.errors import UnsupportedError
 from padfix.sources.dense_lists import make_dense
-from padfix.sources.list_flows import Flows, Key, Scope, loops
+from padfix.sources.list_flows import LOOPS, Flows, Key, Scope, loops
 
 _ADD = frozenset({"Add", "AddV2"})
 _UNKNOWN_START = "from an index that is computed on"
@@ -23,7 +23,7 @@ def put_in_order(tensorflow: Any, graph_def: Any) -> None:
     Raises:
         UnsupportedError: One that is certain to be can't be made so; naming the loop and how it writes.
     """
-    if not any(node.op in ("While", "StatelessWhile") for node in _every_node(graph_def)):
+    if not any(node.op in LOOPS for node in _every_node(graph_def)):
         return
     flows = Flows(tensorflow, graph_def)
     found: dict[Key, tuple[str, str]] = {}

@@ -32,6 +32,7 @@ from padfix.operators.traits import Traits, traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form, by_another_rule
+from padfix.rules.build.one_by_one import one_by_one
 from padfix.rules.build.resize_trials import SCALES, SIZES, ResizedAxis, resize_trials, resized_axes
 from padfix.targets import Trait
 
@@ -79,6 +80,10 @@ class Spelling:
     by_sizes: bool
 
 
+Axes = tuple[Axis, ...] | Refusal
+"""What :func:`sampled_axes` gives."""
+
+
 def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
     """Yield the forms of a Resize or Upsample, the nearest to what stands there first."""
     traits = traits_of(site.scope, site.node) or {}
@@ -87,19 +92,20 @@ def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
         yield from _modern_forms(resize, traits)
         return
     axes = sampled_axes(site, resize)
-    for spelling in spellings(site, resize):
+    for spelling in spellings(site, resize, axes):
         yield Form(
             f"{spelling.coordinates} with {spelling.rounding} by {'sizes' if spelling.by_sizes else 'scales'}",
             (("Resize", {**traits, **_traits_of_spelling(spelling, traits)}),),
-            partial(respelled, site, resize, spelling),
-            _why_not_respelled(site, resize, spelling),
+            partial(respelled, site, resize, spelling, axes),
+            _why_not_respelled(resize, spelling, axes),
         )
     lengths = axes if isinstance(axes, Refusal) else None
+    known = () if isinstance(axes, Refusal) else axes
     if resize.mode == "nearest":
-        yield Form("one Gather an axis", (("Gather", {}),), partial(gathered, site, resize), lengths)
+        yield Form("one Gather an axis", (("Gather", {}),), partial(gathered, site, resize, known), lengths)
     floats = resize.elem_type in _FLOATS
     why_not = lengths or (None if floats else Refusal("a product rounds otherwise than this element type's Resize"))
-    yield Form("products with matrices", (("MatMul", {}),), partial(multiplied, site, resize), why_not)
+    yield Form("products with matrices", (("MatMul", {}),), partial(multiplied, site, resize, known), why_not)
 
 
 def _modern_forms(resize: Resample, traits: Traits) -> Iterator[Form]:
@@ -136,8 +142,7 @@ def _traits_of_spelling(spelling: Spelling, traits: Traits) -> Traits:
     return changed
 
 
-def _why_not_respelled(site: Site, resize: Resample, spelling: Spelling) -> Refusal | None:
-    axes = sampled_axes(site, resize)
+def _why_not_respelled(resize: Resample, spelling: Spelling, axes: Axes) -> Refusal | None:
     if isinstance(axes, Refusal):
         kept = resize.axes is None and spelling.by_sizes == (not resize.scales_name)
         return None if kept else axes
@@ -147,7 +152,7 @@ def _why_not_respelled(site: Site, resize: Resample, spelling: Spelling) -> Refu
     return None
 
 
-def sampled_axes(site: Site, resize: Resample) -> tuple[Axis, ...] | Refusal:
+def sampled_axes(site: Site, resize: Resample) -> Axes:
     """Return the axes on which something else than each element itself is sampled; lengths must be known."""
     axes = resized_axes(site)
     if isinstance(axes, Refusal):
@@ -206,14 +211,14 @@ def _roi(resize: Resample, number: int, rank: int) -> tuple[float, float] | None
     return resize.roi[place], resize.roi[place + len(places)]
 
 
-def spellings(site: Site, resize: Resample) -> Iterator[Spelling]:
+def spellings(site: Site, resize: Resample, sampled: Axes) -> Iterator[Spelling]:
     """Yield other words for the same samples, the ones that most runtimes get right first."""
     is_plain = resize.coordinates != "tf_crop_and_resize" and resize.policy == "stretch" and not resize.antialias
     if resize.mode == "cubic" or not is_plain:
         roundings: tuple[str, ...] = ()
     else:
         roundings = _ROUNDINGS if resize.mode == "nearest" else ("floor",)
-    axes = _axes_to_compare(site, resize)
+    axes = _axes_of_any_length(site, resize) if isinstance(sampled, Refusal) else sampled
     coordinates = [each for each in _COORDINATES if each != "tf_half_pixel_for_nn" or site.opset < _REMOVED_SINCE]
     for words in product(coordinates, roundings, (True, False)):
         spelling = Spelling(*words)
@@ -221,11 +226,8 @@ def spellings(site: Site, resize: Resample) -> Iterator[Spelling]:
             yield spelling
 
 
-def _axes_to_compare(site: Site, resize: Resample) -> tuple[Axis, ...]:
-    """Return the axes on which a spelling has to agree, with sample lengths where a whole scale suits every length."""
-    known = sampled_axes(site, resize)
-    if not isinstance(known, Refusal):
-        return known
+def _axes_of_any_length(site: Site, resize: Resample) -> tuple[Axis, ...]:
+    """Return axes of sample lengths where whole scales suit every length; none where they don't."""
     axes = resized_axes(site)
     if isinstance(axes, Refusal) or resize.policy != "stretch":
         return ()
@@ -262,9 +264,8 @@ def _is_equal(axis: Axis, resize: Resample, spelling: Spelling) -> bool:
     return np.allclose(np.clip(meant_at, 0, last), np.clip(found_at, 0, last), rtol=0, atol=1e-7 * max(1, last))
 
 
-def respelled(site: Site, resize: Resample, spelling: Spelling) -> Rewrite | Refusal:
+def respelled(site: Site, resize: Resample, spelling: Spelling, axes: Axes) -> Rewrite | Refusal:
     """Return the Resize in other words."""
-    axes = sampled_axes(site, resize)
     trials = resize_trials(site, as_declared=not isinstance(axes, Refusal))
     if isinstance(trials, Refusal):
         return trials
@@ -307,30 +308,17 @@ def _lengths(resize: Resample, axes: Sequence[Axis]) -> list[int] | Refusal:
     return [each for each in lengths if each is not None]
 
 
-def gathered(site: Site, resize: Resample) -> Rewrite | Refusal:
+def gathered(site: Site, resize: Resample, axes: Sequence[Axis]) -> Rewrite | Refusal:
     """Return the very elements that mode nearest takes, by one Gather an axis."""
-    axes = sampled_axes(site, resize)
-    if isinstance(axes, Refusal):
-        return axes
     trials = resize_trials(site, as_declared=True)
     if isinstance(trials, Refusal):
         return trials
-    builder = site.builder()
-    value = builder.input(site.input_name(0))
-    for axis in axes:
-        indices = np.array(axis.indices(resize.coordinates, resize.nearest_mode, axis.scale), np.int64)
-        value = builder.op("Gather", [value, builder.constant(indices, "indices")], {"axis": axis.number})
-    builder.output(site.node.output[0], value if axes else builder.op("Identity", [value]))
-    return Rewrite(builder.build(), trials, exact=True)
+    taken = {axis.number: axis.indices(resize.coordinates, resize.nearest_mode, axis.scale) for axis in axes}
+    return Rewrite(one_by_one(site, taken), trials, exact=True)
 
 
-def multiplied(site: Site, resize: Resample) -> Rewrite | Refusal:
-    """Return products with one constant matrix an axis."""
-    axes = sampled_axes(site, resize)
-    if isinstance(axes, Refusal):
-        return axes
-    if resize.elem_type not in _FLOATS:
-        return Refusal("A product with a matrix rounds otherwise than a Resize of this element type does.")
+def multiplied(site: Site, resize: Resample, axes: Sequence[Axis]) -> Rewrite | Refusal:
+    """Return products of floats with one constant matrix an axis."""
     trials = resize_trials(site, as_declared=True)
     if isinstance(trials, Refusal):
         return trials
