@@ -50,7 +50,6 @@ def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:
         "kernel-below-stride": any(taps < stride for taps, stride in zip(known, window.strides, strict=False))
         if len(known) == window.rank
         else None,
-        "grouped": window.written.group > 1,
     }
 
 
@@ -62,7 +61,6 @@ def window_traits(window: Window) -> Traits:
         "padding": _padding(pairs),
         "counts-pads": window.operator.is_average and window.written.count_include_pad,
         "rounds-up": window.written.ceil_mode,
-        "indices": window.has_indices,
     }
 
 
@@ -140,7 +138,6 @@ def _resample(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "amounts": "scales" if resize.scales else "sizes" if resize.sizes else "run-time",
         "empty-scales": _has_empty_scales(scope, node, resize),
         "factors": None if changed is None else _factors(changed),
-        "shrinks": None if changed is None else _any([axis.shrinks for axis in changed]),
         "gives-one": None if changed is None else _any([axis.gives_one for axis in changed]),
         "resized-axes": None if changed is None else len(changed),
         "outer-axes": None if changed is None or axes is None else any(axis.changes for axis in axes[:2]),
@@ -169,17 +166,14 @@ class _Axis:
     def __init__(self, size: int | None, scale: float | None, output: int | None) -> None:
         self.changes = scale != 1 if output is None else size is None or output != size
         self.factor: str | None = None
-        self.shrinks: bool | None = None
         self.gives_one: bool | None = None
         if scale is not None:
-            self.shrinks = scale < 1
             if scale >= 1 and float(scale).is_integer():
                 self.factor = "whole"
             elif size is not None:
                 self.factor = "exact" if (np.float32(size) * np.float32(scale)).is_integer() else "inexact"
             output = output if size is None else output_size(size, scale)
         elif size and output is not None:
-            self.shrinks = output < size
             self.factor = "whole" if Fraction(output, size).denominator == 1 else "exact"
         if output is not None:
             self.gives_one = output == 1

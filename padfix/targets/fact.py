@@ -27,8 +27,6 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "rounds-up": SWITCH,
     "output-shape": SWITCH,
     "output-padding": SWITCH,
-    "grouped": SWITCH,
-    "indices": SWITCH,
     # Of Resize and Upsample.
     "mode": ("nearest", "linear", "cubic", "constant", "reflect", "edge", "wrap"),
     "coordinates": (
@@ -51,7 +49,6 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "amounts": ("scales", "sizes", "run-time"),
     "empty-scales": SWITCH,
     "factors": ("whole", "exact", "inexact"),
-    "shrinks": SWITCH,
     "gives-one": SWITCH,
     "resized-axes": COUNT,
     "outer-axes": SWITCH,
