@@ -46,30 +46,28 @@ def check(
         SourceError: The file can't be read as ONNX.
         UsageError: ``select``, ``ignore`` or ``target`` names something that does not exist.
     """
-    from padfix.config import is_chosen
-    from padfix.graph.overview import maps_of
+    (report,) = check_for(source, [target], select=select, ignore=ignore)
+    return report
+
+
+def check_for(
+    source: PathArgument,
+    targets: Sequence[str],
+    *,
+    select: Sequence[str] | None = None,
+    ignore: Sequence[str] | None = None,
+) -> list[CheckReport]:
+    """Return what :func:`check` says for each of several targets; the file is read once."""
     from padfix.operators.inference import infer
-    from padfix.rewrite.matches import findings
-    from padfix.rewrite.remedy import options_of_convert
-    from padfix.rules.registry import RULES, require_known
+    from padfix.rewrite.examination import examine
+    from padfix.rules.registry import require_known
     from padfix.sources.onnx_file import open_onnx
     from padfix.targets import named
 
-    wanted = named(target)
+    wanted = [named(target) for target in targets]
     require_known((*(select or ()), *(ignore or ())))
     scopes = infer(open_onnx(Path(source)))
-    found = list(findings(scopes, RULES, wanted))
-    opted = []
-    for rule in RULES:
-        if rule.opt_in and any(word.lower() in (rule.code.lower(), rule.name) for word in select or ()):
-            asked = findings(scopes, [rule], dataclasses.replace(wanted, **rule.opt_in))
-            found += [finding for finding in asked if finding not in found]
-            opted.append(rule)
-    kept = [finding for finding in found if is_chosen(finding.rule, finding.name, select, ignore)]
-    about = [rule for rule in RULES if rule in opted or rule.has_a_say(wanted)]
-    codes = tuple(rule.code for rule in about if is_chosen(rule.code, rule.name, select, ignore))
-    told = options_of_convert(found, wanted, opted)
-    return CheckReport(str(source), target, kept, fix_options=told, rules=codes, maps=maps_of(scopes, kept))
+    return [examine(scopes, str(source), target, select=select, ignore=ignore) for target in wanted]
 
 
 def convert(

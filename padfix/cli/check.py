@@ -224,12 +224,9 @@ def _check_all(
 ) -> tuple[list[CheckReport], Failures]:
     """Check the models that ``files`` names, each with the file to read; return reports and failures, in order."""
     from padfix.process.workers import in_order
-    from padfix.targets import named
 
     reports: list[CheckReport] = []
     failures: Failures = []
-    for target in config.targets:
-        named(target)  # a name that is wrong is said once, whatever the models
     outcomes = in_order(partial(_check_one, config), list(files.items()), jobs=jobs)
     with stages(quiet=quiet or len(files) == 1) as progress:
         for number, path in enumerate(files, 1):
@@ -267,25 +264,28 @@ def _deliver(
 
 def _check_one(config: Config, model_and_file: tuple[Path, Path]) -> list[CheckReport] | errors.PadfixError:
     """Return the reports of one model, read from a file, one for each target; or the reason why there is none."""
+    from padfix import api
+    from padfix.rules.registry import RULES
+
+    model, file = model_and_file
+    watch.tell(f"padfix (checking {pipes.name(model)})")
     try:
-        return [_check_for(config, target, *model_and_file) for target in config.targets]
+        reports = api.check_for(file, config.targets, select=config.select or None, ignore=config.ignore)
     except errors.UsageError:
         raise  # The options are wrong, whatever the model.
     except errors.PadfixError as failure:
         return failure
-
-
-def _check_for(config: Config, target: str, model: Path, file: Path) -> CheckReport:
-    from padfix import api
-    from padfix.rules.registry import RULES
-
-    watch.tell(f"padfix (checking {pipes.name(model)})")
-    report = api.check(file, target=target, select=config.select or None, ignore=config.ignore)
-    kept = [finding for finding in report.findings if not config.ignores(model, finding)]
     names = {rule.code: rule.name for rule in RULES}
-    asked = tuple(code for code in report.rules if not config.ignores_rule(model, code, names[code]))
-    options_to_fix = None if model == pipes.PIPE else report.fix_options  # there is no file to replace
-    return dataclasses.replace(report, source=pipes.name(model), findings=kept, rules=asked, fix_options=options_to_fix)
+    return [
+        dataclasses.replace(
+            report,
+            source=pipes.name(model),
+            findings=[finding for finding in report.findings if not config.ignores(model, finding)],
+            rules=tuple(code for code in report.rules if not config.ignores_rule(model, code, names[code])),
+            fix_options=None if model == pipes.PIPE else report.fix_options,  # there is no file to replace
+        )
+        for report in reports
+    ]
 
 
 def _config(file: Path | None, settings: dict[str, Any]) -> Config:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -252,7 +253,7 @@ def test_check_fails_from_a_severity_on(
     severity: str, threshold: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = CheckReport("m.onnx", "onnx", [finding(Severity(severity))])
-    monkeypatch.setattr(api, "check", lambda *_, **__: report)
+    monkeypatch.setattr(api, "check_for", lambda *_, **__: [report])
     assert invoke("check", "m.onnx", "--fail-on", threshold) == code
     shown = capsys.readouterr().out
     assert shown.startswith(f"m.onnx\n  PF101 implicit-same-padding: 1 {severity}\n    main/conv  Conv  ")
@@ -261,13 +262,13 @@ def test_check_fails_from_a_severity_on(
 def test_check_reports_the_others_when_a_model_cannot_be_read(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def check(source: Path, **settings: Any) -> CheckReport:
+    def check_for(source: Path, targets: Sequence[str], **settings: Any) -> list[CheckReport]:
         assert settings["select"] == ("PF101", "PF2")
         if source.name == "broken.onnx":
             raise errors.SourceError("It is truncated.", "Fetch it again.")
-        return CheckReport(str(source), "onnx", [finding()])
+        return [CheckReport(str(source), target, [finding()]) for target in targets]
 
-    monkeypatch.setattr(api, "check", check)
+    monkeypatch.setattr(api, "check_for", check_for)
     arguments = ["check", "broken.onnx", "good.onnx", "--select", "PF101,PF2"]
     assert invoke(*arguments) == 2
     streams = capsys.readouterr()
@@ -304,7 +305,7 @@ def test_an_unexpected_error_is_one_line_and_exit_2(
     def explode(*_: Any, **__: Any) -> CheckReport:
         raise RuntimeError("surprise\nwith \x1b[2J")
 
-    monkeypatch.setattr(api, "check", explode)
+    monkeypatch.setattr(api, "check_for", explode)
     monkeypatch.delenv("PADFIX_DEBUG", raising=False)
     assert invoke("check", "m.onnx") == 2
     shown = capsys.readouterr().err
@@ -319,7 +320,7 @@ def test_an_interrupt_exits_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     def interrupt(*_: Any, **__: Any) -> CheckReport:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(api, "check", interrupt)
+    monkeypatch.setattr(api, "check_for", interrupt)
     assert invoke("check", "m.onnx") == 130
     assert "interrupted" in capsys.readouterr().err
 
@@ -330,7 +331,7 @@ def test_names_of_a_model_are_never_echoed_raw(
     evil = Finding(
         "PF101", "n", Severity.ERROR, "main", "a\x1b]0;t\x07\u202eb\r\n::error::x", "Conv", "m\x00", True, "h\x9b"
     )
-    monkeypatch.setattr(api, "check", lambda *_, **__: CheckReport("m\x1b.onnx", "onnx", [evil]))
+    monkeypatch.setattr(api, "check_for", lambda *_, **__: [CheckReport("m\x1b.onnx", "onnx", [evil])])
     for form in check_formats.FORMATS:
         assert invoke("check", "m.onnx", "--format", form) == 1
         shown = capsys.readouterr().out

@@ -1,0 +1,38 @@
+"""What ``check`` says of a model that was read, for one target."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from padfix.config import is_chosen
+from padfix.graph.overview import maps_of
+from padfix.graph.scopes import Scope
+from padfix.results import CheckReport
+from padfix.rewrite.matches import findings
+from padfix.rewrite.remedy import options_of_convert
+from padfix.rules.registry import RULES
+from padfix.targets import Target
+
+
+def examine(
+    scopes: Sequence[Scope],
+    source: str,
+    target: Target,
+    *,
+    select: Sequence[str] | None = None,
+    ignore: Sequence[str] | None = None,
+) -> CheckReport:
+    """Return the report of a model with these scopes; ``select`` and ``ignore`` as in :func:`padfix.check`."""
+    found = list(findings(scopes, RULES, target))
+    opted = []
+    for rule in RULES:
+        if rule.opt_in and any(word.lower() in (rule.code.lower(), rule.name) for word in select or ()):
+            asked = findings(scopes, [rule], dataclasses.replace(target, **rule.opt_in))
+            found += [finding for finding in asked if finding not in found]
+            opted.append(rule)
+    kept = [finding for finding in found if is_chosen(finding.rule, finding.name, select, ignore)]
+    about = [rule for rule in RULES if rule in opted or rule.has_a_say(target)]
+    codes = tuple(rule.code for rule in about if is_chosen(rule.code, rule.name, select, ignore))
+    told = options_of_convert(found, target, opted)
+    return CheckReport(source, target.name, kept, fix_options=told, rules=codes, maps=maps_of(scopes, kept))
