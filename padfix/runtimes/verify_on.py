@@ -42,7 +42,7 @@ def verify_on(
         SourceError: The file can't be read as ONNX.
     """
     from padfix.errors import OutputError
-    from padfix.proof.given_runtime import prove_on
+    from padfix.proof.on_runtime import prove_on
     from padfix.runtimes.adapter import open_runtime
     from padfix.runtimes.repro import write_repro
     from padfix.sources.onnx_file import open_onnx

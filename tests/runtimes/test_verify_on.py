@@ -20,7 +20,7 @@ import padfix
 from padfix.cli.exits import run
 from padfix.cli.group import cli
 from padfix.errors import ProofUnavailableError, UsageError
-from padfix.proof.given_runtime import prove_on
+from padfix.proof.on_runtime import prove_on
 from padfix.reports import runtime_verdicts
 from padfix.runtimes import names, open_runtime
 from padfix.runtimes.adapter import Runtime
