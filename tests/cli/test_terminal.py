@@ -6,7 +6,6 @@ import fcntl
 import os
 import pty
 import re
-import select
 import shutil
 import struct
 import subprocess
@@ -16,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.pseudo_terminal import run_on
+
 ROOT = Path(__file__).parents[2]
 MODEL = ROOT / "fixtures" / "onnx" / "same_cnn.onnx"
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -24,29 +25,12 @@ PLAIN = {"CI": "", "NO_COLOR": "", "FORCE_COLOR": "", "TERM": "xterm", "LC_ALL":
 
 def on_terminal(folder: Path, columns: int, *arguments: str, **variables: str) -> tuple[int, str]:
     """Run padfix on a terminal of so many columns; return its exit code and all that it wrote there."""
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    ends = pty.openpty()
+    fcntl.ioctl(ends[1], termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = {key: text for key, text in (os.environ | PLAIN | variables).items() if text and key != "COLUMNS"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "padfix", *arguments],
-        cwd=folder,
-        env=environment | {"PYTHONPATH": str(ROOT)},
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-    )
-    os.close(follower)
-    shown = b""
-    while select.select([leader], [], [], 60)[0]:
-        try:
-            part = os.read(leader, 4096)
-        except OSError:  # Linux says so when the other end is closed
-            break
-        if not part:
-            break
-        shown += part
-    os.close(leader)
-    return process.wait(), shown.decode("utf-8").replace("\r\n", "\n")
+    command = [sys.executable, "-m", "padfix", *arguments]
+    code, shown = run_on(command, folder, environment | {"PYTHONPATH": str(ROOT)}, ends=ends)
+    return code, shown.decode("utf-8").replace("\r\n", "\n")
 
 
 def left_over(shown: str) -> str:

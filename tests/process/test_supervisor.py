@@ -13,6 +13,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from tests.support.pseudo_terminal import run_on
+
 ROOT = Path(__file__).parents[2]
 LIMITED = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the work is done in a fork")
@@ -334,9 +336,6 @@ def _lives(process: int) -> bool:
 
 
 def test_a_terminal_shows_the_stage_and_is_tidy_after_a_crash(tmp_path: Path) -> None:
-    import pty
-    import select
-
     body = """
 from padfix.cli.progress import stages
 def work():
@@ -345,28 +344,10 @@ def work():
         time.sleep(1)
         os.kill(os.getpid(), signal.SIGSEGV)
 """
-    leader, follower = pty.openpty()
     environment = {key: text for key, text in os.environ.items() if key not in ("CI", "NO_COLOR")}
-    process = subprocess.Popen(
-        script(tmp_path, body),
-        cwd=tmp_path,
-        env=environment | {"PYTHONPATH": str(ROOT), "TERM": "xterm"},
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-    )
-    os.close(follower)
-    shown = b""
-    while select.select([leader], [], [], 30)[0]:
-        try:
-            part = os.read(leader, 4096)
-        except OSError:  # Linux says so when the other end is closed
-            break
-        if not part:
-            break
-        shown += part
-    os.close(leader)
-    assert process.wait() == 2
+    environment |= {"PYTHONPATH": str(ROOT), "TERM": "xterm"}
+    code, shown = run_on(script(tmp_path, body), tmp_path, environment)
+    assert code == 2
     assert b"Proving the whole model" in shown
     assert b"\x1b[?25l" not in shown, "the cursor is never hidden"
     assert b"\r\x1b[2Kpadfix: error:" in shown, "the line that was kept up to date is cleared"

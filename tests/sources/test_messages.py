@@ -261,16 +261,24 @@ def test_a_function_that_keras_can_not_read_again(tf: Any, capsys: pytest.Captur
     assert "model.export" in hint
 
 
+def zipped_anew(source: str, result: str, change: Callable[[str, bytes], bytes]) -> None:
+    """Write an archive whose members are those of another, each changed."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(result, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, change(name, old.read(name)))
+
+
 def test_a_newer_keras_is_named(tf: Any, capsys: pytest.CaptureFixture[str]) -> None:
     import keras
 
     keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(3)]).save("here.keras")
-    with zipfile.ZipFile("here.keras") as old, zipfile.ZipFile("newer.keras", "w") as new:
-        for name in old.namelist():
-            content = old.read(name)
-            if name == "config.json":
-                content = content.replace(b'"units": 3', b'"units": 3, "sprockets": true')
-            new.writestr(name, content.replace(keras.__version__.encode(), b"97.1.0"))
+
+    def renewed(name: str, content: bytes) -> bytes:
+        if name == "config.json":
+            content = content.replace(b'"units": 3', b'"units": 3, "sprockets": true')
+        return content.replace(keras.__version__.encode(), b"97.1.0")
+
+    zipped_anew("here.keras", "newer.keras", renewed)
     code, error, hint, _ = said(capsys, "newer.keras")
     assert code == 2
     assert "sprockets" in error
@@ -281,10 +289,11 @@ def test_no_message_names_a_temporary_folder(tf: Any, capsys: pytest.CaptureFixt
     import keras
 
     keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(3)]).save("model.keras")
-    with zipfile.ZipFile("model.keras") as whole, zipfile.ZipFile("weightless.bin", "w") as cut:
-        for name in whole.namelist():
-            content = whole.read(name)
-            cut.writestr(name, content[: len(content) // 2] if name.endswith(".h5") else content)
+
+    def cut(name: str, content: bytes) -> bytes:
+        return content[: len(content) // 2] if name.endswith(".h5") else content
+
+    zipped_anew("model.keras", "weightless.bin", cut)
     saved = save_function(tf, lambda x: {"y": x + 1}, tf.TensorSpec([2], name="x"))
     (Path(saved) / "saved_model.pb").write_bytes((Path(saved) / "saved_model.pb").read_bytes()[:-40])
     for source in ("weightless.bin", saved):
