@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +111,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
     from padfix.diagnose.place import describe
     from padfix.graph.overview import verdict_with_maps
     from padfix.proof.whole import verify as prove_whole
-    from padfix.proof.witnesses import candidates_of, executor_of, witness_name
+    from padfix.proof.witnesses import candidates_of, executor_of, how_to_prove, witness_name
     from padfix.proof.work import allow_work
     from padfix.sources import SourceOptions, detect, open_source
 
@@ -127,7 +128,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
     verdict = prove_whole(
         judge,
         candidates_of(second, Path(b)),
-        **_how_to_prove(wanted, judge, work),
+        **how_to_prove(wanted, judge, work),
         describe=describe if wanted.locate else None,
         stand_in=lambda: executor_of(first, first.model, first.model.path, "onnxruntime"),
         progress=tell,
@@ -198,8 +199,11 @@ class _Conversion:
     def _run(self) -> None:
         from padfix.files.sink import place_of
         from padfix.proof.witnesses import witness_name
+        from padfix.runtimes import open_runtime
 
         place_of(self.output)  # before any work is done for a file that could not be written
+        for name in self.options.prove_on or ():
+            open_runtime(name)  # or for a runtime that is not there
         self.opened = self._open()
         self.witness = witness_name(self.options.reference, self.opened)
         self._certify()
@@ -331,6 +335,7 @@ class _Conversion:
             verdict = self._prove(staged.path)
         else:
             self.report.notes.append("Written without proof (--no-verify).")
+        self._prove_on_runtimes(staged.path)
         unchanged = same and options.in_place
         self.report = dataclasses.replace(self.report, verdict=verdict, unchanged=unchanged)
         if unchanged or not place:
@@ -366,24 +371,38 @@ class _Conversion:
             raise self._not_equivalent(verdict)
         return verdict
 
+    def _prove_on_runtimes(self, candidate: Path) -> None:
+        """Run the staged model on the runtimes that were asked for; raise where one does not compute what it should."""
+        from padfix.runtimes.verify_on import require_agreement, run_on
+
+        for name in self.options.prove_on or ():
+            judge, candidates, _ = self._witnesses(candidate)
+            verdict = run_on(name, judge, candidates[0], candidate, self.options, rewritten=True, progress=self.tell)
+            self.report = dataclasses.replace(self.report, runtimes=(*self.report.runtimes, verdict))
+            require_agreement(verdict)
+
+    def _witnesses(self, candidate: Path) -> tuple[Executor, list[Executor], tuple[str, ...]]:
+        """Return who runs the original and who the staged model, with notes about these."""
+        from padfix.proof.witnesses import candidates_of_result
+
+        contradicted = bool(self.rewriting.untouched_contradictions)
+        judge, in_runtime = self._executor(self.witness), partial(self._executor, "onnxruntime")
+        return judge, *candidates_of_result(candidate, self.witness, contradicted=contradicted, in_runtime=in_runtime)
+
+    def _executor(self, witness: str) -> Executor:
+        from padfix.proof.witnesses import executor_of
+
+        return executor_of(self.opened, self.original, self.original.path, witness)
+
     def _run_whole(self, candidate: Path) -> Verdict:
         from padfix.diagnose.place import describe
         from padfix.proof.probes import KINDS
         from padfix.proof.whole import verify as prove_whole
-        from padfix.proof.witnesses import candidates_of_result, executor_of
+        from padfix.proof.witnesses import how_to_prove
         from padfix.proof.work import FEW_KINDS, HEAVY, allow_work
 
-        options, original = self.options, self.original
-        work = allow_work(original)
-        contradicted = bool(self.rewriting.untouched_contradictions)
-        judge = executor_of(self.opened, original, original.path, self.witness)
-
-        def in_runtime() -> Executor:
-            return executor_of(self.opened, original, original.path, "onnxruntime")
-
-        candidates, notes = candidates_of_result(
-            candidate, self.witness, contradicted=contradicted, in_runtime=in_runtime
-        )
+        work = allow_work(self.original)
+        judge, candidates, notes = self._witnesses(candidate)
         kinds: Sequence[str] = KINDS
         if work > HEAVY:
             kinds = FEW_KINDS
@@ -392,11 +411,11 @@ class _Conversion:
         verdict = prove_whole(
             judge,
             candidates,
-            **_how_to_prove(options, judge, work),
+            **how_to_prove(self.options, judge, work),
             describe=describe,
             rewritten=True,
             kinds=kinds,
-            stand_in=in_runtime,
+            stand_in=partial(self._executor, "onnxruntime"),
             progress=self.tell,
         )
         return dataclasses.replace(verdict, notes=(*notes, *verdict.notes))
@@ -423,19 +442,6 @@ class _Conversion:
             f"{' '.join(faults)} {verdict.why_not}",
             "Nothing was written. The result follows the documentation: --reference spec proves it against that.",
         )
-
-
-def _how_to_prove(options: VerifyOptions, judge: Executor, work: int) -> dict[str, Any]:
-    """Return what the user said about the proof of a whole model, as its keyword arguments; a run is so much work."""
-    from padfix.proof.witnesses import load_probes
-    from padfix.proof.work import patience
-
-    names = ("rtol", "atol", "seed", "layers", "probes_only")
-    told = {name: getattr(options, name) for name in names}
-    for name in ("ranges", "usual_ranges"):
-        told[name] = {key: (low, high) for key, (low, high) in (getattr(options, name) or {}).items()}
-    told["patience"] = patience(work)
-    return {**told, "shapes": options.pinned or None, "probes": load_probes(options.probes, judge)}
 
 
 __all__ = ["ConvertOptions", "PadfixError", "VerifyOptions", "check", "convert", "inspect", "verify"]

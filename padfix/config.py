@@ -24,7 +24,7 @@ FILE = "padfix.toml"
 PYPROJECT = "pyproject.toml"
 KEYS = (
     *("select", "ignore", "fail-on", "target", "exclude", "baseline", "per-file-ignores", "per-node-ignores"),
-    *("probe", "probes-only", "range"),
+    *("probe", "probes-only", "range", "prove-on"),
 )
 
 
@@ -45,6 +45,7 @@ class Config:
             all before of ``check``.
         probes_only: Whether a proof is judged by the given data alone.
         ranges: The lowest and the highest number of an input's data by its name.
+        prove_on: The runtimes that a result is run on before it is written, which is of ``convert`` alone.
         folder: Where the file lies, which its paths are relative to; None for the current folder.
         path: The file; None when there is none.
     """
@@ -60,6 +61,7 @@ class Config:
     probes: tuple[str, ...] = ()
     probes_only: bool = False
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    prove_on: tuple[str, ...] = ()
     folder: Path | None = None
     path: Path | None = None
 
@@ -184,6 +186,7 @@ def _parse(section: Mapping[str, Any], path: Path) -> Config:
         probes=_words(section.get("probe", []), "probe", path),
         probes_only=probes_only,
         ranges=_ranges(section.get("range", {}), path),
+        prove_on=_words(section.get("prove-on", []), "prove-on", path),
         folder=path.resolve().parent,
         path=path,
     )
@@ -341,6 +344,8 @@ class ConvertOptions(VerifyOptions):
         external_data: Write the weights beside the model even when it is small.
         in_place: ``output`` is the source itself, an ONNX file, which is replaced; not touched when nothing changes.
         backup: With ``in_place``, keep the original beside it as ``<name>.bak`` (``.bak.1`` when that is taken).
+        prove_on: Runtimes that the result is run on as well before it is written; names of
+            :func:`padfix.runtimes.names`.
     """
 
     opset: int | None = None
@@ -351,11 +356,14 @@ class ConvertOptions(VerifyOptions):
     external_data: bool = False
     in_place: bool = False
     backup: bool = True
+    prove_on: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        """Raise :class:`UsageError` for what does not exist."""
+        """Raise :class:`UsageError` for what does not exist, and for a proof that is not to be one."""
         super().__post_init__()
         self.wanted()
+        if self.prove_on and not self.verify:
+            raise UsageError("A result that is to be proven on a runtime is not written without proof.")
 
     def wanted(self) -> Target:
         """Return the target, with the style of pads that was asked for."""

@@ -19,6 +19,7 @@ exclude = ["**/scratch/*"]
 baseline = "padfix-baseline.json"
 probe = ["calibration"]
 probes-only = true
+prove-on = ["opencv", "ncnn"]
 
 [range]
 "tokens" = "0..30521"
@@ -57,6 +58,7 @@ def test_everything_that_a_file_can_say(tmp_path: Path) -> None:
         per_node_ignores={"main/stem*": ("PF101",)},
         probes=("calibration",),
         probes_only=True,
+        prove_on=("opencv", "ncnn"),
         ranges={"tokens": (0, 30521), "x": (-1, 1.5)},
         folder=tmp_path,
         path=path,

@@ -21,6 +21,7 @@ EXAMPLES = """
 padfix convert model.pb -o model.onnx
 padfix convert saved_model/ --signature serving_default -o model.onnx --report report.html
 padfix convert old.onnx -o new.onnx --target portable --opset 17
+padfix convert old.onnx -o new.onnx --target opencv --prove-on opencv
 padfix convert --in-place models/*.onnx
 padfix convert a.keras b.tflite --output-dir converted
 padfix convert model.onnx -o out.onnx --shape image=1,224,224,3 --probe photos --range tokens=0..30521
@@ -55,6 +56,14 @@ padfix convert model.onnx -o out.onnx --shape image=1,224,224,3 --probe photos -
 @click.option("--partial", is_flag=True, help="Write what could be rewritten, and list what could not.")
 @click.option("--no-verify", is_flag=True, help="Write without any proof; the report says so.")
 @click.option("--external-data", is_flag=True, help="Write the weights to a file beside the model.")
+@click.option(
+    "--prove-on",
+    multiple=True,
+    metavar="RUNTIME",
+    shell_complete=options.complete_runtimes,
+    callback=options.some,
+    help="Run the result on this runtime too, and write it only where it computes what it should. Repeatable.",
+)
 @options.trust_option
 @options.proof_options
 @options.limit_options

@@ -315,7 +315,9 @@ def _with_file(file: Path | None, settings: Mapping[str, Any]) -> dict[str, Any]
     probes = settings["probes"] or [(told.folder or Path()) / probe for probe in told.probes] or None
     if told.probes_only and not probes:
         raise UsageError(f"{path}: probes-only asks for probes, and there are none.", "Give data with --probe.")
+    of_convert = {"prove_on": settings["prove_on"] or told.prove_on or None} if "prove_on" in settings else {}
     return {
+        **of_convert,
         "probes": probes,
         "probes_only": settings["probes_only"] or told.probes_only,
         "usual_ranges": dict(told.ranges) or None,

@@ -14,10 +14,12 @@ from padfix.cli.terminal import style_of
 from padfix.files import atomic_text
 from padfix.reports.characters import printable
 from padfix.reports.text_style import PLAIN, Style
-from padfix.results import ConvertReport, Verdict
+from padfix.results import ConvertReport, RuntimesReport, Verdict
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+Report = ConvertReport | Verdict | RuntimesReport
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Delivery:
         """Whether the report has pictures, the error of each layer among them."""
         return self.file is not None and self.file.suffix.lower() in (".html", ".md")
 
-    def deliver(self, report: ConvertReport | Verdict, *, to_stderr: bool = False) -> None:
+    def deliver(self, report: Report, *, to_stderr: bool = False) -> None:
         """Print the report unless ``quiet``, and write it to the file if there is one.
 
         A report that does not fit into memory is left out with a note: it must not cost what it is about. Of a
@@ -65,12 +67,12 @@ class Delivery:
             to_stderr: Leave standard output to the model.
         """
         self.keep(report)
-        if not self.quiet and (isinstance(report, Verdict) or report.opset is not None):
+        if not self.quiet and (not isinstance(report, ConvertReport) or report.opset is not None):
             style = style_of(sys.stderr if to_stderr else sys.stdout)
             shown = _render(report, self.format, verbose=self.verbose, style=style)
             click.echo(shown, nl=False, err=to_stderr, color=style.colour)
 
-    def keep(self, report: ConvertReport | Verdict) -> None:
+    def keep(self, report: Report) -> None:
         """Write the report to the file, if there is one."""
         if self.file is not None:
             try:
@@ -122,7 +124,7 @@ def append(file: Path, text: str) -> None:
         raise errors.OutputError(f"The report can't be written to {file}: {error.strerror or error}.") from error
 
 
-def _render(report: ConvertReport | Verdict, kind: str, *, verbose: bool, style: Style = PLAIN) -> str:
+def _render(report: Report, kind: str, *, verbose: bool, style: Style = PLAIN) -> str:
     if kind == "json":
         from padfix.reports import json
 

@@ -10,7 +10,7 @@ _WORDS = {
     "What it must suit": "target opset pads",
     "What fails": "fail_on exit_zero baseline write_baseline",
     "A proof that has to be there": "proof_file proof_source allow_loose_proof verify_key",
-    "A runtime": "runtimes repro_folder",
+    "A runtime": "runtimes repro_folder prove_on",
     "The source": "inputs outputs constants custom_objects signature tag shapes trust",
     "The proof": "reference probes probes_only ranges seed rtol atol locate",
     "The report": "report_format report_file more_reports key_file folder quiet verbose",

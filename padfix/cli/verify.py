@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +12,17 @@ import click
 
 from padfix import errors
 from padfix.cli import options
-from padfix.cli.output import Delivery, write
+from padfix.cli.output import Delivery
 from padfix.cli.progress import stages
 from padfix.cli.sections import SectionedCommand
-from padfix.cli.terminal import style_of
-from padfix.results import Failure, Verdict
+from padfix.results import Failure, RuntimesReport, Verdict
 
 EXAMPLES = """
 padfix verify model.pb model.onnx
 padfix verify original.onnx changed.onnx --locate
 padfix verify a.onnx b.onnx --probe photos --probes-only --report proof.json
 padfix verify model.onnx --on openvino --on opencv --keep-repro wrong
+padfix verify model.pb model.onnx --on ncnn
 """
 
 
@@ -33,7 +35,7 @@ padfix verify model.onnx --on openvino --on opencv --keep-repro wrong
     multiple=True,
     metavar="RUNTIME",
     shell_complete=options.complete_runtimes,
-    help="Instead of B: does this runtime compute what A means, and which node does it get wrong? Repeatable.",
+    help="Does this runtime compute what A means, given B or A itself, and which node does it get wrong? Repeatable.",
 )
 @click.option(
     "--keep-repro",
@@ -65,16 +67,15 @@ def command(
     from padfix import api
 
     if runtimes:
-        if candidate is not None:
-            raise errors.UsageError("--on takes one model.", "Leave B out: the runtime stands in its place.")
-        limits.apply([original])
-        return _on_runtimes(original, runtimes, repro_folder, delivery, settings)
+        models = [original] if candidate is None else [original, candidate]
+        _require_own_file(delivery, models)
+        limits.apply(models)
+        return _on_runtimes(models, runtimes, repro_folder, delivery, settings)
     if candidate is None:
         raise errors.UsageError("There is no second model.", "Name B, or a runtime with --on.")
     if repro_folder is not None:
         raise errors.UsageError("--keep-repro is about a runtime.", "Name one with --on.")
-    if delivery.file is not None and delivery.file.resolve() in (original.resolve(), candidate.resolve()):
-        raise errors.UsageError("--report names one of the models.", "Give the report a file of its own.")
+    _require_own_file(delivery, [original, candidate])
     limits.apply([original, candidate])
     with stages(quiet=delivery.quiet, verbose=delivery.verbose) as progress:
         try:
@@ -95,31 +96,36 @@ def command(
     return errors.EXIT_YES if verdict.equivalent else errors.EXIT_NO
 
 
+def _require_own_file(delivery: Delivery, models: Sequence[Path]) -> None:
+    if delivery.file is not None and delivery.file.resolve() in [model.resolve() for model in models]:
+        raise errors.UsageError("--report names one of the models.", "Give the report a file of its own.")
+
+
 def _on_runtimes(
-    model: Path, runtimes: tuple[str, ...], folder: Path | None, delivery: Delivery, settings: dict[str, Any]
+    models: Sequence[Path],
+    runtimes: Sequence[str],
+    folder: Path | None,
+    delivery: Delivery,
+    settings: dict[str, Any],
 ) -> int:
-    """Say what each runtime makes of the model; return the exit code."""
-    from padfix.reports import runtime_verdicts
+    """Say what each runtime makes of the last of the models; return the exit code."""
+    from padfix.runtimes import open_runtime
     from padfix.runtimes.verify_on import verify_on
 
-    if delivery.file is not None and delivery.file.suffix.lower() != ".json":
-        raise errors.UsageError("What runtimes compute is reported as JSON.", "Name a FILE.json with --report.")
-    reference = "onnxruntime" if settings["reference"] in (None, "auto") else settings["reference"]
-    if reference == "tensorflow":
-        raise errors.UsageError("--on is about ONNX files.", "Leave --reference tensorflow out.")
-    verdicts = []
-    with stages(quiet=delivery.quiet, verbose=delivery.verbose) as progress:
-        for name in runtimes:
-            kept = None if folder is None else folder / name if len(runtimes) > 1 else folder
-            given = {"shapes": settings["shapes"], "probes": settings["probes"] or (), "seed": settings["seed"]}
-            verdicts.append(verify_on(model, name, reference=reference, keep_repro=kept, progress=progress, **given))
-    if delivery.file is not None:
-        write(delivery.file, runtime_verdicts.as_json(str(model), verdicts))
-    if not delivery.quiet:
-        style = style_of(sys.stdout)
-        if delivery.format == "json":
-            shown = runtime_verdicts.as_json(str(model), verdicts)
-        else:
-            shown = runtime_verdicts.text(str(model), verdicts, style)
-        click.echo(shown, nl=False, color=style.colour)
-    return errors.EXIT_YES if all(verdict.agrees for verdict in verdicts) else errors.EXIT_NO
+    report = RuntimesReport(str(models[-1]), str(models[0]) if len(models) > 1 else "")
+    names = tuple(dict.fromkeys(runtimes))
+    try:
+        for name in names:
+            open_runtime(name)  # before any work is done for one that is not there
+        with stages(quiet=delivery.quiet, verbose=delivery.verbose) as progress:
+            for name in names:
+                kept = None if folder is None else folder / name if len(names) > 1 else folder
+                original = models[0] if len(models) > 1 else None
+                verdict = verify_on(models[-1], name, original=original, keep_repro=kept, progress=progress, **settings)
+                report = dataclasses.replace(report, runtimes=(*report.runtimes, verdict))
+    except errors.PadfixError as error:
+        failure = Failure(error.message, error.hint, error.exit_code)
+        delivery.keep(dataclasses.replace(report, error=failure))
+        raise
+    delivery.deliver(report)
+    return errors.EXIT_YES if report.agrees else errors.EXIT_NO

@@ -12,7 +12,8 @@ from padfix.errors import ProofUnavailableError
 from padfix.proof.executors import Array, Executor, TensorSpec, graph_of, label_of, numpy_type
 from padfix.proof.facts import Control, control_inputs, refine
 from padfix.proof.matching import InputMatch, blank, match_inputs, read_inputs
-from padfix.proof.probes import Probe, is_dynamic, with_shapes
+from padfix.proof.probes import Probe, is_dynamic, require_ranges, with_shapes
+from padfix.proof.settings import Settings
 
 Told = TypeVar("Told")
 
@@ -103,6 +104,18 @@ class Feeding:
         """Return what the user told of inputs by the original's names; they may be the candidate's."""
         known = {spec.name for spec in self._reference.inputs}
         return {name if name in known else self._reference_name(name): each for name, each in told.items()}
+
+    def with_ranges(self, settings: Settings) -> Settings:
+        """Return the settings with the ranges under the original's names, the usual ones of its inputs among them.
+
+        Raises:
+            UsageError: A range of no input, or one that an input's type does not hold.
+        """
+        told, usual = map(self.under_reference_names, (settings.ranges, settings.usual_ranges))
+        names = {spec.name for spec in self._reference.inputs}
+        ranges = {**{name: each for name, each in usual.items() if name in names}, **told}
+        require_ranges(self._reference.inputs, ranges)
+        return dataclasses.replace(settings, ranges=ranges)
 
     def same_inputs(self) -> dict[str, str]:
         """Return the first candidate's name for each input that both are given in the same layout and type."""

@@ -29,7 +29,7 @@ from padfix.proof.facts import cast_types, may_vary
 from padfix.proof.feeding import Feeding
 from padfix.proof.generated import PATIENCE, Generated, sentence, shapes_text
 from padfix.proof.matching import InputMatch, Order, match_outputs, order_between
-from padfix.proof.probes import KINDS, Probe, is_dynamic, require_ranges, resolve
+from padfix.proof.probes import KINDS, Probe, is_dynamic, resolve
 from padfix.proof.settings import Settings
 from padfix.proof.verdict import Describe, Failure, Inside, Ran, conclude, look_inside
 from padfix.results import WITNESSES, OutputDifference, ProofRun, Verdict
@@ -137,11 +137,8 @@ class _WholeProof:
         Raises:
             UsageError: A range of no input, or one that an input's type does not hold.
         """
-        told, usual = map(self.feeding.under_reference_names, (self.settings.ranges, self.settings.usual_ranges))
-        names = {spec.name for spec in self.reference.inputs}
-        ranges = {**{name: each for name, each in usual.items() if name in names}, **told}
-        require_ranges(self.reference.inputs, ranges)
-        self.settings = replace(self.settings, ranges=ranges)
+        self.settings = self.feeding.with_ranges(self.settings)
+        ranges = self.settings.ranges
         if ranges and not self.settings.probes_only:
             listed = ", ".join(f"{name!r} within {low:g}..{high:g}" for name, (low, high) in ranges.items())
             self.notes.append(f"Data was made for input {listed}, as asked for (--range).")

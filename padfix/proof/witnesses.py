@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from padfix.config import VerifyOptions
 from padfix.errors import ProofUnavailableError, UnusableResultError, UsageError
 from padfix.files.model import Model
 from padfix.proof.executors import ExecutionFailed, Executor, OnnxRuntimeExecutor
@@ -14,6 +15,7 @@ from padfix.proof.matching import InputMatch
 from padfix.proof.probes import Probe
 from padfix.proof.spec_executor import SpecExecutor
 from padfix.proof.user_probes import given_probes
+from padfix.proof.work import patience
 
 if TYPE_CHECKING:
     from padfix.sources import Source
@@ -124,3 +126,13 @@ def load_probes(
     except ExecutionFailed as failure:
         raise ProofUnavailableError(f"The model's inputs can't be fed: {failure}") from failure
     return lambda matches: given_probes([Path(path) for path in paths], inputs, matches)
+
+
+def how_to_prove(options: VerifyOptions, judge: Executor, work: int) -> dict[str, Any]:
+    """Return what the user said about the proof of a whole model, as its keyword arguments; a run is so much work."""
+    names = ("rtol", "atol", "seed", "layers", "probes_only")
+    told = {name: getattr(options, name) for name in names}
+    for name in ("ranges", "usual_ranges"):
+        told[name] = {key: (low, high) for key, (low, high) in (getattr(options, name) or {}).items()}
+    told["patience"] = patience(work)
+    return {**told, "shapes": options.pinned or None, "probes": load_probes(options.probes, judge)}

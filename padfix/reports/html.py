@@ -26,7 +26,7 @@ from padfix.reports.sections import (
     Words,
 )
 from padfix.reports.style import STYLE
-from padfix.results import CheckReport, ConvertReport, Verdict
+from padfix.results import CheckReport, ConvertReport, RuntimesReport, Verdict
 
 _MARKED = {"yes": "yes", "NO": "no"}
 """Words of a table that stand out, in a colour as well."""
@@ -35,7 +35,7 @@ _SETTING = re.compile(r"(\w+=(?:\[[^]]*\]|[^,()]*))([,)]*)")
 """What a node's line says of one attribute, and what follows it at once."""
 
 
-def report(result: ConvertReport | Verdict) -> str:
+def report(result: ConvertReport | Verdict | RuntimesReport) -> str:
     """Return what ``convert`` or ``verify`` found as a complete page."""
     return _page(page.of_result(result))
 

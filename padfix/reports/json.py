@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from padfix.errors import PadfixError
-from padfix.results import SCHEMA, CheckReport, ConvertReport, OpRecord, Verdict
+from padfix.results import SCHEMA, CheckReport, ConvertReport, OpRecord, RuntimesReport, Verdict
 
 
 def document(content: Mapping[str, Any]) -> str:
@@ -33,7 +33,7 @@ def checksum(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def report(result: ConvertReport | Verdict) -> str:
+def report(result: ConvertReport | Verdict | RuntimesReport) -> str:
     """Return what ``convert`` or ``verify`` found."""
     return sealed(result.to_dict())
 

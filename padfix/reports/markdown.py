@@ -23,7 +23,7 @@ from padfix.reports.sections import (
     Words,
     shortened,
 )
-from padfix.results import CheckReport, ConvertReport, Verdict
+from padfix.results import CheckReport, ConvertReport, RuntimesReport, Verdict
 
 LONGEST = 65_536
 """What a comment on GitHub may hold, in characters: no more bytes than that are on the safe side."""
@@ -32,7 +32,7 @@ _SHORTER = (200, 50, 20, 8, 3, 1)
 """How many of everything are kept, until the page is short enough."""
 
 
-def report(result: ConvertReport | Verdict) -> str:
+def report(result: ConvertReport | Verdict | RuntimesReport) -> str:
     """Return what ``convert`` or ``verify`` found."""
     return _short_enough(page.of_result(result))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from padfix import __version__
 from padfix.errors import PadfixError
-from padfix.reports import map_section, sentences
+from padfix.reports import map_section, runtime_verdicts, sentences
 from padfix.reports.items import Listing, Told
 from padfix.reports.pictures import layers, operators
 from padfix.reports.sections import Block, Bullets, Command, Counts, Facts, Page, Pictures, Section, Table, Tone, Words
@@ -19,6 +19,7 @@ from padfix.results import (
     FirstDifference,
     Measured,
     OutputSummary,
+    RuntimesReport,
     Severity,
     Verdict,
 )
@@ -27,8 +28,10 @@ FEW = 3
 """So many models are shown unfolded."""
 
 
-def of_result(result: ConvertReport | Verdict) -> Page:
+def of_result(result: ConvertReport | Verdict | RuntimesReport) -> Page:
     """Return the page of what ``convert`` or ``verify`` found."""
+    if isinstance(result, RuntimesReport):
+        return runtime_verdicts.page(result)
     if isinstance(result, Verdict):
         (equality,) = _equality(result)
         title = Words(f"{equality[0][0].upper()}{equality[0][1:]}.", equality[1], strong=True)
@@ -184,6 +187,7 @@ def _conversion(result: ConvertReport) -> Iterator[Block]:
         yield Section("Notes", (Bullets(tuple(result.notes)),))
     if verdict is not None:
         yield Section("Proof", tuple(_verdict(verdict)))
+    yield from map(runtime_verdicts.section, result.runtimes)
 
 
 def _first_difference(verdict: Verdict, rewritten: Sequence[Finding] = ()) -> Iterator[Section]:

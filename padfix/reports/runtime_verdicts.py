@@ -1,55 +1,121 @@
-"""What runtimes make of a model, for people and for programs."""
+"""What runtimes make of a model, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from padfix.reports.characters import printable
-from padfix.reports.json import document
-from padfix.reports.text_style import PLAIN, Style
-from padfix.results import OnRuntime, RuntimeVerdict
+from padfix.reports.sections import Block, Bullets, Facts, Page, Section, Table, Tone, Words
+from padfix.reports.text_style import Style
+from padfix.results import OnRuntime, RuntimesReport, RuntimeVerdict
 
 MOST_NODES = 10
-"""Nodes that the text names; JSON has all."""
+"""Nodes that the text names; the other reports have all."""
 
 
-def text(source: str, verdicts: Sequence[RuntimeVerdict], style: Style = PLAIN) -> str:
-    """Return a paragraph for each runtime."""
-    return "".join(f"{line}\n" for verdict in verdicts for line in _lines(source, verdict, style))
-
-
-def as_json(source: str, verdicts: Sequence[RuntimeVerdict]) -> str:
-    """Return one document."""
-    return document({"source": source, "runtimes": [{**each.to_dict(), "agrees": each.agrees} for each in verdicts]})
-
-
-def _lines(source: str, verdict: RuntimeVerdict, style: Style) -> list[str]:
+def summary(verdict: RuntimeVerdict) -> str:
+    """Return what a runtime makes of a model, behind "On NAME it ..."."""
     probes = len({each.probe for each in verdict.outputs})
-    head = f"{printable(source)} on {verdict.runtime}:"
     if verdict.agrees:
-        closest = max(verdict.outputs, key=lambda each: each.max_abs_diff / each.allowed if each.allowed else 0.0)
-        words = style.paint("computes what it should", "good")
-        return [f"{head} {words} ({probes} probes; {_difference(closest)})"]
+        closest = max(verdict.outputs, key=lambda each: each.share)
+        return f"computes what it should ({probes} probes; {_difference(closest)})"
     wrong = [each for each in verdict.outputs if not each.agrees] or list(verdict.outputs)
     if verdict.refused:
-        lines = [f"{head} {style.paint('refuses it', 'error')}: {printable(wrong[0].refused)}"]
-    else:
-        computed = [each for each in wrong if not each.refused] or wrong
-        worst = max(computed, key=lambda each: each.max_abs_diff)
-        words = style.paint("NOT what it should compute", "error")
-        lines = [f"{head} {words}: output '{printable(worst.name)}' ({_difference(worst)})"]
+        return f"refuses it: {wrong[0].refused}"
+    worst = max([each for each in wrong if not each.refused] or wrong, key=lambda each: each.max_abs_diff)
+    return f"NOT what it should compute: output '{worst.name}' ({_difference(worst)})"
+
+
+def first_node(verdict: RuntimeVerdict) -> str:
+    """Return the first node that a runtime computes otherwise, in a sentence; empty where none was found."""
     if not verdict.nodes:
-        lines.append(
-            f"  none of its {verdict.looked_at} nodes is wrong or refused by itself: several of them together are, or "
+        return ""
+    node = verdict.nodes[0]
+    return f"The first node that it computes otherwise is {node.op_type} '{node.node}' ({_node(node)})."
+
+
+def text(report: RuntimesReport, style: Style) -> list[str]:
+    """Return a paragraph for each runtime."""
+    return [line for verdict in report.runtimes for line in lines(printable(report.source), verdict, style)]
+
+
+def lines(source: str, verdict: RuntimeVerdict, style: Style) -> Iterator[str]:
+    """Yield what a runtime makes of the model called ``source``."""
+    said = summary(verdict)
+    telling, bracket, rest = said.partition(" (") if verdict.agrees else said.partition(": ")
+    painted = style.paint(printable(telling), "good" if verdict.agrees else "error")
+    yield f"{source} on {verdict.runtime}: {painted}{bracket}{printable(rest)}"
+    for place, words in enumerate(_nodes(verdict)):
+        if place < MOST_NODES:
+            yield f"  {printable(words)}"
+    if len(verdict.nodes) > MOST_NODES:
+        yield f"  and {len(verdict.nodes) - MOST_NODES} more nodes"
+    for note in verdict.notes:
+        yield f"  note: {printable(note)}"
+
+
+def page(report: RuntimesReport) -> Page:
+    """Return the page of what runtimes make of a model."""
+    words = (
+        report.error.message
+        if report.error is not None
+        else "Every runtime computes what it should."
+        if report.agrees
+        else "NOT every runtime computes what it should."
+    )
+    models = [("Model", report.source), *([("Original", report.original)] if report.original else [])]
+    head: tuple[Block, ...] = (Words(words, _tone(report.agrees), strong=True), Facts(tuple(models)))
+    return Page("padfix verify", head, tuple(section(verdict) for verdict in report.runtimes))
+
+
+def section(verdict: RuntimeVerdict) -> Section:
+    """Return what a runtime makes of a model, for a page."""
+    said = summary(verdict)
+    blocks: list[Block] = [Words(f"{said[0].upper()}{said[1:]}.", _tone(verdict.agrees))]
+    nodes = tuple(_nodes(verdict))
+    if nodes:
+        blocks.append(Bullets(nodes, Tone.BAD))
+    blocks.append(
+        Table(
+            ("Output", "Probe", "Right", "Largest difference", "Allowed"),
+            tuple(
+                (
+                    each.name,
+                    each.probe,
+                    "refused" if each.refused else "yes" if each.agrees else "NO",
+                    "" if each.refused else f"{each.max_abs_diff:.3g}",
+                    "" if each.refused else f"{each.allowed:.3g}",
+                )
+                for each in verdict.outputs
+            ),
+        )
+    )
+    if verdict.notes:
+        blocks.append(Bullets(verdict.notes))
+    return Section(f"On {verdict.runtime}", tuple(blocks))
+
+
+def _tone(good: bool) -> Tone:
+    return Tone.GOOD if good else Tone.BAD
+
+
+def _nodes(verdict: RuntimeVerdict) -> Iterator[str]:
+    if not verdict.agrees and not verdict.nodes:
+        yield (
+            f"none of its {verdict.looked_at} nodes is wrong or refused by itself: several of them together are, or "
             "rounding is amplified"
         )
-    for place, node in enumerate(verdict.nodes[:MOST_NODES]):
-        name = "first " if place == 0 else "also  "
-        what = f"refuses it: {printable(node.refused)}" if node.refused else _difference(node)
-        lines.append(f"  {name} {node.op_type} '{printable(node.node)}', by itself: {what}")
-    if len(verdict.nodes) > MOST_NODES:
-        lines.append(f"  and {len(verdict.nodes) - MOST_NODES} more nodes")
-    return lines
+    for place, node in enumerate(verdict.nodes):
+        yield f"{'also ' if place else 'first'}  {node.op_type} '{node.node}', {_node(node)}"
+
+
+def _node(node: OnRuntime) -> str:
+    how = "by itself" if not node.together else f"behind {_listed(node.together)}"
+    return f"{how}: {f'refuses it: {node.refused}' if node.refused else _difference(node)}"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return f"{len(names)} others" if len(names) > 3 else ", ".join(f"'{name}'" for name in names)
 
 
 def _difference(each: OnRuntime) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from padfix.errors import PadfixError
-from padfix.reports import sentences
+from padfix.reports import runtime_verdicts, sentences
 from padfix.reports.characters import printable
 from padfix.reports.columns import aligned
 from padfix.reports.text_style import PLAIN, Style
-from padfix.results import CheckReport, ConvertReport, Finding, Severity, Verdict
+from padfix.results import CheckReport, ConvertReport, Finding, RuntimesReport, Severity, Verdict
 
 _LABEL = 11
 """Columns that the labels of a conversion take: ``  rewrote  ``."""
@@ -18,8 +18,10 @@ _NARROW = 60
 """Columns below which a label has no room beside it for what it is the label of."""
 
 
-def report(result: ConvertReport | Verdict, *, verbose: bool = False, style: Style = PLAIN) -> str:
+def report(result: ConvertReport | Verdict | RuntimesReport, *, verbose: bool = False, style: Style = PLAIN) -> str:
     """Return what ``convert`` or ``verify`` found; ``verbose`` lists every rewrite and every run."""
+    if isinstance(result, RuntimesReport):
+        return "".join(f"{line}\n" for line in runtime_verdicts.text(result, style))
     lines = _verdict(result, verbose, style) if isinstance(result, Verdict) else _conversion(result, verbose, style)
     return "\n".join(lines) + "\n"
 
@@ -108,6 +110,8 @@ def _conversion(result: ConvertReport, verbose: bool, style: Style) -> list[str]
         lines.extend(labelled("note", printable(note)))
     if result.verdict is not None:
         lines.extend(_verdict(result.verdict, verbose, style, "  proof    "))
+    for verdict in result.runtimes:
+        lines.extend(runtime_verdicts.lines("  runtime  the result", verdict, style))
     good = (result.written or result.unchanged) and result.error is None
     return lines + style.verdict(sentences.outcome(result), good=good, first="  ")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from padfix.results.certificate import Certificate, FileDigest, ProofCheck
 from padfix.results.findings import Disagreement, Finding, LocalProof, Refused, Rewritten, Sample, Severity
-from padfix.results.on_runtime import OnRuntime, RuntimeVerdict
+from padfix.results.on_runtime import OnRuntime, RuntimesReport, RuntimeVerdict
 from padfix.results.reports import SCHEMA, CheckReport, ConvertReport, ExplicitWindows, OpRecord
 from padfix.results.verdict import (
     WITNESSES,
@@ -48,6 +48,7 @@ __all__ = [
     "Refused",
     "Rewritten",
     "RuntimeVerdict",
+    "RuntimesReport",
     "Sample",
     "Severity",
     "StretchSummary",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from padfix.results.record import Record
+from padfix.results.verdict import Failure, share_of
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class OnRuntime(Record):
         refused: In words why the runtime computed nothing; empty where it did.
         max_abs_diff: The largest difference; infinite for another shape.
         allowed: What rounding explains: a share of the largest magnitude.
+        together: The nodes before it without which the runtime computes it as it should; empty where it is wrong by
+            itself.
     """
 
     name: str
@@ -28,6 +32,12 @@ class OnRuntime(Record):
     refused: str = ""
     max_abs_diff: float = 0.0
     allowed: float = 0.0
+    together: tuple[str, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """How much of what is allowed the difference uses: 1 at the limit."""
+        return share_of(self.max_abs_diff, self.allowed)
 
     @property
     def agrees(self) -> bool:
@@ -46,6 +56,7 @@ class RuntimeVerdict(Record):
         nodes: The nodes that it computes otherwise or refuses, each fed with the right values, in the graph's order;
             looked for where an output is further off than a single node may be.
         looked_at: How many nodes were run by themselves.
+        notes: Sentences worth saying.
     """
 
     runtime: str
@@ -53,6 +64,7 @@ class RuntimeVerdict(Record):
     outputs: tuple[OnRuntime, ...]
     nodes: tuple[OnRuntime, ...] = field(default=())
     looked_at: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def agrees(self) -> bool:
@@ -63,3 +75,29 @@ class RuntimeVerdict(Record):
     def refused(self) -> bool:
         """Whether the runtime computed nothing at all."""
         return bool(self.outputs) and all(each.refused for each in self.outputs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as JSON-ready values."""
+        return {**super().to_dict(), "agrees": self.agrees}
+
+
+@dataclass(frozen=True)
+class RuntimesReport(Record):
+    """What ``padfix verify`` found on runtimes.
+
+    Attributes:
+        source: The model that was run.
+        original: The model whose numbers are right; empty where that is the source.
+        runtimes: What each runtime made of it.
+        error: Why it could not be told; None where it could.
+    """
+
+    source: str
+    original: str = ""
+    runtimes: tuple[RuntimeVerdict, ...] = ()
+    error: Failure | None = None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every runtime computes what it should."""
+        return self.error is None and all(each.agrees for each in self.runtimes)

@@ -8,6 +8,7 @@ from typing import Any
 from padfix.results.certificate import Certificate, ProofCheck
 from padfix.results.findings import Disagreement, Finding, Refused, Rewritten
 from padfix.results.graph_map import GraphMap
+from padfix.results.on_runtime import RuntimeVerdict
 from padfix.results.record import Record
 from padfix.results.verdict import Failure, Verdict
 
@@ -81,6 +82,7 @@ class ConvertReport(Record):
         unchanged: Whether a file to be replaced was what it should be already, and was not touched.
         disagreements: The nodes of the original that a runtime was found to run against the specification.
         windows: Those of the result where the source is not ONNX: the conversion writes most pads out by itself.
+        runtimes: What the runtimes that the result was to be proven on make of it.
         error: Why nothing was written; None after a success.
         certificate: Both models and what the report was made with; only where it was asked for.
         maps: The source's graphs as a report draws them, as ONNX; not part of what :meth:`to_dict` gives.
@@ -99,6 +101,7 @@ class ConvertReport(Record):
     unchanged: bool = False
     disagreements: list[Disagreement] = field(default_factory=list)
     windows: ExplicitWindows | None = None
+    runtimes: tuple[RuntimeVerdict, ...] = ()
     error: Failure | None = None
     certificate: Certificate | None = None
     maps: tuple[GraphMap, ...] = field(default=(), compare=False, repr=False)

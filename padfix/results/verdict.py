@@ -12,7 +12,8 @@ from padfix.results.graph_map import GraphMap
 from padfix.results.record import Record
 
 
-def _share(difference: float, tolerance: float) -> float:
+def share_of(difference: float, tolerance: float) -> float:
+    """Return how much of a tolerance a difference uses: 1 at the tolerance."""
     if not difference > 0:
         return 0.0
     return difference / tolerance if tolerance > 0 else float("inf")
@@ -36,7 +37,7 @@ class OutputDifference(Record):
     @property
     def share(self) -> float:
         """How much of what is allowed the difference uses: 1 at the tolerance."""
-        return _share(self.max_abs_diff, self.tolerance)
+        return share_of(self.max_abs_diff, self.tolerance)
 
     @property
     def words(self) -> str:
@@ -65,7 +66,7 @@ class Measured(Record):
     @property
     def share(self) -> float:
         """How much of what is allowed the difference uses: 1 at the tolerance."""
-        return _share(self.max_abs_diff, self.tolerance)
+        return share_of(self.max_abs_diff, self.tolerance)
 
 
 @dataclass(frozen=True)

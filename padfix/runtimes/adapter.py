@@ -51,17 +51,21 @@ class Request:
 
 @dataclass(frozen=True)
 class _Package:
-    module: str
     imported: str
-    distribution: str
+    distributions: tuple[str, ...]
+    rounding: float = 1.0
 
 
 _KNOWN = {
-    "onnxruntime": _Package("on_onnxruntime", "onnxruntime", "onnxruntime"),
-    "openvino": _Package("on_openvino", "openvino", "openvino"),
-    "opencv": _Package("on_opencv", "cv2", "opencv-python-headless"),
-    "ncnn": _Package("on_ncnn", "ncnn", "ncnn"),
-    "mnn": _Package("on_mnn", "MNN", "mnn"),
+    "onnxruntime": _Package("onnxruntime", ("onnxruntime",)),
+    "openvino": _Package("openvino", ("openvino",)),
+    "opencv": _Package("cv2", ("opencv-python-headless", "opencv-python", "opencv-contrib-python")),
+    "ncnn": _Package("ncnn", ("ncnn",)),
+    "mnn": _Package("MNN", ("mnn",)),
+    "tract": _Package("tract", ("tract",)),
+    "tvm": _Package("tvm", ("apache-tvm",)),
+    "onnx2tf": _Package("onnx2tf", ("onnx2tf",)),
+    "qnn": _Package("onnxruntime_qnn", ("onnxruntime-qnn",), rounding=20.0),  # it computes in half precision
 }
 
 
@@ -76,12 +80,15 @@ class Runtime:
     Attributes:
         name: As ``--on`` names it.
         label: Its name with the installed version.
+        module: Its adapter.
+        rounding: How many times as far as in single precision its numbers may be off.
     """
 
-    def __init__(self, name: str, module: str, version: str) -> None:
+    def __init__(self, name: str, module: str, version: str, rounding: float = 1.0) -> None:
         self.name = name
         self.label = f"{name} {version}".rstrip()
         self.module = module
+        self.rounding = rounding
         self._apart = Apart(partial(_load, module), fresh=True)
 
     def run(self, model: bytes, feeds: Mapping[str, Array], shapes: Sequence[tuple[int, ...]]) -> list[Array] | str:
@@ -119,7 +126,7 @@ def open_runtime(name: str) -> Runtime:
         package = _KNOWN[name]
         if importlib.util.find_spec(package.imported) is None:
             raise ProofUnavailableError(f"{name} is not installed.", f'pip install "padfix[{name}]"')
-        return Runtime(name, f"{_ROOM}.{package.module}", _version(package))
+        return Runtime(name, f"{_ROOM}.on_{name}", _version(package), package.rounding)
     for entry in importlib.metadata.entry_points(group=GROUP):
         if entry.name == name:
             return Runtime(name, entry.value, "" if entry.dist is None else entry.dist.version)
@@ -127,7 +134,7 @@ def open_runtime(name: str) -> Runtime:
 
 
 def _version(package: _Package) -> str:
-    for distribution in (package.distribution, "opencv-python", "opencv-contrib-python"):
+    for distribution in package.distributions:
         try:
             return importlib.metadata.version(distribution)
         except importlib.metadata.PackageNotFoundError:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,10 +20,34 @@ _LONGEST_SECONDS = 120
 def load() -> Callable[[Request], list[Any]]:
     """Return what runs a model."""
     import ncnn
+    import onnx
 
     program = _pnnx()
 
     def run(request: Request) -> list[Any]:
+        """Run the images of a batch one by one: ncnn knows none."""
+        sizes = {array.shape[:1] for array in request.feeds.values()} | {shape[:1] for shape in request.shapes}
+        if sizes == {(1,)}:
+            return run_one(request)
+        if len(sizes) != 1 or sizes & {(), (0,)}:
+            raise RuntimeError("ncnn takes images one by one, and the first axes of inputs and outputs are no batch")
+        model = onnx.load_from_string(request.model)
+        for value in (*model.graph.input, *model.graph.output):
+            value.type.tensor_type.shape.dim[0].dim_value = 1
+        shapes = [(1, *shape[1:]) for shape in request.shapes]
+        images = [
+            run_one(
+                Request(
+                    model.SerializeToString(),
+                    {name: array[place, None] for name, array in request.feeds.items()},
+                    shapes,
+                )
+            )
+            for place in range(*sizes.pop())
+        ]
+        return [np.concatenate(arrays) for arrays in zip(*images, strict=True)]
+
+    def run_one(request: Request) -> list[Any]:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "model.onnx").write_bytes(request.model)
@@ -57,8 +81,10 @@ def load() -> Callable[[Request], list[Any]]:
 
 
 def _pnnx() -> str:
-    beside = Path(sys.executable).with_name("pnnx")
-    found = str(beside) if beside.exists() else shutil.which("pnnx")
+    # The program inside the package: the command of that name is a script that loads PyTorch first.
+    package = importlib.util.find_spec("pnnx")
+    inside = Path(package.origin).with_name("pnnx") if package is not None and package.origin is not None else None
+    found = str(inside) if inside is not None and inside.exists() else shutil.which("pnnx")
     if found is None:
         raise RuntimeError("pnnx is not installed: pip install pnnx")
     return found

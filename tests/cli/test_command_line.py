@@ -115,7 +115,7 @@ def test_convert_hands_every_option_to_the_api(
     options = "--opset 18 --target portable --pads node --input a --input b:0 --output y --signature s --tag t"
     options += " --constant flag=False --constant a=b=0.5"
     options += " --shape X=1,3,8,8 --shape k=v=2 --shape scalar= --reference spec --rtol 1e-3 --atol 1e-4"
-    options += " --seed 7 --probes-only --range X=0..255 --range k=v=-1.5..2e3"
+    options += " --seed 7 --prove-on onnxruntime --probes-only --range X=0..255 --range k=v=-1.5..2e3"
     assert invoke("convert", "in.onnx", "-o", "out.onnx", *options.split(), "--probe", probe, "--external-data") == 0
     assert callable(seen.pop("progress"))
     assert seen == {
@@ -138,6 +138,7 @@ def test_convert_hands_every_option_to_the_api(
         "probes": [probe],
         "probes_only": True,
         "ranges": {"X": (0, 255), "k=v": (-1.5, 2e3)},
+        "prove_on": ["onnxruntime"],
         "partial": False,
         "verify": True,
         "external_data": True,

@@ -1,0 +1,258 @@
+"""Which nodes of a model a deployment runtime computes otherwise, or refuses.
+
+Every node is run by itself, fed with the right values of what it reads: what the runtime computes otherwise is then the
+node's own, however much the nodes behind it amplify it. But a runtime may fuse nodes, and it may refuse by itself, or
+misread the layout of, what it runs within a network. So the beginnings of the model are run as well: between the
+longest that is right and the shortest that is not lies the first node at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from onnx import ModelProto, NodeProto, helper, numpy_helper
+
+from padfix.graph.scopes import label, outer_names_of
+from padfix.proof.cut import part_of
+from padfix.proof.executors import Array, ExecutionFailed
+from padfix.proof.probes import Probe
+from padfix.proof.runtime_runs import NODE, WHOLE, DeploymentRuntime, judged, with_shapes
+from padfix.proof.sides import OnnxSide
+from padfix.proof.stretches import FIRST_LOOK
+from padfix.results.on_runtime import OnRuntime
+
+MOST_TOGETHER = 6
+"""How many nodes before it a node is run together with, where it is right by itself and wrong behind them."""
+
+_RANDOM = ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli")
+
+
+@dataclass(frozen=True)
+class Repro:
+    """A node as a tiny model with its data: what shows the runtime's fault without padfix."""
+
+    found: OnRuntime
+    model: bytes
+    feeds: Mapping[str, Array]
+    expected: Array
+    place: int
+
+
+@dataclass(frozen=True)
+class _Wired:
+    """A node with its index, what it reads that is computed from the inputs, and what it computes."""
+
+    index: int
+    node: NodeProto
+    read: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return label(self.node, self.index)
+
+
+class NodeSearch:
+    """Looks for the nodes of ``model`` that a runtime gets wrong on the data of ``probe``.
+
+    Attributes:
+        looked_at: How many nodes were run by themselves.
+    """
+
+    def __init__(
+        self,
+        runtime: DeploymentRuntime,
+        side: OnnxSide,
+        model: ModelProto,
+        probe: Probe,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.looked_at = 0
+        self._runtime, self._side, self._model, self._probe, self._tell = runtime, side, model, probe, tell
+        self._fixed = _fixed_names(model)
+        self._computed = {name for node in model.graph.node if node.op_type != "Constant" for name in node.output}
+        self._nodes = [
+            _Wired(index, node, _read(node, self._fixed), tuple(filter(None, node.output)))
+            for index, node in enumerate(model.graph.node)
+            if not self._fixed.issuperset(filter(None, node.output))
+        ]
+        self._known: dict[str, Array] = dict(probe.arrays)
+
+    def found(self, *, is_wrong: bool, is_refused: bool) -> list[Repro]:
+        """Return the nodes at fault in the graph's order, the first of all first.
+
+        Args:
+            is_wrong: Whether the whole model is computed otherwise, or refused.
+            is_refused: Whether it is refused; then nodes that are refused by themselves are at fault as well.
+        """
+        suspects = [
+            (each, repro)
+            for each, repro in self._by_themselves()
+            if not repro.found.agrees and (is_refused or not repro.found.refused)
+        ]
+        if not is_wrong:
+            return [repro for _, repro in suspects]
+        right, wrong = self._first_fault(is_refused=is_refused)
+        guilty = [(each, repro) for each, repro in suspects if each.index > right]
+        if any(each.index <= wrong and bool(repro.found.refused) == is_refused for each, repro in guilty):
+            return [repro for _, repro in guilty]
+        first = next(each for each in self._nodes if each.index == wrong)
+        together = self._behind_constants(first, is_refused=is_refused) or self._together(first)
+        return [*([together] if together is not None else []), *(repro for _, repro in guilty)]
+
+    def _by_themselves(self) -> Iterator[tuple[_Wired, Repro]]:
+        """Yield every node with what the runtime makes of it; what holds no tensors is passed by."""
+        for start in range(0, len(self._nodes), FIRST_LOOK):
+            group = self._nodes[start : start + FIRST_LOOK]
+            done = f"{start + 1} of {len(self._nodes)}"
+            self._tell(f"Looking for the node that {self._runtime.label} computes otherwise: {done}")
+            self._learn(group)
+            for each in group:
+                repro = self._run(each, each.read, NODE)
+                if repro is not None:
+                    self.looked_at += 1
+                    yield each, repro
+
+    def _learn(self, nodes: Sequence[_Wired]) -> None:
+        """Find what some nodes read and compute, in one run; node by node where not all can be asked for."""
+        names = dict.fromkeys(
+            name
+            for each in nodes
+            for name in (*each.read, *each.outputs, *_all_read(each.node))
+            if name in self._computed and name not in self._known
+        )
+        try:
+            self._known.update(self._side.values(self._probe.arrays, list(names)) if names else {})
+        except ExecutionFailed:
+            for each in nodes if len(nodes) > 1 else ():
+                self._learn([each])
+
+    def _run(
+        self, last: _Wired, fed: Sequence[str], share: float, together: Sequence[str] = (), *, folded: bool = True
+    ) -> Repro | None:
+        """Run what lies between the tensors ``fed`` and a node; None where not all of them are known as tensors."""
+        if not self._known.keys() >= {*fed, *last.outputs}:
+            return None
+        expected = {name: self._known[name] for name in last.outputs}
+        feeds = {name: self._known[name] for name in fed if name not in expected}
+        if any(array.dtype.kind in "OSU" for array in (*expected.values(), *feeds.values())):
+            return None
+        part = self._part(feeds, expected, folded=folded)
+        feeds = {value.name: feeds[value.name] for value in part.graph.input}
+        places = [(last.label, last.node.op_type)] * len(expected)
+        found = list(judged(self._runtime, part, Probe(self._probe.name, feeds), expected, places, share))
+        worst = next((each for each in found if not each.agrees), found[0])
+        place = last.outputs.index(worst.name)
+        worst = replace(worst, together=tuple(together))
+        return Repro(worst, part.SerializeToString(), feeds, expected[worst.name], place)
+
+    def _part(self, feeds: Mapping[str, Array], expected: Mapping[str, Array], *, folded: bool) -> ModelProto:
+        """Return the part of the model between tensors; what does not depend on the data is constant if ``folded``."""
+        fixed = {name: array for name, array in self._known.items() if name in self._fixed and name not in expected}
+        given = {**(fixed if folded else {}), **feeds}
+        kinds = {
+            name: (int(helper.np_dtype_to_tensor_dtype(array.dtype)), tuple(array.shape))
+            for name, array in given.items()
+        }
+        part = part_of(self._model, list(expected), kinds)
+        for value in [each for each in part.graph.input if each.name in self._fixed]:
+            part.graph.input.remove(value)
+            if value.name in given:
+                part.graph.initializer.append(numpy_helper.from_array(given[value.name], value.name))
+        return with_shapes(part, feeds, expected)
+
+    def _first_fault(self, *, is_refused: bool) -> tuple[int, int]:
+        """Return between which nodes the model goes wrong: the last index that is right, and the first that is not."""
+        right, wrong = -1, len(self._nodes) - 1
+        untold: set[int] = set()
+        while True:
+            inside = [place for place in range(right + 1, wrong) if place not in untold]
+            if not inside:
+                break
+            middle = min(inside, key=lambda place: abs(2 * place - right - wrong))
+            state = self._state(middle)
+            if state == "refused" and not is_refused:
+                untold.add(middle)
+            elif state == "right" or (is_refused and state == "wrong"):
+                right = middle
+            else:
+                wrong = middle
+        return (self._nodes[right].index if right >= 0 else -1), self._nodes[wrong].index
+
+    def _state(self, place: int) -> str:
+        """Return what the runtime makes of the model's beginning, up to a node: right, wrong or refused."""
+        names = self._alive(place)
+        missing = [name for name in names if name not in self._known]
+        try:
+            self._known.update(self._side.values(self._probe.arrays, missing) if missing else {})
+        except ExecutionFailed:
+            return "refused"
+        expected = {name: self._known[name] for name in names}
+        self._tell(f"Running the beginning of the model on {self._runtime.label}: {place + 1} nodes")
+        part = with_shapes(part_of(self._model, names), self._probe.arrays, expected)
+        feeds = {value.name: self._probe.arrays[value.name] for value in part.graph.input}
+        places = [("", "")] * len(expected)
+        found = list(judged(self._runtime, part, Probe(self._probe.name, feeds), expected, places, WHOLE))
+        if any(each.refused for each in found):
+            return "refused"
+        return "right" if all(each.agrees for each in found) else "wrong"
+
+    def _alive(self, place: int) -> list[str]:
+        """Return what the nodes up to a place compute and those behind it, or nobody but the user, read."""
+        behind = {name for each in self._nodes[place + 1 :] for name in each.read}
+        outputs = {value.name for value in self._model.graph.output}
+        every = [name for each in self._nodes[: place + 1] for name in each.outputs]
+        return [name for name in every if name in behind or name in outputs]
+
+    def _behind_constants(self, last: _Wired, *, is_refused: bool) -> Repro | None:
+        """Return a node that is wrong behind what computes its constants, where that is not done before."""
+        makers = [each for each in self._model.graph.node if self._fixed.issuperset(filter(None, each.output))]
+        wanted, before = set(_all_read(last.node)), []
+        for node in reversed(makers):
+            if not wanted.isdisjoint(node.output):
+                before.append(label(node, list(self._model.graph.node).index(node)))
+                wanted.update(_all_read(node))
+        if not before:
+            return None
+        found = self._run(last, last.read, WHOLE, before[::-1], folded=False)
+        return (
+            found if found is not None and not found.found.agrees and bool(found.found.refused) == is_refused else None
+        )
+
+    def _together(self, last: _Wired) -> Repro | None:
+        """Return a node that is wrong behind others alone, with as few of these as show it; at last with all."""
+        maker = {name: each for each in self._nodes for name in each.outputs}
+        stretch, fed = [last], list(last.read)
+        while len(stretch) <= MOST_TOGETHER and (name := next(filter(maker.__contains__, fed), None)) is not None:
+            stretch.append(maker[name])
+            inside = {output for each in stretch for output in each.outputs}
+            fed = list(dict.fromkeys(each for node in stretch for each in node.read if each not in inside))
+            self._learn(stretch)
+            before = sorted(stretch[1:], key=lambda each: each.index)
+            found = self._run(last, fed, WHOLE, [each.label for each in before])
+            if found is not None and not found.found.agrees:
+                return found
+        every = [each.label for each in self._nodes if each.index < last.index]
+        found = self._run(last, list(self._probe.arrays), WHOLE, every, folded=False)
+        return None if found is None or found.found.agrees else found
+
+
+def _fixed_names(model: ModelProto) -> set[str]:
+    """Return the tensors that do not depend on the data, once the shapes of the inputs are known."""
+    graph = model.graph
+    fixed = {tensor.name for tensor in graph.initializer} | {each.values.name for each in graph.sparse_initializer}
+    for node in graph.node:
+        read = _all_read(node)
+        is_shape = node.op_type in ("Shape", "Size")
+        if node.op_type not in _RANDOM and (is_shape or fixed.issuperset(read)):
+            fixed.update(filter(None, node.output))
+    return fixed
+
+
+def _all_read(node: NodeProto) -> list[str]:
+    return [name for name in dict.fromkeys((*node.input, *outer_names_of(node))) if name]
+
+
+def _read(node: NodeProto, fixed: set[str]) -> tuple[str, ...]:
+    return tuple(name for name in _all_read(node) if name not in fixed)
