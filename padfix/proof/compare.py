@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ DEFAULT_ATOL = 1e-9
 """Only for outputs that are zero everywhere: what is left of sums that cancel."""
 
 
+@cache
 def _float_name(dtype: np.dtype[Any]) -> str | None:
     """Return the float type that ``dtype`` computes in, or None for what must be equal exactly."""
     if dtype.kind == "c":
