@@ -41,7 +41,7 @@ def optimizers(left_out: Collection[str] = ()) -> dict[str, Any]:
     from tf2onnx import optimizer
 
     class CarefulTransposeOptimizer(optimizer.TransposeOptimizer):  # type: ignore[misc]
-        """Folds only what no other graph and no other convolution sees."""
+        """Folds only what no other graph and no other convolution sees, and no scalar, on which it fails."""
 
         def _nodes_has_single_consumer_node(self, nodes: list[Any]) -> bool:
             alone: bool = super()._nodes_has_single_consumer_node(nodes)
@@ -54,6 +54,12 @@ def optimizers(left_out: Collection[str] = ()) -> dict[str, Any]:
                 return False
             consumers = node.graph.find_output_consumers(node.input[1])
             return len({id(consumer) for consumer in consumers}) > 1
+
+        def _add_handler(self, trans: Any, node: Any) -> bool:
+            term = node.inputs[1]
+            if term.is_const() and not term.get_tensor_value(as_list=False).shape:
+                return bool(self._handle_node_having_branches(trans, node))
+            return bool(super()._add_handler(trans, node))
 
     class CarefulReshapeOptimizer(optimizer.ReshapeOptimizer):  # type: ignore[misc]
         """Leaves a Reshape alone that is an output, or whose open length could be any without rows."""
