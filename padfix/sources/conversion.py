@@ -16,6 +16,7 @@ from padfix.graph.scopes import all_nodes, normal_domain
 from padfix.sources import side_effects
 from padfix.sources.executor import lengths_of
 from padfix.sources.fixed_inputs import split
+from padfix.sources.freezing import PROTOBUF_LIMIT
 from padfix.sources.graph_ends import output_types
 from padfix.sources.inner_graph import InnerGraph
 from padfix.sources.rowless_products import take_no_rows
@@ -37,8 +38,6 @@ _MICROSOFT = "com.microsoft"
 _RANGE_SINCE = 11
 _FREE_WEIGHTS = 4
 """The version of ONNX's representation from which on weights are no inputs."""
-
-_PROTOBUF_LIMIT = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,7 @@ def convert(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str) 
     Raises:
         UnsupportedError: tf2onnx left operators unconverted or failed, or the graph is over protobuf's 2 GB.
     """
-    if frozen.graph_def.ByteSize() > _PROTOBUF_LIMIT:
+    if frozen.graph_def.ByteSize() > PROTOBUF_LIMIT:
         raise UnsupportedError(
             "The TensorFlow graph with its weights is over 2 GB, more than TensorFlow can hold in one GraphDef.",
             "Export its halves on their own, or export ONNX with external data and give padfix that.",

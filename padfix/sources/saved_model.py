@@ -16,7 +16,7 @@ from padfix.errors import SourceError, UnsupportedError, UsageError
 from padfix.files.containment import is_inner, require_plain_tree
 from padfix.graph.scopes import Dimension
 from padfix.graph.types import value_type
-from padfix.sources import conversion, fixed_inputs, side_effects, ways_out
+from padfix.sources import conversion, fixed_inputs, freezing, side_effects, ways_out
 from padfix.sources.conversion import FrozenGraph, Port, unique_names
 from padfix.sources.executor import Runner, TensorFlowExecutor, element_type, lengths_of
 from padfix.sources.source import Source, SourceOptions
@@ -303,12 +303,13 @@ def freeze_function(
     outputs = unique_names([tensor.name for tensor in results], output_names or keys, names)
     graph_def, tables = tensorflow.compat.v1.GraphDef(), {}
     if not to_run:
-        from tf2onnx import tf_loader
+        tensors = [port.tensor for port in inputs], [port.tensor for port in outputs]
+        if not has_tables:
+            graph_def = freezing.without_variables(tensorflow, root, function, *tensors)
+        if has_tables or graph_def is None:
+            from tf2onnx import tf_loader
 
-        graph_def, tables = tf_loader.from_trackable(
-            root, function, [port.tensor for port in inputs], [port.tensor for port in outputs], False
-        )
-        if has_tables:
+            graph_def, tables = tf_loader.from_trackable(root, function, *tensors, False)
             root, function = load()  # tf2onnx takes the tables out of the function that it freezes
     types = {port.name: (tensor.dtype, lengths_of(tensor.shape)) for port, tensor in zip(inputs, free, strict=True)}
     keyword = dict(zip(names, (item.name for item in specifications), strict=True))

@@ -1,0 +1,33 @@
+"""Variables of a function made constants."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+PROTOBUF_LIMIT = 2**31 - 1
+"""Bytes of the largest GraphDef that TensorFlow can hand over."""
+
+
+def without_variables(tensorflow: Any, owner: Any, function: Any, inputs: list[str], outputs: list[str]) -> Any | None:
+    """Return the GraphDef of a concrete function with its variables as constants; None where it writes to one.
+
+    tf2onnx makes a function of the frozen graph and takes the graph out of that again, which takes as long as all its
+    optimisers. For models over 2 GB it has a way without, which leaves TensorFlow's optimiser out.
+
+    Args:
+        owner: What owns the variables.
+        inputs: Names of the tensors that are fed.
+        outputs: Names of the tensors that are wanted.
+    """
+    from tf2onnx import tf_loader
+
+    graph_def, _ = tf_loader.from_trackable(owner, function, inputs, outputs, True)
+    nodes = chain(graph_def.node, *(each.node_def for each in graph_def.library.function))
+    if any(node.op.startswith("Assign") for node in nodes):
+        return None
+    graph_def = tf_loader.fix_freezing_errors_part2(graph_def)
+    if graph_def.ByteSize() > PROTOBUF_LIMIT:
+        return graph_def
+    with tensorflow.Graph().as_default():
+        return tf_loader.tf_optimize(inputs, outputs, graph_def)
