@@ -10,6 +10,9 @@ from typing import Any
 HELD_BYTES = 256_000_000
 """Weights of the sessions that stay loaded beside each other; one alone may have more."""
 
+_ERROR = 3
+"""ONNX Runtime's level of what is logged: errors, and no warnings."""
+
 
 class Session:
     """One model in ONNX Runtime on the CPU.
@@ -74,6 +77,8 @@ class Session:
         if self._saved is not None:
             options.optimized_model_filepath = str(self._saved)
         options.log_severity_level = 4
+        # What kernels say while they are made goes to the process's own logger, past the session's.
+        onnxruntime.set_default_logger_severity(_ERROR)
         if self._folder is not None:
             options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(self._folder))
         source = self._model if isinstance(self._model, bytes) else str(self._model)

@@ -73,3 +73,9 @@ def test_what_has_no_equal_ends_with_no(tmp_path: Path) -> None:
     assert not result.exists()
     assert run(cli, ["convert", str(source), "-o", str(result), "--partial", "--no-verify"]) == 0
     assert [finding.rule for finding in padfix.check(result).findings] == ["PF203"]
+
+
+def test_the_runtimes_own_warnings_stay_away(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source = model(tmp_path, 13, 5, 8, "floor")
+    assert run(cli, ["convert", str(source), "-o", str(tmp_path / "result.onnx"), "--reference", "spec", "-q"]) == 0
+    assert capfd.readouterr() == ("", "")
