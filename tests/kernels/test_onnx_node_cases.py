@@ -65,6 +65,7 @@ def outcomes():
     return results
 
 
+@pytest.mark.long
 def test_every_case_agrees_but_those_named(outcomes):
     assert len(outcomes) > 250, "onnx moved its cases"
     departing = {name: reason for name, reason in outcomes.items() if reason}

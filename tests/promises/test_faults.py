@@ -7,9 +7,7 @@ import multiprocessing
 import os
 import pathlib
 import signal
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +18,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 import padfix
 from padfix.errors import OutputError, PadfixError
 from padfix.files import atomic_placing, writer
+from tests.support.warm_commands import WarmCommands
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="steps are cut short in a fork")
@@ -180,13 +179,23 @@ def test_a_kill_before_any_step(source: Path, output: Path, external: bool, monk
     assert seen == {1.0, 2.0}
 
 
+@pytest.fixture(scope="module")
+def commands() -> Iterator[WarmCommands]:
+    commands = WarmCommands(("padfix.api", "padfix.cli.convert", "padfix.rewrite.engine", "padfix.rules.registry"))
+    yield commands
+    commands.close()
+
+
 @pytest.mark.parametrize("name", [pytest.param("SIGINT", marks=pytest.mark.slow), "SIGTERM"])
-def test_a_signal_before_any_step(name: str, source: Path, output: Path, external: bool) -> None:
+def test_a_signal_before_any_step(
+    name: str, source: Path, output: Path, external: bool, commands: WarmCommands, tmp_path: Path
+) -> None:
     """The command line as a whole: nothing stays behind, and the exit code tells."""
     content = source.read_bytes()
     script = """
 import os, signal, sys
 at, number = int(sys.argv[1]), int(sys.argv[2])
+signal.signal(signal.SIGINT, signal.default_int_handler)  # as in the foreground
 import padfix.files.writer as writer
 steps = []
 def wrap(owner, name):
@@ -208,15 +217,7 @@ main(sys.argv[3:])
     for at in range(1, 100):
         more = ["--external-data"] if external else []
         arguments = ["convert", str(source), "-o", str(output), "--no-verify", "--quiet", *more]
-        done = subprocess.run(
-            [sys.executable, "-c", script, str(at), str(int(number)), *arguments],
-            capture_output=True,
-            text=True,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # as in the foreground
-            check=False,
-            timeout=120,
-        )
+        done = commands.run(["-c", script, str(at), str(int(number)), *arguments], tmp_path)
         assert done.returncode in (0, 128 + number), done.stderr
         assert source.read_bytes() == content
         found = factor_of(output)

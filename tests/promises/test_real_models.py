@@ -47,15 +47,6 @@ def test_the_onnx_file_of_basic_pitch(tmp_path: Path) -> None:
     proven(basic_pitch() / "nmp.onnx", tmp_path / "out.onnx")
 
 
-@pytest.mark.tensorflow
-def test_the_saved_model_of_basic_pitch_whose_optimizer_keras_refuses(tmp_path: Path) -> None:
-    report = proven(basic_pitch() / "nmp", tmp_path / "out.onnx")
-    assert report.verdict is not None
-    assert report.verdict.reference == "tensorflow"
-    outputs = {value.name for value in onnx.load(tmp_path / "out.onnx").graph.output}
-    assert outputs == {"note", "onset", "contour"}
-
-
 @pytest.mark.slow
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("name", APPLICATIONS)

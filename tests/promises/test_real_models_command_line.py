@@ -1,6 +1,7 @@
 """Honest models go through the command line with its default options, in a process, in every form that Keras saves.
 
-All of ``keras.applications`` up to 100 MB, without trained weights; a small one where no ``--slow`` is given.
+A SavedModel that others trained, and all of ``keras.applications`` up to 100 MB without trained weights, of which the
+first example of the guide is one that is run without ``--slow`` too.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
 
+from tests.promises.test_real_models import basic_pitch
 from tests.support.warm_commands import WarmCommands
 
 ROOT = Path(__file__).parents[2]
@@ -43,8 +46,6 @@ APPLICATIONS = (
     "ResNet50V2",
 )
 FORMS = ("keras", "h5", "saved_model")
-SAMPLE = {("MobileNet", "saved_model")}
-"""What runs by default; MobileNetV3Small as a .keras is the first example of the guide, which is run as well."""
 
 SAVE = """
 import sys
@@ -63,21 +64,33 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", APPLICATIONS)
-def test_an_application_of_keras(name: str, form: str, warm: WarmCommands, tmp_path: Path, slow: bool) -> None:
-    if not slow and (name, form) not in SAMPLE:
-        pytest.skip("a full sweep; run it with --slow")
-    source = "model" if form == "saved_model" else f"model.{form}"
-    saved = warm.run(["-c", SAVE, name, form, source], tmp_path)
-    assert saved.returncode == 0, saved.stderr
+def holds(source: Path, folder: Path) -> None:
+    """Convert and check a model with the default options."""
     done = run(
-        ["-m", "padfix", "convert", source, "-o", "out.onnx", "--report", "report.html", "--format", "json"], tmp_path
+        ["-m", "padfix", "convert", str(source), "-o", "out.onnx", "--report", "report.html", "--format", "json"],
+        folder,
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     report = json.loads(done.stdout)
     assert report["verdict"]["equivalent"] and not report["refusals"]
-    assert (tmp_path / "report.html").stat().st_size > 1000
-    checked = run(["-m", "padfix", "check", "out.onnx"], tmp_path)
+    assert report["verdict"]["reference"] == "tensorflow"
+    assert (folder / "report.html").stat().st_size > 1000
+    checked = run(["-m", "padfix", "check", "out.onnx"], folder)
     assert checked.returncode == 0, checked.stdout
+
+
+def test_the_saved_model_of_basic_pitch_whose_optimizer_keras_refuses(tmp_path: Path) -> None:
+    holds(basic_pitch() / "nmp", tmp_path)
+    outputs = {value.name for value in onnx.load(tmp_path / "out.onnx").graph.output}
+    assert outputs == {"note", "onset", "contour"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_an_application_of_keras(name: str, form: str, warm: WarmCommands, tmp_path: Path) -> None:
+    source = tmp_path / ("model" if form == "saved_model" else f"model.{form}")
+    saved = warm.run(["-c", SAVE, name, form, str(source)], tmp_path)
+    assert saved.returncode == 0, saved.stderr
+    holds(source, tmp_path)

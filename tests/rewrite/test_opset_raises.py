@@ -175,6 +175,7 @@ def sweep(step: int) -> list[str]:
     return wrong
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 def test_a_sample_of_the_node_tests_stays_right() -> None:
     assert sweep(ONE_OF) == []

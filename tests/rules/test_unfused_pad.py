@@ -57,6 +57,7 @@ def run(model: ModelProto, X: np.ndarray, level: str, kept: Path) -> tuple[np.nd
     return session.run(None, {"X": X})[0], [node.op_type for node in onnx.load(kept).graph.node]
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("channels_last", [False, True], ids=["channels-first", "channels-last"])
 @pytest.mark.parametrize(
     ("elem_type", "opset"),

@@ -1,12 +1,13 @@
-"""Runs commands of Python in forks of one process that has TensorFlow loaded, which takes five seconds each time.
+"""Runs commands of Python in forks of one process that has modules loaded; TensorFlow takes five seconds each time.
 
-A fork is taken before TensorFlow has run anything, so that each command begins as in a process of its own: with its own
-folder, streams and exit code, and with nothing that another did. Left out are only the seconds of loading; what has to
-be shown of these, or of a command that must not load TensorFlow, takes a process.
+A fork is taken before any of them has run anything, so that each command begins as in a process of its own: with its
+own folder, streams and exit code, and with nothing that another did. Left out are only the seconds of loading; what has
+to be shown of these, or of a command that must not load TensorFlow, takes a process.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import runpy
@@ -21,10 +22,14 @@ from typing import IO, Any, NoReturn
 ROOT = Path(__file__).parents[2]
 
 
+TENSORFLOW = ("keras", "tensorflow", "tf2onnx", "padfix.cli")
+
+
 class WarmCommands:
     """The process; it is started by the first command, and ended by :meth:`close`."""
 
-    def __init__(self) -> None:
+    def __init__(self, modules: Sequence[str] = TENSORFLOW) -> None:
+        self._modules = modules
         self._server: subprocess.Popen[str] | None = None
 
     def run(self, command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -35,7 +40,7 @@ class WarmCommands:
         if self._server is None:
             paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
             self._server = subprocess.Popen(
-                [sys.executable, "-P", "-m", __name__],
+                [sys.executable, "-P", "-m", __name__, *self._modules],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -55,12 +60,8 @@ class WarmCommands:
 
 def main() -> None:
     """Answer commands from standard input until it ends."""
-    import keras  # noqa: F401
-    import tensorflow  # noqa: F401
-    import tf2onnx  # noqa: F401
-
-    import padfix.cli  # noqa: F401
-
+    for module in sys.argv[1:]:
+        importlib.import_module(module)
     for line in sys.stdin:
         *command, folder = json.loads(line)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
