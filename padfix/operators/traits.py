@@ -47,6 +47,9 @@ def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:
         "spatial-axes": window.rank,
         "strided": max(window.strides) > 1,
         "dilated": max(window.dilations) > 1,
+        "grouped": window.written.group > 1,
+        "strides-written": window.written.strides is not None,
+        "kernel-written": window.written.kernel_shape is not None,
         "kernel-below-stride": any(taps < stride for taps, stride in zip(known, window.strides, strict=False))
         if len(known) == window.rank
         else None,
@@ -135,6 +138,7 @@ def _resample(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "cubic-coefficient": _coefficient(-0.75 if coefficient is None else coefficient.f),
         "aspect-ratio-kept": resize.policy != "stretch",
         "axes-listed": resize.axes is not None,
+        "axes-negative": any(axis < 0 for axis in resize.axes or ()),
         "amounts": "scales" if resize.scales else "sizes" if resize.sizes else "run-time",
         "empty-scales": _has_empty_scales(scope, node, resize),
         "factors": None if changed is None else _factors(changed),

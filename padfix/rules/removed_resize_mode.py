@@ -9,8 +9,8 @@ from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.results import Finding
 from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.along_axes import one_by_one
 from padfix.rules.build.explicit_pads import copied
-from padfix.rules.build.one_by_one import one_by_one
 from padfix.rules.build.resize_trials import ResizedAxis, resize_trials, resized_axes
 
 _REMOVED = "tf_half_pixel_for_nn"

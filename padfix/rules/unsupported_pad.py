@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from onnx import helper
 
 from padfix.geometry.border import border_indices
 from padfix.graph import attributes
+from padfix.graph.scopes import Dimension
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import Traits, traits_of
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
+from padfix.rules.build.along_axes import (
+    LONGEST,
+    TAKING,
+    multiplying,
+    one_by_one,
+    selection,
+    weighed_and_summed,
+    why_not_multiplied,
+)
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.one_by_one import one_by_one
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.target_rule import TargetRule
-
-_LONGEST = 4096
 
 
 class UnsupportedPad(TargetRule):
@@ -64,12 +72,19 @@ class UnsupportedPad(TargetRule):
         operators: tuple[tuple[str, Traits], ...] = (("Pad", plain),)
         if any(cut):
             operators = (*operators, ("Slice", {}))
+        yield Form("all of it written out", operators, lambda: _written_out(site, added, cut))
         mode = site.text("mode", "constant") or "constant"
-        cuts_elsewhere = any(cut) and mode != "constant"
-        why_not = Refusal("what a negative amount takes away may be what is repeated") if cuts_elsewhere else None
-        yield Form("all of it written out", operators, lambda: _written_out(site, added, cut), why_not)
         if mode != "constant":
-            yield Form("one Gather an axis", (("Gather", {}),), lambda: _gathered(site, amounts, mode), _why_not(site))
+            known = site.input_type(0)
+            lengths = () if known is None or known.shape is None else known.shape
+            why_not = _why_not(lengths, amounts)
+            yield Form("one Gather an axis", TAKING, lambda: _taken(site, amounts, mode), why_not)
+            moved = [axis for axis in range(len(amounts) // 2) if amounts[axis] or amounts[len(amounts) // 2 + axis]]
+            products = why_not or why_not_multiplied(
+                site.elem_type(0), [(each, 2 * each) for each in lengths if isinstance(each, int)]
+            )
+            made_of = multiplying(moved, len(lengths))
+            yield Form("products with matrices", made_of, lambda: _multiplied(site, amounts, mode), products)
 
 
 def _unwritten() -> Rewrite | Refusal:
@@ -134,22 +149,35 @@ def _written_out(site: Site, added: list[int], cut: list[int]) -> Rewrite | Refu
     return Rewrite(builder.build(), _trials(site, rank), exact=True)
 
 
-def _why_not(site: Site) -> Refusal | None:
-    known = site.input_type(0)
-    lengths = () if known is None or known.shape is None else known.shape
-    if not lengths or not all(isinstance(each, int) and 0 < each <= _LONGEST for each in lengths):
+def _why_not(lengths: Sequence[Dimension], amounts: Sequence[int]) -> Refusal | None:
+    known = [each for each in lengths if isinstance(each, int) and 0 < each <= LONGEST]
+    if len(known) < len(lengths) or 2 * len(known) != len(amounts):
         return Refusal("it needs the lengths of the input (--shape)")
+    half = len(known)
+    if any(length + min(0, amounts[axis]) + min(0, amounts[half + axis]) < 1 for axis, length in enumerate(known)):
+        return Refusal("nothing is left that it could repeat")
     return None
 
 
-def _gathered(site: Site, amounts: list[int], mode: str) -> Rewrite | Refusal:
+def _indices(site: Site, amounts: list[int], mode: str) -> tuple[dict[int, list[int]], list[int]]:
+    """Return the elements that are taken along each axis that changes, and the lengths of all axes."""
     known = site.input_type(0)
-    assert known is not None
-    assert known.shape is not None
-    rank = len(amounts) // 2
-    taken = {
-        axis: border_indices(mode, length, amounts[axis], amounts[rank + axis])
-        for axis, length in enumerate(known.shape)
-        if isinstance(length, int) and (amounts[axis] or amounts[rank + axis])
-    }
-    return Rewrite(one_by_one(site, taken), _trials(site, rank), exact=True)
+    lengths = [each for each in (known.shape if known is not None and known.shape else ()) if isinstance(each, int)]
+    pairs = zip(amounts[: len(lengths)], amounts[len(lengths) :], strict=True)
+    return {
+        axis: border_indices(mode, length, *pair)
+        for axis, (length, pair) in enumerate(zip(lengths, pairs, strict=True))
+        if any(pair)
+    }, lengths
+
+
+def _taken(site: Site, amounts: list[int], mode: str) -> Rewrite | Refusal:
+    indices, lengths = _indices(site, amounts, mode)
+    return Rewrite(one_by_one(site, indices), _trials(site, len(lengths)), exact=True)
+
+
+def _multiplied(site: Site, amounts: list[int], mode: str) -> Rewrite | Refusal:
+    indices, lengths = _indices(site, amounts, mode)
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    matrices = {axis: selection(each, lengths[axis]).astype(dtype) for axis, each in indices.items()}
+    return Rewrite(weighed_and_summed(site, matrices, len(lengths)), _trials(site, len(lengths)), exact=True)

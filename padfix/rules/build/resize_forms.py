@@ -13,7 +13,7 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import helper
 
 from padfix.geometry.interpolation import Interpolation, interpolation_matrix
 from padfix.geometry.resampling import (
@@ -30,17 +30,19 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.resample import Resample
 from padfix.operators.traits import Traits, traits_of
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import (
+    LONGEST,
+    TAKING,
+    multiplying,
+    one_by_one,
+    selection,
+    weighed_and_summed,
+    why_not_multiplied,
+)
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form, by_another_rule
-from padfix.rules.build.one_by_one import one_by_one
 from padfix.rules.build.resize_trials import SCALES, SIZES, ResizedAxis, resize_trials, resized_axes
 from padfix.targets import Trait
-
-LONGEST = 4096
-"""The longest axis that is written out element by element."""
-
-MOST_WEIGHTS = 1 << 22
-"""Of one matrix."""
 
 _COORDINATES = ("asymmetric", "half_pixel", "align_corners", "pytorch_half_pixel", "tf_half_pixel_for_nn")
 _ROUNDINGS = ("floor", "round_prefer_floor", "round_prefer_ceil", "ceil")
@@ -48,7 +50,6 @@ _ROUNDINGS = ("floor", "round_prefer_floor", "round_prefer_ceil", "ceil")
 
 _REMOVED_SINCE = 13
 _OMITTED_SINCE = 13
-_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
 _SAMPLE_LENGTHS = (1, 2, 3, 5, 8)
 
 
@@ -102,10 +103,10 @@ def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
     lengths = axes if isinstance(axes, Refusal) else None
     known = () if isinstance(axes, Refusal) else axes
     if resize.mode == "nearest":
-        yield Form("one Gather an axis", (("Gather", {}),), partial(gathered, site, resize, known), lengths)
-    floats = resize.elem_type in _FLOATS
-    why_not = lengths or (None if floats else Refusal("a product rounds otherwise than this element type's Resize"))
-    yield Form("products with matrices", (("MatMul", {}),), partial(multiplied, site, resize, known), why_not)
+        yield Form("one Gather an axis", TAKING, partial(gathered, site, resize, known), lengths)
+    why_not = lengths or why_not_multiplied(resize.elem_type, [(axis.size, axis.output) for axis in known])
+    operators = multiplying([axis.number for axis in known], len(resize.shape or ()))
+    yield Form("products with matrices", operators, partial(weighed, site, resize, known), why_not)
 
 
 def _modern_forms(resize: Resample, traits: Traits) -> Iterator[Form]:
@@ -122,7 +123,8 @@ def _modern_forms(resize: Resample, traits: Traits) -> Iterator[Form]:
     # What that Resize becomes in turn needs the lengths.
     known = all(isinstance(each, int) for each in resize.shape or (None,))
     why_not = None if known else Refusal("an equal form needs the lengths of the input (--shape)")
-    yield Form("products with matrices or elements one by one", (("MatMul", {}),), by_another_rule, why_not)
+    operators = multiplying((2,), len(resize.shape or ()))
+    yield Form("products with matrices or elements one by one", operators, by_another_rule, why_not)
 
 
 def _traits_of_spelling(spelling: Spelling, traits: Traits) -> Traits:
@@ -134,6 +136,7 @@ def _traits_of_spelling(spelling: Spelling, traits: Traits) -> Traits:
         "exclude-outside": False,
         "cubic-coefficient": "-0.75",
         "axes-listed": False,
+        "axes-negative": False,
         "empty-scales": False,
         "amounts": "sizes" if spelling.by_sizes else "scales",
     }
@@ -313,43 +316,28 @@ def gathered(site: Site, resize: Resample, axes: Sequence[Axis]) -> Rewrite | Re
     trials = resize_trials(site, as_declared=True)
     if isinstance(trials, Refusal):
         return trials
-    taken = {axis.number: axis.indices(resize.coordinates, resize.nearest_mode, axis.scale) for axis in axes}
-    return Rewrite(one_by_one(site, taken), trials, exact=True)
+    indices = {axis.number: axis.indices(resize.coordinates, resize.nearest_mode, axis.scale) for axis in axes}
+    return Rewrite(one_by_one(site, indices), trials, exact=True)
 
 
-def multiplied(site: Site, resize: Resample, axes: Sequence[Axis]) -> Rewrite | Refusal:
+def weighed(site: Site, resize: Resample, axes: Sequence[Axis]) -> Rewrite | Refusal:
     """Return products of floats with one constant matrix an axis."""
     trials = resize_trials(site, as_declared=True)
     if isinstance(trials, Refusal):
         return trials
-    rank = len(resize.shape or ())
     dtype = helper.tensor_dtype_to_np_dtype(resize.elem_type)
-    builder = site.builder()
-    value = builder.input(site.input_name(0))
+    matrices = {}
     for axis in axes:
-        if axis.size * axis.output > MOST_WEIGHTS:
-            return Refusal(f"The matrix of axis {axis.number} would hold more than {MOST_WEIGHTS} weights.")
         matrix = _matrix(site, resize, axis)
         if isinstance(matrix, Refusal):
             return matrix
-        if axis.number == rank - 2:
-            value = builder.op("MatMul", [builder.constant(matrix.astype(dtype), "weights"), value])
-            continue
-        order = [each for each in range(rank) if each != axis.number] + [axis.number]
-        moved = order != list(range(rank))
-        value = builder.op("Transpose", [value], {"perm": order}) if moved else value
-        value = builder.op("MatMul", [value, builder.constant(np.ascontiguousarray(matrix.T.astype(dtype)), "weights")])
-        back = [order.index(each) for each in range(rank)]
-        value = builder.op("Transpose", [value], {"perm": back}) if moved else value
-    builder.output(site.node.output[0], value if axes else builder.op("Identity", [value]))
-    return Rewrite(builder.build(), trials, exact=False)
+        matrices[axis.number] = matrix.astype(dtype)
+    return Rewrite(weighed_and_summed(site, matrices, len(resize.shape or ())), trials, exact=False)
 
 
 def _matrix(site: Site, resize: Resample, axis: Axis) -> np.ndarray | Refusal:
     if resize.mode == "nearest":
-        matrix = np.zeros((axis.output, axis.size))
-        matrix[np.arange(axis.output), list(axis.indices(resize.coordinates, resize.nearest_mode, axis.scale))] = 1
-        return matrix
+        return selection(axis.indices(resize.coordinates, resize.nearest_mode, axis.scale), axis.size)
     coefficient = attributes.find(site.node, "cubic_coeff_a")
     value = attributes.find(site.node, "extrapolation_value")
     how = Interpolation(

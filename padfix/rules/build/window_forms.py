@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
 from onnx import TensorProto
@@ -18,23 +19,31 @@ from padfix.operators.traits import Traits, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME
-from padfix.rules.base import Rewrite, Site
+from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.explicit_pads import bare_node, bind, copied, flat, is_too_long
 from padfix.rules.build.forms import Form, by_another_rule
 from padfix.rules.build.pad_node import known_amounts
 from padfix.rules.build.pads_beside import rewrite_beside, why_not_beside
+from padfix.rules.build.plane_forms import plane_form
 from padfix.rules.build.transposed import rewrite_transposed, transposed_cases
 from padfix.rules.build.trials import trials
+from padfix.rules.build.window_along_axes import grown, pools_along_axes, spread_form
+
+AnyWindow = TypeVar("AnyWindow", Window, TransposedWindow)
+
+_WANTED = ("strides", "kernel_shape")
+"""Attributes with a default that importers read as if they had none."""
 
 
 def window_forms(site: Site, window: Window) -> Iterator[Form]:
     """Yield the forms of a convolution or pool, the nearest to what stands there first."""
+    yield _written_out(site, window, window_traits(all_written(window)))
     if window.auto_pad:
         yield from _without_auto_pad(window)
     pairs = _explicit_pairs(window)
     if isinstance(pairs, Refusal):
         return
-    explicit = _with_pads(window, pairs)
+    explicit = as_it_was = _with_pads(window, pairs)
     if explicit.written.ceil_mode:
         evened = _reached_pairs(explicit)
         yield _without_ceil_mode(site, explicit, evened)
@@ -43,6 +52,71 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
     yield _behind_pad(site, explicit, pairs)
     if window.operator.is_maximum:
         yield _behind_edges(site, explicit, pairs)
+    if window.rank == 1:
+        yield plane_form(site, explicit, pairs)
+    yield from pools_along_axes(site, as_it_was)
+    if window.op_type == "Conv" and max(window.dilations) > 1:
+        yield _grown(site, explicit, pairs)
+
+
+def all_written(window: AnyWindow) -> AnyWindow:
+    """Return the window with the attributes written out that some importers want to find."""
+    kernel = tuple(taps for taps in window.kernel if taps is not None)
+    written = dataclasses.replace(
+        window.written,
+        strides=window.strides,
+        kernel_shape=kernel if len(kernel) == window.rank else window.written.kernel_shape,
+    )
+    return dataclasses.replace(window, written=written)
+
+
+def _written_out(site: Site, window: AnyWindow, traits: Traits) -> Form:
+    """Return the node with the attributes written out that some importers want to find."""
+    whole = all_written(window).written
+    missing = {name: getattr(whole, name) for name in _WANTED if getattr(window.written, name) is None}
+
+    def write() -> Rewrite | Refusal:
+        node = copied(site.node)
+        for name, values in missing.items():
+            if values is not None:
+                attributes.set_integers(node, name, values)
+        if isinstance(window, TransposedWindow):
+            cases = transposed_cases(site, window, ((0, 0),) * window.rank)
+            return cases if isinstance(cases, Refusal) else Rewrite(site.only(node), cases)
+        return Rewrite(site.only(node), trials(site, window, same=window.auto_pad in SAME), exact=window.is_exact)
+
+    why_not = None if missing else Refusal("all of it is written out")
+    return Form("attributes written out", ((window.op_type, traits),), write, why_not)
+
+
+def _grown(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
+    """Return the convolution with zeros between its taps in place of dilations."""
+    weights = site.constant(1)
+    dense = dataclasses.replace(_with_pads(window, pairs), dilations=(1,) * window.rank)
+
+    def write() -> Rewrite | Refusal:
+        assert weights is not None
+        builder = site.builder()
+        node = copied(site.node, without=("auto_pad", "dilations"))
+        larger = grown(weights, window.dilations)
+        attributes.set_integers(node, "kernel_shape", larger.shape[2:])
+        attributes.set_integers(node, "strides", window.strides)
+        attributes.set_integers(node, "pads", flat(pairs))
+        inputs = [builder.input(name) for name in site.node.input]
+        inputs[1] = builder.constant(larger, "weights")
+        bind(builder, site.node, builder.original(node, inputs))
+        cases = []
+        for case in trials(site, window, same=False):
+            data = case[site.node.input[0]]
+            channels = weights.shape[1] * window.written.group
+            more = {site.node.input[0]: dataclasses.replace(data, shape=(data.shape[0], channels, *data.shape[2:]))}
+            if site.input_name(2):
+                more[site.node.input[2]] = dataclasses.replace(case[site.node.input[2]], shape=weights.shape[:1])
+            cases.append({**case, **more, site.node.input[1]: TrialInput.of(weights)})
+        return Rewrite(builder.build(), tuple(cases))
+
+    why_not = None if weights is not None else Refusal("the weights are long, or not constant")
+    return Form("zeros between the taps", (("Conv", window_traits(dense)),), write, why_not)
 
 
 def _explicit_pairs(window: Window) -> tuple[Pair, ...] | Refusal:
@@ -54,10 +128,11 @@ def _explicit_pairs(window: Window) -> tuple[Pair, ...] | Refusal:
 def _with_pads(window: Window, pairs: tuple[Pair, ...], *, ceil_mode: bool | None = None) -> Window:
     """Return the window with these pads written out; SAME makes the division exact, so that ceil_mode goes with it."""
     keeps = window.written.ceil_mode and window.auto_pad not in SAME
+    whole = all_written(window)
     written = dataclasses.replace(
-        window.written, auto_pad=None, pads=tuple(flat(pairs)), ceil_mode=keeps if ceil_mode is None else ceil_mode
+        whole.written, auto_pad=None, pads=tuple(flat(pairs)), ceil_mode=keeps if ceil_mode is None else ceil_mode
     )
-    return dataclasses.replace(window, written=written)
+    return dataclasses.replace(whole, written=written)
 
 
 def _without_auto_pad(window: Window) -> Iterator[Form]:
@@ -169,6 +244,7 @@ def _behind_edges(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
 
 def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
     """Yield the forms of a transposed convolution, the nearest to what stands there first."""
+    yield _written_out(site, window, transposed_traits(all_written(window)))
     axes = [window.axis(axis) for axis in range(window.rank)]
     known = [axis for axis in axes if axis is not None]
     if len(known) < len(axes):
@@ -187,11 +263,17 @@ def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
         lambda: rewrite_transposed(site, explicit),
         None if any(map(any, pads)) else Refusal("it cuts nothing off"),
     )
+    if window.rank == 1:
+        yield plane_form(site, explicit, pads, added)
+        if any(map(any, pads)):
+            yield plane_form(site, explicit, pads, added, sliced_off=True)
+    yield spread_form(site, explicit, pads, added)
 
 
 def _transposed_with(window: TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...]) -> TransposedWindow:
-    written = dataclasses.replace(window.written, auto_pad=None, pads=tuple(flat(pads)), output_shape=None)
-    return dataclasses.replace(window, written=written, output_padding=added, output_shape=None)
+    whole = all_written(window)
+    written = dataclasses.replace(whole.written, auto_pad=None, pads=tuple(flat(pads)), output_shape=None)
+    return dataclasses.replace(whole, written=written, output_padding=added, output_shape=None)
 
 
 def _even_pads(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...]) -> Form:

@@ -1,0 +1,117 @@
+"""Convolutions and pools along one axis, written for two: runtimes know planes better than lines."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import Traits, transposed_traits, window_traits
+from padfix.operators.transposed import TransposedWindow
+from padfix.operators.window import Pair, Window
+from padfix.rules.base import Rewrite, Site, Trial
+from padfix.rules.build.explicit_pads import copied, flat
+from padfix.rules.build.forms import Form
+from padfix.rules.build.pad_node import sliced
+from padfix.rules.build.transposed import TO_THE_END, transposed_cases
+from padfix.rules.build.trials import trials
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment import Fragment
+
+_SHAPE_AS_INPUT_SINCE = 5
+
+
+def plane_form(
+    site: Site,
+    window: Window | TransposedWindow,
+    pads: tuple[Pair, ...],
+    added: tuple[int, ...] = (),
+    *,
+    sliced_off: bool = False,
+) -> Form:
+    """Return the operator along the second of two axes, of which the first has one element.
+
+    ``pads`` are its pads, ``added`` the output padding of a transposed convolution, from whose result a Slice can take
+    what its pads would (``sliced_off``).
+    """
+    kept, cut = (((0, 0),), pads) if sliced_off else (pads, ((0, 0),))
+    flattened = _in_a_plane(window, kept, added)
+    is_transposed = isinstance(flattened, TransposedWindow)
+    traits: Traits = transposed_traits(flattened) if is_transposed else window_traits(flattened)  # type: ignore[arg-type]
+    why_not = None
+    if window.domain or window.operator.zero_point is not None or len(site.node.output) > 1:
+        why_not = Refusal("it is more than an operator on numbers")
+    elif None in window.kernel:
+        why_not = Refusal("the kernel's shape is not known")
+    elif site.opset < _SHAPE_AS_INPUT_SINCE:
+        why_not = Refusal("this opset has no Reshape to a shape that is an input")
+
+    def write() -> Rewrite | Refusal:
+        cases = _cases(site, window, pads)
+        return cases if isinstance(cases, Refusal) else Rewrite(_fragment(site, window, kept, added, cut[0]), cases)
+
+    name = "two axes in place of one" + (" and a Slice" if sliced_off else "")
+    return Form(name, (("Reshape", {}), (window.op_type, traits)), write, why_not)
+
+
+def _in_a_plane(
+    window: Window | TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...]
+) -> Window | TransposedWindow:
+    strides, dilations = (1, *window.strides), (1, *window.dilations)
+    written = dataclasses.replace(
+        window.written,
+        auto_pad=None,
+        output_shape=None,
+        pads=tuple(flat(((0, 0), *pads))),
+        strides=strides,
+        dilations=dilations,
+        kernel_shape=(1, *(each or 1 for each in window.kernel)),
+    )
+    common: dict[str, Any] = {
+        "written": written,
+        "kernel": (1, *window.kernel),
+        "strides": strides,
+        "dilations": dilations,
+        "sizes": (1, *window.sizes),
+    }
+    if isinstance(window, TransposedWindow):
+        return dataclasses.replace(window, **common, output_shape=None, output_padding=(0, *added))
+    return dataclasses.replace(window, **common)
+
+
+def _cases(site: Site, window: Window | TransposedWindow, pads: tuple[Pair, ...]) -> tuple[Trial, ...] | Refusal:
+    if isinstance(window, TransposedWindow):
+        return transposed_cases(site, window, pads)
+    return trials(site, window, same=False)
+
+
+def _fragment(
+    site: Site, window: Window | TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...], cut: Pair
+) -> Fragment:
+    builder = site.builder()
+
+    def shaped(value: Any, shape: list[int]) -> Any:
+        return builder.op("Reshape", [value, builder.constant(np.array(shape, np.int64), "shape")])
+
+    node = copied(site.node, without=("auto_pad", "output_shape", "storage_order"))
+    attributes.set_integers(node, "kernel_shape", [1, *(each or 1 for each in window.kernel)])
+    attributes.set_integers(node, "strides", [1, *window.strides])
+    attributes.set_integers(node, "pads", flat(((0, 0), *pads)))
+    if attributes.find(node, "dilations") is not None:
+        attributes.set_integers(node, "dilations", [1, *window.dilations])
+    if any(added):
+        attributes.set_integers(node, "output_padding", [0, *added])
+    else:
+        attributes.remove(node, "output_padding")
+    inputs = [builder.input(name) for name in site.node.input]
+    inputs[0] = shaped(inputs[0], [0, 0, 1, -1])
+    if window.operator.weights is not None:
+        inputs[1] = shaped(inputs[1], [0, 0, 1, -1])
+    result = shaped(builder.original(node, inputs), [0, 0, -1])
+    result = sliced(builder, result, [cut[0]], [-cut[1] or TO_THE_END], [2]) if any(cut) else result
+    builder.output(site.node.output[0], result)
+    return builder.build()
