@@ -41,6 +41,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
 
 def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:
     known = [taps for taps in window.kernel if taps is not None]
+    reaches = list(zip(known, window.strides, strict=True)) if len(known) == window.rank else []
     return {
         "auto-pad": window.auto_pad or "NOTSET",
         "sizes": "static" if all(isinstance(size, int) for size in window.sizes) else "dynamic",
@@ -50,9 +51,8 @@ def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:
         "grouped": window.written.group > 1,
         "strides-written": window.written.strides is not None,
         "kernel-written": window.written.kernel_shape is not None,
-        "kernel-below-stride": any(taps < stride for taps, stride in zip(known, window.strides, strict=False))
-        if len(known) == window.rank
-        else None,
+        "kernel-below-stride": any(taps < stride for taps, stride in reaches) if reaches else None,
+        "kernel-above-stride": all(taps > stride for taps, stride in reaches) if reaches else None,
     }
 
 
@@ -73,6 +73,7 @@ def transposed_traits(window: TransposedWindow) -> Traits:
     return {
         **_common(window),
         "padding": _padding([None if each is None else (each.begin, each.end) for each in axes]),
+        "biased": window.has_bias,
         "output-shape": window.output_shape is not None,
         "output-padding": any(window.output_padding),
     }

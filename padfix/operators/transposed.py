@@ -37,6 +37,7 @@ class TransposedWindow(Windowed):
         dynamic_pads: The constant pads of an operator that has them as an input; None where they are computed.
         channels: Channels of the input; None where it is not known.
         maps_per_group: Channels of the output in each group; as ``channels``.
+        has_bias: Whether a number is added to each map.
     """
 
     output_padding: Integers
@@ -44,6 +45,7 @@ class TransposedWindow(Windowed):
     dynamic_pads: Integers | None = None
     channels: int | None = None
     maps_per_group: int | None = None
+    has_bias: bool = False
 
     @property
     def has_dynamic_pads(self) -> bool:
@@ -130,6 +132,7 @@ def read_transposed_node(
         dynamic_pads=pads,
         channels=channels,
         maps_per_group=maps,
+        has_bias=operator.bias is not None and operator.bias < len(node.input) and bool(node.input[operator.bias]),
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx import helper
@@ -17,6 +19,8 @@ from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.along_axes import (
     LONGEST,
     TAKING,
+    Operators,
+    multiplied,
     multiplying,
     one_by_one,
     selection,
@@ -28,6 +32,12 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.target_rule import TargetRule
 
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_INPUTS_SINCE = 11
+"""The first opset whose Pad takes its amounts and its value as inputs."""
+
 
 class UnsupportedPad(TargetRule):
     """A Pad that the target refuses, or runs and gives other numbers for.
@@ -36,7 +46,7 @@ class UnsupportedPad(TargetRule):
     `padfix targets NAME` lists what is known of each, with its evidence.
 
     padfix writes the mode and all axes out, cuts with a Slice what negative amounts take away, and takes the elements
-    of the modes reflect, edge and wrap by one Gather an axis where the lengths are known.
+    of the modes reflect, edge and wrap by one Gather an axis where the lengths are known, or by products with matrices.
 
     Refused: amounts that are only known at run time, and modes that need lengths which are not known (`--shape`).
 
@@ -69,22 +79,26 @@ class UnsupportedPad(TargetRule):
         cut = [min(0, each) for each in amounts]
         added = [max(0, each) for each in amounts]
         plain: Traits = {**traits, "mode-written": True, "axes-listed": False, "negative": False}
-        operators: tuple[tuple[str, Traits], ...] = (("Pad", plain),)
-        if any(cut):
-            operators = (*operators, ("Slice", {}))
-        yield Form("all of it written out", operators, lambda: _written_out(site, added, cut))
+        written: Operators = (("Pad", plain),)
+        cuts: Operators = (("Slice", {"behind-window": False}),) if any(cut) else ()
+        for opset in (site.scope.opset, *([_INPUTS_SINCE] if 1 < site.scope.opset < _INPUTS_SINCE else [])):
+            write = partial(_written_out, site, added, cut, opset)
+            yield Form("all of it written out", (*cuts, *written), write, opset=opset)
         mode = site.text("mode", "constant") or "constant"
+        known = site.input_type(0)
+        lengths = () if known is None or known.shape is None else known.shape
+        why_not = _why_not(lengths, amounts)
+        sizes = [(each, 2 * each) for each in lengths if isinstance(each, int)]
+        no_products = why_not or why_not_multiplied(site.elem_type(0), sizes)
+        half = len(amounts) // 2
         if mode != "constant":
-            known = site.input_type(0)
-            lengths = () if known is None or known.shape is None else known.shape
-            why_not = _why_not(lengths, amounts)
             yield Form("one Gather an axis", TAKING, lambda: _taken(site, amounts, mode), why_not)
-            moved = [axis for axis in range(len(amounts) // 2) if amounts[axis] or amounts[len(amounts) // 2 + axis]]
-            products = why_not or why_not_multiplied(
-                site.elem_type(0), [(each, 2 * each) for each in lengths if isinstance(each, int)]
-            )
-            made_of = multiplying(moved, len(lengths))
-            yield Form("products with matrices", made_of, lambda: _multiplied(site, amounts, mode), products)
+            products = multiplying([axis for axis in range(half) if amounts[axis] or amounts[half + axis]], half)
+            yield Form("products with matrices", products, lambda: _multiplied(site, amounts, mode), no_products)
+        elif any(cut):
+            products = multiplying([axis for axis in range(half) if cut[axis] or cut[half + axis]], half)
+            write = partial(_written_out, site, added, cut, site.scope.opset, by_products=True)
+            yield Form("products with matrices and a Pad", (*products, *written), write, no_products)
 
 
 def _unwritten() -> Rewrite | Refusal:
@@ -127,26 +141,42 @@ def _trials(site: Site, rank: int) -> tuple[Trial, ...]:
     return tuple(trials)
 
 
-def _written_out(site: Site, added: list[int], cut: list[int]) -> Rewrite | Refusal:
-    builder = site.builder()
+def _written_out(
+    site: Site, added: list[int], cut: list[int], opset: int, *, by_products: bool = False
+) -> Rewrite | Refusal:
+    builder = site.builder(opset)
     rank = len(added) // 2
     value = builder.input(site.input_name(0))
     axes = [axis for axis in range(rank) if cut[axis] or cut[rank + axis]]
-    if axes:
+    if axes and by_products:
+        indices, lengths = _indices(site, cut, "edge")
+        value = multiplied(builder, value, _matrices(site, indices, lengths), rank)
+    elif axes:
         ends = [cut[rank + axis] or int(np.iinfo(np.int64).max) for axis in axes]
         value = sliced(builder, value, [-cut[axis] for axis in axes], ends, axes)
-    node = copied(site.node, without=("mode",))
+    node = copied(site.node, without=("mode", "value", "pads") if opset >= _INPUTS_SINCE else ("mode",))
     attributes.set_text(node, "mode", site.text("mode", "constant") or "constant")
     inputs = [value]
-    if site.scope.opset < 11:
-        attributes.set_integers(node, "paddings" if site.scope.opset < 2 else "pads", added)
+    if opset < _INPUTS_SINCE:
+        attributes.set_integers(node, "paddings" if opset < 2 else "pads", added)
     else:
         given = site.constant(1)
         same = given is not None and given.reshape(-1).tolist() == added and not site.input_name(3)
         pads = builder.input(site.input_name(1)) if same else builder.constant(np.array(added, np.int64), "pads")
-        inputs += [pads, *([builder.input(site.input_name(2))] if site.input_name(2) else [])]
+        inputs += [pads, *_fill(site, builder)]
     builder.output(site.node.output[0], builder.original(node, inputs))
     return Rewrite(builder.build(), _trials(site, rank), exact=True)
+
+
+def _fill(site: Site, builder: FragmentBuilder) -> list[Any]:
+    """Return what the Pad adds as its third input, if it has one to be."""
+    if site.input_name(2):
+        return [builder.input(site.input_name(2))]
+    value = attributes.find(site.node, "value")
+    if value is None or site.scope.opset >= _INPUTS_SINCE:
+        return []
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    return [builder.constant(np.array(value.f, dtype), "value")]
 
 
 def _why_not(lengths: Sequence[Dimension], amounts: Sequence[int]) -> Refusal | None:
@@ -178,6 +208,10 @@ def _taken(site: Site, amounts: list[int], mode: str) -> Rewrite | Refusal:
 
 def _multiplied(site: Site, amounts: list[int], mode: str) -> Rewrite | Refusal:
     indices, lengths = _indices(site, amounts, mode)
+    fragment = weighed_and_summed(site, _matrices(site, indices, lengths), len(lengths))
+    return Rewrite(fragment, _trials(site, len(lengths)), exact=True)
+
+
+def _matrices(site: Site, indices: Mapping[int, Sequence[int]], lengths: Sequence[int]) -> dict[int, np.ndarray]:
     dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
-    matrices = {axis: selection(each, lengths[axis]).astype(dtype) for axis, each in indices.items()}
-    return Rewrite(weighed_and_summed(site, matrices, len(lengths)), _trials(site, len(lengths)), exact=True)
+    return {axis: selection(each, lengths[axis]).astype(dtype) for axis, each in indices.items()}

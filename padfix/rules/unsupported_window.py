@@ -54,7 +54,8 @@ class UnsupportedWindow(TargetRule):
     def minimum_opset(self, site: Site) -> int:
         """Return the version whose Pad takes the element type."""
         window = read(site.scope, site.node)
-        return beside_opset(window) if isinstance(window, Window) else 1
+        beside = beside_opset(window) if isinstance(window, Window) else 1
+        return max(beside, super().minimum_opset(site))
 
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the forms of the operator."""

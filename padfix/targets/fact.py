@@ -26,6 +26,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "strides-written": SWITCH,
     "kernel-written": SWITCH,
     "kernel-below-stride": SWITCH,
+    "kernel-above-stride": SWITCH,
+    "biased": SWITCH,
     "counts-pads": SWITCH,
     "rounds-up": SWITCH,
     "output-shape": SWITCH,
@@ -58,6 +60,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "outer-axes": SWITCH,
     "rank": COUNT,
     "mode-written": SWITCH,
+    # Of a Slice that padfix writes.
+    "behind-window": SWITCH,
     # Of Pad, which also has mode, mode-written, amounts, axes-listed, outer-axes and rank.
     "negative": SWITCH,
     "value": ("zero", "finite", "infinite"),

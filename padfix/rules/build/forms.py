@@ -20,12 +20,14 @@ class Form:
         operators: The (type, traits) of every operator in it that a target may object to.
         write: Builds it.
         why_not: Why it is not equal here, or can't be written; None where it is.
+        opset: The version of the default domain that it is written in, where that is above the model's.
     """
 
     name: str
     operators: tuple[tuple[str, Traits], ...]
     write: Callable[[], Rewrite | Refusal]
     why_not: Refusal | None = None
+    opset: int = 1
 
 
 def by_another_rule() -> Rewrite | Refusal:
@@ -40,7 +42,8 @@ def first_right(site: Site, forms: Iterable[Form]) -> Form | Refusal:
         if form.why_not is not None:
             reasons.append(f"{form.name}: {form.why_not.reason.rstrip('.')}")
             continue
-        found = [worst_objection(site.target, op_type, site.opset, traits) for op_type, traits in form.operators]
+        opset = max(site.opset, form.opset)
+        found = [worst_objection(site.target, op_type, opset, traits) for op_type, traits in form.operators]
         objection = next((each for each in found if each is not None), None)
         if objection is None:
             return form

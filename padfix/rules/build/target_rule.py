@@ -42,6 +42,11 @@ class TargetRule(Rule):
         )
         return dataclasses.replace(found, severity=objection.severity)
 
+    def minimum_opset(self, site: Site) -> int:
+        """Return the version that the first right form is written in."""
+        form = first_right(site, self.forms(site))
+        return 1 if isinstance(form, Refusal) else form.opset
+
     def refusal(self, site: Site) -> Refusal | None:
         """Return why there is no form that is right on the target."""
         form = first_right(site, self.forms(site))

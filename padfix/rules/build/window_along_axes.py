@@ -102,7 +102,9 @@ def _axes(window: Window) -> tuple[_Axis, ...] | Refusal:
     for number, ((size, taps, stride, dilation), pair, output) in enumerate(sizes, window.leading):
         if not isinstance(size, int) or not isinstance(output, int) or taps is None:
             return Refusal("it needs the lengths of the input (--shape)")
-        if max(size, output * taps) > LONGEST or output < 1:
+        if output < 1:
+            return Refusal("it has no window")
+        if max(size, output * taps) > LONGEST:
             return Refusal(f"an axis is longer than {LONGEST} elements, more than is written out one by one")
         found.append(_Axis(number, size, taps, stride, dilation, *pair, output))
     return tuple(found)
@@ -243,7 +245,8 @@ def _averages(site: Site, window: Window, axes: tuple[_Axis, ...] | Refusal) -> 
         builder.output(site.node.output[0], value if power == 1 else builder.op("Pow", [value, exponents[1]]))
         return Rewrite(builder.build(), cases)
 
-    return Form("products with matrices", multiplying([axis.number for axis in known], rank), write, why_not)
+    operators = multiplying([axis.number for axis in known], rank)
+    return Form("products with matrices", (*operators, ("Pow", {})) if power > 1 else operators, write, why_not)
 
 
 def spread_form(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...]) -> Form:

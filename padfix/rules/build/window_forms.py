@@ -19,7 +19,7 @@ from padfix.operators.traits import Traits, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME
-from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.explicit_pads import bare_node, bind, copied, flat, is_too_long
 from padfix.rules.build.forms import Form, by_another_rule
 from padfix.rules.build.pad_node import known_amounts
@@ -81,7 +81,7 @@ def _written_out(site: Site, window: AnyWindow, traits: Traits) -> Form:
             if values is not None:
                 attributes.set_integers(node, name, values)
         if isinstance(window, TransposedWindow):
-            cases = transposed_cases(site, window, ((0, 0),) * window.rank)
+            cases = _transposed_cases(site, window)
             return cases if isinstance(cases, Refusal) else Rewrite(site.only(node), cases)
         return Rewrite(site.only(node), trials(site, window, same=window.auto_pad in SAME), exact=window.is_exact)
 
@@ -244,14 +244,26 @@ def _behind_edges(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
 
 def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
     """Yield the forms of a transposed convolution, the nearest to what stands there first."""
+    plain = list(_transposed_plainly(site, window))
+    yield from plain
+    if window.has_bias:
+        as_it_is = Form("as it is", (("ConvTranspose", transposed_traits(all_written(window))),), by_another_rule)
+        for form in (as_it_is, *plain):
+            operators = tuple((op_type, {**traits, "biased": False}) for op_type, traits in form.operators)
+            name = f"{form.name}, the bias added behind it"
+            yield Form(name, (*operators, ("Add", {})), lambda: _bias_behind(site, window), form.why_not)
+    spread = _pads_of(window)
+    if spread is not None:
+        yield spread_form(site, window, *spread)
+
+
+def _transposed_plainly(site: Site, window: TransposedWindow) -> Iterator[Form]:
     yield _written_out(site, window, transposed_traits(all_written(window)))
-    axes = [window.axis(axis) for axis in range(window.rank)]
-    known = [axis for axis in axes if axis is not None]
-    if len(known) < len(axes):
+    found = _pads_of(window)
+    if found is None:
         yield Form("explicit pads", (), by_another_rule, Refusal("its pads depend on lengths that are not known"))
         return
-    pads = tuple((axis.begin, axis.end) for axis in known)
-    added = tuple(axis.output_padding for axis in known)
+    pads, added = found
     explicit = _transposed_with(window, pads, added)
     if window.auto_pad or window.output_shape is not None:
         yield Form("explicit pads", (("ConvTranspose", transposed_traits(explicit)),), by_another_rule)
@@ -259,7 +271,7 @@ def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
     bare = _transposed_with(window, ((0, 0),) * window.rank, added)
     yield Form(
         "a Slice behind it",
-        (("ConvTranspose", transposed_traits(bare)), ("Slice", {})),
+        (("ConvTranspose", transposed_traits(bare)), ("Slice", {"behind-window": True})),
         lambda: rewrite_transposed(site, explicit),
         None if any(map(any, pads)) else Refusal("it cuts nothing off"),
     )
@@ -267,7 +279,34 @@ def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
         yield plane_form(site, explicit, pads, added)
         if any(map(any, pads)):
             yield plane_form(site, explicit, pads, added, sliced_off=True)
-    yield spread_form(site, explicit, pads, added)
+
+
+def _pads_of(window: TransposedWindow) -> tuple[tuple[Pair, ...], tuple[int, ...]] | None:
+    """Return the pads and the output padding of every axis; None where they depend on a length that is not known."""
+    axes = [window.axis(axis) for axis in range(window.rank)]
+    known = [axis for axis in axes if axis is not None]
+    if len(known) < len(axes):
+        return None
+    return tuple((axis.begin, axis.end) for axis in known), tuple(axis.output_padding for axis in known)
+
+
+def _transposed_cases(site: Site, window: TransposedWindow) -> tuple[Trial, ...] | Refusal:
+    found = _pads_of(window)
+    return transposed_cases(site, window, ((0, 0),) * window.rank if found is None else found[0])
+
+
+def _bias_behind(site: Site, window: TransposedWindow) -> Rewrite | Refusal:
+    """Return the node without its bias, which is added to what it gives."""
+    cases = _transposed_cases(site, window)
+    if isinstance(cases, Refusal):
+        return cases
+    builder = site.builder()
+    data, weights, bias = (builder.input(name) for name in site.node.input[:3])
+    node = copied(site.node)
+    shape = builder.constant(np.array([1, -1, *[1] * window.rank], np.int64), "shape")
+    result = builder.op("Add", [builder.original(node, [data, weights]), builder.op("Reshape", [bias, shape])])
+    builder.output(site.node.output[0], result)
+    return Rewrite(builder.build(), cases)
 
 
 def _transposed_with(window: TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...]) -> TransposedWindow:
