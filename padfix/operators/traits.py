@@ -93,10 +93,11 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
     data = scope.type_of(node.input[0]) if node.input and node.input[0] else None
     rank = None if data is None else data.rank
     listed = len(node.input) > 3 and bool(node.input[3])
-    outer = None
+    outer = batch = None
     if amounts is not None and not listed and len(amounts) % 2 == 0:
         half = len(amounts) // 2
         outer = any(amounts[axis] or amounts[half + axis] for axis in range(min(2, half)))
+        batch = bool(half and (amounts[0] or amounts[half]))
     return {
         "mode": attributes.text(node, "mode", "constant") or "constant",
         "mode-written": attributes.find(node, "mode") is not None,
@@ -105,6 +106,7 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
         "value": _fill(scope, node),
         "axes-listed": listed,
         "outer-axes": outer,
+        "batch-axis": batch,
         "rank": rank,
     }
 

@@ -93,10 +93,10 @@ class UnsupportedPad(TargetRule):
         half = len(amounts) // 2
         if mode != "constant":
             yield Form("one Gather an axis", TAKING, lambda: _taken(site, amounts, mode), why_not)
-            products = multiplying([axis for axis in range(half) if amounts[axis] or amounts[half + axis]], half)
+            products = multiplying([axis for axis in range(half) if amounts[axis] or amounts[half + axis]], lengths)
             yield Form("products with matrices", products, lambda: _multiplied(site, amounts, mode), no_products)
         elif any(cut):
-            products = multiplying([axis for axis in range(half) if cut[axis] or cut[half + axis]], half)
+            products = multiplying([axis for axis in range(half) if cut[axis] or cut[half + axis]], lengths)
             write = partial(_written_out, site, added, cut, site.scope.opset, by_products=True)
             yield Form("products with matrices and a Pad", (*products, *written), write, no_products)
 
@@ -150,7 +150,7 @@ def _written_out(
     axes = [axis for axis in range(rank) if cut[axis] or cut[rank + axis]]
     if axes and by_products:
         indices, lengths = _indices(site, cut, "edge")
-        value = multiplied(builder, value, _matrices(site, indices, lengths), rank)
+        value = multiplied(builder, value, _matrices(site, indices, lengths), lengths)
     elif axes:
         ends = [cut[rank + axis] or int(np.iinfo(np.int64).max) for axis in axes]
         value = sliced(builder, value, [-cut[axis] for axis in axes], ends, axes)
@@ -208,7 +208,7 @@ def _taken(site: Site, amounts: list[int], mode: str) -> Rewrite | Refusal:
 
 def _multiplied(site: Site, amounts: list[int], mode: str) -> Rewrite | Refusal:
     indices, lengths = _indices(site, amounts, mode)
-    fragment = weighed_and_summed(site, _matrices(site, indices, lengths), len(lengths))
+    fragment = weighed_and_summed(site, _matrices(site, indices, lengths), lengths)
     return Rewrite(fragment, _trials(site, len(lengths)), exact=True)
 
 

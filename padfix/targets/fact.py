@@ -58,6 +58,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "gives-one": SWITCH,
     "resized-axes": COUNT,
     "outer-axes": SWITCH,
+    "batch-axis": SWITCH,
     "rank": COUNT,
     "mode-written": SWITCH,
     # Of a Slice that padfix writes.

@@ -6,12 +6,14 @@ floats, and for runtimes that don't take a Gather.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx import TensorProto
 
+from padfix.graph.scopes import Dimension
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import Traits
 from padfix.rules.base import Site
@@ -30,6 +32,11 @@ LONGEST = 4096
 
 OUTSIDE = -1
 """In place of an index: no element, which a product makes 0."""
+
+_FLAT = 4
+"""Axes of data that is reshaped: importers know images best."""
+
+Lengths = Sequence[Dimension]
 
 Operators = tuple[tuple[str, Traits], ...]
 """The (type, traits) of operators that a target may object to."""
@@ -50,9 +57,11 @@ def one_by_one(site: Site, indices: Mapping[int, Sequence[int]]) -> Fragment:
     return _in_its_place(site, lambda builder, value: taken(builder, value, indices), moves=bool(indices))
 
 
-def weighed_and_summed(site: Site, matrices: Mapping[int, np.ndarray], rank: int) -> Fragment:
+def weighed_and_summed(site: Site, matrices: Mapping[int, np.ndarray], lengths: Lengths) -> Fragment:
     """Return :func:`multiplied` of the node's data in the place of a node that gives the same."""
-    return _in_its_place(site, lambda builder, value: multiplied(builder, value, matrices, rank), moves=bool(matrices))
+    return _in_its_place(
+        site, lambda builder, value: multiplied(builder, value, matrices, lengths), moves=bool(matrices)
+    )
 
 
 def _in_its_place(site: Site, write: Callable[[FragmentBuilder, Any], Any], *, moves: bool) -> Fragment:
@@ -62,24 +71,58 @@ def _in_its_place(site: Site, write: Callable[[FragmentBuilder, Any], Any], *, m
     return builder.build()
 
 
-def multiplying(axes: Iterable[int], rank: int) -> Operators:
-    """Return what :func:`multiplied` is made of."""
-    operators: Operators = (("MatMul", {"rank": rank}),)
-    return (*operators, ("Transpose", {"rank": rank})) if min(axes, default=rank) < rank - 2 else operators
+def multiplying(axes: Iterable[int], lengths: Lengths) -> Operators:
+    """Return what :func:`multiplied` is made of; ``lengths`` are the data's."""
+    rank = len(lengths)
+    moved = [axis for axis in axes if axis < rank - 2]
+    if not moved:
+        return (("MatMul", {"rank": rank}),)
+    products: Operators = (("MatMul", {"rank": _FLAT}), ("MatMul", {"rank": rank}))
+    if all(_fits(lengths, axis) for axis in moved):
+        return (*products, ("Reshape", {"rank": rank}))
+    return (*products[1:], ("Transpose", {"rank": rank}))
 
 
-def multiplied(builder: FragmentBuilder, value: Any, matrices: Mapping[int, np.ndarray], rank: int) -> Any:
-    """Return ``value`` with each axis that is listed multiplied by its matrix, of shape (new length, length)."""
+def multiplied(builder: FragmentBuilder, value: Any, matrices: Mapping[int, np.ndarray], lengths: Lengths) -> Any:
+    """Return ``value`` with each axis that is listed multiplied by its matrix, of shape (new length, length).
+
+    The matrix stands before the last two axes, or behind them for the last; data with more axes is reshaped to have
+    its axis there, or transposed where its lengths are not known.
+    """
+    rank, now = len(lengths), list(lengths)
     for axis, matrix in matrices.items():
-        if axis == rank - 2:
-            value = builder.op("MatMul", [builder.constant(matrix, "weights"), value])
-            continue
-        order = [each for each in range(rank) if each != axis] + [axis]
-        moved = order != list(range(rank))
-        value = builder.op("Transpose", [value], {"perm": order}) if moved else value
-        value = builder.op("MatMul", [value, builder.constant(np.ascontiguousarray(matrix.T), "weights")])
-        value = builder.op("Transpose", [value], {"perm": np.argsort(order).tolist()}) if moved else value
+        weights = np.ascontiguousarray(matrix.T) if axis == rank - 1 else matrix
+        constant = builder.constant(weights, "weights")
+        if axis == rank - 1:
+            value = builder.op("MatMul", [value, constant])
+        elif axis == rank - 2:
+            value = builder.op("MatMul", [constant, value])
+        elif _fits(now, axis):
+            value = _flattened(builder, value, constant, now, axis, len(matrix))
+        else:
+            order = [each for each in range(rank) if each != axis]
+            order.insert(rank - 2, axis)
+            value = builder.op("MatMul", [constant, builder.op("Transpose", [value], {"perm": order})])
+            value = builder.op("Transpose", [value], {"perm": np.argsort(order).tolist()})
+        now[axis] = len(matrix)
     return value
+
+
+def _fits(lengths: Lengths, axis: int) -> bool:
+    """Whether a Reshape can bring the axis before the last, and another one back: it copies the first length."""
+    return all(isinstance(each, int) for each in lengths[min(1, axis) :])
+
+
+def _flattened(builder: FragmentBuilder, value: Any, weights: Any, lengths: Lengths, axis: int, output: int) -> Any:
+    kept = 1 if axis else 0  # axes before those that are reshaped
+    known = [each for each in lengths[kept:] if isinstance(each, int)]
+    between, size, behind = known[: axis - kept], known[axis - kept], known[axis - kept + 1 :]
+
+    def shaped(value: Any, shape: list[int]) -> Any:
+        return builder.op("Reshape", [value, builder.constant(np.array(shape, np.int64), "shape")])
+
+    flat = shaped(value, [0 if kept else 1, math.prod(between), size, math.prod(behind)])
+    return shaped(builder.op("MatMul", [weights, flat]), [*[0] * kept, *between, output, *behind])
 
 
 def selection(indices: Sequence[int], size: int) -> np.ndarray:

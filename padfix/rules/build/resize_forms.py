@@ -105,7 +105,7 @@ def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
     if resize.mode == "nearest":
         yield Form("one Gather an axis", TAKING, partial(gathered, site, resize, known), lengths)
     why_not = lengths or why_not_multiplied(resize.elem_type, [(axis.size, axis.output) for axis in known])
-    operators = multiplying([axis.number for axis in known], len(resize.shape or ()))
+    operators = multiplying([axis.number for axis in known], resize.shape or ())
     yield Form("products with matrices", operators, partial(weighed, site, resize, known), why_not)
 
 
@@ -123,7 +123,7 @@ def _modern_forms(resize: Resample, traits: Traits) -> Iterator[Form]:
     # What that Resize becomes in turn needs the lengths.
     known = all(isinstance(each, int) for each in resize.shape or (None,))
     why_not = None if known else Refusal("an equal form needs the lengths of the input (--shape)")
-    operators = multiplying((2,), len(resize.shape or ()))
+    operators = multiplying((2,), resize.shape or ())
     yield Form("products with matrices or elements one by one", operators, by_another_rule, why_not)
 
 
@@ -332,7 +332,7 @@ def weighed(site: Site, resize: Resample, axes: Sequence[Axis]) -> Rewrite | Ref
         if isinstance(matrix, Refusal):
             return matrix
         matrices[axis.number] = matrix.astype(dtype)
-    return Rewrite(weighed_and_summed(site, matrices, len(resize.shape or ())), trials, exact=False)
+    return Rewrite(weighed_and_summed(site, matrices, resize.shape or ()), trials, exact=False)
 
 
 def _matrix(site: Site, resize: Resample, axis: Axis) -> np.ndarray | Refusal:

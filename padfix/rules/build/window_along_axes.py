@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx import helper
@@ -24,6 +24,7 @@ from padfix.rules.build.along_axes import (
     LONGEST,
     OUTSIDE,
     TAKING,
+    Lengths,
     Operators,
     multiplied,
     multiplying,
@@ -37,8 +38,12 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.transposed import transposed_trials
 from padfix.rules.build.trials import trials
 
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
 _PLAIN_POOLS = ("MaxPool", "AveragePool", "LpPool")
 _VOLUME = 3
+_SQUARE = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,6 +99,13 @@ class _Axis:
         return taps_inside(length, self.taps, self.stride, self.dilation, self.begin - before, output=self.output)
 
 
+def lengths_of(site: Site, window: Window | TransposedWindow) -> Lengths:
+    """Return the lengths of all axes of the data; the batch and the channels may be unknown."""
+    known = site.input_type(0)
+    leading: Lengths = known.shape[:2] if known is not None and known.shape else (None, None)
+    return (*leading, *window.sizes)
+
+
 def _axes(window: Window) -> tuple[_Axis, ...] | Refusal:
     if window.domain or window.op_type not in _PLAIN_POOLS or window.has_indices:
         return Refusal("it is more than a pool of numbers")
@@ -131,13 +143,12 @@ def _maxima(site: Site, window: Window, axes: tuple[_Axis, ...] | Refusal) -> It
     plain = _side_by_side(window, known)
     lengths = [(axis.size, axis.output * axis.taps) for axis in known]
     no_products = why_not or why_not_multiplied(window.elem_type, lengths)
-    rank = window.rank + 2
     for apart in (False, True) if window.rank == _VOLUME else (False,):
         pools: Operators = ((window.op_type, window_traits(_in_a_plane(plain) if apart else plain)),)
         how = " in two planes" if apart else ""
         for name, operators, reason in (
             ("a Gather an axis", TAKING if indices else (), why_not),
-            ("products with matrices", multiplying(indices, rank) if indices else (), no_products),
+            ("products with matrices", multiplying(indices, lengths_of(site, window)) if indices else (), no_products),
         ):
             if operators or apart:
                 yield Form(
@@ -186,14 +197,14 @@ class _Maximum:
             dtype = helper.tensor_dtype_to_np_dtype(self.window.elem_type or 1)
             sizes = {axis.number: axis.size for axis in self.axes}
             matrices = {axis: selection(each, sizes[axis]).astype(dtype) for axis, each in self.indices.items()}
-            value = multiplied(builder, value, matrices, self.window.rank + 2)
+            value = multiplied(builder, value, matrices, lengths_of(self.site, self.window))
         else:
             value = taken(builder, value, self.indices)
         pooled = self._in_planes(builder, value) if self.apart else self._pooled(builder, value, slice(None))
         bind(builder, self.site.node, pooled)
         return Rewrite(builder.build(), trials(self.site, self.window, same=False, as_declared=True), exact=True)
 
-    def _pooled(self, builder: Any, value: Any, spatial: slice, *, more: int = 0) -> Any:
+    def _pooled(self, builder: FragmentBuilder, value: Any, spatial: slice, *, more: int = 0) -> Any:
         """Return the maxima along some of the axes, and along ``more`` axes behind them that stay as they are."""
         node = bare_node(self.site)
         attributes.remove(node, "dilations", "storage_order")
@@ -201,7 +212,7 @@ class _Maximum:
         attributes.set_integers(node, "strides", [*self.plain.strides[spatial], *[1] * more])
         return builder.original(node, [value])
 
-    def _in_planes(self, builder: Any, value: Any) -> Any:
+    def _in_planes(self, builder: FragmentBuilder, value: Any) -> Any:
         depth, height, width = (axis.output for axis in self.axes)
         deep = self.plain.sizes[0]
         assert isinstance(deep, int)
@@ -225,7 +236,7 @@ def _averages(site: Site, window: Window, axes: tuple[_Axis, ...] | Refusal) -> 
     counts = [axis.counted(pads=window.written.count_include_pad) for axis in known]
     if why_not is None and window.operator.is_average and any(0 in count for count in counts):
         why_not = Refusal("some window lies in the pads with all its taps")
-    rank = window.rank + 2
+    data = lengths_of(site, window)
     power = attributes.integer(site.node, "p", 2) if window.op_type == "LpPool" else 1
 
     def write() -> Rewrite | Refusal:
@@ -236,22 +247,33 @@ def _averages(site: Site, window: Window, axes: tuple[_Axis, ...] | Refusal) -> 
             matrices[axis.number] = sums.astype(dtype)
         cases = trials(site, window, same=False, as_declared=True)
         if window.operator.is_average:
-            return Rewrite(weighed_and_summed(site, matrices, rank), cases)
+            return Rewrite(weighed_and_summed(site, matrices, data), cases)
         builder = site.builder()
         value = builder.op("Abs", [builder.input(site.input_name(0))])
-        exponents = [builder.constant(np.array(each, dtype), "power") for each in (power, 1 / power)]
-        value = value if power == 1 else builder.op("Pow", [value, exponents[0]])
-        value = multiplied(builder, value, matrices, rank)
-        builder.output(site.node.output[0], value if power == 1 else builder.op("Pow", [value, exponents[1]]))
+        summed = multiplied(builder, _raised(builder, value, power, dtype), matrices, data)
+        builder.output(site.node.output[0], _root(builder, summed, power, dtype))
         return Rewrite(builder.build(), cases)
 
-    operators = multiplying([axis.number for axis in known], rank)
-    return Form("products with matrices", (*operators, ("Pow", {})) if power > 1 else operators, write, why_not)
+    operators = multiplying([axis.number for axis in known], data)
+    return Form("products with matrices", (*operators, ("Pow", {})) if power > _SQUARE else operators, write, why_not)
+
+
+def _raised(builder: FragmentBuilder, value: Any, power: int, dtype: Any) -> Any:
+    """Return a value that is not negative, raised to a power; runtimes multiply better than they raise."""
+    if power <= _SQUARE:
+        return value if power == 1 else builder.op("Mul", [value, value])
+    return builder.op("Pow", [value, builder.constant(np.array(power, dtype), "power")])
+
+
+def _root(builder: FragmentBuilder, value: Any, power: int, dtype: Any) -> Any:
+    if power <= _SQUARE:
+        return value if power == 1 else builder.op("Sqrt", [value])
+    return builder.op("Pow", [value, builder.constant(np.array(1 / power, dtype), "power")])
 
 
 def spread_form(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...]) -> Form:
     """Return the transposed convolution as a convolution of its data, spread out with zeros by products."""
-    rank = window.rank
+    rank, data = window.rank, lengths_of(site, window)
     indices = _spread(window, pads, added)
     known = {} if isinstance(indices, Refusal) else indices
     weights = site.constant(1)
@@ -281,7 +303,7 @@ def spread_form(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], ad
         builder = site.builder()
         sizes = {axis: size for axis, size in enumerate(window.sizes, 2) if isinstance(size, int)}
         matrices = {axis: selection(each, sizes[axis]).astype(dtype) for axis, each in known.items()}
-        value = multiplied(builder, builder.input(site.input_name(0)), matrices, rank + 2)
+        value = multiplied(builder, builder.input(site.input_name(0)), matrices, data)
         turned = grown(_turned(weights, window.written.group), window.dilations)
         kernel = builder.constant(turned, "weights")
         inputs = [value, kernel, *([builder.input(site.input_name(2))] if site.input_name(2) else [])]
@@ -295,7 +317,7 @@ def spread_form(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], ad
         builder.output(site.node.output[0], builder.op("Conv", inputs, given, name=site.node.name))
         return Rewrite(builder.build(), _spread_trials(site, window, weights))
 
-    return Form("a Conv of data that is spread out", (*multiplying(known, rank + 2), ("Conv", plain)), write, why_not)
+    return Form("a Conv of data that is spread out", (*multiplying(known, data), ("Conv", plain)), write, why_not)
 
 
 def _spread_trials(site: Site, window: TransposedWindow, weights: np.ndarray) -> tuple[Trial, ...]:

@@ -157,6 +157,7 @@ def _pad_traits(window: Window, amounts: str, mode: str = "constant") -> Traits:
         "negative": False,
         "axes-listed": False,
         "outer-axes": False,
+        "batch-axis": False,
         "rank": window.rank + 2,
         "value": value if mode == "constant" else "zero",
     }
