@@ -28,6 +28,11 @@ class UnsupportedWindow(TargetRule):
     convolution. For maxima a Pad repeats the element at the edge where the target does not take minus infinity: without
     dilations every window that reaches into the pads holds that element anyway.
 
+    Where none of these is right and the lengths are known, it writes what happens on each axis by itself: the windows
+    of a maximum side by side, for a pool without pads or overlaps; an average as a product with a matrix an axis; a
+    transposed convolution as a plain one of data that is spread out with zeros. What has one spatial axis is written
+    with two, a pool of a volume as two pools of planes, and a bias that a runtime adds wrongly as an addition.
+
     Refused: what has no such form, or one that needs lengths which are not known.
 
     Before, opset 17, for ncnn:

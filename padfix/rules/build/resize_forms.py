@@ -13,7 +13,7 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-from onnx import helper
+from onnx import AttributeProto, helper
 
 from padfix.geometry.interpolation import Interpolation, interpolation_matrix
 from padfix.geometry.resampling import (
@@ -32,6 +32,7 @@ from padfix.operators.traits import Traits, traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import (
     LONGEST,
+    OUTSIDE,
     TAKING,
     multiplying,
     one_by_one,
@@ -66,6 +67,15 @@ class Axis:
     def indices(self, coordinates: str, rounding: str, scale: Scale) -> tuple[int, ...]:
         """Return the elements that mode nearest takes, by the specification."""
         return tuple(nearest_indices(coordinates, rounding, self.size, self.output, scale, self.roi))
+
+    def taken(self, resize: Resample) -> tuple[int, ...]:
+        """Return the elements that the node takes in mode nearest; :data:`OUTSIDE` where a crop leaves the image."""
+        indices = self.indices(resize.coordinates, resize.nearest_mode, self.scale)
+        if resize.coordinates != "tf_crop_and_resize":
+            return indices
+        places = self.positions(resize.coordinates, self.scale)
+        last = self.size - 1
+        return tuple(each if 0 <= at <= last else OUTSIDE for each, at in zip(indices, places, strict=True))
 
     def positions(self, coordinates: str, scale: Scale) -> tuple[float, ...]:
         """Return the positions that are sampled."""
@@ -103,7 +113,9 @@ def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
     lengths = axes if isinstance(axes, Refusal) else None
     known = () if isinstance(axes, Refusal) else axes
     if resize.mode == "nearest":
-        yield Form("one Gather an axis", TAKING, partial(gathered, site, resize, known), lengths)
+        outside = any(OUTSIDE in axis.taken(resize) for axis in known)
+        reason = Refusal("what lies outside the image is no element of it") if outside else lengths
+        yield Form("one Gather an axis", TAKING, partial(gathered, site, resize, known), reason)
     why_not = lengths or why_not_multiplied(resize.elem_type, [(axis.size, axis.output) for axis in known])
     operators = multiplying([axis.number for axis in known], resize.shape or ())
     yield Form("products with matrices", operators, partial(weighed, site, resize, known), why_not)
@@ -316,7 +328,7 @@ def gathered(site: Site, resize: Resample, axes: Sequence[Axis]) -> Rewrite | Re
     trials = resize_trials(site, as_declared=True)
     if isinstance(trials, Refusal):
         return trials
-    indices = {axis.number: axis.indices(resize.coordinates, resize.nearest_mode, axis.scale) for axis in axes}
+    indices = {axis.number: axis.taken(resize) for axis in axes}
     return Rewrite(one_by_one(site, indices), trials, exact=True)
 
 
@@ -336,14 +348,18 @@ def weighed(site: Site, resize: Resample, axes: Sequence[Axis]) -> Rewrite | Ref
 
 
 def _matrix(site: Site, resize: Resample, axis: Axis) -> np.ndarray | Refusal:
-    if resize.mode == "nearest":
-        return selection(axis.indices(resize.coordinates, resize.nearest_mode, axis.scale), axis.size)
-    coefficient = attributes.find(site.node, "cubic_coeff_a")
     value = attributes.find(site.node, "extrapolation_value")
+    if resize.mode == "nearest":
+        return _filled(selection(axis.taken(resize), axis.size), value)
+    coefficient = attributes.find(site.node, "cubic_coeff_a")
     how = Interpolation(
         resize.mode, -0.75 if coefficient is None else coefficient.f, resize.exclude_outside, resize.antialias
     )
-    matrix = interpolation_matrix(how, resize.coordinates, axis.size, axis.output, axis.scale, axis.roi)
+    return _filled(interpolation_matrix(how, resize.coordinates, axis.size, axis.output, axis.scale, axis.roi), value)
+
+
+def _filled(matrix: np.ndarray, value: AttributeProto | None) -> np.ndarray | Refusal:
+    """Return the matrix, whose rows of zeros stand for positions outside the image, if these are to be 0."""
     if value is not None and value.f and not matrix.any(axis=1).all():
         return Refusal("Positions outside the image get a value that no product with a matrix gives.")
     return matrix

@@ -1,0 +1,143 @@
+"""Forms that suit a target where nothing nearer to what stands there does: each proven, and without an objection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+
+SIZED = "float[1,2,8,9] X"
+
+
+def text(operator: str, data: str = SIZED, weights: str = "", opset: int = 17) -> str:
+    """Return a model of one operator that reads X, and weights W that are initializers."""
+    return f'<ir_version: 8, opset_import: ["" : {opset}]>\ng ({data}) => (float Y) <{weights}> {{ {operator} }}'
+
+
+CASES = {
+    "dilated maxima": (
+        text('Y = MaxPool <kernel_shape = [3, 2], dilations = [2, 2], auto_pad = "VALID", strides = [2, 1]> (X)'),
+        "opencv@4.14",
+        ["Gather", "Gather", "MaxPool"],
+    ),
+    "dilated maxima by products": (
+        text("Y = MaxPool <kernel_shape = [3, 2], dilations = [2, 2], pads = [1, 0, 0, 1]> (X)"),
+        "ncnn",
+        ["MatMul", "MatMul", "MaxPool"],
+    ),
+    "maxima in a volume": (
+        text("Y = MaxPool <kernel_shape = [2, 2, 3], strides = [2, 2, 2]> (X)", "float[1,2,6,7,8] X"),
+        "mnn",
+        ["Reshape", "MaxPool", "Reshape", "MaxPool", "Reshape"],
+    ),
+    "strides left out": (text("Y = MaxPool <kernel_shape = [2, 3]> (X)"), "mnn", ["MaxPool"]),
+    "dilated averages": (
+        text("Y = AveragePool <kernel_shape = [3, 2], dilations = [2, 2], pads = [1, 1, 0, 0]> (X)", opset=19),
+        "opencv@4.14",
+        ["MatMul", "MatMul"],
+    ),
+    "averages that count the pads, in ceil mode": (
+        text(
+            "Y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [2, 2], ceil_mode = 1, "
+            "count_include_pad = 1> (X)",
+            "float[1,2,8,8] X",
+        ),
+        "openvino",
+        ["MatMul", "MatMul"],
+    ),
+    "roots of sums": (
+        text("Y = LpPool <kernel_shape = [3, 2], p = 2, strides = [1, 1]> (X)"),
+        "opencv",
+        ["Abs", "MatMul", "MatMul", "Mul", "Sqrt"],
+    ),
+    "transposed along one axis": (
+        text(
+            "Y = ConvTranspose <kernel_shape = [3], strides = [2], pads = [1, 0]> (X, W)",
+            "float[1,2,8] X",
+            "float[2,1,3] W = {1, 2, 3, 4, 5, 7}",
+        ),
+        "opencv@4.14",
+        ["ConvTranspose", "Reshape", "Reshape", "Reshape", "Slice"],
+    ),
+    "transposed in a volume": (
+        text(
+            "Y = ConvTranspose <kernel_shape = [1, 1, 2], strides = [1, 1, 2], pads = [0, 0, 1, 0, 0, 0]> (X, W)",
+            "float[1,2,3,3,4] X",
+            "float[2,1,1,1,2] W = {1, 2, 3, 4}",
+        ),
+        "opencv@4.14",
+        ["Conv", "MatMul", "MatMul", "MatMul", "Reshape", "Reshape"],
+    ),
+    "the bias of a volume": (
+        text(
+            "Y = ConvTranspose <kernel_shape = [1, 1, 2], strides = [1, 1, 2]> (X, W, B)",
+            "float[1,2,3,3,4] X",
+            "float[2,1,1,1,2] W = {1, 2, 3, 4}, float[1] B = {3}",
+        ),
+        "mnn",
+        ["Add", "ConvTranspose", "Reshape"],
+    ),
+    "dilations in a volume": (
+        text(
+            "Y = Conv <kernel_shape = [1, 1, 2], strides = [1, 1, 1], dilations = [1, 1, 2]> (X, W)",
+            "float[1,2,3,3,5] X",
+            "float[1,2,1,1,2] W = {1, 2, 3, 4}",
+        ),
+        "mnn",
+        ["Conv"],
+    ),
+    "wrapped around what is left": (
+        text('Y = Pad <mode = "wrap"> (X, p)', weights="int64[8] p = {0, 0, -2, 0, 0, 0, 1, 2}", opset=19),
+        "openvino",
+        ["Gather", "Gather"],
+    ),
+    "cut where a Slice is not right": (
+        text("Y = Pad (X, p)", weights="int64[8] p = {0, 0, -2, 0, 0, 0, 1, 2}"),
+        "ncnn",
+        ["MatMul", "Pad"],
+    ),
+    "reflected along one axis": (
+        text('Y = Pad <mode = "reflect"> (X, p)', "float[1,2,8] X", "int64[6] p = {0, 0, 2, 0, 0, 1}"),
+        "opencv@4.14",
+        ["Gather"],
+    ),
+    "a value that is an attribute": (
+        text("Y = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1], value = 2.0> (X)", opset=9),
+        "mnn",
+        ["Pad"],
+    ),
+    "resized with the channels last": (
+        text('Y = Resize <mode = "linear"> (X, , , z)', "float[1,5,6,3] X", "int64[4] z = {1, 10, 9, 3}"),
+        "ncnn",
+        ["MatMul", "MatMul", "Reshape", "Reshape"],
+    ),
+    "cropped beyond the image": (
+        text(
+            'Y = Resize <coordinate_transformation_mode = "tf_crop_and_resize", mode = "nearest"> (X, r, , z)',
+            weights="float[8] r = {0, 0, 0.1, 0.2, 1, 1, 0.9, 1.3}, int64[4] z = {1, 2, 7, 5}",
+        ),
+        "openvino",
+        ["MatMul", "MatMul"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_form_that_the_target_takes_is_found_and_proven(name: str, tmp_path: Path) -> None:
+    written, target, operators = CASES[name]
+    model = onnx.parser.parse_model(written)
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    onnx.save(model, source)
+    found = [each for each in padfix.check(source, target=target).findings if each.rule in ("PF111", "PF112", "PF205")]
+    assert found
+    padfix.convert(source, result, target=target)
+    assert not [each for each in padfix.check(result, target=target).findings if each.rule != "PF301"]
+    converted = onnx.load(result)
+    kept = [node.op_type for node in converted.graph.node if node.op_type != "Constant"]
+    assert sorted(kept) == sorted(operators)
+    assert all(np.isfinite(onnx.numpy_helper.to_array(each)).all() for each in converted.graph.initializer)
