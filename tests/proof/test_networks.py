@@ -22,7 +22,13 @@ def test_damages_of_every_kind_are_caught_and_located(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "name", ["residual_float16", "residual_qdq", "residual_half", pytest.param("residual_deep", marks=pytest.mark.slow)]
+    "name",
+    [
+        "residual_float16",
+        "residual_qdq",
+        pytest.param("residual_half", marks=pytest.mark.slow),
+        pytest.param("residual_deep", marks=pytest.mark.slow),
+    ],
 )
 def test_sound_networks_are_equal_in_every_form(name: str, tmp_path: Path) -> None:
     source = make(name, tmp_path)
@@ -55,12 +61,12 @@ def test_a_damage_is_located_from_the_unconverted_source(tmp_path: Path) -> None
 
 
 @pytest.mark.tensorflow
-def test_a_damage_is_located_from_a_tensorflow_source(tmp_path: Path) -> None:
+def test_a_damage_is_located_from_a_tensorflow_source(tmp_path: Path, slow: bool) -> None:
     source = Path(__file__).parents[2] / "fixtures" / "quickstart" / "small_cnn.pb"
     sound = convert(source, tmp_path)
     chosen = {mutant.kind: mutant for mutant in mutants(onnx.load(sound))}
     assert {"pad_moved", "weight_sign"} <= set(chosen)
-    for kind, mutant in chosen.items():
+    for kind, mutant in list(chosen.items())[:: 1 if slow else 3]:
         onnx.save(mutant.model, tmp_path / "damaged.onnx")
         verdict = padfix.verify(source, tmp_path / "damaged.onnx", locate=True)
         assert not verdict.equivalent, kind
