@@ -33,7 +33,7 @@ def command(name: str | None, report_format: str) -> int:
         return errors.EXIT_YES
     target = targets.named(name)
     click.echo(aligned([(key, str(value)) for key, value in target.settings().items()]), nl=False)
-    if target.facts:
+    if target.facts and not target.joins:
         from padfix.reports import target_facts
 
         click.echo(f"\n{target_facts.text(target)}", nl=False)

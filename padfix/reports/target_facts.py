@@ -29,12 +29,12 @@ def page(targets: Sequence[Target]) -> str:
         lines += [f"## {target.name}", "", f"{target.description}{versions}", ""]
         bounds = {key: value for key, value in target.settings().items() if key in _BOUNDS}
         lines += [", ".join(f"{key} {value}" for key, value in bounds.items()), ""] if bounds else []
-        if target.facts:
+        if target.facts and not target.joins:
             lines += _table(target)
     return "\n".join(lines).rstrip() + "\n"
 
 
-_BOUNDS = ("minimum-opset", "maximum-opset", "pads")
+_BOUNDS = ("joins", "minimum-opset", "maximum-opset", "pads")
 _BEGINNING = """\
 `padfix check --target NAME` reports an operator that a row fits, `padfix convert --target NAME` writes a form that no
 row fits. *Silently wrong*: it runs, without a word, and gives other numbers. A row without a condition is about every

@@ -10,6 +10,7 @@ from padfix.rules.base import Site
 from padfix.rules.build.forms import Form
 from padfix.rules.build.resize_forms import resize_forms
 from padfix.rules.build.target_rule import TargetRule
+from padfix.rules.resize_runtime_slip import ResizeRuntimeSlip
 
 
 class UnsupportedResize(TargetRule):
@@ -46,6 +47,10 @@ class UnsupportedResize(TargetRule):
     code = "PF205"
     name = "unsupported-resize"
     operators = frozenset({("", "Resize"), ("", "Upsample")})
+
+    def needs_specification(self, site: Site) -> bool:
+        """Whether ONNX Runtime reads other elements than the specification (PF206), whatever the target does."""
+        return ResizeRuntimeSlip().match(site) is not None
 
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the forms of the operator."""

@@ -13,6 +13,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.pads_beside import beside_opset
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.build.window_forms import transposed_forms, window_forms
+from padfix.rules.runtime_contradicts_spec import RuntimeContradictsSpec
 
 
 class UnsupportedWindow(TargetRule):
@@ -55,6 +56,10 @@ class UnsupportedWindow(TargetRule):
     code = "PF111"
     name = "unsupported-window"
     operators = frozenset(key for key, each in OPERATORS.items() if not key[0] and each.family is not Family.RESAMPLE)
+
+    def needs_specification(self, site: Site) -> bool:
+        """Whether ONNX Runtime runs the node against the specification, whatever the target does."""
+        return RuntimeContradictsSpec().match(site) is not None
 
     def minimum_opset(self, site: Site) -> int:
         """Return the version whose Pad takes the element type."""

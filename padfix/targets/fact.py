@@ -91,6 +91,7 @@ class Fact:
         versions: Those versions of the target that it was seen on; all of them where empty.
         from_opset: The first version of the default domain that it is about.
         to_opset: The last; None for no bound.
+        seen_on: The runtime and its versions, for people, where the fact came with a target that is joined.
     """
 
     operators: tuple[str, ...]
@@ -102,6 +103,7 @@ class Fact:
     versions: tuple[str, ...] = ()
     from_opset: int = 1
     to_opset: int | None = None
+    seen_on: str = ""
 
     def is_about(self, op_type: str, opset: int) -> bool:
         """Whether it is about operators of this type and version."""

@@ -31,6 +31,7 @@ class Target:
             of an axis beside them; one of :data:`PADS_STYLES`.
         title: The runtime's own name, for people.
         versions: The versions that the facts were found on.
+        joins: Targets whose facts and bounds are this one's as well: what suits it suits them all.
         facts: What the runtime refuses, and what it computes wrongly; tables called ``fact`` in the file.
     """
 
@@ -41,6 +42,7 @@ class Target:
     pads: str = "attribute"
     title: str = ""
     versions: tuple[str, ...] = ()
+    joins: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
 
     def __post_init__(self) -> None:
@@ -65,6 +67,8 @@ class Target:
 
     def seen_on(self, fact: Fact) -> str:
         """Return the runtime's name and the versions on which ``fact`` was found, for people."""
+        if fact.seen_on:
+            return fact.seen_on
         title, versions = self.title or self.name, fact.versions or self.versions
         if len(versions) > 1:
             return f"{title} ({' and '.join(versions)})"
@@ -75,6 +79,7 @@ _TYPES: dict[str, type] = {
     "title": str,
     "description": str,
     "versions": list,
+    "joins": list,
     "minimum_opset": int,
     "maximum_opset": int,
     "pads": str,
@@ -139,9 +144,22 @@ def load(path: Path) -> Target:
         raise UsageError(f"{path}: fact should be a list of tables, [[fact]], not {facts!r}.")
     read = tuple(read_fact(each, f"{path}: fact {number}", versions) for number, each in enumerate(facts, 1))
     try:
-        return Target(path.stem, **{_fields()[key]: value for key, value in settings.items()}, facts=read)
+        return _joined(Target(path.stem, **{_fields()[key]: value for key, value in settings.items()}, facts=read))
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", error.hint) from error
+
+
+def _joined(target: Target) -> Target:
+    """Return the target with what the targets that it joins say: all their facts, and the narrowest bounds."""
+    others = [named(name) for name in target.joins]
+    ceilings = [each.maximum_opset for each in (target, *others) if each.maximum_opset is not None]
+    facts = [dataclasses.replace(fact, seen_on=each.seen_on(fact)) for each in others for fact in each.facts]
+    return dataclasses.replace(
+        target,
+        minimum_opset=max(each.minimum_opset for each in (target, *others)),
+        maximum_opset=min(ceilings, default=None),
+        facts=(*target.facts, *facts),
+    )
 
 
 def _fields() -> dict[str, str]:

@@ -27,7 +27,20 @@ def test_the_targets_that_there_are() -> None:
     assert targets.named("onnx").settings().keys() == {"description"}
     assert not targets.named("onnx").facts
     portable = targets.named("portable")
-    assert (portable.minimum_opset, portable.maximum_opset, portable.pads) == (13, 17, "node")
+    assert (portable.minimum_opset, portable.maximum_opset, portable.pads) == (13, 17, "attribute")
+
+
+def test_a_target_that_joins_others_has_all_their_facts_and_the_narrowest_bounds() -> None:
+    portable = targets.named("portable")
+    for name in portable.joins:
+        joined = targets.named(name)
+        assert joined.facts
+        assert {(fact.says, joined.seen_on(fact)) for fact in joined.facts} <= {
+            (fact.says, portable.seen_on(fact)) for fact in portable.facts
+        }
+        assert portable.minimum_opset >= joined.minimum_opset
+        assert portable.maximum_opset is not None
+        assert portable.maximum_opset <= (joined.maximum_opset or portable.maximum_opset)
 
 
 FACT = """
