@@ -35,6 +35,11 @@ CASES = {
         "mnn",
         ["Reshape", "MaxPool", "Reshape", "MaxPool", "Reshape"],
     ),
+    "averages in a volume of one channel": (
+        text("Y = AveragePool <kernel_shape = [2, 2, 3], strides = [2, 2, 2]> (X)", "float[1,1,6,7,8] X"),
+        "mnn",
+        ["MatMul", "MatMul", "MatMul", "Reshape", "Reshape"],
+    ),
     "strides left out": (text("Y = MaxPool <kernel_shape = [2, 3]> (X)"), "mnn", ["MaxPool"]),
     "dilated averages": (
         text("Y = AveragePool <kernel_shape = [3, 2], dilations = [2, 2], pads = [1, 1, 0, 0]> (X)", opset=19),

@@ -36,6 +36,9 @@ OUTSIDE = -1
 _FLAT = 4
 """Axes of data that is reshaped: importers know images best."""
 
+_LEADING = 2
+"""Axes before the spatial ones: the batch and the channels."""
+
 Lengths = Sequence[Dimension]
 
 Operators = tuple[tuple[str, Traits], ...]
@@ -109,20 +112,24 @@ def multiplied(builder: FragmentBuilder, value: Any, matrices: Mapping[int, np.n
 
 
 def _fits(lengths: Lengths, axis: int) -> bool:
-    """Whether a Reshape can bring the axis before the last, and another one back: it copies the first length."""
-    return all(isinstance(each, int) for each in lengths[min(1, axis) :])
+    """Whether a Reshape can bring the axis before the last, and another one back.
+
+    It copies the first length, and leaves the second open where the axis is another: neither has to be known.
+    """
+    return all(isinstance(each, int) for each in lengths[min(axis, _LEADING) :])
 
 
 def _flattened(builder: FragmentBuilder, value: Any, weights: Any, lengths: Lengths, axis: int, output: int) -> Any:
-    kept = 1 if axis else 0  # axes before those that are reshaped
+    kept = min(axis, _LEADING)
     known = [each for each in lengths[kept:] if isinstance(each, int)]
-    between, size, behind = known[: axis - kept], known[axis - kept], known[axis - kept + 1 :]
+    between, size, behind = known[: axis - kept], known[axis - kept], math.prod(known[axis - kept + 1 :])
 
     def shaped(value: Any, shape: list[int]) -> Any:
         return builder.op("Reshape", [value, builder.constant(np.array(shape, np.int64), "shape")])
 
-    flat = shaped(value, [0 if kept else 1, math.prod(between), size, math.prod(behind)])
-    return shaped(builder.op("MatMul", [weights, flat]), [*[0] * kept, *between, output, *behind])
+    flat = shaped(value, [0 if kept else 1, -1 if kept == _LEADING else 1, size, behind])
+    leading = [0, -1][:kept]
+    return shaped(builder.op("MatMul", [weights, flat]), [*leading, *between, output, *known[axis - kept + 1 :]])
 
 
 def selection(indices: Sequence[int], size: int) -> np.ndarray:
