@@ -272,6 +272,10 @@ def _stitched(question: Question) -> Array | None:
     return np.asarray(places.reshape(question.array.shape))
 
 
+def _permutation(question: Question) -> Array | None:
+    return np.asarray(question.random.permutation(question.array.size).reshape(question.array.shape))
+
+
 def _number(question: Question) -> Array | None:
     """Return numbers as text."""
     numbers = question.random.integers(-99, 100, question.array.shape)
@@ -386,6 +390,7 @@ ANSWERS: Mapping[tuple[str, int], Answer] = {
     **{("RaggedTensorToTensor", place): _padded_splits for place in range(3, 6)},
     **{(name, place): _stitched for name in ("DynamicStitch", "ParallelDynamicStitch") for place in range(8)},
     ("StringToNumber", 0): _number,
+    ("InvertPermutation", 0): _permutation,
 }
 """What an operator may be given at a position."""
 

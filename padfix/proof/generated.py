@@ -124,10 +124,20 @@ class Generated:
 
     def _suited(self, probe: Probe, kind: str) -> Iterator[Probe]:
         """Yield the probe with values that suit its readers, where the user said nothing of them."""
+        return self._known_roles().suited(probe, self._settings.seed + KINDS.index(kind))
+
+    def _known_roles(self) -> Roles:
         if self._roles is None:
             free = [spec for spec in self._inputs if spec.name not in self._settings.ranges]
             self._roles = Roles([self._reference, *self._candidates], free)
-        return self._roles.suited(probe, self._settings.seed + KINDS.index(kind))
+        return self._roles
+
+    def steered(self, probe: Probe) -> Probe:
+        """Return a probe of other lengths with the sizes and indices in it as their readers take them.
+
+        Nothing is run for that, because runtimes crash where there are no rows.
+        """
+        return next(self._known_roles().suited(probe, self._settings.seed, runs=False), probe)
 
     def _timed_run(self, probe: Probe) -> dict[str, Array]:
         """Run the original, for as long as its other runs let expect."""

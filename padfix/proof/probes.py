@@ -214,6 +214,7 @@ def dynamic_sizes(inputs: Sequence[TensorSpec], kind: str) -> Iterator[dict[str,
     others = (*_OTHER_SIZES[turn:4], *_OTHER_SIZES[:turn], *_OTHER_SIZES[4:])
     tried: list[dict[str, tuple[int, ...]]] = []
     choices = [(batch, sizes, False), (1, sizes, False), *((1, other, False) for other in others), (64, sizes, False)]
+    choices.append((144, (8, 8, 8), False))  # blocks of a batch of images: 2 by 2 to 4 by 4, or 2 by 3 by 4
     if len(inputs) > 1 and any(spec.shape is not None and len(spec.shape) == 1 for spec in inputs):
         choices.insert(1, (batch, sizes, True))
     for count, lengths, lists in choices:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from padfix.graph.dependence import reached
 from padfix.process import deadline
 from padfix.proof.answers import Question, Use, answer_for
 from padfix.proof.constants import Constants
@@ -65,15 +66,18 @@ class Roles:
             }
             left = [spec for spec in left if spec.name not in self._uses]
 
-    def suited(self, probe: Probe, seed: int) -> Iterator[Probe]:
+    def suited(self, probe: Probe, seed: int, *, runs: bool = True) -> Iterator[Probe]:
         """Yield the probe with values that their readers take; nothing where every input is data.
 
         Args:
             probe: Data of any kind.
             seed: Chooses the values.
+            runs: Whether graphs may be run on the inputs to see what is read.
         """
         if not self._uses:
             return
+        for looked in {id(each): each for uses in self._uses.values() for each, _ in uses}.values():
+            looked.runs = runs
         arrays = dict(probe.arrays)
         for _ in range(_MOST_PASSES):
             before = dict(arrays)
@@ -102,6 +106,7 @@ class _Looked:
     """One graph, and what its operators read of the inputs."""
 
     def __init__(self, side: Side) -> None:
+        self.runs = True
         self._side = side
         self._constants = Constants(side.model) if side.model is not None else None
 
@@ -153,13 +158,19 @@ class _Looked:
         if name in arrays:
             return arrays[name]
         known = self._constants.find(name) if self._constants is not None else None
-        if known is not None:
+        if known is not None or not (self.runs or self._is_independent(name, arrays)):
             return known
         try:
             with deadline.each_run(_SECONDS):
                 return self._side.values(arrays, [name]).get(name)
         except ExecutionFailed:
             return None
+
+    def _is_independent(self, name: str, arrays: Mapping[str, Array]) -> bool:
+        """Whether a tensor is the same whatever is fed."""
+        producers = self._side.view.producers
+        above = reached([name], lambda each: producers[each].inputs if each in producers else ())
+        return arrays.keys().isdisjoint(above)
 
     def readers(self, spec: TensorSpec) -> list[Use]:
         """Return the operators that take an input for more than data."""

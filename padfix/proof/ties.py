@@ -21,7 +21,7 @@ _KEEP_SHAPE = frozenset(
 _Place = tuple[int, int]
 """An input's position, and an axis of it."""
 
-_SUPPRESSIONS = ("NonMaxSuppressionV3", "NonMaxSuppressionV4", "NonMaxSuppressionV5")
+_SUPPRESSIONS = ("NonMaxSuppressionV2", "NonMaxSuppressionV3", "NonMaxSuppressionV4", "NonMaxSuppressionV5")
 _TRANSPOSED = ("Conv2DBackpropInput", "Conv3DBackpropInputV2")
 _SPARSE = ("SparseReshape", "SparseToDense", "SparseFillEmptyRows")
 _PADS = ("Pad", "PadV2", "MirrorPad")
@@ -39,15 +39,11 @@ _EQUAL: Mapping[str, tuple[tuple[_Place, _Place], ...]] = {
     **dict.fromkeys(("SparseFillEmptyRows", "SparseTensorDenseMatMul"), (((1, 0), (0, 0)), ((2, 0), (0, 1)))),
     **dict.fromkeys(_SUPPRESSIONS, (((1, 0), (0, 0)),)),
     "CropAndResize": (((2, 0), (1, 0)),),
+    "DynamicPartition": (((1, 0), (0, 0)),),
 }
 """Pairs of which the first is as long as the second."""
 
-_LENGTHS: Mapping[str, tuple[tuple[int, int, int], ...]] = {
-    **dict.fromkeys(_SUPPRESSIONS, ((0, 1, 4),)),
-    "CropAndResize": ((1, 1, 4), (3, 0, 2)),
-    **dict.fromkeys(_PADS, ((1, 1, 2),)),
-    **dict.fromkeys(_SPARSE, ((0, 1, 3), (0, 0, 5))),
-}
+_LENGTHS: Mapping[str, tuple[tuple[int, int, int], ...]] = dict.fromkeys(_SPARSE, ((0, 1, 3), (0, 0, 5)))
 """Position, axis and length."""
 
 _AS_LONG_AS_AXES: Mapping[str, tuple[int, int]] = {

@@ -20,7 +20,6 @@ from padfix.proof.executors import (
     Array,
     ExecutionFailed,
     Executor,
-    TensorSpec,
     graph_of,
     label_of,
     numpy_type,
@@ -193,7 +192,7 @@ class _WholeProof:
         self._judge()
         can_judge = self.settings.rewritten and getattr(self.reference, "counts_rows", True)
         if data.made is not None and can_judge and not watch.time_is_short():
-            ran += self._run_empty(inputs, data.made)
+            ran += self._run_empty(map(data.steered, empty_probes(inputs, data.made)), data.made)
         failures = data.failures
         if not ran and not self.ran:
             raise self._unavailable(failures[0] if failures else "there is nothing to run.", dynamic=is_dynamic(inputs))
@@ -202,7 +201,7 @@ class _WholeProof:
         if failures:
             self.notes.append(f"{len(failures)} of the inputs tried were left out; the first time: {failures[0]}")
 
-    def _run_empty(self, inputs: Sequence[TensorSpec], made: Probe) -> list[str]:
+    def _run_empty(self, probes: Iterable[Probe], made: Probe) -> list[str]:
         """Hold the candidates against the original without rows; return what agreed."""
         partners = self.outputs or {name: name for name in self.reference.outputs}
         types = self._types(made)
@@ -215,7 +214,7 @@ class _WholeProof:
         )
         try:
             with self._in_time():
-                agreed = [each for each in empty_probes(inputs, made) if empty.agrees(each)]
+                agreed = [each for each in probes if empty.agrees(each)]
         finally:
             empty.close()
         self.ran += empty.wrong

@@ -13,13 +13,13 @@ from onnx import ModelProto
 from padfix.errors import PadfixError, UnsupportedError, UsageError
 from padfix.files.model import Model
 from padfix.graph.scopes import all_nodes, normal_domain
-from padfix.sources import side_effects
+from padfix.sources import side_effects, unread_writes
 from padfix.sources.executor import lengths_of
 from padfix.sources.fixed_inputs import split
 from padfix.sources.freezing import PROTOBUF_LIMIT
 from padfix.sources.graph_ends import output_types
 from padfix.sources.inner_graph import InnerGraph
-from padfix.sources.rowless_products import take_no_rows
+from padfix.sources.rowless import take_no_rows
 from padfix.sources.settled_names import arrange, settle
 from padfix.sources.tensorflow_runtime import first_line, quiet, release_memory
 
@@ -249,6 +249,7 @@ def _optimised(tensorflow: Any, graph_def: Any, inputs: list[str], outputs: list
     from padfix.sources.tf_ops import element_types, single_size
 
     with tensorflow.device("/cpu:0"):
+        unread_writes.drop(graph_def, outputs)
         if any(node.op in _CALLS for node in graph_def.node):
             graph_def = _inlined(tensorflow, graph_def, inputs + outputs)
         element_types.refuse_quantized(graph_def)

@@ -192,11 +192,17 @@ class InnerGraph:
             raise ExecutionFailed(f"TensorFlow's graph has no tensor {name}.") from None
 
     def _without_weights(self, graph_def: Any) -> Any:
-        """Return the GraphDef with a placeholder for each large constant, which goes into the weights."""
+        """Return the GraphDef with a placeholder for each large constant, which goes into the weights.
+
+        Assertions are left out: they say what whole inputs are, and pieces are run to find out what suits.
+        """
+        asserted = _asserting(graph_def)
         slim = type(graph_def)()
         slim.versions.CopyFrom(graph_def.versions)
         slim.library.CopyFrom(graph_def.library)
         for node in graph_def.node:
+            if not asserted.isdisjoint(node.input):
+                node.input[:] = [name for name in node.input if name not in asserted]
             tensor = node.attr["value"].tensor if node.op == "Const" else None
             shape = [dimension.size for dimension in tensor.tensor_shape.dim] if tensor is not None else []
             if tensor is None or tensor.dtype == _STRING or int(np.prod(shape)) < _LARGE:
@@ -281,6 +287,15 @@ def _told() -> Iterator[None]:
     except Exception as error:  # TensorFlow raises its own errors, and TypeError and ValueError as well
         overdue = isinstance(error, Overdue)
         raise ExecutionFailed(f"TensorFlow can't run a piece of it: {first_line(error)}", overdue=overdue) from error
+
+
+def _asserting(graph_def: Any) -> set[str]:
+    """Return what nodes are called, as control inputs, that are there for assertions alone."""
+    found = {f"^{node.name}" for node in graph_def.node if node.op == "Assert"}
+    waiting = [node for node in graph_def.node if node.op == "NoOp" and node.input] if found else []
+    while more := {f"^{node.name}" for node in waiting if found.issuperset(node.input)} - found:
+        found |= more
+    return found
 
 
 def _attribute(operation: Any, name: str) -> Any:

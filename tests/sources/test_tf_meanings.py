@@ -424,3 +424,61 @@ def test_places_among_rising_numbers(tf: Any, side: str) -> None:
     rising, values = np.array([-1, 0, 0, 2.5], "f"), np.array([-2, 0, 2.5, 3, 1], "f")
     same(tf, lambda x, y: tf.searchsorted(x, y, side), rising, values)
     same(tf, lambda x: tf.raw_ops.Bucketize(input=x, boundaries=[-1.0, 0.0, 2.5]), values)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "uint64"])
+def test_what_occurs_where_and_how_often(tf: Any, dtype: str) -> None:
+    rows = np.array([[3, 1], [2, 2], [3, 1], [0, 255]]).astype(dtype)
+
+    def whole(x: Any) -> dict[str, Any]:
+        values, places, counts = tf.unique_with_counts(tf.reshape(x, [-1]), out_idx="int64")
+        return {"v": values, "p": places, "c": counts}
+
+    def along(x: Any) -> dict[str, Any]:
+        values, places, counts = tf.raw_ops.UniqueWithCountsV2(x=x, axis=[0])
+        return {"v": values, "p": places, "c": counts}
+
+    same(tf, whole, rows)
+    same(tf, along, rows)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_shapes_of_several_at_once(tf: Any, dtype: str) -> None:
+    def shapes(x0: Any, x1: Any) -> dict[str, Any]:
+        one, other = tf.raw_ops.ShapeN(input=[x0, x1], out_type=dtype)
+        return {"a": one, "b": tf.reshape(x1, tf.reverse(other, [0]))}
+
+    feed = {"x0": np.ones((2, 5, 3), "f"), "x1": ROWS.reshape(1, 4, 6)}
+    assert_same_numbers(tf, shapes, [feed], free=True)
+
+
+@pytest.mark.parametrize("sizes", [[1, -1, 2], [2, 2, 1]])
+@pytest.mark.parametrize("constant", [True, False])
+def test_a_split_leaves_one_length_open(tf: Any, sizes: list[int], constant: bool) -> None:
+    feed = {"x0": np.arange(30, dtype="f").reshape(2, 5, 3), "x1": np.array(sizes, "i4")}
+
+    def pieces(x0: Any, x1: Any) -> dict[str, Any]:
+        found = tf.split(x0, sizes if constant else x1, axis=1, num=3)
+        return {"a": found[0], "b": found[1], "c": found[2] + tf.cast(tf.reduce_sum(x1), tf.float32)}
+
+    assert_same_numbers(tf, pieces, [feed], free=True)
+
+
+@pytest.mark.parametrize("reverse", [True, False])
+@pytest.mark.parametrize("exclusive", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float64"])
+def test_products_up_to_a_place(tf: Any, reverse: bool, exclusive: bool, dtype: str) -> None:
+    """A zero behind what overflows in another order stays a zero."""
+    numbers = np.tile(np.array([2, 0, 3, -9, 70, 80], dtype), (2, 4)).reshape(2, 24, 1).repeat(3, 2)
+    numbers[1] = np.arange(72).reshape(24, 3) - 30
+    same(tf, lambda x: tf.math.cumprod(x, 1, exclusive, reverse), numbers)
+
+
+@pytest.mark.parametrize("channels", [3, 40])
+def test_a_normalisation_by_neighbours_forgets_nothing(tf: Any, channels: int) -> None:
+    random = np.random.default_rng(2)
+    image = (random.standard_normal((1, 4, 5, channels)) * 2.0 ** random.uniform(-9, 9, (1, 4, 5, channels))).astype(
+        "f"
+    )
+    same(tf, lambda x: tf.nn.lrn(x), image)
+    same(tf, lambda x: tf.nn.lrn(x, 2, 1.5, 1e-3, 0.75), image)

@@ -25,6 +25,7 @@ from padfix.sources.tf_ops import (
     fused_windows,
     gathered_windows,
     linear_algebra,
+    local_response,
     one_hot,
     ordering,
     patches,
@@ -38,8 +39,11 @@ from padfix.sources.tf_ops import (
     scatter,
     segments,
     sets,
+    shapes,
+    split,
     stitch,
     strings,
+    unique,
 )
 from padfix.sources.tf_ops.tensor import Builder, Tensor
 
@@ -57,6 +61,7 @@ _OLDEST_OPSET = {
     fake_quant: 8,
     gathered_windows: 11,
     linear_algebra: 1,
+    local_response: 7,
     one_hot: 11,
     ordering: 13,
     patches: 11,
@@ -70,8 +75,11 @@ _OLDEST_OPSET = {
     scatter: 16,
     segments: 16,
     sets: 13,
+    shapes: 1,
+    split: 2,
     stitch: 14,
     strings: 11,
+    unique: 11,
 }
 """Each module, whose ``convert`` returns what takes the place of a node of its ``OPERATORS``, and what it asks for."""
 

@@ -1,6 +1,6 @@
-"""TopKV2 (``tf.math.top_k``, ``tf.sort``), LowerBound, UpperBound and Bucketize, each in the numbers' own type.
+"""TopKV2 (``tf.math.top_k``, ``tf.sort``), LowerBound, UpperBound, Bucketize and InvertPermutation, in the own type.
 
-tf2onnx sorts float64 as float32, and lacks the others.
+tf2onnx sorts float64 as float32, lacks the next three, and takes int32 for int64 in the last.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor
+from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up, filled
 from padfix.sources.tf_ops.windows import reduce
 
-OPERATORS = ("TopKV2", "LowerBound", "UpperBound", "Bucketize")
+OPERATORS = ("TopKV2", "LowerBound", "UpperBound", "Bucketize", "InvertPermutation")
 
 _SORTED = frozenset({"float32", "float64", "int32", "int64"})
 """What ONNX Runtime sorts."""
@@ -28,6 +28,10 @@ def convert(builder: Builder, node: Any) -> Tensor | Sequence[Tensor]:
         index_type = utils.map_onnx_to_numpy_type(builder.ctx.get_dtype(node.output[1]))
         return _largest(builder, node, data, others[0], index_type)
     result_type = utils.map_onnx_to_numpy_type(builder.ctx.get_dtype(node.output[0]))
+    if node.type == "InvertPermutation":
+        places = count_up(builder, data.lengths([0])[0], INTEGER)
+        empty = filled(0, INTEGER, data.shape())
+        return builder.node("ScatterElements", [empty, data.cast(INTEGER), places], INTEGER).cast(data.dtype)
     if node.type == "Bucketize":
         bounds = builder.constant(list(node.get_attr_value("boundaries", [])), np.float32)
         below = bounds.greater(data.cast(np.float32).unsqueeze([-1])).negated()

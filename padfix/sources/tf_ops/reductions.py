@@ -1,4 +1,7 @@
-"""Reductions that tf2onnx lacks: EuclideanNorm (``tf.math.reduce_euclidean_norm``) and CumulativeLogsumexp."""
+"""EuclideanNorm (``tf.math.reduce_euclidean_norm``) and CumulativeLogsumexp, which tf2onnx lacks, and Cumprod.
+
+tf2onnx multiplies the numbers of a Cumprod in another order, and infinity by zero where that overflows.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up
+from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up, filled
 from padfix.sources.tf_ops.windows import reduce
 
-OPERATORS = ("EuclideanNorm", "CumulativeLogsumexp")
+OPERATORS = ("EuclideanNorm", "CumulativeLogsumexp", "Cumprod")
 
 
 def convert(builder: Builder, node: Any) -> Tensor:
@@ -20,15 +23,39 @@ def convert(builder: Builder, node: Any) -> Tensor:
         keeps = {"keepdims": int(node.get_attr_value("keep_dims", False))}
         total = builder.node("ReduceSum", [squares, axes.cast(INTEGER).reshape([-1])], squares.dtype, keeps)
         return total.root().cast(data.dtype)
-    return _cumulative(builder, node, data, axes)
-
-
-def _cumulative(builder: Builder, node: Any, data: Tensor, axes: Tensor) -> Tensor:
-    """Return for each place the logarithm of the sum of exponentials up to it, from the largest of these on."""
     rank = builder.ctx.get_rank(node.input[0])
     if axes.known is None or rank is None:
         raise ValueError(f"the axis of {node.name} is not known")
-    axis = axes.known % rank
+    whole = _products if node.type == "Cumprod" else _logarithms
+    return whole(builder, node, data, axes.known % rank, rank)
+
+
+def _products(builder: Builder, node: Any, data: Tensor, axis: int, rank: int) -> Tensor:
+    """Return for each place the product up to it, multiplied in order."""
+    from tf2onnx import utils
+
+    body = builder.ctx.create_new_graph_with_same_config()
+    body.parent_graph = builder.ctx
+    onnx_type = utils.map_numpy_to_onnx_dtype(data.dtype)
+    product, number = (utils.make_name(name) for name in ("product", "number"))
+    for name in (product, number):
+        body.add_graph_input(name, onnx_type, [-1] * (rank - 1))
+    following = body.make_node("Mul", [product, number], dtypes=[onnx_type]).output[0]
+    given = product if node.get_attr_value("exclusive", False) else following
+    for name in (following, given):
+        body.add_graph_output(body.make_node("Identity", [name], dtypes=[onnx_type]).output[0])
+    way = int(node.get_attr_value("reverse", False))
+    attributes = {"num_scan_inputs": 1, "scan_input_axes": [axis], "scan_output_axes": [axis]}
+    attributes |= {"scan_input_directions": [way], "scan_output_directions": [way]}
+    ones = filled(1, data.dtype, data.shape().take(np.array([place for place in range(rank) if place != axis])))
+    made = builder.ctx.make_node(
+        "Scan", [ones.name, data.name], attributes, output_count=2, dtypes=[onnx_type] * 2, branches={"body": body}
+    )
+    return Tensor(builder, data.dtype, name=str(made.output[1]))
+
+
+def _logarithms(builder: Builder, node: Any, data: Tensor, axis: int, rank: int) -> Tensor:
+    """Return for each place the logarithm of the sum of exponentials up to it, from the largest of these on."""
     last = [place for place in range(rank) if place != axis] + [axis]
     rows = data.transpose(last)
     place = count_up(builder, data.lengths([axis])[0], INTEGER)

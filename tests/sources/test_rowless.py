@@ -1,4 +1,4 @@
-"""A matrix times an open batch: converted so that ONNX Runtime takes no rows as well."""
+"""Products and reductions of an open batch: converted so that ONNX Runtime takes no rows as well."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], tuple[int, ...], str]] = {
     "a matrix": (lambda tf, x: tf.matmul(MATRIX, x), (4, 5), "Einsum"),
     "under several axes": (lambda tf, x: tf.matmul(MATRIX, x), (2, 4, 5), "Einsum"),
     "on the right": (lambda tf, x: tf.matmul(x, MATRIX), (5, 3), "MatMul"),
+    "a truth of all": (lambda tf, x: tf.reduce_all(x > 0, axis=-1), (5,), "ReduceSum"),
+    "a truth of any": (lambda tf, x: tf.reduce_any(x > 0, axis=[-1, 1]), (5, 3), "ReduceSum"),
     "of two data": (lambda tf, x: tf.matmul(x, x, transpose_b=True), (5, 3), "MatMul"),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_product_takes_no_rows(name: str, tmp_path: Path) -> None:
+def test_no_rows_are_taken(name: str, tmp_path: Path) -> None:
     import tensorflow as tf
 
     product, shape, operator = CASES[name]
