@@ -3,6 +3,7 @@
 What the original takes then, the result has to take, and give the same. At such sizes runtimes crash here and there, so
 both run in processes of their own. TensorFlow takes seconds to start there, and its rules of shapes tell what comes out
 of most graphs; so it is only started where those leave something open, or the result, as it is written, does otherwise.
+Other open axes are tried by themselves, of TensorFlow's models where its rules tell what comes out.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from padfix.proof.verdict import Ran
 from padfix.results import OutputDifference, ProofRun, Verdict
 
 PROBE = "empty batch"
+_OTHER_AXIS = "empty axis"
 
 Compare = Callable[[Mapping[str, Array], Mapping[str, Array], Mapping[str, str]], tuple[OutputDifference, ...]]
 
@@ -29,22 +31,23 @@ _MOST = 8
 
 
 def empty_probes(inputs: Sequence[TensorSpec], probe: Probe) -> Iterator[Probe]:
-    """Yield the probe without rows: of each open first axis by itself, then of all.
+    """Yield the probe without rows: of each open first axis by itself, then of all, then of each other open axis.
 
     A symbol is one length wherever it stands; axes without a name are each their own.
     """
     places: dict[object, list[tuple[str, int]]] = {}
     for spec in inputs:
         for axis, length in enumerate(spec.shape or ()):
-            key = length if isinstance(length, str) else (spec.name, axis)
-            places.setdefault(key, []).append((spec.name, axis))
-    open_axes = {spec.name: spec.shape[0] for spec in inputs if spec.shape and not isinstance(spec.shape[0], int)}
-    keys = list(dict.fromkeys(length or (name, 0) for name, length in open_axes.items()))
-    for chosen in [[key] for key in keys[:_MOST]] + ([keys] if len(keys) > 1 else []):
+            if not isinstance(length, int):
+                places.setdefault(length or (spec.name, axis), []).append((spec.name, axis))
+    rows = [key for key, axes in places.items() if any(axis == 0 for _, axis in axes)]
+    others = [key for key in places if key not in rows]
+    ways = [[key] for key in rows[:_MOST]] + ([rows] if len(rows) > 1 else []) + [[key] for key in others]
+    for chosen in ways[: max(_MOST, len(rows[:_MOST]) + 1)]:
         arrays = dict(probe.arrays)
         for name, axis in (place for key in chosen for place in places[key]):
             arrays[name] = np.take(arrays[name], [], axis)
-        yield Probe(PROBE, arrays)
+        yield Probe(PROBE if chosen[0] in rows else _OTHER_AXIS, arrays)
 
 
 def hint_of(verdict: Verdict) -> str:
@@ -81,6 +84,8 @@ class EmptyBatch:
     def agrees(self, probe: Probe) -> bool:
         """Whether the result gives on a probe what the original gives; also where that takes no such probe."""
         stated = self._stated(probe)
+        if probe.name != PROBE and getattr(self._reference, "inner", None) is not None:
+            return self._is_stated(probe, stated)
         found = [self._found(number, probe) for number in range(len(self._candidates))]
         as_stated = [bool(stated) and self._is_as_stated(each, stated) for each in found]
         if all(as_stated):
@@ -108,6 +113,11 @@ class EmptyBatch:
         self.notes += dict.fromkeys(each for each in excuses if each is not None)
         self.wrong += [each for each, excuse in zip(wrong, excuses, strict=True) if excuse is None]
         return not wrong
+
+    def _is_stated(self, probe: Probe, stated: Mapping[str, tuple[int | None, ...] | None]) -> bool:
+        """Whether TensorFlow's rules tell what comes out, and the result gives that; TensorFlow is not started."""
+        found = [self._found(number, probe) for number in range(len(self._candidates) if stated else 0)]
+        return bool(found) and all(self._is_as_stated(each, stated) for each in found)
 
     def _note_optimiser(self, probe: Probe) -> None:
         self.notes.append(
@@ -153,9 +163,9 @@ class EmptyBatch:
         if isinstance(found, ExecutionFailed):
             detail = f"{where} it can't be run: {sentence(found.message)}"
             outputs = tuple(OutputDifference(name, np.inf, np.inf, 0.0, False, detail) for name in expected)
-            return Ran(ProofRun(PROBE, label, probe.shapes, outputs), optimised, refused=True)
+            return Ran(ProofRun(probe.name, label, probe.shapes, outputs), optimised, refused=True)
         outputs = self._compare(expected, _where_defined(expected, found, self._partners), self._partners)
-        run = ProofRun(PROBE, label, probe.shapes, outputs)
+        run = ProofRun(probe.name, label, probe.shapes, outputs)
         return None if run.equivalent else Ran(run, optimised)
 
     def _excuse(
@@ -173,6 +183,8 @@ class EmptyBatch:
         if not isinstance(failure, ExecutionFailed):
             return None
         where = f"at {shapes_text(probe.shapes)}"
+        if probe.name != PROBE:
+            return f"The original can be run {where}, the result can't: {sentence(failure.message)}"
         if not isinstance(self._reference, OnnxRuntimeExecutor | SpecExecutor):
             reason = "it crashes" if failure.crashed else sentence(failure.message).rstrip(".")
             return f"TensorFlow takes an empty batch, {where}; ONNX Runtime can't run the result there: {reason}."

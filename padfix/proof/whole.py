@@ -14,7 +14,6 @@ from onnx import TensorProto
 from padfix.errors import ProofUnavailableError, UnusableResultError
 from padfix.process import deadline, watch
 from padfix.proof.compare import compare, loosens
-from padfix.proof.empty_batch import PROBE as EMPTY
 from padfix.proof.empty_batch import EmptyBatch, empty_probes
 from padfix.proof.executors import (
     Array,
@@ -219,7 +218,7 @@ class _WholeProof:
             empty.close()
         self.ran += empty.wrong
         self.notes += empty.notes
-        return [f"{EMPTY} at {shapes_text(each.shapes)}" for each in agreed]
+        return [f"{each.name} at {shapes_text(each.shapes)}" for each in agreed]
 
     def look_inside(self, stand_in: Callable[[], Executor] | None) -> Inside:
         """Judge the stretches on the probes that ran."""

@@ -37,6 +37,27 @@ def test_each_open_first_axis_is_empty_by_itself_and_with_the_others() -> None:
     assert shapes == [((0, 4), (0,), (5, 2), (3,)), ((2, 4), (2,), (0, 2), (3,)), ((0, 4), (0,), (0, 2), (3,))]
 
 
+def test_other_open_axes_are_empty_one_by_one() -> None:
+    specs = [TensorSpec("a", 1, ("N", "T", 4)), TensorSpec("b", 1, ("T",)), TensorSpec("c", 1, (2, None))]
+    probe = Probe("p", {"a": np.ones((2, 3, 4)), "b": np.ones(3), "c": np.ones((2, 5))})
+    found = [(each.name, tuple(each.shapes.values())) for each in empty_probes(specs, probe)]
+    assert ("empty batch", ((0, 3, 4), (3,), (2, 5))) in found
+    assert ("empty batch", ((2, 0, 4), (0,), (2, 5))) in found, "it is the first axis of b"
+    assert found[-1] == ("empty axis", ((2, 3, 4), (3,), (2, 0)))
+
+
+@pytest.mark.parametrize("result", ["ReduceSum<keepdims = 0>(x, axes)", "ReduceMax<keepdims = 0>(x, axes)"])
+def test_what_is_left_of_an_axis_of_no_length_is_compared(result: str) -> None:
+    text = "g (float[2,T] x) => (float[2] y) { axes = Constant<value_ints = [1]>() y = %s }"
+    original, other = executor(text % "ReduceSum<keepdims = 0>(x, axes)"), executor(text % result)
+    verdict = verify(original, [other], rewritten=True)
+    if "Sum" in result:
+        assert verdict.equivalent
+        assert "empty axis at x [2, 0]" in " ".join(verdict.notes)
+    else:
+        assert not verdict.equivalent
+
+
 def test_a_result_that_fails_without_rows_is_not_equal() -> None:
     text = "g (float[N,4] x) => (float[N,2,2] y) { shape = Constant<value_ints = [%s]>() y = Reshape(x, shape) }"
     good, bad = executor(text % "-1,2,2"), executor(text % "0,-1,2")

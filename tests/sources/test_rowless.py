@@ -23,6 +23,11 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], tuple[int, ...], str]] = {
     "on the right": (lambda tf, x: tf.matmul(x, MATRIX), (5, 3), "MatMul"),
     "a truth of all": (lambda tf, x: tf.reduce_all(x > 0, axis=-1), (5,), "ReduceSum"),
     "a truth of any": (lambda tf, x: tf.reduce_any(x > 0, axis=[-1, 1]), (5, 3), "ReduceSum"),
+    "an attention": (
+        lambda tf, x: tf.einsum("bnts,bsnh->btnh", tf.nn.softmax(tf.einsum("btnh,bsnh->bnts", x, x)), x),
+        (5, 2, 3),
+        "MatMul",
+    ),
     "of two data": (lambda tf, x: tf.matmul(x, x, transpose_b=True), (5, 3), "MatMul"),
 }
 

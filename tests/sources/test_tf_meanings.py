@@ -482,3 +482,19 @@ def test_a_normalisation_by_neighbours_forgets_nothing(tf: Any, channels: int) -
     )
     same(tf, lambda x: tf.nn.lrn(x), image)
     same(tf, lambda x: tf.nn.lrn(x, 2, 1.5, 1e-3, 0.75), image)
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("btnh,bsnh->bnts", ((2, 5, 3, 4), (2, 6, 3, 4))),
+        ("ij,jk->ki", ((2, 3), (3, 4))),
+        ("abc,cde->abde", ((2, 3, 4), (4, 2, 3))),
+        ("ab,ab->a", ((2, 3), (2, 3))),
+        ("aB,cB->aBc", ((2, 3), (4, 3))),
+        ("...ij,...jk->...ik", ((2, 2, 3), (2, 3, 4))),
+    ],
+)
+def test_sums_of_products(tf: Any, equation: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+    feed = {f"x{number}": noise(shape, "float32", number) for number, shape in enumerate(shapes)}
+    assert_same_numbers(tf, lambda x0, x1: {"y": tf.einsum(equation, x0, x1)}, [feed], free=True)
