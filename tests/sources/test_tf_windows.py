@@ -273,3 +273,16 @@ def test_transposed_convolutions_whose_size_is_fed(tf: Any, form: str, open_size
     tf.saved_model.save(model, str(tmp_path / "model"), signatures=model.run)
     report = padfix.convert(tmp_path / "model", tmp_path / "model.onnx")
     assert report.verdict is not None and report.verdict.equivalent
+
+
+@pytest.mark.parametrize("layout", ["NDHWC", "NCDHW"])
+def test_groups_of_volumes(layout: str, tf: Any) -> None:
+    """TensorFlow compiles grouped convolutions, so that data in either layout runs."""
+    kernel, last = noise((3, 2, 1, 3, 4), "float32", 5), layout == "NDHWC"
+
+    @tf.function(jit_compile=True)
+    def compute(x: Any) -> Any:
+        return tf.nn.conv3d(x, kernel, [1] * 5, "SAME", data_format=layout)
+
+    shape = (2, 5, 4, 6, 6) if last else (2, 6, 5, 4, 6)
+    assert_same_numbers(tf, lambda x: {"y": compute(x)}, [{"x": noise(shape, "float32")}], free=False)

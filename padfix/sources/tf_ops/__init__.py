@@ -45,6 +45,7 @@ from padfix.sources.tf_ops import (
     stitch,
     strings,
     unique,
+    volumes,
 )
 from padfix.sources.tf_ops.tensor import Builder, Tensor
 
@@ -88,7 +89,7 @@ _OLDEST_OPSET = {
 
 def handlers() -> Handlers:
     """Return a handler by TensorFlow operator, as tf2onnx's ``custom_op_handlers`` takes them."""
-    found: Handlers = {}
+    found: Handlers = {operator: (volumes.handle, []) for operator in volumes.OPERATORS}
     for module, oldest in _OLDEST_OPSET.items():
         found |= handlers_of(module.OPERATORS, module.convert, oldest)
     return found
