@@ -96,8 +96,13 @@ class Roles:
             return array
         if array.dtype.kind in "OSU":
             return told[0].reshape(array.shape)
-        # What one reader takes at most, the others do as well; what none reads stays.
+        # What one reader takes at most, the others do as well; what none reads stays. A number that a reader takes as
+        # it is does not become negative for another that adds to it: it may be where a slice begins.
         values = np.fmin.reduce([each.astype(np.float64) for each in told])
+        direct = [use.name == name and each is not None for (_, use), each in zip(self._uses[name], found, strict=True)]
+        if any(direct):
+            own = np.asarray(found[direct.index(True)], np.float64).reshape(values.shape)
+            values = np.where((values < 0) & (own >= 0), own, values)
         whole = np.where(np.isnan(values), 0, values).astype(array.dtype)
         return np.where(np.isnan(values), array, whole).astype(array.dtype).reshape(array.shape)
 

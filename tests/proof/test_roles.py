@@ -101,3 +101,32 @@ def test_data_is_left_alone() -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     executor = OnnxRuntimeExecutor(model.SerializeToString(), optimised=False)
     assert list(Roles([executor], [spec]).suited(Probe("normal", {"x": np.zeros((3, 4), np.int64)}), 0)) == []
+
+
+def test_where_a_slice_begins_is_not_before_the_data_for_the_end_that_follows_from_it() -> None:
+    """TensorFlow Lite reads whatever lies there."""
+    nodes = [
+        helper.make_node("Add", ["begin", "size"], ["end"]),
+        helper.make_node("Slice", ["table", "begin", "end"], ["y"]),
+    ]
+    for turn in range(6):
+        found = suited(nodes, TensorSpec("begin", INT64, (2,)), TensorSpec("size", INT64, (2,)), turn=turn)
+        assert (found["begin"] >= 0).all()
+        assert (found["begin"] + found["size"] <= [9, 4]).all()
+
+
+def test_nothing_is_run_for_data_without_rows() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Reshape", ["a", "shape"], ["y"])],
+        "roles",
+        [helper.make_tensor_value_info("x", FLOAT, [None, 4]), helper.make_tensor_value_info("shape", INT64, [2])],
+        [helper.make_tensor_value_info("y", FLOAT, None)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    executor = OnnxRuntimeExecutor(model.SerializeToString(), optimised=False)
+    specs = [TensorSpec("x", FLOAT, (None, 4)), TensorSpec("shape", INT64, (2,))]
+    probe = Probe("empty", {"x": np.zeros((0, 4), np.float32), "shape": np.array([3, 4])})
+    (found,) = Roles([executor], specs).suited(probe, 0, runs=False)
+    assert found.arrays["shape"].tolist() == [3, 4], "what it reshapes is computed"
+    (found,) = Roles([executor], specs).suited(probe, 0)
+    assert found.arrays["shape"].tolist() == [0, 4]
