@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from padfix.proof.alone import Alone
+from padfix.proof.empty_tensors import leaves_a_window_empty
 from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor, TensorSpec, label_of
 from padfix.proof.feeding import Feeding
 from padfix.proof.generated import sentence, shapes_text
@@ -84,7 +85,7 @@ class EmptyBatch:
     def agrees(self, probe: Probe) -> bool:
         """Whether the result gives on a probe what the original gives; also where that takes no such probe."""
         stated = self._stated(probe)
-        if probe.name != PROBE and getattr(self._reference, "inner", None) is not None:
+        if probe.name != PROBE and not self._is_defined(probe):
             return self._is_stated(probe, stated)
         found = [self._found(number, probe) for number in range(len(self._candidates))]
         as_stated = [bool(stated) and self._is_as_stated(each, stated) for each in found]
@@ -113,6 +114,13 @@ class EmptyBatch:
         self.notes += dict.fromkeys(each for each in excuses if each is not None)
         self.wrong += [each for each, excuse in zip(wrong, excuses, strict=True) if excuse is None]
         return not wrong
+
+    def _is_defined(self, probe: Probe) -> bool:
+        """Whether ONNX Runtime runs the original, and no window of it reads nothing, where runtimes do as they like."""
+        reference = self._reference
+        return isinstance(reference, OnnxRuntimeExecutor) and not leaves_a_window_empty(
+            reference.skeleton, probe.arrays
+        )
 
     def _is_stated(self, probe: Probe, stated: Mapping[str, tuple[int | None, ...] | None]) -> bool:
         """Whether TensorFlow's rules tell what comes out, and the result gives that; TensorFlow is not started."""

@@ -15,7 +15,7 @@ from padfix.proof.executors import Array
 
 
 def leaves_a_window_empty(model: Model, arrays: Mapping[str, Array]) -> bool:
-    """Whether a convolution, pool or resize gives an image of no elements.
+    """Whether a convolution, pool or resize reads or gives an image of no elements.
 
     Args:
         model: An ONNX model; it is not run.
@@ -24,7 +24,7 @@ def leaves_a_window_empty(model: Model, arrays: Mapping[str, Array]) -> bool:
     shapes = {value.name: arrays[value.name].shape for value in model.proto.graph.input if value.name in arrays}
     for scope in infer(model, shapes):
         for node in scope.nodes:
-            given = scope.types.get(node.output[0]) if operator_of(node) is not None else None
-            if given is not None and 0 in (given.shape or ())[1:]:
+            images = [node.input[0], node.output[0]] if operator_of(node) is not None else []
+            if any(0 in (known.shape or ())[1:] for each in images if (known := scope.type_of(each)) is not None):
                 return True
     return False

@@ -121,6 +121,8 @@ class _Looked:
         def other(position: int) -> Array | None:
             return self._tensor(use.node, position, arrays)
 
+        if not self.runs and any(other(position) is None for position, each in enumerate(use.node.inputs) if each):
+            return None
         read, answers = other(use.position), answer_for(use)
         answer = answers(Question(use, read, other, random)) if read is not None and answers is not None else None
         if read is None or answer is None or answer.size != read.size:
