@@ -48,6 +48,7 @@ def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:
         "spatial-axes": window.rank,
         "strided": max(window.strides) > 1,
         "dilated": max(window.dilations) > 1,
+        "dilations-written": window.written.dilations is not None,
         "grouped": window.written.group > 1,
         "strides-written": window.written.strides is not None,
         "kernel-written": window.written.kernel_shape is not None,

@@ -22,6 +22,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "spatial-axes": COUNT,
     "strided": SWITCH,
     "dilated": SWITCH,
+    "dilations-written": SWITCH,
     "grouped": SWITCH,
     "strides-written": SWITCH,
     "kernel-written": SWITCH,

@@ -40,6 +40,11 @@ CASES = {
         "mnn",
         ["MatMul", "MatMul", "MatMul", "Reshape", "Reshape"],
     ),
+    "dilations that say nothing": (
+        text("Y = AveragePool <kernel_shape = [2, 2], dilations = [1, 1], pads = [0, 0, 1, 0]> (X)", opset=19),
+        "ncnn",
+        ["AveragePool", "Mul", "Pad", "Pad"],
+    ),
     "strides left out": (text("Y = MaxPool <kernel_shape = [2, 3]> (X)"), "mnn", ["MaxPool"]),
     "dilated averages": (
         text("Y = AveragePool <kernel_shape = [3, 2], dilations = [2, 2], pads = [1, 1, 0, 0]> (X)", opset=19),

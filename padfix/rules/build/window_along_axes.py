@@ -166,14 +166,14 @@ def _side_by_side(window: Window, axes: Sequence[_Axis]) -> Window:
     none = (0,) * (2 * window.rank)
     ones = (1,) * window.rank
     written = dataclasses.replace(
-        window.written, auto_pad=None, pads=none, ceil_mode=False, strides=strides, dilations=ones
+        window.written, auto_pad=None, pads=none, ceil_mode=False, strides=strides, dilations=None
     )
     return dataclasses.replace(window, written=written, strides=strides, dilations=ones, sizes=sizes)
 
 
 def _in_a_plane(window: Window) -> Window:
     """Return the pool along the last two of three axes."""
-    written = dataclasses.replace(window.written, pads=(0,) * 4, strides=window.strides[1:], dilations=(1, 1))
+    written = dataclasses.replace(window.written, pads=(0,) * 4, strides=window.strides[1:], dilations=None)
     last = {name: getattr(window, name)[1:] for name in ("kernel", "strides", "dilations", "sizes")}
     return dataclasses.replace(window, written=written, **last)
 

@@ -60,23 +60,25 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
 
 
 def all_written(window: AnyWindow) -> AnyWindow:
-    """Return the window with the attributes written out that some importers want to find."""
+    """Return the window with what some importers want to find, and without dilations of 1, which others refuse."""
     kernel = tuple(taps for taps in window.kernel if taps is not None)
     written = dataclasses.replace(
         window.written,
         strides=window.strides,
         kernel_shape=kernel if len(kernel) == window.rank else window.written.kernel_shape,
+        dilations=window.written.dilations if max(window.dilations) > 1 else None,
     )
     return dataclasses.replace(window, written=written)
 
 
 def _written_out(site: Site, window: AnyWindow, traits: Traits) -> Form:
-    """Return the node with the attributes written out that some importers want to find."""
+    """Return the node as :func:`all_written` says."""
     whole = all_written(window).written
     missing = {name: getattr(whole, name) for name in _WANTED if getattr(window.written, name) is None}
+    unwanted = ("dilations",) if whole.dilations is None and window.written.dilations is not None else ()
 
     def write() -> Rewrite | Refusal:
-        node = copied(site.node)
+        node = copied(site.node, without=unwanted)
         for name, values in missing.items():
             if values is not None:
                 attributes.set_integers(node, name, values)
@@ -85,7 +87,7 @@ def _written_out(site: Site, window: AnyWindow, traits: Traits) -> Form:
             return cases if isinstance(cases, Refusal) else Rewrite(site.only(node), cases)
         return Rewrite(site.only(node), trials(site, window, same=window.auto_pad in SAME), exact=window.is_exact)
 
-    why_not = None if missing else Refusal("all of it is written out")
+    why_not = None if missing or unwanted else Refusal("all of it is written out")
     return Form("attributes written out", ((window.op_type, traits),), write, why_not)
 
 
