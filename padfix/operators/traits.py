@@ -135,6 +135,7 @@ def _resample(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "mode": resize.mode,
         "mode-written": attributes.find(node, "mode") is not None,
         "coordinates": "legacy" if resize.is_legacy else resize.coordinates,
+        "coordinates-written": attributes.find(node, "coordinate_transformation_mode") is not None,
         "nearest-mode": "legacy" if resize.is_legacy else resize.nearest_mode,
         "nearest-mode-written": attributes.find(node, "nearest_mode") is not None,
         "antialias": resize.antialias,

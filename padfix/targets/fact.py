@@ -45,6 +45,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
         "tf_crop_and_resize",
         "legacy",
     ),
+    "coordinates-written": SWITCH,
     "nearest-mode": ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "legacy"),
     "nearest-mode-written": SWITCH,
     "antialias": SWITCH,

@@ -126,6 +126,11 @@ CASES = {
         "ncnn",
         ["MatMul", "MatMul", "Reshape", "Reshape"],
     ),
+    "coordinates left out": (
+        text('Y = Resize <mode = "linear"> (X, , , z)', weights="int64[4] z = {1, 2, 16, 18}"),
+        "opencv@4.14",
+        ["Resize"],
+    ),
     "cropped beyond the image": (
         text(
             'Y = Resize <coordinate_transformation_mode = "tf_crop_and_resize", mode = "nearest"> (X, r, , z)',

@@ -127,6 +127,7 @@ def _modern_forms(resize: Resample, traits: Traits) -> Iterator[Form]:
     modern: dict[str, Trait | None] = {
         **traits,
         "coordinates": "asymmetric",
+        "coordinates-written": True,
         "nearest-mode": rounding,
         "empty-scales": False,
         "nearest-mode-written": True,
@@ -142,6 +143,7 @@ def _modern_forms(resize: Resample, traits: Traits) -> Iterator[Form]:
 def _traits_of_spelling(spelling: Spelling, traits: Traits) -> Traits:
     changed: dict[str, Trait | None] = {
         "coordinates": spelling.coordinates,
+        "coordinates-written": True,
         "nearest-mode": spelling.rounding,
         "nearest-mode-written": True,
         "mode-written": True,
