@@ -8,7 +8,7 @@ longest that is right and the shortest that is not lies the first node at fault.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from onnx import ModelProto, NodeProto, helper, numpy_helper
@@ -86,20 +86,23 @@ class NodeSearch:
             is_wrong: Whether the whole model is computed otherwise, or refused.
             is_refused: Whether it is refused; then nodes that are refused by themselves are at fault as well.
         """
-        suspects = [
-            (each, repro)
+        suspects = {
+            each.index: (each, repro)
             for each, repro in self._by_themselves()
             if not repro.found.agrees and (is_refused or not repro.found.refused)
-        ]
-        if not is_wrong:
-            return [repro for _, repro in suspects]
-        right, wrong = self._first_fault(is_refused=is_refused)
-        guilty = [(each, repro) for each, repro in suspects if each.index > right]
-        if any(each.index <= wrong and bool(repro.found.refused) == is_refused for each, repro in guilty):
-            return [repro for _, repro in guilty]
+        }
+        right, wrong = self._first_fault(is_refused=is_refused) if is_wrong else (-1, -1)
+        guilty = {
+            index: repro
+            for index, (each, repro) in suspects.items()
+            if right < index <= wrong or (index > wrong and self._is_wrong_in_place(each, suspects))
+        }
+        is_found = any(index <= wrong and bool(each.found.refused) == is_refused for index, each in guilty.items())
+        if is_found or not is_wrong:
+            return list(guilty.values())
         first = next(each for each in self._nodes if each.index == wrong)
         together = self._behind_constants(first, is_refused=is_refused) or self._together(first)
-        return [*([together] if together is not None else []), *(repro for _, repro in guilty)]
+        return [*([together] if together is not None else []), *guilty.values()]
 
     def _by_themselves(self) -> Iterator[tuple[_Wired, Repro]]:
         """Yield every node with what the runtime makes of it; what holds no tensors is passed by."""
@@ -220,17 +223,31 @@ class NodeSearch:
             found if found is not None and not found.found.agrees and bool(found.found.refused) == is_refused else None
         )
 
+    def _is_wrong_in_place(self, last: _Wired, suspects: Container[int]) -> bool:
+        """Whether a node that is wrong by itself stays so behind the nodes that it reads, suspects left out."""
+        before = [each for each in self._nodes if each.index not in suspects and set(each.outputs) & set(last.read)]
+        found = self._behind(last, before, NODE) if before else None
+        return found is None or not found.found.agrees
+
+    def _behind(self, last: _Wired, before: Sequence[_Wired], share: float) -> Repro | None:
+        """Run a node and some of those before it together, fed with the right values of what these read."""
+        stretch = [*sorted(before, key=lambda each: each.index), last]
+        inside = {output for each in stretch for output in each.outputs}
+        fed = dict.fromkeys(each for node in stretch for each in node.read if each not in inside)
+        self._learn(stretch)
+        return self._run(last, list(fed), share, [each.label for each in stretch[:-1]])
+
     def _together(self, last: _Wired) -> Repro | None:
         """Return a node that is wrong behind others alone, with as few of these as show it; at last with all."""
-        maker = {name: each for each in self._nodes for name in each.outputs}
-        stretch, fed = [last], list(last.read)
-        while len(stretch) <= MOST_TOGETHER and (name := next(filter(maker.__contains__, fed), None)) is not None:
-            stretch.append(maker[name])
-            inside = {output for each in stretch for output in each.outputs}
-            fed = list(dict.fromkeys(each for node in stretch for each in node.read if each not in inside))
-            self._learn(stretch)
-            before = sorted(stretch[1:], key=lambda each: each.index)
-            found = self._run(last, fed, WHOLE, [each.label for each in before])
+        before: list[_Wired] = []
+        while len(before) < MOST_TOGETHER:
+            inside = {output for each in before for output in each.outputs}
+            read = {name for each in (last, *before) for name in each.read} - inside
+            nearest = [each for each in self._nodes if not read.isdisjoint(each.outputs)]
+            if not nearest:
+                break
+            before.append(nearest[-1])
+            found = self._behind(last, before, WHOLE)
             if found is not None and not found.found.agrees:
                 return found
         every = [each.label for each in self._nodes if each.index < last.index]

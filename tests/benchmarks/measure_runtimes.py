@@ -1,0 +1,107 @@
+"""Runs the battery on the installed runtimes, as written and as ``padfix convert --target`` writes it.
+
+    python -m tests.benchmarks.measure_runtimes [RUNTIME...]
+    python -m tests.support.runtime_pages
+
+The first adds what it finds to ``padfix/docs/runtimes/measured.json``, under the runtime and its version; others that
+are there stay, so that it can be run in several environments. The second writes the pages from that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+import padfix
+from padfix.errors import PadfixError, ProofUnavailableError
+from padfix.proof.runtime_runs import NODE, difference_of
+from padfix.proof.spec_executor import SpecExecutor
+from padfix.runtimes import Runtime, names, open_runtime
+from padfix.targets import named
+from tests.benchmarks.runtime_battery import Case, cases, feeds
+from tests.support.runtime_pages import DATA
+
+
+def main() -> None:
+    """Measure what is installed, or the runtimes that are named."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("runtimes", nargs="*")
+    told = parser.parse_args()
+    for name in told.runtimes or names():
+        try:
+            runtime = open_runtime(name)
+        except ProofUnavailableError as error:
+            print(error)
+            continue
+        _measure(runtime)
+        runtime.close()
+
+
+def _measure(runtime: Runtime) -> None:
+    version = runtime.label.partition(" ")[2]
+    target = _target(runtime.name, version)
+    results: dict[str, list[str]] = {}
+    for case in cases():
+        before, found, after = _of_case(runtime, case, target)
+        results[case.name] = [before, after, found]
+        print(f"{runtime.label}  {case.name}: {before} -> {after}  {found}", flush=True)
+    content: dict[str, Any] = json.loads(DATA.read_text()) if DATA.exists() else {"runtimes": {}}
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    content["runtimes"][runtime.label] = {
+        "runtime": runtime.name,
+        "version": version,
+        "target": target,
+        "padfix": padfix.__version__,
+        "date": date,
+        "results": results,
+    }
+    content["runtimes"] = dict(sorted(content["runtimes"].items()))
+    DATA.parent.mkdir(exist_ok=True)
+    DATA.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def _target(name: str, version: str) -> str:
+    """Return the target of a runtime, of its version where facts differ by version."""
+    known = [each for each in named(name).versions if version.startswith(each) or each.startswith(version)]
+    return f"{name}@{known[0]}" if len(named(name).versions) > 1 and known else name
+
+
+def _of_case(runtime: Runtime, case: Case, target: str) -> tuple[str, str, str]:
+    """Return what the runtime makes of a model as written, in words what went wrong, and what it makes of it after."""
+    data = feeds(case)
+    expected = SpecExecutor(case.model.SerializeToString()).run(data)
+    before, words = _judged(runtime, case.model.SerializeToString(), data, expected)
+    with tempfile.TemporaryDirectory() as folder:
+        source, output = Path(folder, "source.onnx"), Path(folder, "output.onnx")
+        onnx.save(case.model, source)
+        try:
+            padfix.convert(source, output, target=target, reference="spec")
+        except PadfixError as error:
+            return before, f"{words} | {error.message}"[:300], "declined"
+        after, said = _judged(runtime, output.read_bytes(), data, expected)
+    return before, f"{words} | {said}"[:300] if after != "right" else "", after
+
+
+def _judged(
+    runtime: Runtime, model: bytes, data: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]
+) -> tuple[str, str]:
+    found = runtime.run(model, data, [array.shape for array in expected.values()])
+    if isinstance(found, str):
+        return "refused", found
+    for array, right in zip(found, expected.values(), strict=True):
+        difference, allowed = difference_of(array, right, NODE * runtime.rounding, 0.0)
+        if not difference <= allowed:
+            return "wrong", f"{difference:.3g} off"
+    return "right", ""
+
+
+if __name__ == "__main__":
+    main()
