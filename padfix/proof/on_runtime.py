@@ -17,7 +17,7 @@ from padfix.proof.generated import Generated
 from padfix.proof.matching import InputMatch, match_outputs, order_between
 from padfix.proof.probes import Probe
 from padfix.proof.runtime_nodes import NodeSearch, Repro
-from padfix.proof.runtime_runs import NODE, WHOLE, DeploymentRuntime, difference_of, judged, with_shapes
+from padfix.proof.runtime_runs import WHOLE, DeploymentRuntime, difference_of, judged, with_shapes
 from padfix.proof.settings import Settings
 from padfix.proof.sides import OnnxSide
 from padfix.proof.spec_executor import SpecExecutor
@@ -116,7 +116,7 @@ class _OnRuntime:
             )
         suspicious = max(outputs, key=lambda each: (not each.agrees, each.share), default=None)
         verdict = RuntimeVerdict(self.runtime.label, self.original.name, tuple(outputs), notes=self._notes(cases))
-        if suspicious is None or (suspicious.agrees and suspicious.share <= NODE / WHOLE):
+        if suspicious is None:
             return verdict, []
         probe = next(case.probe for case in cases if case.probe.name == suspicious.probe)
         search = NodeSearch(self.runtime, OnnxSide(self.result), self.model, probe, self.tell)

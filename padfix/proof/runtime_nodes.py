@@ -1,9 +1,10 @@
 """Which nodes of a model a deployment runtime computes otherwise, or refuses.
 
-Every node is run by itself, fed with the right values of what it reads: what the runtime computes otherwise is then the
-node's own, however much the nodes behind it amplify it. But a runtime may fuse nodes, and it may refuse by itself, or
-misread the layout of, what it runs within a network. So the beginnings of the model are run as well: between the
-longest that is right and the shortest that is not lies the first node at fault.
+A few nodes in a row are run together, and where these are wrong each by itself, fed with the right values of what they
+read: what the runtime computes otherwise is then the node's own, however much those behind it amplify or hide it. But a
+runtime may fuse nodes, and it may refuse by itself, or misread the layout of, what it runs within a network. So the
+beginnings of the model are run as well: between the longest that is right and the shortest that is not lies the first
+node at fault.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from padfix.proof.runtime_runs import NODE, WHOLE, DeploymentRuntime, judged, wi
 from padfix.proof.sides import OnnxSide
 from padfix.proof.stretches import FIRST_LOOK
 from padfix.results.on_runtime import OnRuntime
+
+STRETCH = 8
+"""How many nodes in a row are looked at together first: so many don't hide what one of them gets wrong."""
 
 MOST_TOGETHER = 6
 """How many nodes before it a node is run together with, where it is right by itself and wrong behind them."""
@@ -57,7 +61,7 @@ class NodeSearch:
     """Looks for the nodes of ``model`` that a runtime gets wrong on the data of ``probe``.
 
     Attributes:
-        looked_at: How many nodes were run by themselves.
+        looked_at: How many nodes were run, in stretches and by themselves.
     """
 
     def __init__(
@@ -77,6 +81,7 @@ class NodeSearch:
             for index, node in enumerate(model.graph.node)
             if not self._fixed.issuperset(filter(None, node.output))
         ]
+        self._outputs = {value.name for value in model.graph.output}
         self._known: dict[str, Array] = dict(probe.arrays)
 
     def found(self, *, is_wrong: bool, is_refused: bool) -> list[Repro]:
@@ -90,32 +95,62 @@ class NodeSearch:
             each.index: (each, repro)
             for each, repro in self._by_themselves()
             if not repro.found.agrees and (is_refused or not repro.found.refused)
+            # Where the outputs are right, runtimes' approximations of functions are no fault.
+            if is_wrong or repro.found.share > WHOLE / NODE
         }
-        right, wrong = self._first_fault(is_refused=is_refused) if is_wrong else (-1, -1)
-        guilty = {
-            index: repro
-            for index, (each, repro) in suspects.items()
-            if right < index <= wrong or (index > wrong and self._is_wrong_in_place(each, suspects))
-        }
-        is_found = any(index <= wrong and bool(each.found.refused) == is_refused for index, each in guilty.items())
-        if is_found or not is_wrong:
+        if not is_wrong:
+            wrong_ones = self._wrong_in_the_model([each for each, _ in suspects.values()])
+            return [repro for each, repro in suspects.values() if each.index in wrong_ones]
+        right, wrong = self._first_fault(is_refused=is_refused)
+        guilty = {index: repro for index, (_, repro) in suspects.items() if right < index <= wrong}
+        is_found = any(bool(each.found.refused) == is_refused for each in guilty.values())
+        left_out = set(guilty) or {wrong}
+        for index, (each, repro) in suspects.items():
+            if index > wrong and self._is_wrong_in_place(each, left_out):
+                guilty[index] = repro
+        if is_found:
             return list(guilty.values())
         first = next(each for each in self._nodes if each.index == wrong)
         together = self._behind_constants(first, is_refused=is_refused) or self._together(first)
         return [*([together] if together is not None else []), *guilty.values()]
 
     def _by_themselves(self) -> Iterator[tuple[_Wired, Repro]]:
-        """Yield every node with what the runtime makes of it; what holds no tensors is passed by."""
+        """Yield what the runtime makes of every node of the stretches that it gets wrong; lists are passed by."""
         for start in range(0, len(self._nodes), FIRST_LOOK):
             group = self._nodes[start : start + FIRST_LOOK]
             done = f"{start + 1} of {len(self._nodes)}"
-            self._tell(f"Looking for the node that {self._runtime.label} computes otherwise: {done}")
+            self._tell(f"Looking for nodes that {self._runtime.label} computes otherwise: {done}")
+            self._forget()
             self._learn(group)
-            for each in group:
-                repro = self._run(each, each.read, NODE)
-                if repro is not None:
-                    self.looked_at += 1
-                    yield each, repro
+            for first in range(0, len(group), STRETCH):
+                stretch = group[first : first + STRETCH]
+                self.looked_at += len(stretch)
+                for each in () if self._agrees_on(stretch) else stretch:
+                    repro = self._run(each, each.read, NODE)
+                    if repro is not None:
+                        yield each, repro
+
+    def _agrees_on(self, stretch: Sequence[_Wired]) -> bool:
+        """Whether the runtime computes a few nodes in a row as it should, fed with the right values above them."""
+        inside = {name for each in stretch for name in each.outputs}
+        fed = {name for each in stretch for name in each.read} - inside
+        names = [name for each in stretch for name in each.outputs]  # all: one could hide another
+        if not self._known.keys() >= {*fed, *names} or any(map(self._is_text, (*fed, *names))):
+            return False
+        expected = {name: self._known[name] for name in names}
+        part = self._part({name: self._known[name] for name in fed}, expected, folded=True)
+        feeds = {value.name: self._known[value.name] for value in part.graph.input}
+        unnamed = [("", "")] * len(expected)
+        found = judged(self._runtime, part, Probe(self._probe.name, feeds), expected, unnamed, NODE)
+        return all(each.agrees for each in found)
+
+    def _is_text(self, name: str) -> bool:
+        return self._known[name].dtype.kind in "OSU"
+
+    def _forget(self) -> None:
+        """Let go of what was computed from the data, which may be much."""
+        kept = self._fixed | set(self._probe.arrays)
+        self._known = {name: array for name, array in self._known.items() if name in kept}
 
     def _learn(self, nodes: Sequence[_Wired]) -> None:
         """Find what some nodes read and compute, in one run; node by node where not all can be asked for."""
@@ -139,7 +174,7 @@ class NodeSearch:
             return None
         expected = {name: self._known[name] for name in last.outputs}
         feeds = {name: self._known[name] for name in fed if name not in expected}
-        if any(array.dtype.kind in "OSU" for array in (*expected.values(), *feeds.values())):
+        if any(map(self._is_text, (*expected, *feeds))):
             return None
         part = self._part(feeds, expected, folded=folded)
         feeds = {value.name: feeds[value.name] for value in part.graph.input}
@@ -191,12 +226,8 @@ class NodeSearch:
             self._known.update(self._side.values(self._probe.arrays, missing) if missing else {})
         except ExecutionFailed:
             return "refused"
-        expected = {name: self._known[name] for name in names}
         self._tell(f"Running the beginning of the model on {self._runtime.label}: {place + 1} nodes")
-        part = with_shapes(part_of(self._model, names), self._probe.arrays, expected)
-        feeds = {value.name: self._probe.arrays[value.name] for value in part.graph.input}
-        places = [("", "")] * len(expected)
-        found = list(judged(self._runtime, part, Probe(self._probe.name, feeds), expected, places, WHOLE))
+        found = self._beginning(names)
         if any(each.refused for each in found):
             return "refused"
         return "right" if all(each.agrees for each in found) else "wrong"
@@ -204,9 +235,8 @@ class NodeSearch:
     def _alive(self, place: int) -> list[str]:
         """Return what the nodes up to a place compute and those behind it, or nobody but the user, read."""
         behind = {name for each in self._nodes[place + 1 :] for name in each.read}
-        outputs = {value.name for value in self._model.graph.output}
         every = [name for each in self._nodes[: place + 1] for name in each.outputs]
-        return [name for name in every if name in behind or name in outputs]
+        return [name for name in every if name in behind or name in self._outputs]
 
     def _behind_constants(self, last: _Wired, *, is_refused: bool) -> Repro | None:
         """Return a node that is wrong behind what computes its constants, where that is not done before."""
@@ -218,16 +248,52 @@ class NodeSearch:
                 wanted.update(_all_read(node))
         if not before:
             return None
+        self._learn([last])
         found = self._run(last, last.read, WHOLE, before[::-1], folded=False)
         return (
             found if found is not None and not found.found.agrees and bool(found.found.refused) == is_refused else None
         )
 
-    def _is_wrong_in_place(self, last: _Wired, suspects: Container[int]) -> bool:
-        """Whether a node that is wrong by itself stays so behind the nodes that it reads, suspects left out."""
-        before = [each for each in self._nodes if each.index not in suspects and set(each.outputs) & set(last.read)]
-        found = self._behind(last, before, NODE) if before else None
+    def _wrong_in_the_model(self, suspects: Sequence[_Wired]) -> set[int]:
+        """Return which of some nodes are wrong within the model too, as the runtime computes what they read."""
+        if not suspects:
+            return set()
+        self._learn(suspects)
+        names = [name for each in suspects for name in each.outputs]
+        found = self._beginning(names) if self._known.keys() >= set(names) else []
+        if found and not any(each.refused for each in found):
+            wrong = {each.name for each in found if not each.agrees}
+            return {each.index for each in suspects if wrong & set(each.outputs)}
+        if len(suspects) == 1:
+            return set()
+        half = len(suspects) // 2
+        return self._wrong_in_the_model(suspects[:half]) | self._wrong_in_the_model(suspects[half:])
+
+    def _beginning(self, names: Sequence[str]) -> list[OnRuntime]:
+        """Return what the runtime makes of the model up to some tensors, whose right values are known."""
+        expected = {name: self._known[name] for name in names}
+        part = with_shapes(part_of(self._model, names), self._probe.arrays, expected)
+        feeds = {value.name: self._probe.arrays[value.name] for value in part.graph.input}
+        unnamed = [("", "")] * len(expected)
+        return list(judged(self._runtime, part, Probe(self._probe.name, feeds), expected, unnamed, WHOLE))
+
+    def _is_wrong_in_place(self, last: _Wired, left_out: Container[int]) -> bool:
+        """Whether a node that is wrong by itself stays so behind those before it, known faults left out."""
+        before = list(self._before(last, left_out))
+        found = self._behind(last, before[-1], NODE) if before else None
         return found is None or not found.found.agrees
+
+    def _before(self, last: _Wired, left_out: Container[int] = ()) -> Iterator[list[_Wired]]:
+        """Yield the nearest node before one, the nearest two, and so on."""
+        before: list[_Wired] = []
+        while len(before) < MOST_TOGETHER:
+            inside = {output for each in before for output in each.outputs}
+            read = {name for each in (last, *before) for name in each.read} - inside
+            nearest = [each for each in self._nodes if each.index not in left_out and read & set(each.outputs)]
+            if not nearest:
+                return
+            before = [*before, nearest[-1]]
+            yield before
 
     def _behind(self, last: _Wired, before: Sequence[_Wired], share: float) -> Repro | None:
         """Run a node and some of those before it together, fed with the right values of what these read."""
@@ -239,14 +305,7 @@ class NodeSearch:
 
     def _together(self, last: _Wired) -> Repro | None:
         """Return a node that is wrong behind others alone, with as few of these as show it; at last with all."""
-        before: list[_Wired] = []
-        while len(before) < MOST_TOGETHER:
-            inside = {output for each in before for output in each.outputs}
-            read = {name for each in (last, *before) for name in each.read} - inside
-            nearest = [each for each in self._nodes if not read.isdisjoint(each.outputs)]
-            if not nearest:
-                break
-            before.append(nearest[-1])
+        for before in self._before(last):
             found = self._behind(last, before, WHOLE)
             if found is not None and not found.found.agrees:
                 return found

@@ -19,7 +19,9 @@ def summary(verdict: RuntimeVerdict) -> str:
     if verdict.agrees:
         closest = max(verdict.outputs, key=lambda each: each.share)
         return f"computes what it should ({probes} probes; {_difference(closest)})"
-    wrong = [each for each in verdict.outputs if not each.agrees] or list(verdict.outputs)
+    wrong = [each for each in verdict.outputs if not each.agrees]
+    if not wrong:
+        return "NOT what it should compute: a node, though the outputs hide it on these data"
     if verdict.refused:
         return f"refuses it: {wrong[0].refused}"
     worst = max([each for each in wrong if not each.refused] or wrong, key=lambda each: each.max_abs_diff)
@@ -101,10 +103,7 @@ def _tone(good: bool) -> Tone:
 
 def _nodes(verdict: RuntimeVerdict) -> Iterator[str]:
     if not verdict.agrees and not verdict.nodes:
-        yield (
-            f"none of its {verdict.looked_at} nodes is wrong or refused by itself: several of them together are, or "
-            "rounding is amplified"
-        )
+        yield f"none of its {verdict.looked_at} nodes is wrong, fed with the right values: rounding is amplified"
     for place, node in enumerate(verdict.nodes):
         yield f"{'also ' if place else 'first'}  {node.op_type} '{node.node}', {_node(node)}"
 

@@ -53,9 +53,8 @@ class RuntimeVerdict(Record):
         runtime: Its name with the installed version.
         reference: Who said what is meant.
         outputs: Every output on every probe.
-        nodes: The nodes that it computes otherwise or refuses, each fed with the right values, in the graph's order;
-            looked for where an output is further off than a single node may be.
-        looked_at: How many nodes were run by themselves.
+        nodes: The nodes that it computes otherwise or refuses, each fed with the right values, in the graph's order.
+        looked_at: How many nodes were run so, in stretches of a few or by themselves.
         notes: Sentences worth saying.
     """
 

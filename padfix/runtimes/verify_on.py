@@ -27,8 +27,8 @@ def verify_on(
 ) -> RuntimeVerdict:
     """Run an ONNX model on a deployment runtime and hold its outputs against what the model means.
 
-    Where an output disagrees, every node is run by itself on the right values of what it reads, and the beginnings of
-    the model as well, which names the nodes that the runtime computes otherwise.
+    All nodes are run on the right values of what they read as well, a few at a time, and where the model goes wrong its
+    beginnings, which names the nodes that the runtime computes otherwise.
 
     Args:
         model: An ONNX file.

@@ -3,7 +3,7 @@
     python -m tests.benchmarks.measure_runtimes [RUNTIME...]
     python -m tests.support.runtime_pages
 
-The first adds what it finds to ``padfix/docs/runtimes/measured.json``, under the runtime and its version; others that
+The first adds what it finds to ``padfix/docs/measured/data.json``, under the runtime and its version; others that
 are there stay, so that it can be run in several environments. The second writes the pages from that.
 """
 
@@ -48,18 +48,16 @@ def main() -> None:
 def _measure(runtime: Runtime) -> None:
     version = runtime.label.partition(" ")[2]
     target = _target(runtime.name, version)
-    results: dict[str, list[str]] = {}
+    results: dict[str, dict[str, str]] = {}
     for case in cases():
-        before, found, after = _of_case(runtime, case, target)
-        results[case.name] = [before, after, found]
-        print(f"{runtime.label}  {case.name}: {before} -> {after}  {found}", flush=True)
+        results[case.name] = {"family": case.family, **of_case(runtime, case, target)}
+        print(runtime.label, case.name, *results[case.name].values(), sep=" | ", flush=True)
     content: dict[str, Any] = json.loads(DATA.read_text()) if DATA.exists() else {"runtimes": {}}
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     content["runtimes"][runtime.label] = {
         "runtime": runtime.name,
         "version": version,
         "target": target,
-        "padfix": padfix.__version__,
         "date": date,
         "results": results,
     }
@@ -74,20 +72,22 @@ def _target(name: str, version: str) -> str:
     return f"{name}@{known[0]}" if len(named(name).versions) > 1 and known else name
 
 
-def _of_case(runtime: Runtime, case: Case, target: str) -> tuple[str, str, str]:
-    """Return what the runtime makes of a model as written, in words what went wrong, and what it makes of it after."""
+def of_case(runtime: Runtime, case: Case, target: str) -> dict[str, str]:
+    """Return what the runtime makes of a model as written and as padfix writes it."""
     data = feeds(case)
     expected = SpecExecutor(case.model.SerializeToString()).run(data)
-    before, words = _judged(runtime, case.model.SerializeToString(), data, expected)
+    before, said = _judged(runtime, case.model.SerializeToString(), data, expected)
     with tempfile.TemporaryDirectory() as folder:
         source, output = Path(folder, "source.onnx"), Path(folder, "output.onnx")
         onnx.save(case.model, source)
         try:
             padfix.convert(source, output, target=target, reference="spec")
         except PadfixError as error:
-            return before, f"{words} | {error.message}"[:300], "declined"
-        after, said = _judged(runtime, output.read_bytes(), data, expected)
-    return before, f"{words} | {said}"[:300] if after != "right" else "", after
+            return {"before": before, "after": "declined", "form": "", "said": error.message[:200]}
+        written = onnx.load(output)
+    after, found = _judged(runtime, written.SerializeToString(), data, expected)
+    form = " + ".join(node.op_type for node in written.graph.node if node.op_type != "Constant")
+    return {"before": before, "after": after, "form": form, "said": (found or said)[:200]}
 
 
 def _judged(

@@ -283,16 +283,32 @@ def test_a_node_that_is_wrong_only_behind_another_is_named_with_it(network: Path
     assert [each.op_type for each in onnx.load_from_string(repros[0].model).graph.node] == ["Relu", "MaxPool"]
 
 
+def test_a_node_whose_fault_the_outputs_hide_is_named(network: Path) -> None:
+    model = onnx.load(network)
+    model.graph.node[-1].output[0] = "squeezed"
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.float32(1e-6), "little"))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.float32(1), "one"))
+    model.graph.node.append(onnx.helper.make_node("Mul", ["squeezed", "little"], ["hidden"]))
+    model.graph.node.append(onnx.helper.make_node("Add", ["hidden", "one"], ["Y"]))
+    onnx.save(model, network)
+    verdict, _ = proven(Odd("Sigmoid"), network)
+    assert all(each.agrees for each in verdict.outputs)
+    assert not verdict.agrees
+    assert [node.op_type for node in verdict.nodes] == ["Sigmoid"]
+    assert "the outputs hide it" in text.report(RuntimesReport("network.onnx", runtimes=(verdict,)))
+
+
 class Standing(Odd):
     """A runtime that misreads an operator by itself, and not within a network."""
 
     def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | str:
         found = super().run(model, feeds, shapes)
-        alone = [node.op_type for node in onnx.load_from_string(model).graph.node] == ["MaxPool"]
-        return [array.swapaxes(-1, -2) for array in found] if alone and not isinstance(found, str) else found
+        is_without = all(node.op_type != "Conv" for node in onnx.load_from_string(model).graph.node)
+        return [array.swapaxes(-1, -2) for array in found] if is_without and not isinstance(found, str) else found
 
 
 def test_a_node_that_is_right_within_the_network_is_not_named(network: Path) -> None:
+    assert proven(Standing("LSTM"), network)[0].agrees
     verdict, _ = proven(Standing("Sigmoid"), network)
     assert [node.op_type for node in verdict.nodes] == ["Sigmoid"]
 
