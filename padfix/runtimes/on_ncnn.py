@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import subprocess
 import tempfile
@@ -66,18 +67,32 @@ def load() -> Callable[[Request], list[Any]]:
                 file = folder / f"model.ncnn.{part}"
                 if not file.exists() or read(str(file)) != 0:
                     raise RuntimeError(f"pnnx and ncnn give no network (model.ncnn.{part})")
+            layouts = _Layouts((folder / "model_ncnn.py").read_text(encoding="utf-8"))
             extractor = net.create_extractor()
             for number, array in enumerate(request.feeds.values()):
-                extractor.input(f"in{number}", ncnn.Mat(np.ascontiguousarray(array[0])).clone())
+                given = np.ascontiguousarray(array[0] if layouts.has_batch(f"in{number}") else array)
+                extractor.input(f"in{number}", ncnn.Mat(given).clone())
             found = []
             for number in range(len(request.shapes)):
                 code, value = extractor.extract(f"out{number}")
                 if code != 0:
                     raise RuntimeError(f"ncnn's extract ends with {code}")
-                found.append(np.array(value)[None])
+                found.append(np.array(value)[None] if layouts.has_batch(f"out{number}") else np.array(value))
             return found
 
     return run
+
+
+class _Layouts:
+    """Which tensors have a batch, which ncnn leaves out: pnnx guesses it, and says so in the example that it writes."""
+
+    def __init__(self, example: str) -> None:
+        self._example = example
+
+    def has_batch(self, name: str) -> bool:
+        """Whether the first axis is taken for a batch."""
+        told = re.search(rf"\b{name}\.numpy\(.*?batch_index=(\d+)", self._example)
+        return told is None or told.group(1) == "0"
 
 
 def _pnnx() -> str:
