@@ -21,66 +21,67 @@ _LONGEST_SECONDS = 120
 def load() -> Callable[[Request], list[Any]]:
     """Return what runs a model."""
     import ncnn
-    import onnx
 
     program = _pnnx()
 
     def run(request: Request) -> list[Any]:
-        """Run the images of a batch one by one: ncnn knows none."""
-        sizes = {array.shape[:1] for array in request.feeds.values()} | {shape[:1] for shape in request.shapes}
-        if sizes == {(1,)}:
-            return run_one(request)
-        if len(sizes) != 1 or sizes & {(), (0,)}:
-            raise RuntimeError("ncnn takes images one by one, and the first axes of inputs and outputs are no batch")
-        model = onnx.load_from_string(request.model)
-        for value in (*model.graph.input, *model.graph.output):
-            value.type.tensor_type.shape.dim[0].dim_value = 1
-        shapes = [(1, *shape[1:]) for shape in request.shapes]
-        images = [
-            run_one(
-                Request(
-                    model.SerializeToString(),
-                    {name: array[place, None] for name, array in request.feeds.items()},
-                    shapes,
-                )
-            )
-            for place in range(*sizes.pop())
-        ]
-        return [np.concatenate(arrays) for arrays in zip(*images, strict=True)]
-
-    def run_one(request: Request) -> list[Any]:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            (folder / "model.onnx").write_bytes(request.model)
-            shapes = ",".join(f"[{','.join(map(str, array.shape))}]f32" for array in request.feeds.values())
-            subprocess.run(
-                [program, "model.onnx", f"inputshape={shapes}", "fp16=0"],
-                cwd=folder,
-                capture_output=True,
-                timeout=_LONGEST_SECONDS,
-                check=False,
-            )
-            net = ncnn.Net()
-            for option in ("use_fp16_storage", "use_fp16_arithmetic", "use_fp16_packed", "use_bf16_storage"):
-                setattr(net.opt, option, False)
-            for part, read in (("param", net.load_param), ("bin", net.load_model)):
-                file = folder / f"model.ncnn.{part}"
-                if not file.exists() or read(str(file)) != 0:
-                    raise RuntimeError(f"pnnx and ncnn give no network (model.ncnn.{part})")
+            net = _converted(program, request, folder)
             layouts = _Layouts((folder / "model_ncnn.py").read_text(encoding="utf-8"))
             extractor = net.create_extractor()
             for number, array in enumerate(request.feeds.values()):
-                given = np.ascontiguousarray(array[0] if layouts.has_batch(f"in{number}") else array)
-                extractor.input(f"in{number}", ncnn.Mat(given).clone())
+                extractor.input(f"in{number}", ncnn.Mat(layouts.of_ncnn(f"in{number}", array)).clone())
             found = []
             for number in range(len(request.shapes)):
                 code, value = extractor.extract(f"out{number}")
                 if code != 0:
                     raise RuntimeError(f"ncnn's extract ends with {code}")
-                found.append(np.array(value)[None] if layouts.has_batch(f"out{number}") else np.array(value))
+                found.append(layouts.of_onnx(f"out{number}", np.array(value)))
             return found
 
-    return run
+    return lambda request: _image_by_image(run, request)
+
+
+def _image_by_image(run: Callable[[Request], list[Any]], request: Request) -> list[Any]:
+    """Run the images of a batch one by one: ncnn knows none."""
+    import onnx
+
+    sizes = {array.shape[:1] for array in request.feeds.values()} | {shape[:1] for shape in request.shapes}
+    if len(sizes) != 1 or sizes <= {(), (0,), (1,)}:
+        return run(request)
+    model = onnx.load_from_string(request.model)
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_value = 1
+    serialized, shapes = model.SerializeToString(), [(1, *shape[1:]) for shape in request.shapes]
+    images = []
+    for place in range(*sizes.pop()):
+        feeds = {name: array[place, None] for name, array in request.feeds.items()}
+        images.append(run(Request(serialized, feeds, shapes)))
+    return [np.concatenate(arrays) for arrays in zip(*images, strict=True)]
+
+
+def _converted(program: str, request: Request, folder: Path) -> Any:
+    """Return the network that pnnx makes of a model, in single precision."""
+    import ncnn
+
+    (folder / "model.onnx").write_bytes(request.model)
+    shapes = ",".join(f"[{','.join(map(str, array.shape))}]f32" for array in request.feeds.values())
+    subprocess.run(
+        [program, "model.onnx", f"inputshape={shapes}", "fp16=0"],
+        cwd=folder,
+        capture_output=True,
+        timeout=_LONGEST_SECONDS,
+        check=False,
+    )
+    net = ncnn.Net()
+    for option in ("use_fp16_storage", "use_fp16_arithmetic", "use_fp16_packed", "use_bf16_storage"):
+        setattr(net.opt, option, False)
+    for part, read in (("param", net.load_param), ("bin", net.load_model)):
+        file = folder / f"model.ncnn.{part}"
+        if not file.exists() or read(str(file)) != 0:
+            raise RuntimeError(f"pnnx and ncnn give no network (model.ncnn.{part})")
+    return net
 
 
 class _Layouts:
@@ -89,8 +90,17 @@ class _Layouts:
     def __init__(self, example: str) -> None:
         self._example = example
 
-    def has_batch(self, name: str) -> bool:
-        """Whether the first axis is taken for a batch."""
+    def of_ncnn(self, name: str, array: Any) -> Any:
+        """Return an array as ncnn takes it."""
+        if self._has_batch(name) and len(array) != 1:
+            raise RuntimeError("ncnn takes images one by one, and this is no batch of which each could be run")
+        return np.ascontiguousarray(array[0] if self._has_batch(name) else array)
+
+    def of_onnx(self, name: str, array: Any) -> Any:
+        """Return what ncnn gives as ONNX has it."""
+        return array[None] if self._has_batch(name) else array
+
+    def _has_batch(self, name: str) -> bool:
         told = re.search(rf"\b{name}\.numpy\(.*?batch_index=(\d+)", self._example)
         return told is None or told.group(1) == "0"
 
