@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 
 import pytest
 
 from padfix import targets
+from padfix.errors import ProofUnavailableError
 from padfix.runtimes import open_runtime
 from tests.benchmarks.measure_runtimes import of_case
 from tests.benchmarks.runtime_battery import cases
@@ -51,15 +51,26 @@ def test_a_measurement(family: str) -> None:
     runtime.close()
 
 
+@pytest.mark.parametrize("name", ["openvino", "opencv", "mnn", "tract", "ncnn"])
+def test_converted_models_are_right_on_what_is_installed(name: str) -> None:
+    try:
+        runtime = open_runtime(name)
+    except ProofUnavailableError as error:
+        pytest.skip(error.message)
+    for case in cases()[::9]:
+        assert of_case(runtime, case, name)["after"] in ("right", "declined"), case.name
+    runtime.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("label", [each.label for each in runtime_pages.measured()])
 def test_what_was_measured_is_so_still(label: str) -> None:
     """Run the battery again on the runtimes that are installed in the version that was measured."""
     (each,) = (each for each in runtime_pages.measured() if each.label == label)
-    package = {"opencv": "cv2", "mnn": "MNN", "qnn": "onnxruntime_qnn"}.get(each.runtime, each.runtime)
-    if importlib.util.find_spec(package) is None:
-        pytest.skip(f"{each.runtime} is not installed")
-    runtime = open_runtime(each.runtime)
+    try:
+        runtime = open_runtime(each.runtime)
+    except ProofUnavailableError as error:
+        pytest.skip(error.message)
     if runtime.label != label:
         pytest.skip(f"{runtime.label} is installed")
     for case in cases():
