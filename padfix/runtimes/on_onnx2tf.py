@@ -1,7 +1,8 @@
-"""TensorFlow Lite, of what onnx2tf makes of a model: inputs as they are, outputs with their channels last."""
+"""TensorFlow Lite, of what onnx2tf makes of a model; it moves the channels of inputs and outputs to the end."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,8 @@ import numpy as np
 
 from padfix.runtimes.adapter import Request
 
+_SAMPLE = "calibration_image_sample_data_20x128x128x3_float32.npy"
+
 
 def load() -> Callable[[Request], list[Any]]:
     """Return what runs a model."""
@@ -21,21 +24,20 @@ def load() -> Callable[[Request], list[Any]]:
 
     def run(request: Request) -> list[Any]:
         outputs = [each.name for each in onnx.load_from_string(request.model).graph.output]
-        with tempfile.TemporaryDirectory() as name:
-            source = Path(name, "model.onnx")
-            source.write_bytes(request.model)
+        with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
+            Path("model.onnx").write_bytes(request.model)
+            # The images that it tries a model with, which it would fetch from the network.
+            np.save(_SAMPLE, np.random.default_rng(0).random((20, 128, 128, 3), np.float32))
             onnx2tf.convert(
-                input_onnx_file_path=str(source),
-                output_folder_path=name,
-                keep_shape_absolutely_input_names=list(request.feeds),
-                not_use_onnxsim=True,
-                non_verbose=True,
+                input_onnx_file_path="model.onnx", output_folder_path="made", not_use_onnxsim=True, non_verbose=True
             )
-            interpreter = Interpreter(model_path=str(Path(name, "model_float32.tflite")))
+            interpreter = Interpreter(model_path="made/model_float32.tflite")
             run_signature = interpreter.get_signature_runner()
-            named = _by_names(request.feeds, list(run_signature.get_input_details()))
-            found = {name: np.array(array) for name, array in run_signature(**named).items()}
-            arrays = _by_names(found, outputs).values()
+            details = run_signature.get_input_details()
+            named = _by_names(request.feeds, list(details))
+            fed = {each: _channels_last(array, details[each]["shape"]) for each, array in named.items()}
+            found = {each: np.array(array) for each, array in run_signature(**fed).items()}
+        arrays = _by_names(found, outputs).values()
         return [_channels_second(array, shape) for array, shape in zip(arrays, request.shapes, strict=True)]
 
     return run
@@ -45,6 +47,12 @@ def _by_names(arrays: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]
     """Return arrays under names that differ from theirs at most by the characters that TensorFlow does not take."""
     plain = {re.sub(r"\W", "_", name): array for name, array in arrays.items()}
     return {name: plain[re.sub(r"\W", "_", name)] for name in names}
+
+
+def _channels_last(array: Any, shape: Sequence[int]) -> Any:
+    """Return an array with its channels at the end, wherever the shape allows that."""
+    moved = np.moveaxis(array, 1, -1) if array.ndim > 2 else array
+    return moved if moved.shape == tuple(shape) else array
 
 
 def _channels_second(array: Any, shape: tuple[int, ...]) -> Any:
