@@ -17,6 +17,9 @@ from padfix.runtimes.adapter import Request
 
 _LONGEST_SECONDS = 120
 
+_TRIALS = 2
+"""pnnx crashes now and then on what it converts the next time."""
+
 
 def load() -> Callable[[Request], list[Any]]:
     """Return what runs a model."""
@@ -67,13 +70,16 @@ def _converted(program: str, request: Request, folder: Path) -> Any:
 
     (folder / "model.onnx").write_bytes(request.model)
     shapes = ",".join(f"[{','.join(map(str, array.shape))}]f32" for array in request.feeds.values())
-    subprocess.run(
-        [program, "model.onnx", f"inputshape={shapes}", "fp16=0"],
-        cwd=folder,
-        capture_output=True,
-        timeout=_LONGEST_SECONDS,
-        check=False,
-    )
+    for _ in range(_TRIALS):
+        done = subprocess.run(
+            [program, "model.onnx", f"inputshape={shapes}", "fp16=0"],
+            cwd=folder,
+            capture_output=True,
+            timeout=_LONGEST_SECONDS,
+            check=False,
+        )
+        if done.returncode == 0:
+            break
     net = ncnn.Net()
     for option in ("use_fp16_storage", "use_fp16_arithmetic", "use_fp16_packed", "use_bf16_storage"):
         setattr(net.opt, option, False)
