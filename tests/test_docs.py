@@ -58,8 +58,8 @@ def environment(folder: Path) -> Path:
     return folder
 
 
-WARM = {"guide.md"}
-"""Pages whose many commands each load TensorFlow, which is done once for all of them."""
+WARM = {"guide.md", "README.md"}
+"""Pages whose commands load TensorFlow, which is done once for all of them."""
 
 
 class Reader:

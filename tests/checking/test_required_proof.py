@@ -303,6 +303,7 @@ def shown(model: Path, report: Path, name: str, capsys: pytest.CaptureFixture[st
 REASON = "The model is not proven: it was compared with itself, which proves nothing."
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", ["text", "json", "sarif", "junit", "github", "gitlab", "markdown", "html"])
 @pytest.mark.parametrize("options", [[], ["--ignore", "PF304"], ["--select", "PF1"], ["--fail-on", "error"]])
 def test_an_unproven_model_is_a_result_in_every_format(

@@ -51,6 +51,7 @@ def bash(typed: str, environment: dict[str, str]) -> list[str]:
     return in_shell("bash", script, environment)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [

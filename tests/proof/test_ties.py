@@ -35,7 +35,7 @@ def convert(tf: Any, compute: Callable[..., Any], specs: dict[str, Any], folder:
     return onnxruntime.InferenceSession(folder / "m.onnx")
 
 
-@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("padding", ["SAME", pytest.param("VALID", marks=pytest.mark.slow)])
 def test_a_transposed_convolution_of_open_filters(tf: Any, padding: str, tmp_path: Path) -> None:
     """Neither the filter's size nor the result's is known before it runs."""
 

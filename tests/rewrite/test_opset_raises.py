@@ -305,6 +305,8 @@ def test_what_was_wrong_once_is_raised(
     ],
 )
 def test_what_can_not_be_raised_is_declined(tmp_path: Path, model: ModelProto, target: int, reason: str) -> None:
+    if reason.startswith("it knows") and newest_of_runtime() == NEWEST:
+        pytest.skip("the installed ONNX Runtime knows every opset")
     onnx.save(model, tmp_path / "before.onnx")
     with pytest.raises(UsageError, match=reason):
         padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", opset=target, reference="spec")

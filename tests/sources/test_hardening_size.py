@@ -11,8 +11,8 @@ from onnx import GraphProto, TensorProto, helper
 
 import padfix
 
-SMALL, TIMES = 200, 8
-FEWER = {"many_pads_before_pools": 80}
+SMALL, TIMES = 120, 8
+FEWER = {"many_pads_before_pools": 50}
 """What is inferred again and again, since each pool's sizes follow from the one before; a square shows sooner there."""
 
 FACTOR = 30.0

@@ -147,7 +147,7 @@ FACTORIES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", FACTORIES)
 def test_architectures(keras: Any, name: str, tmp_path: Path) -> None:
     convert(save(FACTORIES[name](keras), tmp_path / "m.h5"), tmp_path)

@@ -93,7 +93,7 @@ assert (faults(tf, graph.as_graph_def()) == []) == documented
 """
 
 
-@pytest.mark.parametrize("onednn", ["0", "1"])
+@pytest.mark.parametrize("onednn", [pytest.param("0", marks=pytest.mark.slow), "1"])
 def test_short_windows_in_three_dimensions(onednn: str) -> None:
     """Which kernel runs, and so whether the fault is there, depends on the build: it is blamed only where it is."""
     environment = os.environ | {"TF_ENABLE_ONEDNN_OPTS": onednn, "TF_CPP_MIN_LOG_LEVEL": "3"}

@@ -130,6 +130,7 @@ def test_products_with_zero(tf: Any) -> None:
     same(tf, lambda x, y: {"l": tf.math.xlogy(x, y), "p": tf.math.xlog1py(x, y)}, left, right + 0.5)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("bits", [8, 5])
 @pytest.mark.parametrize("rounding", ["HALF_TO_EVEN", "HALF_UP"])
 @pytest.mark.parametrize(("signed", "narrow", "given"), [(s, n, g) for s in (0, 1) for n in (0, 1) for g in (0, 1)])
