@@ -58,6 +58,7 @@ AVERAGED = [row for row in PLAIN if row.attributes is None and row.when == WHOLE
 NOT_EXPRESSIBLE = [row for row in PLAIN if row.attributes is None]
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("row", WEIGHTED, ids=name_of)
 def test_linear_and_cubic(row):
     assert row.attributes is not None
@@ -90,6 +91,7 @@ def test_nearest_departs_at_exact_boundaries_alone(row):
     assert bool(departures) == bool(row.slips), (departures, MEASURED)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("row", NOT_EXPRESSIBLE, ids=name_of)
 def test_no_attributes_of_resize_give_the_same(row):
     chosen = pairs(row, [*SMALL, *LARGER])

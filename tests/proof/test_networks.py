@@ -25,7 +25,7 @@ def test_damages_of_every_kind_are_caught_and_located(tmp_path: Path) -> None:
     "name",
     [
         "residual_float16",
-        "residual_qdq",
+        pytest.param("residual_qdq", marks=pytest.mark.slow),
         pytest.param("residual_half", marks=pytest.mark.slow),
         pytest.param("residual_deep", marks=pytest.mark.slow),
     ],

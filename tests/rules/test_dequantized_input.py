@@ -59,6 +59,7 @@ def fused_operators(path: Path, folder: Path) -> list[str]:
 CASES = [("Conv", "QLinearConv", {}), ("AveragePool", "QLinearAveragePool", {"count_include_pad": 1})]
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("pads", ("attribute", "node"))
 @pytest.mark.parametrize(("dtype", "zero"), [(np.uint8, 120), (np.int8, -7)])
 @pytest.mark.parametrize(("op_type", "fused", "more"), [*CASES, ("MaxPool", "MaxPool", {})])

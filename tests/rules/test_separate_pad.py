@@ -204,6 +204,7 @@ def check_case(case: Case, rng: np.random.Generator) -> bool:
     return True
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_pads_are_folded_where_that_is_right(seed: int) -> None:
     rng = np.random.default_rng([41, seed])

@@ -62,6 +62,7 @@ ARITHMETIC: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("free", [False, True], ids=["fixed", "free"])
 @pytest.mark.parametrize("case", FORWARD)
 def test_transforms(tf: Any, case: str, free: bool) -> None:

@@ -64,6 +64,7 @@ TRANSPOSED: dict[str, tuple[dict[str, Any], tuple[int | None, ...]]] = {
 }
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("case", TRANSPOSED)
 def test_transposed_convolutions_keep_their_bias(keras: Any, case: str, tmp_path: Path) -> None:
     settings, shape = TRANSPOSED[case]
@@ -147,7 +148,7 @@ FACTORIES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FACTORIES)
 def test_architectures(keras: Any, name: str, tmp_path: Path) -> None:
     convert(save(FACTORIES[name](keras), tmp_path / "m.h5"), tmp_path)

@@ -68,6 +68,7 @@ def test_empty_segments(tf: Any, operator: str, dtype: str) -> None:
     same(tf, lambda x, s: getattr(tf.math, f"segment_{operator}")(x, s), rows, np.array([1, 1, 3, 3, 3, 6], "i4"))
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint8"])
 @pytest.mark.parametrize("operator", ["sum", "prod", "max", "min"])
 def test_negative_segments_are_left_out(tf: Any, operator: str, dtype: str) -> None:
@@ -229,6 +230,7 @@ def test_quantized_types_inside_a_function_are_refused(tf: Any, tmp_path: Path) 
         padfix.convert(tmp_path / "m", tmp_path / "m.onnx")
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(("start", "step", "offset"), [(2, 1, 0), (0, 2, 0), (0, 1, 1), (5, -1, 0), (0, 1, 0)])
 @pytest.mark.parametrize("known", [True, False])
 def test_a_loop_may_write_in_any_order_and_end_early(tf: Any, start: int, step: int, offset: int, known: bool) -> None:
