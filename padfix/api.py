@@ -199,11 +199,13 @@ class _Conversion:
     def _run(self) -> None:
         from padfix.files.sink import place_of
         from padfix.proof.witnesses import witness_name
-        from padfix.runtimes import open_runtime
 
         place_of(self.output)  # before any work is done for a file that could not be written
-        for name in self.options.prove_on or ():
-            open_runtime(name)  # or for a runtime that is not there
+        if self.options.prove_on:
+            from padfix.runtimes import open_runtime
+
+            for name in self.options.prove_on:
+                open_runtime(name)  # or for a runtime that is not there
         self.opened = self._open()
         self.witness = witness_name(self.options.reference, self.opened)
         self._certify()
@@ -335,7 +337,8 @@ class _Conversion:
             verdict = self._prove(staged.path)
         else:
             self.report.notes.append("Written without proof (--no-verify).")
-        self._prove_on_runtimes(staged.path)
+        if options.prove_on:
+            self._prove_on_runtimes(staged.path, options.prove_on)
         unchanged = same and options.in_place
         self.report = dataclasses.replace(self.report, verdict=verdict, unchanged=unchanged)
         if unchanged or not place:
@@ -371,12 +374,12 @@ class _Conversion:
             raise self._not_equivalent(verdict)
         return verdict
 
-    def _prove_on_runtimes(self, candidate: Path) -> None:
+    def _prove_on_runtimes(self, candidate: Path, names: Sequence[str]) -> None:
         """Run the staged model on the runtimes that were asked for; raise where one does not compute what it should."""
         from padfix.runtimes.verify_on import require_agreement, run_on
 
-        for name in self.options.prove_on or ():
-            judge, candidates, _ = self._witnesses(candidate)
+        judge, candidates, _ = self._witnesses(candidate)
+        for name in names:
             verdict = run_on(name, judge, candidates[0], candidate, self.options, rewritten=True, progress=self.tell)
             self.report = dataclasses.replace(self.report, runtimes=(*self.report.runtimes, verdict))
             require_agreement(verdict)

@@ -168,12 +168,15 @@ def command(
             print_error(failure, name if len(paths) > 1 else "")
         if failures:
             return errors.EXIT_COULD_NOT_TELL
-    if exit_zero:
-        return errors.EXIT_YES
+    fails = not exit_zero and _fails(reports, config, accepts_findings=write_baseline is not None)
+    return errors.EXIT_NO if fails else errors.EXIT_YES
+
+
+def _fails(reports: Sequence[CheckReport], config: Config, *, accepts_findings: bool) -> bool:
     if any(report.proof is not None and not report.proof.proven for report in reports):
-        return errors.EXIT_NO
+        return True
     found = any(finding.severity.rank >= config.fail_on.rank for report in reports for finding in report.findings)
-    return errors.EXIT_NO if found and write_baseline is None else errors.EXIT_YES
+    return found and not accepts_findings
 
 
 def _models(arguments: Sequence[Path], config: Config, excluded: Sequence[str], reference: str | None) -> list[Path]:

@@ -65,6 +65,10 @@ class FragmentBuilder:
         self._graph.nodes.append(gs.Node(op_type, name, dict(attributes or {}), list(inputs), results, domain or None))
         return results[0] if outputs == 1 else results
 
+    def reshaped(self, value: Value, shape: Sequence[int]) -> Value:
+        """Append a Reshape to a constant shape, where 0 copies a length and -1 is what is left; return its output."""
+        return self.op("Reshape", [value, self.constant(np.array(shape, np.int64), "shape")])
+
     def original(self, node: NodeProto, inputs: Sequence[Value]) -> Any:
         """Append a copy of ``node`` (attributes, name, doc string and metadata kept) that reads ``inputs``.
 

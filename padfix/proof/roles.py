@@ -76,21 +76,19 @@ class Roles:
         """
         if not self._uses:
             return
-        for looked in {id(each): each for uses in self._uses.values() for each, _ in uses}.values():
-            looked.runs = runs
         arrays = dict(probe.arrays)
         for _ in range(_MOST_PASSES):
             before = dict(arrays)
             for number, name in enumerate(self._uses):
-                arrays[name] = self._chosen(name, arrays, np.random.default_rng([seed, number]))
+                arrays[name] = self._chosen(name, arrays, np.random.default_rng([seed, number]), runs=runs)
             if all(np.array_equal(arrays[name], before[name]) for name in self._uses):
                 break
         yield Probe(probe.name, arrays)
 
-    def _chosen(self, name: str, arrays: Mapping[str, Array], random: np.random.Generator) -> Array:
+    def _chosen(self, name: str, arrays: Mapping[str, Array], random: np.random.Generator, *, runs: bool) -> Array:
         """Return values for an input that all its readers take."""
         array = arrays[name]
-        found = [looked.values(use, name, arrays, random) for looked, use in self._uses[name]]
+        found = [looked.values(use, name, arrays, random, runs=runs) for looked, use in self._uses[name]]
         told = [each for each in found if each is not None]
         if not told:
             return array
@@ -111,17 +109,18 @@ class _Looked:
     """One graph, and what its operators read of the inputs."""
 
     def __init__(self, side: Side) -> None:
-        self.runs = True
         self._side = side
         self._constants = Constants(side.model) if side.model is not None else None
 
-    def values(self, use: Use, name: str, arrays: Mapping[str, Array], random: np.random.Generator) -> Array | None:
+    def values(
+        self, use: Use, name: str, arrays: Mapping[str, Array], random: np.random.Generator, *, runs: bool
+    ) -> Array | None:
         """Return the input called ``name`` as one reader takes it, no number where it does not read it; or None."""
 
         def other(position: int) -> Array | None:
-            return self._tensor(use.node, position, arrays)
+            return self._tensor(use.node, position, arrays, runs=runs)
 
-        if not self.runs and any(other(position) is None for position, each in enumerate(use.node.inputs) if each):
+        if not runs and any(other(position) is None for position, each in enumerate(use.node.inputs) if each):
             return None
         read, answers = other(use.position), answer_for(use)
         answer = answers(Question(use, read, other, random)) if read is not None and answers is not None else None
@@ -129,21 +128,20 @@ class _Looked:
             return None
         if use.name == name or answer.dtype.kind == "O":
             return answer.reshape(arrays[name].shape) if answer.size == arrays[name].size else None
-        solved = self._solved(use, name, arrays, answer.ravel().astype(np.float64))
+        solved = self._solved(use, name, arrays, answer.ravel().astype(np.float64), runs=runs)
         if solved is None and answer.size:  # the smallest that the reader takes: a size is above 0, an index below it
             return np.full(arrays[name].shape, max(1, answer.min()) if answer.min() >= 0 else 0)
         return solved
 
-    def _solved(self, use: Use, name: str, arrays: Mapping[str, Array], wanted: Array) -> Array | None:
+    def _solved(self, use: Use, name: str, arrays: Mapping[str, Array], wanted: Array, *, runs: bool) -> Array | None:
         """Return the input that its reader reads as ``wanted``, where every value follows from one by a line."""
         array = arrays[name]
         fed, read = [], []
         for base, step in _MARKS:
             # A short period, because a line is the same wherever it is.
             marks = base + step * (np.arange(array.size) % 8)
-            there = self._tensor(
-                use.node, use.position, {**arrays, name: marks.reshape(array.shape).astype(array.dtype)}
-            )
+            marked = {**arrays, name: marks.reshape(array.shape).astype(array.dtype)}
+            there = self._tensor(use.node, use.position, marked, runs=runs)
             if there is None or there.size != wanted.size:
                 return None
             fed.append(marks.astype(np.float64))
@@ -159,13 +157,13 @@ class _Looked:
                     break
         return found.reshape(array.shape)
 
-    def _tensor(self, node: NodeView, position: int, arrays: Mapping[str, Array]) -> Array | None:
+    def _tensor(self, node: NodeView, position: int, arrays: Mapping[str, Array], *, runs: bool) -> Array | None:
         if position >= len(node.inputs) or not (name := node.inputs[position]):
             return None
         if name in arrays:
             return arrays[name]
         known = self._constants.find(name) if self._constants is not None else None
-        if known is not None or not (self.runs or self._is_independent(name, arrays)):
+        if known is not None or not (runs or self._is_independent(name, arrays)):
             return known
         try:
             with deadline.each_run(_SECONDS):

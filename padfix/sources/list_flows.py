@@ -9,7 +9,7 @@ from typing import Any
 _VARIANT = 21  # TensorFlow's DataType number (types.proto)
 
 LOOPS = frozenset({"While", "StatelessWhile"})
-_CONDITIONS = frozenset({"If", "StatelessIf"})
+CONDITIONS = frozenset({"If", "StatelessIf"})
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _OUTPUTS = {
     "TensorListReserve": "handle",
@@ -156,7 +156,7 @@ class Flows:
         if not (reads or makes):
             return
         if not is_list:
-            flow.can_be_dense &= node.op in LOOPS | _CONDITIONS | _CALLS
+            flow.can_be_dense &= node.op in LOOPS | CONDITIONS | _CALLS
             return
         flow.nodes.setdefault(scope, []).append(node)
         if "element_dtype" in node.attr:
@@ -182,10 +182,10 @@ class Flows:
                     self._typed.append((here, node, "T", index))
                     self._through(bodies, "input_arg", index, here)
                     self._through(bodies[:1], "output_arg", index, here)
-        elif node.op in _CONDITIONS or node.op in _CALLS:
-            names = ("then_branch", "else_branch") if node.op in _CONDITIONS else ("f",)
+        elif node.op in CONDITIONS or node.op in _CALLS:
+            names = ("then_branch", "else_branch") if node.op in CONDITIONS else ("f",)
             bodies = [self.scopes.get(node.attr[name].func.name) for name in names]
-            first = int(node.op in _CONDITIONS)
+            first = int(node.op in CONDITIONS)
             for index, kind in enumerate(node.attr["Tin"].list.type):
                 if kind == _VARIANT:
                     here = scope.key(node.input[index + first])

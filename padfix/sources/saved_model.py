@@ -301,15 +301,12 @@ def freeze_function(
     keys = sorted(function.structured_outputs)
     results = [tensor for tensor in function.outputs if tensor.dtype != tensorflow.resource]
     outputs = unique_names([tensor.name for tensor in results], output_names or keys, names)
-    graph_def, tables = tensorflow.compat.v1.GraphDef(), {}
+    graph_def: Any = tensorflow.compat.v1.GraphDef()
+    tables: dict[bytes, Any] = {}
     if not to_run:
         tensors = [port.tensor for port in inputs], [port.tensor for port in outputs]
-        if not has_tables:
-            graph_def = freezing.without_variables(tensorflow, root, function, *tensors)
-        if has_tables or graph_def is None:
-            from tf2onnx import tf_loader
-
-            graph_def, tables = tf_loader.from_trackable(root, function, *tensors, False)
+        graph_def, tables = freezing.without_variables(tensorflow, root, function, *tensors, has_tables=has_tables)
+        if has_tables:
             root, function = load()  # tf2onnx takes the tables out of the function that it freezes
     types = {port.name: (tensor.dtype, lengths_of(tensor.shape)) for port, tensor in zip(inputs, free, strict=True)}
     keyword = dict(zip(names, (item.name for item in specifications), strict=True))

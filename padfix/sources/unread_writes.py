@@ -12,12 +12,12 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from padfix.graph.dependence import reached
+from padfix.sources.list_flows import CONDITIONS, LOOPS
 
 _WRITES = re.compile(r"Assign(Add|Sub)?VariableOp|ResourceScatter.*|ResourceStridedSliceAssign")
 """What writes to the variable that is its first input, and gives nothing."""
 
-_BRANCHING = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
-_LOOPS = frozenset({"While", "StatelessWhile"})
+_BRANCHING = CONDITIONS | {"Case", "StatelessCase"}
 
 _Tensor = tuple[str, str, int]
 """A function's name (nothing for the graph itself), a node or argument, and the number of its output."""
@@ -71,7 +71,7 @@ class _Handles:
 
     def _hand_over(self, node: Any, results: list[_Tensor], given: list[_Tensor], called: Sequence[str]) -> None:
         """Link what a call is given with the arguments, and what it gives with the results."""
-        if node.op in _LOOPS:
+        if node.op in LOOPS:
             for before, after in zip(given, results, strict=True):
                 self._link(before, after)
         elif node.op in _BRANCHING:
@@ -81,7 +81,7 @@ class _Handles:
             function = self._library[name]
             for tensor, argument in zip(given, function.signature.input_arg, strict=False):
                 self._link(tensor, (name, argument.name, 0))
-            is_condition = node.op in _LOOPS and name == node.attr["cond"].func.name
+            is_condition = node.op in LOOPS and name == node.attr["cond"].func.name
             for port, result in enumerate(function.signature.output_arg):
                 inner = _tensor(name, function.ret[result.name])
                 if is_condition:

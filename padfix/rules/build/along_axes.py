@@ -123,13 +123,11 @@ def _flattened(builder: FragmentBuilder, value: Any, weights: Any, lengths: Leng
     kept = min(axis, _LEADING)
     known = [each for each in lengths[kept:] if isinstance(each, int)]
     between, size, behind = known[: axis - kept], known[axis - kept], math.prod(known[axis - kept + 1 :])
-
-    def shaped(value: Any, shape: list[int]) -> Any:
-        return builder.op("Reshape", [value, builder.constant(np.array(shape, np.int64), "shape")])
-
-    flat = shaped(value, [0 if kept else 1, -1 if kept == _LEADING else 1, size, behind])
+    flat = builder.reshaped(value, [0 if kept else 1, -1 if kept == _LEADING else 1, size, behind])
     leading = [0, -1][:kept]
-    return shaped(builder.op("MatMul", [weights, flat]), [*leading, *between, output, *known[axis - kept + 1 :]])
+    return builder.reshaped(
+        builder.op("MatMul", [weights, flat]), [*leading, *between, output, *known[axis - kept + 1 :]]
+    )
 
 
 def selection(indices: Sequence[int], size: int) -> np.ndarray:

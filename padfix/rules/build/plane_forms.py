@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import Traits, transposed_traits, window_traits
@@ -93,10 +91,6 @@ def _fragment(
     site: Site, window: Window | TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...], cut: Pair
 ) -> Fragment:
     builder = site.builder()
-
-    def shaped(value: Any, shape: list[int]) -> Any:
-        return builder.op("Reshape", [value, builder.constant(np.array(shape, np.int64), "shape")])
-
     node = copied(site.node, without=("auto_pad", "output_shape", "storage_order"))
     attributes.set_integers(node, "kernel_shape", [1, *(each or 1 for each in window.kernel)])
     attributes.set_integers(node, "strides", [1, *window.strides])
@@ -108,10 +102,10 @@ def _fragment(
     else:
         attributes.remove(node, "output_padding")
     inputs = [builder.input(name) for name in site.node.input]
-    inputs[0] = shaped(inputs[0], [0, 0, 1, -1])
+    inputs[0] = builder.reshaped(inputs[0], [0, 0, 1, -1])
     if window.operator.weights is not None:
-        inputs[1] = shaped(inputs[1], [0, 0, 1, -1])
-    result = shaped(builder.original(node, inputs), [0, 0, -1])
+        inputs[1] = builder.reshaped(inputs[1], [0, 0, 1, -1])
+    result = builder.reshaped(builder.original(node, inputs), [0, 0, -1])
     result = sliced(builder, result, [cut[0]], [-cut[1] or TO_THE_END], [2]) if any(cut) else result
     builder.output(site.node.output[0], result)
     return builder.build()

@@ -7,7 +7,7 @@ is a product with a matrix an axis; a transposed convolution is a plain one of i
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -216,16 +216,12 @@ class _Maximum:
         depth, height, width = (axis.output for axis in self.axes)
         deep = self.plain.sizes[0]
         assert isinstance(deep, int)
-
-        def shaped(value: Any, shape: list[int]) -> Any:
-            return builder.op("Reshape", [value, builder.constant(np.array(shape, np.int64), "shape")])
-
         rows, columns = self.plain.sizes[1:]
         assert isinstance(rows, int)
         assert isinstance(columns, int)
-        value = self._pooled(builder, shaped(value, [0, -1, rows, columns]), slice(1, None))
-        value = self._pooled(builder, shaped(value, [0, -1, deep, height * width]), slice(1), more=1)
-        return shaped(value, [0, -1, depth, height, width])
+        value = self._pooled(builder, builder.reshaped(value, [0, -1, rows, columns]), slice(1, None))
+        value = self._pooled(builder, builder.reshaped(value, [0, -1, deep, height * width]), slice(1), more=1)
+        return builder.reshaped(value, [0, -1, depth, height, width])
 
 
 def _averages(site: Site, window: Window, axes: tuple[_Axis, ...] | Refusal) -> Form:
@@ -324,13 +320,23 @@ def _spread_trials(site: Site, window: TransposedWindow, weights: np.ndarray) ->
     """Return the very weights and lengths: nothing stands for what is written out."""
     lengths = [each for each in window.sizes if isinstance(each, int)]
     cases = transposed_trials(site, window, [(1, *lengths)], 1)
+    return with_weights(site, cases, weights, weights.shape[0], weights.shape[1] * window.written.group)
+
+
+def with_weights(
+    site: Site, cases: Iterable[Trial], weights: np.ndarray, channels: int, maps: int
+) -> tuple[Trial, ...]:
+    """Return the cases with the very weights of a convolution, and as many channels and maps as these have."""
+    data, kernel, bias = (site.input_name(position) for position in range(3))
     found = []
     for case in cases:
-        data = dataclasses.replace(case[site.node.input[0]], shape=(1, weights.shape[0], *lengths))
-        more = {site.node.input[0]: data, site.node.input[1]: TrialInput.of(weights)}
-        if site.input_name(2):
-            maps = weights.shape[1] * window.written.group
-            more[site.node.input[2]] = dataclasses.replace(case[site.node.input[2]], shape=(maps,))
+        batch, _, *lengths = case[data].shape
+        more = {
+            data: dataclasses.replace(case[data], shape=(batch, channels, *lengths)),
+            kernel: TrialInput.of(weights),
+        }
+        if bias:
+            more[bias] = dataclasses.replace(case[bias], shape=(maps,))
         found.append({**case, **more})
     return tuple(found)
 

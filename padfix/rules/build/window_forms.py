@@ -19,7 +19,7 @@ from padfix.operators.traits import Traits, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME
-from padfix.rules.base import Rewrite, Site, Trial, TrialInput
+from padfix.rules.base import Rewrite, Site, Trial
 from padfix.rules.build.explicit_pads import bare_node, bind, copied, flat, is_too_long
 from padfix.rules.build.forms import Form, by_another_rule
 from padfix.rules.build.pad_node import known_amounts
@@ -27,7 +27,7 @@ from padfix.rules.build.pads_beside import rewrite_beside, why_not_beside
 from padfix.rules.build.plane_forms import plane_form
 from padfix.rules.build.transposed import rewrite_transposed, transposed_cases
 from padfix.rules.build.trials import trials
-from padfix.rules.build.window_along_axes import grown, pools_along_axes, spread_form
+from padfix.rules.build.window_along_axes import grown, pools_along_axes, spread_form, with_weights
 
 AnyWindow = TypeVar("AnyWindow", Window, TransposedWindow)
 
@@ -107,15 +107,9 @@ def _grown(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
         inputs = [builder.input(name) for name in site.node.input]
         inputs[1] = builder.constant(larger, "weights")
         bind(builder, site.node, builder.original(node, inputs))
-        cases = []
-        for case in trials(site, window, same=False):
-            data = case[site.node.input[0]]
-            channels = weights.shape[1] * window.written.group
-            more = {site.node.input[0]: dataclasses.replace(data, shape=(data.shape[0], channels, *data.shape[2:]))}
-            if site.input_name(2):
-                more[site.node.input[2]] = dataclasses.replace(case[site.node.input[2]], shape=weights.shape[:1])
-            cases.append({**case, **more, site.node.input[1]: TrialInput.of(weights)})
-        return Rewrite(builder.build(), tuple(cases))
+        channels, maps = weights.shape[1] * window.written.group, weights.shape[0]
+        cases = with_weights(site, trials(site, window, same=False), weights, channels, maps)
+        return Rewrite(builder.build(), cases)
 
     why_not = None if weights is not None else Refusal("the weights are long, or not constant")
     return Form("zeros between the taps", (("Conv", window_traits(dense)),), write, why_not)
@@ -306,8 +300,8 @@ def _bias_behind(site: Site, window: TransposedWindow) -> Rewrite | Refusal:
     builder = site.builder()
     data, weights, bias = (builder.input(name) for name in site.node.input[:3])
     node = copied(site.node)
-    shape = builder.constant(np.array([1, -1, *[1] * window.rank], np.int64), "shape")
-    result = builder.op("Add", [builder.original(node, [data, weights]), builder.op("Reshape", [bias, shape])])
+    added = builder.reshaped(bias, [1, -1, *[1] * window.rank])
+    result = builder.op("Add", [builder.original(node, [data, weights]), added])
     builder.output(site.node.output[0], result)
     return Rewrite(builder.build(), cases)
 
