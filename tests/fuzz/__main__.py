@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from tests.fuzz.judge import ask, preload
+from tests.fuzz.judge import ask
 from tests.fuzz.mutation import mutate
 from tests.fuzz.seeds import seeds
 
@@ -35,7 +35,6 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--keep", type=Path, default=Path("fuzz-findings"), help="where bad files are kept")
     given = options.parse_args()
-    preload()
     random = Random(given.seed)
     end = time.monotonic() + given.seconds
     codes: Counter[tuple[str, int]] = Counter()

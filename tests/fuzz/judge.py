@@ -6,22 +6,26 @@ one message where the code is 2, and with nothing left behind but the output its
 
 from __future__ import annotations
 
-import os
+import atexit
 import shutil
-import signal
-import sys
-import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-import psutil
+from tests.support.warm_commands import ROOT, WarmCommands
 
 SECONDS = 20.0
 """Processor seconds; on a machine that is busy with other things the clock on the wall says nothing."""
 
 MEBIBYTES = 1024
+
+_COMMAND = """
+import os, tempfile
+os.environ["TMPDIR"] = tempfile.tempdir = os.getcwd()
+from padfix.cli import main
+main({!r})
+"""
 
 
 @dataclass(frozen=True)
@@ -57,23 +61,28 @@ class Answer:
         return None
 
 
-def preload() -> None:
-    """Import what the commands import, so that a fork costs milliseconds."""
-    import onnxruntime  # noqa: F401
+@cache
+def _commands() -> WarmCommands:
+    """Return the process that has loaded what the commands import, so that a fork costs milliseconds.
+
+    Not the process of the tests: its other threads hold locks that a fork of it would wait for without an end.
+    """
+    files = sorted((ROOT / "padfix").rglob("*.py"))
+    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files if path.stem[0] != "_"]
+    loaded = [name for name in modules if not name.startswith("padfix.sources.")]
+    commands = WarmCommands(("onnxruntime", "onnxruntime.capi", *loaded))
+    atexit.register(commands.close)
+    return commands
 
 
 def ask(arguments: Sequence[str], folder: Path, *, output: str = "out.onnx") -> Answer:
-    """Run ``padfix <arguments>`` in a fork whose current and temporary folder is ``folder``; remove what it wrote.
+    """Run ``padfix <arguments>`` in a process whose current and temporary folder is ``folder``; remove what it wrote.
 
     Files that were there before are not counted as left behind, neither are ``output`` and its data file.
     """
     before = set(folder.rglob("*"))
-    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
-        code, seconds, mebibytes = _run(arguments, folder, stdout.fileno(), stderr.fileno())
-        texts = []
-        for file in (stdout, stderr):
-            file.seek(0)
-            texts.append(file.read().decode("utf-8", "backslashreplace"))
+    command = ("-c", _COMMAND.format(list(arguments)))
+    done = _commands().run(command, folder, most_seconds=10 * SECONDS)
     made = [path for path in folder.rglob("*") if path not in before]
     left = tuple(str(path.relative_to(folder)) for path in made if path.name not in (output, f"{output}.data"))
     for path in made:
@@ -81,49 +90,4 @@ def ask(arguments: Sequence[str], folder: Path, *, output: str = "out.onnx") -> 
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
-    return Answer(code, texts[0], texts[1], seconds, mebibytes, left)
-
-
-def _run(arguments: Sequence[str], folder: Path, stdout: int, stderr: int) -> tuple[int, float, float]:
-    """Return exit code, processor seconds and peak mebibytes, those of its own children included.
-
-    A fork begins with all that this process holds, which may be TensorFlow and the models of other tests.
-    """
-    started = time.monotonic()
-    held = psutil.Process().memory_info().rss
-    process = os.fork()
-    if process == 0:
-        _answer(arguments, folder, stdout, stderr)
-    status: int | None = None
-    while status is None:
-        found, state, usage = os.wait4(process, os.WNOHANG)
-        if found:
-            status = state
-        elif time.monotonic() - started > 10 * SECONDS:
-            os.killpg(process, signal.SIGKILL)
-            _, status, usage = os.wait4(process, 0)
-        else:
-            time.sleep(0.002)
-    return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, (usage.ru_maxrss * 1024 - held) / 2**20
-
-
-def _answer(arguments: Sequence[str], folder: Path, stdout: int, stderr: int) -> None:
-    code = 99
-    try:
-        os.setpgid(0, 0)
-        os.dup2(stdout, 1)
-        os.dup2(stderr, 2)
-        # A test runner has put its own objects there.
-        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
-        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
-        os.chdir(folder)
-        os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
-        from padfix.cli import main
-
-        main(list(arguments))
-    except SystemExit as leaving:
-        code = leaving.code if isinstance(leaving.code, int) else 0
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+    return Answer(done.returncode, done.stdout, done.stderr, done.seconds, done.mebibytes, left)

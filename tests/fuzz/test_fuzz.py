@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import padfix
 from padfix.errors import PadfixError
 from tests.fuzz.__main__ import COMMANDS
-from tests.fuzz.judge import ask, preload
+from tests.fuzz.judge import ask
 from tests.fuzz.mutation import mutate, mutate_bytes
 from tests.fuzz.seeds import seeds
 
@@ -20,11 +20,6 @@ FOLDER = Path(__file__).parents[1] / "corpus"
 CORPUS = sorted(FOLDER.glob("*.onnx"))
 TENSORFLOW = sorted(FOLDER.glob("*.pb*"))
 CHECK, NO_VERIFY = COMMANDS[0], COMMANDS[1]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _preloaded() -> None:
-    preload()
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-from tests.fuzz.judge import Answer, ask, preload
+from tests.fuzz.judge import Answer, ask
 from tests.fuzz.mutation import varint
 
 CHECK = ("check", "model.onnx")
@@ -20,11 +20,6 @@ NO_VERIFY = ("convert", "--no-verify", "model.onnx", "-o", "out.onnx")
 CONVERT = ("convert", "model.onnx", "-o", "out.onnx")
 SPEC = ("convert", "--reference", "spec", "model.onnx", "-o", "out.onnx")
 ALL = (CHECK, INSPECT, NO_VERIFY, CONVERT, SPEC)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _preloaded() -> None:
-    preload()
 
 
 def value(name: str, shape=(1, 2, 8, 8), kind: int = TensorProto.FLOAT):
