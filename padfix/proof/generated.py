@@ -74,6 +74,7 @@ class Generated:
         self._patience = settings.patience
         self._longest = 0.0
         self._is_endless = False
+        self._roomless: dict[tuple[tuple[str, tuple[int, ...]], ...], bool] = {}
 
     @property
     def is_hopeless(self) -> bool:
@@ -150,13 +151,14 @@ class Generated:
 
     def _finds_no_room(self, probe: Probe) -> bool:
         """Whether a window of the result is longer than what it reads; ONNX Runtime says so by refusing."""
-        if isinstance(self._reference, OnnxRuntimeExecutor):
+        candidate = self._candidates[0] if self._candidates else None
+        if isinstance(self._reference, OnnxRuntimeExecutor) or not isinstance(candidate, OnnxRuntimeExecutor):
             return False
-        return any(
-            isinstance(candidate, OnnxRuntimeExecutor)
-            and leaves_a_window_empty(candidate.skeleton, self._feeding.of_candidate(number, probe.arrays))
-            for number, candidate in enumerate(self._candidates[:1])
-        )
+        fed = self._feeding.of_candidate(0, probe.arrays)
+        shapes = tuple((name, array.shape) for name, array in fed.items())
+        if shapes not in self._roomless:
+            self._roomless[shapes] = leaves_a_window_empty(candidate.skeleton, fed)
+        return self._roomless[shapes]
 
     def _sizes(self, kind: str) -> Iterator[dict[str, tuple[int, ...]]]:
         """Yield sizes to try: the kind's own, the one the model took before, others, at last every small one."""
