@@ -93,13 +93,16 @@ def apply_splices(scope: Scope) -> None:
     drop_unconfirmed(scope, measured)
 
 
-def drop_unread(scope: Scope, names: Collection[str]) -> None:
-    """Delete the nodes of ``scope`` that give only ``names`` and that nothing reads, and constants only they read."""
-    if not names:
-        return
+def drop_unread(scope: Scope, names: Collection[str], read: Collection[str] = ()) -> None:
+    """Delete the nodes of ``scope`` that give only ``names`` and that nothing reads, and constants only they read.
+
+    Of ``read``, what nodes read whose place others took, the constants go that nothing reads any more.
+    """
     container = scope.container
     gone: set[str] = set()
-    inputs: set[str] = set()
+    inputs: set[str] = set(read)
+    if not names and not inputs:
+        return
     for index in reversed(range(len(container.node))):
         node = container.node[index]
         given = {name for name in node.output if name}
@@ -108,7 +111,7 @@ def drop_unread(scope: Scope, names: Collection[str]) -> None:
             inputs.update(node.input)
             scope.exchange(node, (), ())
             del container.node[index]
-    if not gone:
+    if not gone and not inputs:
         return
     scope.refresh()
     annotations = () if isinstance(container, FunctionProto) else container.quantization_annotation

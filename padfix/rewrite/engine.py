@@ -123,7 +123,13 @@ class _Pipeline:
         if opset is not None and opset < current:
             raise UsageError(
                 f"The model is written for opset {current}, which is newer than the requested {opset}.",
-                f"Ask for --opset {current} or higher; padfix never lowers an opset.",
+                f"Ask for --opset {current} or higher; only the ceiling of a --target lowers an opset.",
+            )
+        ceiling = self.target.maximum_opset
+        if opset is not None and ceiling is not None and opset > ceiling:
+            raise UsageError(
+                f"Opset {opset} is above {ceiling}, the highest that the target {self.target.name} takes.",
+                f"Ask for --opset {ceiling} or lower, or leave it out.",
             )
         if self.model.proto.functions:
             scopes, notes = specialise(self.model, scopes, self._refused)
@@ -138,12 +144,15 @@ class _Pipeline:
     def _one_pass(self, scopes: Sequence[Scope], opset: int | None) -> bool:
         """Correct, move and rewrite what can be; return whether anything was."""
         changed, left = self._correct(scopes)
+        lowering = [each for each in left if each[1].lowers]
+        left = [each for each in left if not each[1].lowers]
         if self._move(self._matches(scopes), opset, left):
             return True
         for rule, correction in left:
             blocked = self._blocked.get(correction.opset or 0)
             self._refuse(rule, correction.finding, blocked.reason if blocked else correction.finding.hint)
-        return self._rewrite(self._matches(scopes)) or changed
+        # An opset is lowered last: what the rules rewrite for the target may be what the older opset can't say.
+        return self._rewrite(self._matches(scopes)) or changed or self._lower(scopes, lowering)
 
     def _matches(self, scopes: Sequence[Scope]) -> Matches:
         """Return what the rules find; for the same scopes the same, as long as nothing is edited."""
@@ -208,12 +217,25 @@ class _Pipeline:
             )
         return False
 
+    def _lower(self, scopes: Sequence[Scope], lowering: Sequence[tuple[Rule, Correction]]) -> bool:
+        """Move the model down to the target's ceiling; return whether it was moved."""
+        for rule, correction in lowering:
+            assert correction.opset is not None
+            refusal = Refusal(correction.finding.hint) if not correction.finding.fixable else None
+            refusal = refusal or self._move_to(correction.opset, scopes)
+            if refusal is None:
+                for _, each in lowering:
+                    self._record_correction(each)
+                return True
+            self._refuse(rule, correction.finding, refusal.reason)
+        return False
+
     def _why_not_moved(self) -> str:
         return self._blocked[min(self._blocked)].reason if self._blocked else "no upgrade was possible."
 
     def _move_to(self, opset: int, scopes: Sequence[Scope]) -> Refusal | None:
-        """Upgrade every scope to ``opset``, all of it or nothing; return why it can't be done."""
-        self.progress(f"Upgrading to opset {opset}")
+        """Move every scope to ``opset``, all of it or nothing; return why it can't be done."""
+        self.progress(f"Moving to opset {opset}")
         edits = plan_move(self.model, scopes, opset, self.rules, self.target)
         if isinstance(edits, Refusal):
             return edits
@@ -226,10 +248,13 @@ class _Pipeline:
                 planned.setdefault(id(edit.site.scope), []).append((edit, proof))
         # Bodies lie inside nodes of the scopes around them, so the innermost scopes are edited first.
         for scope in reversed(scopes):
-            for edit, proof in sorted(planned.get(id(scope), []), key=lambda each: -each[0].site.index):
+            here = sorted(planned.get(id(scope), []), key=lambda each: -each[0].site.index)
+            read = {name for edit, _ in here for name in edit.site.node.input if name}
+            for edit, proof in here:
                 self.result.rewrites.append(_rewritten(edit.finding, edit.site, edit.rewrite, proof))
                 plan_splice(scope, edit.site.index, edit.rewrite.after)
             apply_splices(scope)
+            drop_unread(scope, (), read)
         set_opset(self.model, opset)
         return None
 

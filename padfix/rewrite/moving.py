@@ -1,4 +1,4 @@
-"""The plan of a move to a newer opset: what the rules must rewrite first, then what every other operator needs."""
+"""The plan of a move to another opset: what the rules must rewrite first, then what every other operator needs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from padfix.results import Finding
 from padfix.rewrite.matches import Match, rules_by_operator
 from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.legacy_opset import LegacyOpset
+from padfix.rules.opset_too_new import OpsetTooNew
 from padfix.targets import Target
 
 
@@ -43,11 +44,18 @@ def plan_move(
     steps = upgrade(model, scopes, opset, handled)
     if isinstance(steps, Refusal):
         return steps
-    moved = LegacyOpset()
-    return [
-        *first,
-        *(Edit(step.site, moved.step(step.site, opset), step.rewrite, step.edits, step.must_run) for step in steps),
+    raised, lowered = LegacyOpset(), OpsetTooNew()
+    moves = [
+        Edit(
+            step.site,
+            (raised if step.site.opset < opset else lowered).step(step.site, opset),
+            step.rewrite,
+            step.edits,
+            step.must_run,
+        )
+        for step in steps
     ]
+    return [*first, *moves]
 
 
 def set_opset(model: Model, opset: int) -> None:

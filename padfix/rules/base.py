@@ -220,11 +220,13 @@ class Correction:
         finding: What is said and what should be.
         apply: Corrects the model in place, where no computation depends on it.
         opset: The version of the default domain that the model has to move to; None where that is not what is wrong.
+        lowers: Whether that is below the one it is written for.
     """
 
     finding: Finding
     apply: Callable[[], None] | None = None
     opset: int | None = None
+    lowers: bool = False
 
 
 class ScopeRule(Rule):
@@ -239,6 +241,18 @@ class ScopeRule(Rule):
     @abstractmethod
     def examine(self, scope: Scope, target: Target) -> Iterator[Correction]:
         """Yield what the scope declares wrongly, or otherwise than ``target`` wants it. Never needs weights."""
+
+    def step(self, site: Site, opset: int) -> Finding:
+        """Return the finding for one node that has to be rewritten for the move to ``opset``."""
+        return Finding(
+            self.code,
+            self.name,
+            Severity.INFO,
+            site.scope.path,
+            site.label,
+            site.node.op_type,
+            f"{site.node.op_type} is written for opset {site.scope.opset}; the model moves to opset {opset}.",
+        )
 
     def scope_finding(self, scope: Scope, subject: str, message: str, hint: str, op_type: str = "") -> Finding:
         """Return a finding of this rule about ``subject``, something that ``scope`` declares."""

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from padfix.graph.scopes import Scope
-from padfix.results import Finding, Severity
-from padfix.rules.base import Correction, ScopeRule, Site
+from padfix.rules.base import Correction, ScopeRule
 from padfix.targets import Target
 
 
@@ -21,7 +20,8 @@ class LegacyOpset(ScopeRule):
     padfix moves the whole model: to the target's floor, to `--opset N`, or to what another rewrite needs (a Pad with
     computed amounts is as old as opset 11). Every operator whose meaning changes on the way is rewritten and proven on
     its own, in bodies and functions too, and reported under this rule. What loses its meaning on the way is rewritten
-    before the move by the rule that knows it (PF201, PF202, PF203). An opset is never lowered.
+    before the move by the rule that knows it (PF201, PF202, PF203). Only a target's ceiling
+    lowers an opset (PF302).
 
     Refused: an operator that has no equal in the newer opset, which the reason names; then nothing is moved at all.
 
@@ -59,15 +59,3 @@ class LegacyOpset(ScopeRule):
                 ),
                 opset=floor,
             )
-
-    def step(self, site: Site, opset: int) -> Finding:
-        """Return the finding for one node that has to be rewritten for the move to ``opset``."""
-        return Finding(
-            self.code,
-            self.name,
-            Severity.INFO,
-            site.scope.path,
-            site.label,
-            site.node.op_type,
-            f"{site.node.op_type} is written for opset {site.scope.opset}; the model moves to opset {opset}.",
-        )

@@ -87,9 +87,16 @@ def test_what_is_written_for_a_target_is_clean_for_it(tmp_path: Path) -> None:
     assert [node.op_type for node in after.graph.node] == ["Conv"]
 
 
-def test_an_opset_above_the_ceiling_is_refused(tmp_path: Path) -> None:
-    source = saved(tmp_path, MOVED.replace("17", "18"))
+def test_an_opset_above_the_ceiling_is_lowered_or_refused(tmp_path: Path) -> None:
+    source, result = saved(tmp_path, MOVED.replace("17", "18")), tmp_path / "result.onnx"
     assert [finding.rule for finding in padfix.check(source, target="portable").findings] == ["PF302"]
-    with pytest.raises(padfix.RefusedError, match="never lowers"):
-        padfix.convert(source, tmp_path / "result.onnx", target="portable")
     assert padfix.check(source).findings == []
+    report = padfix.convert(source, result, target="portable")
+    assert report.verdict is not None
+    assert report.verdict.equivalent
+    assert onnx.load(result).opset_import[0].version == 17
+    source = saved(tmp_path, MOVED.replace("17", "18").replace("float", "int32").replace("Relu", "BitwiseNot"))
+    result.unlink()
+    with pytest.raises(padfix.RefusedError, match=r"BitwiseNot '#0' is in no opset up to 17"):
+        padfix.convert(source, result, target="portable")
+    assert not result.exists()
