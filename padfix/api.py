@@ -9,17 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from padfix.config import ConvertOptions, PathArgument, VerifyOptions
-from padfix.errors import (
-    NotEquivalent,
-    PadfixError,
-    ProofUnavailableError,
-    UnusableResultError,
-    UsageError,
-)
-from padfix.results import CheckReport, ConvertReport, Disagreement, Failure, OpRecord, Verdict
+from padfix.errors import NotEquivalent, PadfixError, ProofUnavailableError, UnusableResultError, UsageError
+from padfix.results import CheckReport, ConvertReport, Failure, OpRecord, Verdict
 
 if TYPE_CHECKING:
     from padfix.files.sink import Staged
+    from padfix.files.urls import Url
     from padfix.proof.executors import Executor
     from padfix.rewrite.engine import Rewriting
     from padfix.sources import Source
@@ -28,7 +23,7 @@ Progress = Callable[[str], None]
 
 
 def check(
-    source: PathArgument,
+    source: PathArgument | Url,
     *,
     target: str = "onnx",
     select: Sequence[str] | None = None,
@@ -37,7 +32,7 @@ def check(
     """Say what is implicit, legacy or unsafe in an ONNX file; needs neither TensorFlow nor the weights.
 
     Args:
-        source: An ONNX file.
+        source: An ONNX file, or its URL: any that fsspec knows; only the graph is fetched.
         target: What the model has to suit, by name.
         select: Rule codes, families (``"PF1"``) or names to keep; None keeps all. A rule that only some targets ask
             for (asymmetric pads, an old opset) is asked whatever the target when its code or name is here.
@@ -52,23 +47,28 @@ def check(
 
 
 def check_for(
-    source: PathArgument,
+    source: PathArgument | Url,
     targets: Sequence[str],
     *,
     select: Sequence[str] | None = None,
     ignore: Sequence[str] | None = None,
 ) -> list[CheckReport]:
     """Return what :func:`check` says for each of several targets; the file is read once."""
+    from padfix.files.stores.traffic import counted
+    from padfix.files.urls import Url, placed
     from padfix.operators.inference import infer
     from padfix.rewrite.examination import examine
     from padfix.rules.registry import require_known
     from padfix.sources.onnx_file import open_onnx
     from padfix.targets import named
 
-    wanted = [named(target) for target in targets]
+    wanted, place = [named(target) for target in targets], placed(source)
     require_known((*(select or ()), *(ignore or ())))
-    scopes = infer(open_onnx(Path(source)))
-    return [examine(scopes, str(source), target, select=select, ignore=ignore) for target in wanted]
+    with counted() as traffic:
+        scopes = infer(open_onnx(place))
+    name = str(place if isinstance(place, Url) else source)
+    reports = (examine(scopes, name, target, select=select, ignore=ignore) for target in wanted)
+    return [dataclasses.replace(report, fetched=traffic.fetched()) for report in reports]
 
 
 def convert(
@@ -142,7 +142,7 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
 
 
 def inspect(
-    source: PathArgument,
+    source: PathArgument | Url,
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
     signature: str | None = None,
@@ -153,7 +153,7 @@ def inspect(
     """List every windowed and resampling operator of a TensorFlow or ONNX file.
 
     Args:
-        source: The file, or the folder of a SavedModel.
+        source: The file, the folder of a SavedModel, or the URL of one.
         shapes: As in :func:`convert`, like the others.
         signature: Likewise; of a TensorFlow Lite file all subgraphs are listed.
         tag: Likewise.
@@ -163,11 +163,12 @@ def inspect(
     Raises:
         PadfixError: The file could not be read.
     """
+    from padfix.files.urls import placed
     from padfix.sources import SourceOptions
     from padfix.sources.inspection import inspect_source
 
     told = VerifyOptions(shapes=shapes, signature=signature, tag=tag, trust=trust, custom_objects=custom_objects)
-    return inspect_source(Path(source), SourceOptions.told(told))
+    return inspect_source(placed(source), SourceOptions.told(told))
 
 
 class _Conversion:
@@ -356,17 +357,19 @@ class _Conversion:
             NotEquivalent: It is not.
             ProofUnavailableError: It could not be told.
         """
+        from padfix.rewrite.remedy import no_judge
+
         contradictions = self.rewriting.contradictions if self.witness == "onnxruntime" else []
         wrong = [each for each in contradictions if not each.refuses]
         if wrong:
-            raise self._no_judge(wrong)
+            raise no_judge(wrong)
         self.tell("Proving the whole model")
         try:
             verdict = self._run_whole(candidate)
         except ProofUnavailableError as error:
             # A node that the runtime refuses on its own says nothing about a whole that it runs; this it does not run.
             if contradictions:
-                raise self._no_judge(contradictions) from error
+                raise no_judge(contradictions) from error
             error.hint = f"{error.hint} Nothing was written; --no-verify writes without proof.".strip()
             raise
         if not verdict.equivalent:
@@ -422,14 +425,6 @@ class _Conversion:
             progress=self.tell,
         )
         return dataclasses.replace(verdict, notes=(*notes, *verdict.notes))
-
-    def _no_judge(self, contradictions: Sequence[Disagreement]) -> ProofUnavailableError:
-        """Return the error for a model that ONNX Runtime can't judge."""
-        listed = " ".join(each.sentence for each in contradictions)
-        return ProofUnavailableError(
-            f"ONNX Runtime can't be the judge of this model. {listed}",
-            "Use --reference spec to hold the result against the ONNX specification instead. Nothing was written.",
-        )
 
     def _not_equivalent(self, verdict: Verdict) -> NotEquivalent:
         """Return the error for a failed proof, which says where the reference contradicts itself."""

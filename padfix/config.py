@@ -77,18 +77,18 @@ class Config:
             listed.extend(word for words in table.values() for word in words)
         return tuple(dict.fromkeys(listed))
 
-    def excludes(self, path: Path) -> bool:
+    def excludes(self, path: Path | str) -> bool:
         """Whether a model that was not named itself is left out."""
         return any(matches_path(pattern, path, self.folder) for pattern in self.exclude)
 
-    def ignores_rule(self, source: Path, code: str, name: str) -> bool:
+    def ignores_rule(self, source: Path | str, code: str, name: str) -> bool:
         """Whether a per-file entry leaves all that a rule finds in a model out."""
         return any(
             any(is_named(code, name, word) for word in words) and matches_path(pattern, source, self.folder)
             for pattern, words in self.per_file_ignores.items()
         )
 
-    def ignores(self, source: Path, finding: Finding) -> bool:
+    def ignores(self, source: Path | str, finding: Finding) -> bool:
         """Whether a per-file or per-node entry leaves this finding out."""
         if self.ignores_rule(source, finding.rule, finding.name):
             return True
@@ -244,8 +244,13 @@ def _fits(pattern: str, text: str) -> bool:
     return any(fnmatch.fnmatchcase(text, form) for form in (pattern, pattern.replace("**/", "")))
 
 
-def matches_path(pattern: str, path: Path, folder: Path | None = None) -> bool:
-    """Whether ``pattern`` fits a path relative to ``folder`` (None for the current one), or the name of the file."""
+def matches_path(pattern: str, path: Path | str, folder: Path | None = None) -> bool:
+    """Whether ``pattern`` fits a path relative to ``folder`` (None for the current one), or the name of the file.
+
+    A URL comes as text, and is matched as it stands.
+    """
+    if isinstance(path, str):
+        return _fits(pattern, path) or ("/" not in pattern and _fits(pattern, path.rpartition("/")[2]))
     resolved = Path(path).resolve()
     base = (folder or Path.cwd()).resolve()
     relative = resolved.relative_to(base).as_posix() if resolved.is_relative_to(base) else resolved.as_posix()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from padfix.errors import UsageError
+from padfix.files.urls import is_url
 from padfix.results import SCHEMA, CheckReport, Finding
 
 KIND = "padfix-baseline"
@@ -91,6 +92,8 @@ def _take(findings: Sequence[Finding], entries: Sequence[dict[str, Any]]) -> tup
 
 
 def _relative(source: str, folder: Path) -> str:
+    if is_url(source):
+        return source
     return Path(os.path.relpath(Path(source).resolve(), folder.resolve())).as_posix()
 
 

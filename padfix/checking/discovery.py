@@ -10,33 +10,37 @@ from pathlib import Path
 from padfix.errors import PadfixError, SourceError
 from padfix.files.backups import is_backup
 from padfix.files.detection import detect
+from padfix.files.urls import Place, Url
 
 _SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
 
 
-def onnx_files(arguments: Sequence[Path], *, excluded: Callable[[Path], bool] = lambda path: False) -> list[Path]:
+def onnx_files(arguments: Sequence[Place], *, excluded: Callable[[Place], bool] = lambda path: False) -> list[Place]:
     """Return the models that ``arguments`` mean, each once, in the order of the arguments and then of the names.
 
     A file stands for itself. A folder brings in every ONNX file below it, told by content; a file there that is called
     ``*.onnx`` and is none is brought in as well, so that the damage is reported. Hidden folders and links to folders
     are not entered. A pattern (``*``, ``?``, ``[``, with ``**`` for folders) brings in what it matches. The backups
-    that a conversion in place keeps (``NAME.bak``) are brought in by neither.
+    that a conversion in place keeps (``NAME.bak``) are brought in by neither. All this holds for folders and patterns
+    of stores; there a file that is called ``*.onnx`` is not looked at before it is read.
 
     Args:
-        arguments: Paths and patterns.
+        arguments: Paths, URLs and patterns.
         excluded: Says which of the files that a folder or a pattern brings in are left out.
 
     Raises:
-        SourceError: A folder or a pattern brings in nothing.
+        SourceError: A folder or a pattern brings in nothing, or a store can't be reached.
     """
-    found: dict[Path, None] = {}
+    found: dict[Place, None] = {}
     for argument in arguments:
-        if _is_plain(argument):
+        expanded = _expand_url(argument) if isinstance(argument, Url) else _expand(argument)
+        if expanded is None:
             found[argument] = None
             continue
-        brought = [path for path in _expand(argument) if not excluded(path)]
+        brought = [place for place in expanded if not excluded(place)]
         if not brought:
-            what = "No ONNX file is below" if argument.is_dir() else "No file matches"
+            is_pattern = argument.is_pattern if isinstance(argument, Url) else not argument.is_dir()
+            what = "No file matches" if is_pattern else "No ONNX file is below"
             raise SourceError(f"{what} {argument}.", "padfix check reads ONNX files; their names do not matter.")
         found.update(dict.fromkeys(brought))
     return list(found)
@@ -49,7 +53,25 @@ def _is_plain(argument: Path) -> bool:
     return argument.exists() or not glob.has_magic(str(argument))
 
 
-def _expand(argument: Path) -> Iterator[Path]:
+def _expand(argument: Path) -> Iterator[Path] | None:
+    """Return what an argument brings in; None where it stands for itself."""
+    return None if _is_plain(argument) else _brought(argument)
+
+
+def _expand_url(argument: Url) -> list[Url] | None:
+    """Return what a URL brings in; None where it stands for itself, which a name with a suffix does unasked."""
+    if not argument.is_pattern and (argument.is_web or argument.suffix):
+        return None
+    from padfix.files.stores.listing import files_below, models
+
+    if not argument.is_pattern:
+        inner = files_below(argument)
+        if inner is None or any(each.name in _SAVED_MODEL for each in inner):
+            return None
+    return models(argument)
+
+
+def _brought(argument: Path) -> Iterator[Path]:
     if argument.is_dir():
         yield from _below(argument)
         return

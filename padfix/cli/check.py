@@ -20,6 +20,7 @@ from padfix.cli.progress import stages
 from padfix.cli.sections import SectionedCommand
 from padfix.cli.terminal import style_of
 from padfix.config import Config
+from padfix.files.urls import Place, Url, matched
 from padfix.process import watch
 from padfix.reports import check_formats
 from padfix.results import CheckReport, Severity
@@ -54,7 +55,7 @@ padfix check model.onnx --require-proof proof.json --proof-source original.onnx
 
 
 @click.command("check", cls=SectionedCommand, epilog=EXAMPLES)
-@click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=options.PLACE)
 @options.targets_option("What the models must suit (comma-separated).  [default: onnx]")
 @options.codes_option("--select", "Only these rules (comma-separated).")
 @options.codes_option("--ignore", "All rules but these (comma-separated).")
@@ -110,7 +111,7 @@ padfix check model.onnx --require-proof proof.json --proof-source original.onnx
 @click.option("--quiet", "-q", is_flag=True, help="Print errors only; the exit code tells the rest.")
 @options.limit_options
 def command(
-    models: tuple[Path, ...],
+    models: tuple[Place, ...],
     *,
     report_format: str,
     report_file: Path | None,
@@ -131,8 +132,8 @@ def command(
 ) -> int:
     """Report what is implicit, legacy or unsafe in ONNX models. Needs neither TensorFlow nor the weights.
 
-    MODEL is a file, a folder (every ONNX file below it, told by content) or a pattern such as "models/**/*.onnx";
-    - is standard input.
+    MODEL is a file, a folder (every ONNX file below it, told by content) or a pattern such as "models/**/*.onnx", here
+    or in a store (s3://, https:// and what else fsspec knows); - is standard input.
     """
     from padfix.checking import baseline
 
@@ -179,32 +180,38 @@ def _fails(reports: Sequence[CheckReport], config: Config, *, accepts_findings: 
     return found and not accepts_findings
 
 
-def _models(arguments: Sequence[Path], config: Config, excluded: Sequence[str], reference: str | None) -> list[Path]:
+def _models(arguments: Sequence[Place], config: Config, excluded: Sequence[str], reference: str | None) -> list[Place]:
     """Return the models that the command line means; of these, where a commit is named, what differs from it."""
     from padfix.checking import discovery
     from padfix.config import matches_path
 
     folders = [Path(pattern).resolve() for pattern in excluded]
 
-    def is_left_out(path: Path) -> bool:
-        is_below = any(path.resolve().is_relative_to(folder) for folder in folders)
+    def is_left_out(place: Place) -> bool:
+        is_below = isinstance(place, Path) and any(place.resolve().is_relative_to(folder) for folder in folders)
+        path = matched(place)
         return is_below or config.excludes(path) or any(matches_path(pattern, path) for pattern in excluded)
 
-    paths = discovery.onnx_files(arguments, excluded=is_left_out)
+    places = discovery.onnx_files(arguments, excluded=is_left_out)
     if reference is None:
-        return paths
+        return places
     from padfix.checking.changes import changed_since
 
-    return changed_since(reference, paths)
+    paths = [place for place in places if isinstance(place, Path)]
+    if len(paths) < len(places):
+        raise errors.UsageError("git knows of no changes behind URLs.", "Leave out --changed-since.")
+    return list(changed_since(reference, paths))
 
 
 def _held_to_proof(
-    report: CheckReport, wanted: tuple[Path, str | None, bool, Path | None], model: Path, failures: Failures
+    report: CheckReport, wanted: tuple[Path, str | None, bool, Path | None], model: Place, failures: Failures
 ) -> CheckReport:
     """Return the report with what the required proof says of the model; a proof that can't be read is a failure."""
     from padfix.checking.required_proof import Requirement, check_proof
     from padfix.rules.registry import UNPROVEN_MODEL
 
+    if isinstance(model, Url):
+        raise errors.UsageError("A proof is held against the bytes of a file.", "Fetch the model first.")
     try:
         proof = check_proof(Requirement(*wanted), model)
     except errors.UsageError:
@@ -223,7 +230,7 @@ def _tell(words: str, *, quiet: bool) -> None:
 
 
 def _check_all(
-    files: Mapping[Path, Path], config: Config, jobs: int, *, quiet: bool
+    files: Mapping[Place, Place], config: Config, jobs: int, *, quiet: bool
 ) -> tuple[list[CheckReport], Failures]:
     """Check the models that ``files`` names, each with the file to read; return reports and failures, in order."""
     from padfix.process.workers import in_order
@@ -265,12 +272,13 @@ def _deliver(
         _step_summary(reports, failures)
 
 
-def _check_one(config: Config, model_and_file: tuple[Path, Path]) -> list[CheckReport] | errors.PadfixError:
+def _check_one(config: Config, model_and_file: tuple[Place, Place]) -> list[CheckReport] | errors.PadfixError:
     """Return the reports of one model, read from a file, one for each target; or the reason why there is none."""
     from padfix import api
     from padfix.rules.registry import RULES
 
     model, file = model_and_file
+    path = matched(model)
     watch.tell(f"padfix (checking {pipes.name(model)})")
     try:
         reports = api.check_for(file, config.targets, select=config.select or None, ignore=config.ignore)
@@ -283,8 +291,8 @@ def _check_one(config: Config, model_and_file: tuple[Path, Path]) -> list[CheckR
         dataclasses.replace(
             report,
             source=pipes.name(model),
-            findings=[finding for finding in report.findings if not config.ignores(model, finding)],
-            rules=tuple(code for code in report.rules if not config.ignores_rule(model, code, names[code])),
+            findings=[finding for finding in report.findings if not config.ignores(path, finding)],
+            rules=tuple(code for code in report.rules if not config.ignores_rule(path, code, names[code])),
             fix_options=None if model == pipes.PIPE else report.fix_options,  # there is no file to replace
         )
         for report in reports
@@ -310,11 +318,11 @@ def _config(file: Path | None, settings: dict[str, Any]) -> Config:
     return dataclasses.replace(found, **changes)
 
 
-def _refuse_collisions(files: Sequence[Path], models: Sequence[Path]) -> None:
+def _refuse_collisions(files: Sequence[Path], models: Sequence[Place]) -> None:
     resolved = [file.resolve() for file in files]
     if len(set(resolved)) < len(resolved):
         raise errors.UsageError("Two reports have the same file.", "Give each a file of its own.")
-    if {model.resolve() for model in models} & set(resolved):
+    if {model.resolve() for model in models if isinstance(model, Path)} & set(resolved):
         raise errors.UsageError("--output or another report names one of the models.", "Give it a file of its own.")
 
 

@@ -13,6 +13,7 @@ import click
 from padfix import config
 from padfix.cli.output import Delivery
 from padfix.errors import UsageError
+from padfix.files.urls import Place, Url, placed
 from padfix.process import watch
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -27,6 +28,21 @@ REPORT_SUFFIXES = (".json", ".md", ".html")
 
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+class PlaceType(click.Path):
+    """A path, or a URL of a store."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a :data:`padfix.files.urls.Place`."""
+        place = placed(value)
+        return place if isinstance(place, Url) else super().convert(place, param, ctx)
+
+
+PLACE = PlaceType()
 
 
 def _by_name(values: Sequence[str], form: str, what: str, read: Callable[[str], Any]) -> dict[str, Any] | None:
@@ -153,8 +169,9 @@ class Limits:
     gibibytes: float | None
     untrusted: bool
 
-    def apply(self, paths: Sequence[Path]) -> None:
-        """Let the limits hold from now on, for work on ``paths``."""
+    def apply(self, places: Sequence[Place]) -> None:
+        """Let the limits hold from now on, for work on ``places``; those of stores count by what is fetched."""
+        paths = [Path("/", place.name) if isinstance(place, Url) else place for place in places]
         watch.restrict(paths, seconds=self.seconds, gibibytes=self.gibibytes, untrusted=self.untrusted)
 
 

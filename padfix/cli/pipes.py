@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from padfix.errors import OutputError, SourceError
+from padfix.files.urls import Place
 from padfix.process import watch
 
 PIPE = Path("-")
 
 
-def name(path: Path, *, output: bool = False) -> str:
+def name(path: Place, *, output: bool = False) -> str:
     """Return a path as a report names it."""
     if path != PIPE:
         return str(path)
@@ -45,13 +46,13 @@ def files(source: Path, output: Path) -> Iterator[tuple[Path, Path]]:
 
 
 @contextlib.contextmanager
-def received(paths: Sequence[Path]) -> Iterator[dict[Path, Path]]:
+def received(paths: Sequence[Place]) -> Iterator[dict[Place, Place]]:
     """Yield the file to read in the place of each of ``paths``: itself, or what came from standard input for ``-``.
 
     Raises:
         SourceError: Nothing comes from standard input.
     """
-    files = {path: path for path in paths}
+    files: dict[Place, Place] = {path: path for path in paths}
     if PIPE not in files:
         yield files
         return

@@ -6,7 +6,6 @@ payload skipped. That is a handful of small reads whatever the size of the weigh
 
 from __future__ import annotations
 
-import os
 import re
 import zipfile
 from collections.abc import Mapping
@@ -16,17 +15,11 @@ from typing import Literal
 from onnx import ModelProto
 
 from padfix.errors import SourceError, UnsupportedError
-from padfix.files.payloads import missing, open_file
-from padfix.files.wire_format import (
-    LENGTH_DELIMITED,
-    VARINT,
-    ByteSource,
-    CutError,
-    Field,
-    FileBytes,
-    WireError,
-    iterate_fields,
-)
+from padfix.files.byte_file import ByteFile
+from padfix.files.payloads import missing
+from padfix.files.stores.access import opened
+from padfix.files.urls import Place
+from padfix.files.wire_format import LENGTH_DELIMITED, VARINT, ByteSource, CutError, Field, WireError, iterate_fields
 
 Kind = Literal["onnx", "saved_model", "frozen_graph", "keras", "keras_h5", "tflite"]
 
@@ -80,34 +73,30 @@ _PYTORCH_HINT = "Export it with torch.onnx.export and give padfix the .onnx file
 _CORE_ML_HINT = "Give padfix the model that it was made from."
 
 
-def detect(path: Path) -> Kind:
+def detect(path: Place) -> Kind:
     """Return the kind of the model at ``path``.
 
     Raises:
         SourceError: Missing, empty, truncated, or not a model.
         UnsupportedError: A model of a kind that padfix does not read.
     """
-    path = Path(path)
     try:
-        if path.is_dir():
-            return _detect_folder(path)
-        if not path.exists():
-            raise missing(path)
-        if not path.is_file():
-            raise SourceError(f"{path} is neither a file nor a folder.", "Save the model to a file first.")
-        descriptor = open_file(path)
-        try:
-            data = FileBytes(descriptor)
+        if isinstance(path, Path):
+            if path.is_dir():
+                return _detect_folder(path)
+            if not path.exists():
+                raise missing(path)
+            if not path.is_file():
+                raise SourceError(f"{path} is neither a file nor a folder.", "Save the model to a file first.")
+        with opened(path) as data:
             return _other_than_protobuf(path, data) or _detect_protobuf(path, data)
-        except WireError as error:
-            raise SourceError(f"{path} can't be read: {error}.", "Fetch or export it again.") from error
-        finally:
-            os.close(descriptor)
+    except WireError as error:
+        raise SourceError(f"{path} can't be read: {error}.", "Fetch or export it again.") from error
     except OSError as error:
         raise SourceError(f"{path} can't be read: {error.strerror or error}.") from error
 
 
-def require_onnx(path: Path, data: FileBytes) -> None:
+def require_onnx(path: Place, data: ByteSource) -> None:
     """Refuse a file that is plainly of another format than ONNX; one that is damaged may pass.
 
     Raises:
@@ -138,7 +127,7 @@ def _detect_folder(path: Path) -> Kind:
     raise SourceError(f"{path} is a folder without a saved_model.pb.", ACCEPTED)
 
 
-def _other_than_protobuf(path: Path, data: FileBytes) -> Kind | None:
+def _other_than_protobuf(path: Place, data: ByteSource) -> Kind | None:
     """Return the kind of a file that is no protobuf message in binary form; None for what may be one."""
     size = data.size
     if size == 0:
@@ -149,7 +138,7 @@ def _other_than_protobuf(path: Path, data: FileBytes) -> Kind | None:
     if head[4:8] == b"TFL3":
         return "tflite"
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return _detect_zip(path)
+        return _detect_zip(path, data)
     for offset, signature, what, hint in _OTHER_FORMATS:
         if head[offset : offset + len(signature)] == signature:
             raise SourceError(f"{path} is {what}, not a model that padfix reads.", hint)
@@ -162,9 +151,9 @@ def _other_than_protobuf(path: Path, data: FileBytes) -> Kind | None:
     return None
 
 
-def _detect_zip(path: Path) -> Kind:
+def _detect_zip(path: Place, data: ByteSource) -> Kind:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(ByteFile(data)) as archive:
             names = set(archive.namelist())
     except zipfile.BadZipFile as error:
         raise SourceError(f"{path} is a truncated or damaged zip archive.", "Fetch or export it again.") from error
@@ -191,7 +180,7 @@ def _is_text(head: bytes) -> bool:
     return sum(not (character.isprintable() or character in "\t\r\n\f") for character in text) == 0
 
 
-def _detect_text(path: Path, text: str) -> Kind:
+def _detect_text(path: Place, text: str) -> Kind:
     # What stands before the first field is white space and comments.
     body = re.sub(r"\A(?:\s+|#[^\n]*(?:\n|\Z))*", "", text)
     lowered = body[:200].lower()
@@ -239,7 +228,7 @@ def _top_level(data: ByteSource) -> tuple[_Seen, _First, bool]:
     return seen, first, complete
 
 
-def _detect_protobuf(path: Path, data: ByteSource) -> Kind:
+def _detect_protobuf(path: Place, data: ByteSource) -> Kind:
     seen, first, complete = _top_level(data)
     kind = _kind_of(data, seen, first)
     if kind is not None:
@@ -310,7 +299,7 @@ def _looks_like_meta_graph(data: ByteSource, message: Field) -> bool:
 
 
 def _refuse_known_messages(
-    path: Path, data: ByteSource, seen: Mapping[int, set[int]], first: Mapping[int, Field]
+    path: Place, data: ByteSource, seen: Mapping[int, set[int]], first: Mapping[int, Field]
 ) -> None:
     beginning = [seen.get(number) for number in (1, 2)]
     if beginning == [{VARINT}, {LENGTH_DELIMITED}] and any(number >= 200 for number in seen):

@@ -9,7 +9,6 @@ does not know there.) Memory and time depend on the graph, never on the weights.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped,unused-ignore]
@@ -19,25 +18,29 @@ from padfix.errors import SourceError
 from padfix.files import detection, wire_format
 from padfix.files.external_data import check_location
 from padfix.files.model import Model
-from padfix.files.payloads import DAMAGED, MARK, has_mark, load_payload, open_file, read_mark, reason_of, remove_pointer
+from padfix.files.payloads import DAMAGED, MARK, has_mark, load_payload, read_mark, reason_of, remove_pointer
+from padfix.files.stores.access import opened
 from padfix.files.tensors import iterate_tensors
-from padfix.files.wire_format import LENGTH_DELIMITED, Field, FileBytes, WireError, iterate_fields
+from padfix.files.urls import Place, Url
+from padfix.files.wire_format import LENGTH_DELIMITED, ByteSource, Field, WireError, iterate_fields
 
 LARGE = 2048
 """Payloads of more bytes than this stay in the file."""
 
 
-def read_model(path: Path) -> Model:
+def read_model(path: Place) -> Model:
     """Read the ONNX file at ``path`` and leave its large payloads where they are.
+
+    Those of a file in a store can't be read later on: whoever needs them copies the file first.
 
     Raises:
         SourceError: There is no such file, or it is not a whole ONNX model.
     """
-    path = Path(path).absolute()
-    descriptor = open_file(path)
+    path = path if isinstance(path, Url) else Path(path).absolute()
     try:
-        detection.require_onnx(path, FileBytes(descriptor))
-        skeleton, marked = _Reader(descriptor, path.name).skeleton()
+        with opened(path) as source:
+            detection.require_onnx(path, source)
+            skeleton, marked = _Reader(source, path.name).skeleton()
         proto = ModelProto()
         proto.ParseFromString(skeleton)
     except (WireError, DecodeError) as error:
@@ -48,13 +51,11 @@ def read_model(path: Path) -> Model:
         raise MemoryError(str(error)) from error
     except OSError as error:
         raise SourceError(f"{path} can't be read: {error.strerror}.", "Check the disk and the file.") from error
-    finally:
-        os.close(descriptor)
     try:
         _check(path, proto, marked)
     except WireError as error:
         raise SourceError(f"{path} is not an ONNX model: {error}.", DAMAGED) from error
-    return Model(proto, path, path.parent)
+    return Model(proto) if isinstance(path, Url) else Model(proto, path, path.parent)
 
 
 def read_to_run(path: Path) -> Model:
@@ -103,10 +104,9 @@ def _put_back(model: Model, tensor: TensorProto) -> None:
 class _Reader:
     """Copies a model's bytes without the large payloads."""
 
-    def __init__(self, descriptor: int, location: str) -> None:
-        self._source = FileBytes(descriptor)
-        status = os.fstat(descriptor)
-        self._fingerprint = f"{status.st_size} {status.st_mtime_ns}"
+    def __init__(self, source: ByteSource, location: str) -> None:
+        self._source = source
+        self._fingerprint = f"{source.size} {source.time}"
         self._location = location
         self._copied = 0
         self._marked = 0
@@ -171,7 +171,7 @@ class _Reader:
         return chunks, sum(map(len, chunks))
 
 
-def _check(path: Path, model: ModelProto, marked: int) -> None:
+def _check(path: Place, model: ModelProto, marked: int) -> None:
     """Make sure that the bytes that parsed are a model, and one that is safe to work on."""
     if not model.HasField("graph"):
         raise SourceError(f"{path} is not an ONNX model: it holds no graph.", detection.ONNX_HINT)

@@ -21,7 +21,7 @@ MAXIMUM_DEPTH = 100
 MAXIMUM_MESSAGE_BYTES = 2**31 - 1
 """Protobuf can't serialise or parse a message of 2 GiB or more."""
 
-_HEADER_BYTES = 20  # the longest tag and the longest length: two varints of ten bytes
+HEADER_BYTES = 20  # the longest tag and the longest length: two varints of ten bytes
 _WINDOW_BYTES = 16384
 
 
@@ -54,6 +54,10 @@ class ByteSource(Protocol):
     def size(self) -> int:
         """Number of bytes."""
 
+    @property
+    def time(self) -> int:
+        """When the bytes were modified, in nanoseconds; 0 where nothing tells."""
+
     def peek(self, position: int) -> tuple[bytes, int]:
         """Return (buffer, index) such that the bytes from ``position`` start at ``index`` of the buffer.
 
@@ -69,6 +73,7 @@ class MemoryBytes:
     """A :class:`ByteSource` over bytes in memory."""
 
     data: bytes
+    time: int = 0
 
     @property
     def size(self) -> int:
@@ -94,7 +99,8 @@ class FileBytes:
         self._descriptor = descriptor
         self._window = b""
         self._window_start = 0
-        self._size = os.fstat(descriptor).st_size
+        status = os.fstat(descriptor)
+        self._size, self.time = status.st_size, status.st_mtime_ns
 
     @property
     def size(self) -> int:
@@ -104,7 +110,7 @@ class FileBytes:
     def peek(self, position: int) -> tuple[bytes, int]:
         """See :class:`ByteSource`."""
         index = position - self._window_start
-        if index < 0 or index + _HEADER_BYTES > len(self._window):
+        if index < 0 or index + HEADER_BYTES > len(self._window):
             if position < self._size and self._window_start + len(self._window) == self._size and index >= 0:
                 return self._window, index
             self._window = os.pread(self._descriptor, _WINDOW_BYTES, position)

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from padfix.errors import PadfixError
-from padfix.results import SCHEMA, CheckReport, ConvertReport, OpRecord, RuntimesReport, Verdict
+from padfix.reports import sentences
+from padfix.results import SCHEMA, CheckReport, ConvertReport, Fetched, OpRecord, RuntimesReport, Verdict
 
 
 def document(content: Mapping[str, Any]) -> str:
@@ -62,6 +63,7 @@ def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, Padfi
     ]
     content["baselined"] = sum(each.baselined for each in reports)
     content["proof"] = next((each.proof.to_dict() for each in reports if each.proof is not None), None)
+    content["fetched"] = [{"source": source, **each.to_dict()} for source, each in sentences.fetched_by(reports)]
     content["errors"] = _errors(failures)
     return document(content)
 
@@ -70,9 +72,10 @@ def _errors(failures: Sequence[tuple[str, PadfixError]]) -> list[dict[str, str]]
     return [{"source": name, "message": error.message, "hint": error.hint} for name, error in failures]
 
 
-def operators(source: str, records: Sequence[OpRecord]) -> str:
-    """Return what ``inspect`` found."""
-    return document({"source": source, "operators": [record.to_dict() for record in records]})
+def operators(source: str, records: Sequence[OpRecord], fetched: Fetched | None = None) -> str:
+    """Return what ``inspect`` found, and what it fetched for it."""
+    told = fetched and fetched.to_dict()
+    return document({"source": source, "operators": [record.to_dict() for record in records], "fetched": told})
 
 
 def _finite(value: Any) -> Any:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from padfix.files.urls import is_url
+
 
 def checkout_path(source: str) -> str:
     """Return ``source`` relative to the current folder where it lies below it, else as it is; always with ``/``."""
+    if is_url(source):
+        return source
     path = Path(source)
     if path.is_absolute():
         here = Path(os.getcwd())

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import padfix
 from padfix.errors import PadfixError
+from padfix.files.urls import is_url
 from padfix.reports import catalogue, sentences
 from padfix.reports.characters import printable
 from padfix.reports.paths import checkout_path
@@ -135,6 +136,8 @@ def _artifact(source: str) -> dict[str, str]:
     path = checkout_path(source)
     if path.startswith("/"):
         return {"uri": "file://" + quote(path, errors="surrogateescape")}
+    if is_url(path):
+        return {"uri": quote(path, safe=":/", errors="surrogateescape")}
     # A drive letter or a colon in the first part would read as a scheme, so every special character is escaped.
     return {"uri": quote(path, errors="surrogateescape")}
 

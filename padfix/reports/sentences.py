@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from padfix.files.urls import HIDDEN, is_url
 from padfix.reports.characters import printable
 from padfix.results import (
     WITNESSES,
     CheckReport,
     ConvertReport,
+    Fetched,
     Finding,
     FirstDifference,
     LocalProof,
@@ -52,7 +54,13 @@ def fix(report: CheckReport) -> str:
     """
     if not report.fixable:
         return ""
-    return " ".join(["padfix convert --in-place", *(report.fix_options or ()), _argument(Path(report.source))])
+    options = report.fix_options or ()
+    if not is_url(report.source):
+        return " ".join(["padfix convert --in-place", *options, _argument(str(Path(report.source)))])
+    if HIDDEN in report.source:
+        return ""  # what the store wants to see is not to be printed
+    output = f"{Path(report.source.partition('::')[0]).stem}.fixed.onnx"
+    return " ".join(["padfix convert", *options, _argument(report.source), "-o", _argument(output)])
 
 
 def fix_title(report: CheckReport) -> str:
@@ -60,8 +68,7 @@ def fix_title(report: CheckReport) -> str:
     return "fix in part" if "--partial" in (report.fix_options or ()) else "fix"
 
 
-def _argument(path: Path) -> str:
-    words = str(path)
+def _argument(words: str) -> str:
     return shlex.quote(printable(f"./{words}" if words.startswith("-") else words))
 
 
@@ -104,12 +111,38 @@ def summary(reports: Sequence[CheckReport]) -> str:
         models += f" for {count(len({each.target for each in reports}), 'target')}"
     known = sum(each.baselined for each in reports)
     beside = f"; {known} more in the baseline" if known else ""
+    beside += fetched([each for _, each in fetched_by(reports)])
     if not everything:
         return f"No {'new ' if known else ''}findings in {models}{beside}."
     parts = severities(everything)
     fixable = sum(each.fixable for each in reports)
     advice = f"; padfix convert rewrites {fixable}" if fixable else ""
     return f"{count(len(everything), 'finding')} ({parts}) in {models}{advice}{beside}."
+
+
+def fetched_by(reports: Sequence[CheckReport]) -> list[tuple[str, Fetched]]:
+    """Return what was fetched of each model; one that was checked for several targets was fetched once."""
+    return [(each.source, each.fetched) for each in reports if each.fetched and each.target == reports[0].target]
+
+
+def fetched(records: Sequence[Fetched]) -> str:
+    """Return how much was fetched of files in stores, to be put behind a sentence; empty where none was."""
+    if not records:
+        return ""
+    sizes = [each.size for each in records if each.size is not None]
+    of = f" of {amount(sum(sizes))}" if len(sizes) == len(records) else ""
+    requests = count(sum(each.requests for each in records), "request")
+    whole = sum(each.whole for each in records)
+    why = f" ({count(whole, 'file')} as a whole: the store sends no parts)" if whole else ""
+    return f"; fetched {amount(sum(each.bytes for each in records))}{of} in {requests}{why}"
+
+
+def amount(size: int) -> str:
+    """Return a number of bytes in words, such as ``"1.5 GiB"``."""
+    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if size >= 1024**power:
+            return f"{size / 1024**power:.1f} {unit}"
+    return f"{size} bytes"
 
 
 def is_about_targets(reports: Sequence[CheckReport]) -> bool:

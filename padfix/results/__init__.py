@@ -6,6 +6,7 @@ The keys of ``to_dict`` are a contract; ``SCHEMA`` is raised when one changes it
 from __future__ import annotations
 
 from padfix.results.certificate import Certificate, FileDigest, ProofCheck
+from padfix.results.fetched import Fetched
 from padfix.results.findings import Disagreement, Finding, LocalProof, Refused, Rewritten, Sample, Severity
 from padfix.results.on_runtime import OnRuntime, RuntimesReport, RuntimeVerdict
 from padfix.results.reports import SCHEMA, CheckReport, ConvertReport, ExplicitWindows, OpRecord
@@ -33,6 +34,7 @@ __all__ = [
     "Disagreement",
     "ExplicitWindows",
     "Failure",
+    "Fetched",
     "FileDigest",
     "Finding",
     "FirstDifference",

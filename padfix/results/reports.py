@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from padfix.results.certificate import Certificate, ProofCheck
+from padfix.results.fetched import Fetched
 from padfix.results.findings import Disagreement, Finding, Refused, Rewritten
 from padfix.results.graph_map import GraphMap
 from padfix.results.on_runtime import RuntimeVerdict
@@ -28,6 +29,7 @@ class CheckReport(Record):
         rules: Codes of the rules that were asked, the others being left out by the user or without a say about the
             target.
         proof: Whether the required proof is one of this model; None where none was required.
+        fetched: What was fetched of the model; None where it is a file of this machine.
         maps: The model's graphs as a report draws them; not part of what :meth:`to_dict` gives.
     """
 
@@ -38,6 +40,7 @@ class CheckReport(Record):
     fix_options: tuple[str, ...] | None = ()
     rules: tuple[str, ...] = ()
     proof: ProofCheck | None = None
+    fetched: Fetched | None = None
     maps: tuple[GraphMap, ...] = field(default=(), compare=False, repr=False)
 
     @property
@@ -48,7 +51,8 @@ class CheckReport(Record):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready values, ``schema`` first."""
         content = super().to_dict()
-        return {"schema": SCHEMA, **{key: content[key] for key in ("source", "target", "rules", "findings", "proof")}}
+        keys = ("source", "target", "rules", "findings", "proof", "fetched")
+        return {"schema": SCHEMA, **{key: content[key] for key in keys}}
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from padfix.errors import RefusedError
-from padfix.results import ConvertReport, Finding, Severity
+from padfix.errors import ProofUnavailableError, RefusedError
+from padfix.results import ConvertReport, Disagreement, Finding, Severity
 from padfix.rules.base import Rule
 from padfix.targets import Target
 
@@ -45,4 +45,13 @@ def require_all_rewritten(report: ConvertReport) -> None:
         f"{finding.op_type} {finding.node!r} in {finding.graph} can't be rewritten ({finding.rule}){others}. "
         f"{left[0].reason}",
         "Nothing was written. --partial writes what could be rewritten.",
+    )
+
+
+def no_judge(contradictions: Sequence[Disagreement]) -> ProofUnavailableError:
+    """Return the error for a model that ONNX Runtime can't judge."""
+    listed = " ".join(each.sentence for each in contradictions)
+    return ProofUnavailableError(
+        f"ONNX Runtime can't be the judge of this model. {listed}",
+        "Use --reference spec to hold the result against the ONNX specification instead. Nothing was written.",
     )

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from padfix.errors import UnsupportedError
 from padfix.files.detection import detect
+from padfix.files.urls import Place, Url
 from padfix.results import OpRecord
 from padfix.sources import SourceOptions
 
 
-def inspect_source(path: Path, options: SourceOptions) -> list[OpRecord]:
+def inspect_source(path: Place, options: SourceOptions) -> list[OpRecord]:
     """Return a record of every windowed or resampling operator of a file.
 
     A TensorFlow source is listed with its own operators and names, before any conversion.
 
     Args:
-        path: A file, or a SavedModel's folder.
+        path: A file, or a SavedModel's folder; of a store only the graph of an ONNX file is fetched.
         options: What the user said about it.
 
     Raises:
@@ -34,4 +34,6 @@ def inspect_source(path: Path, options: SourceOptions) -> list[OpRecord]:
         return inspect_model(model)
     from padfix.sources.tf_inspect import inspect_tensorflow
 
+    if isinstance(path, Url):
+        raise UnsupportedError(f"{path} is no ONNX file.", "Fetch it first.")
     return inspect_tensorflow(path, options, kind)

@@ -11,10 +11,11 @@ from padfix.files.model import Model
 from padfix.files.payloads import has_mark, require_whole
 from padfix.files.skeleton import read_model
 from padfix.files.tensors import iterate_tensors
+from padfix.files.urls import Place
 from padfix.graph.validation import require_sound
 
 
-def open_onnx(path: Path) -> Model:
+def open_onnx(path: Place) -> Model:
     """Read an ONNX file; its weights stay in the file.
 
     Raises:

@@ -197,8 +197,6 @@ def test_backups_are_not_models(folder: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("command", [["check"], ["convert", "-o", "out.onnx"]])
-def test_an_address_is_no_file(command: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert invoke(*command, "https://models.example.com/a.onnx") == 2
-    assert "hint: padfix reads files of this machine: download it first." in capsys.readouterr().err
+def test_a_file_that_is_not_there(command: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(*command, "missing.onnx") == 2
     assert "hint: Check the path." in capsys.readouterr().err

@@ -13,6 +13,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 import padfix
 from padfix.errors import SourceError
 from padfix.files import detection
+from padfix.files.stores import access
 from padfix.files.wire_format import FileBytes, length_header, varint
 
 NUMBER = 1000
@@ -90,6 +91,6 @@ def test_a_file_that_shrinks_while_it_is_looked_at(tmp_path: Path, monkeypatch: 
     model, _ = newer_model()
     source = tmp_path / "model.onnx"
     source.write_bytes(model.SerializeToString())
-    monkeypatch.setattr(detection, "FileBytes", Shrinking)
+    monkeypatch.setattr(access, "FileBytes", Shrinking)
     with pytest.raises(SourceError):
         detection.detect(source)
