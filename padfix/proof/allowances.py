@@ -6,11 +6,12 @@ but to see whether it stays within what the original itself leaves open, and eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
-from onnx import ModelProto, numpy_helper
+from onnx import numpy_helper
 
 from padfix.operators.table import OPERATORS
 from padfix.proof.compare import coarsest, distance
@@ -46,6 +47,9 @@ TIE = 2.0**-14
 
 Half a step has to move visibly when a zero point of up to 255 was added to it in float32, as ONNX Runtime does.
 """
+
+ANY_WAY = 32
+"""Moves of several scales, each in a direction of its own: values of one operator on a tie stand behind another's."""
 
 
 @dataclass(frozen=True)
@@ -131,18 +135,14 @@ def ties(case: Case) -> float | None:
         return None
     expected, found = case.expected.astype(np.float64), case.found.astype(np.float64)
     reach = np.full(expected.shape, _fixed_point_step(case))
-    for factor in (1 + TIE, 1 - TIE, None):
-        try:
-            other = (
-                case.reference.fed(case.feeds, case.inner, [case.name], optimised=True).get(case.name)
-                if factor is None
-                else _with_moved_scales(case, factor)
-            )
-        except ExecutionFailed:
-            return None
-        if other is None or other.shape != expected.shape:
-            return None
-        reach = np.maximum(reach, np.abs(other.astype(np.float64) - expected))
+    try:
+        optimised = case.reference.fed(case.feeds, case.inner, [case.name], optimised=True).get(case.name)
+        for other in chain([optimised], _moved(case)):
+            if other is None or other.shape != expected.shape:
+                return None
+            reach = np.maximum(reach, np.abs(other.astype(np.float64) - expected))
+    except ExecutionFailed:
+        return None
     difference = np.abs(found - expected)
     if not np.all(difference <= reach):
         return None
@@ -202,39 +202,52 @@ def approximation(case: Case) -> float | None:
     return allowed if difference is not None and difference <= allowed else None
 
 
-def _with_moved_scales(case: Case, factor: float) -> Array | None:
-    """Return the tensor with every scale that the stretch rounds to multiplied; without scales, with moved inputs."""
+def _moved(case: Case) -> Iterator[Array | None]:
+    """Yield what the original gives when what rounds moves by :data:`TIE`, all one way and each its own.
+
+    Where one tensor is the scale that one operator rounds to and another reads, only the former moves: moved together
+    they cancel each other out. Without scales that are known, what the stretch reads moves.
+    """
     side = case.reference
-    names = {
-        node.inputs[position]
-        for node in case.nodes
-        if (position := OUTPUT_SCALE.get(node.op_type)) is not None and position < len(node.inputs)
-    }
     if isinstance(side, OnnxSide):
         kinds = side.kinds(case.inner)
         part = part_of(side.model.proto, [case.name], kinds)
-        scales = names & constant_tensors(part.graph).keys()
-        if scales:
-            found = side.run_part(_scaled(part, scales, factor), {**case.feeds, **case.inner})
-            return found.get(output_name(case.name, kinds))
-    arrays = {
-        name: (array * factor).astype(array.dtype) if array.dtype.kind == "f" else array
-        for name, array in {**case.feeds, **case.inner}.items()
-    }
-    inner = {name: arrays[name] for name in case.inner}
-    return side.fed({name: arrays[name] for name in case.feeds}, inner, [case.name]).get(case.name)
+        known = constant_tensors(part.graph)
+        places = [
+            (node, position)
+            for node in part.graph.node
+            if (position := OUTPUT_SCALE.get(node.op_type, len(node.input))) < len(node.input)
+            and node.input[position] in known
+        ]
+        read = [(node, position, known[node.input[position]]) for node, position in places]
+        for ways in _ways(len(places)):
+            for number, ((node, position, tensor), way) in enumerate(zip(read, ways, strict=True)):
+                array = numpy_helper.to_array(tensor)
+                scale = numpy_helper.from_array((array * (1 + way * TIE)).astype(array.dtype), f"moved scale {number}")
+                node.input[position] = scale.name
+                part.graph.initializer.append(scale)
+            yield side.run_part(part, {**case.feeds, **case.inner}).get(output_name(case.name, kinds))
+            del part.graph.initializer[len(part.graph.initializer) - len(read) :]
+        if places:
+            return
+    for way in (1, -1):
+        arrays = {
+            name: (array * (1 + way * TIE)).astype(array.dtype) if array.dtype.kind == "f" else array
+            for name, array in {**case.feeds, **case.inner}.items()
+        }
+        inner = {name: arrays[name] for name in case.inner}
+        yield side.fed({name: arrays[name] for name in case.feeds}, inner, [case.name]).get(case.name)
 
 
-def _scaled(part: ModelProto, scales: set[str], factor: float) -> ModelProto:
-    known = constant_tensors(part.graph)
-    for node in [node for node in part.graph.node if node.op_type == "Constant" and node.output[0] in scales]:
-        part.graph.node.remove(node)
-    for tensor in [tensor for tensor in part.graph.initializer if tensor.name in scales]:
-        part.graph.initializer.remove(tensor)
-    for name in sorted(scales):
-        array = numpy_helper.to_array(known[name])
-        part.graph.initializer.append(numpy_helper.from_array((array * factor).astype(array.dtype), name))
-    return part
+def _ways(count: int) -> Iterator[tuple[int, ...]]:
+    """Yield in which direction each of so many scales moves: all of them, and where there are several, any."""
+    if not count:
+        return
+    yield (1,) * count
+    yield (-1,) * count
+    random = np.random.default_rng(count)
+    for _ in range(ANY_WAY if count > 1 else 0):
+        yield tuple(random.choice((-1, 1), count).tolist())
 
 
 def _largest(case: Case) -> float | None:

@@ -1,0 +1,74 @@
+"""What is allowed beyond rounding: the original leaves it open, and nothing else is let through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+import padfix
+
+SCALE, W_SCALE = 0.1, 0.1
+"""A sum is rounded at a tenth of itself, so that every fifth one lies on a tie, give or take a last bit."""
+
+
+def quantized(*, whole: bool, bias: int = 3, w_scale: float = W_SCALE) -> ModelProto:
+    """Return a convolution of 8-bit numbers between floats, as one operator or as a float one between roundings.
+
+    What it reads and what it gives have one scale, which is one tensor.
+    """
+    random = np.random.default_rng(5)
+    constants = {
+        "scale": np.float32(SCALE),
+        "ws": np.float32(w_scale),
+        "bs": np.float32(SCALE * w_scale),
+        "zero": np.uint8(0),
+        "w zero": np.int8(0),
+        "b zero": np.int32(0),
+        "W": random.integers(-1, 2, (4, 2, 3, 3)).astype(np.int8),
+        "B": np.full(4, bias, np.int32),
+    }
+    first = [helper.make_node("QuantizeLinear", ["X", "scale", "zero"], ["q"])]
+    if whole:
+        inputs = ["q", "scale", "zero", "W", "ws", "w zero", "scale", "zero", "B"]
+        middle = [helper.make_node("QLinearConv", inputs, ["y"])]
+    else:
+        middle = [
+            helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["x"]),
+            helper.make_node("DequantizeLinear", ["W", "ws", "w zero"], ["w"]),
+            helper.make_node("DequantizeLinear", ["B", "bs", "b zero"], ["b"]),
+            helper.make_node("Conv", ["x", "w", "b"], ["c"]),
+            helper.make_node("QuantizeLinear", ["c", "scale", "zero"], ["y"]),
+        ]
+    last = [helper.make_node("DequantizeLinear", ["y", "scale", "zero"], ["Y"])]
+    graph = helper.make_graph(
+        [*first, *middle, *last],
+        "g",
+        [helper.make_tensor_value_info("X", TensorProto.FLOAT, (1, 2, 16, 16))],
+        [helper.make_tensor_value_info("Y", TensorProto.FLOAT, (1, 4, 14, 14))],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+def verdict(folder: Path, first: ModelProto, second: ModelProto) -> padfix.Verdict:
+    onnx.save(first, folder / "first.onnx")
+    onnx.save(second, folder / "second.onnx")
+    return padfix.verify(folder / "first.onnx", folder / "second.onnx")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_tie_is_found_where_one_scale_is_read_and_rounded_to(whole: bool, tmp_path: Path) -> None:
+    found = verdict(tmp_path, quantized(whole=whole), quantized(whole=not whole))
+    assert any(output.max_abs_diff for run in found.runs for output in run.outputs)
+    assert found.equivalent, found.why_not
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_one_step_off_a_tie_is_a_difference(whole: bool, tmp_path: Path) -> None:
+    """A bias of one more moves every tenth sum to the next step, and those are not the ones on a tie."""
+    assert not verdict(tmp_path, quantized(whole=whole), quantized(whole=not whole, bias=4)).equivalent
+    assert not verdict(tmp_path, quantized(whole=whole), quantized(whole=not whole, w_scale=W_SCALE * 1.01)).equivalent
