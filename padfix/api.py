@@ -72,13 +72,13 @@ def check_for(
 
 
 def convert(
-    source: PathArgument, output: PathArgument, *, progress: Progress | None = None, **options: Any
+    source: PathArgument | Url, output: PathArgument | Url, *, progress: Progress | None = None, **options: Any
 ) -> ConvertReport:
     """Make every pad and resize of a model explicit, prove that nothing changed, and only then write it.
 
     Args:
-        source: SavedModel folder, frozen graph, Keras file, TensorFlow Lite file or ONNX file.
-        output: The ONNX file to write; appears whole or not at all.
+        source: SavedModel folder, frozen graph, Keras file, TensorFlow Lite file or ONNX file; or its URL.
+        output: The ONNX file to write, or its URL; appears whole or not at all.
         progress: Called with a short sentence at each stage.
         options: The fields of :class:`ConvertOptions`, by name.
 
@@ -88,8 +88,16 @@ def convert(
         ProofUnavailableError: The proof could not run.
         PadfixError: Any other trouble; see :mod:`padfix.errors`.
     """
+    from padfix.files.stores.copies import local_copy, local_result, refuse_in_place
+    from padfix.files.urls import placed
+
     tell = progress or (lambda stage: None)
-    return _Conversion(Path(source), Path(output), ConvertOptions(**options), tell).run()
+    wanted, origin, place = ConvertOptions(**options), placed(source), placed(output)
+    if wanted.in_place:
+        refuse_in_place(origin, place)
+    with local_result(place, [origin], tell) as (written, send), local_copy(origin, tell) as read:
+        report = ConvertReport(str(origin), str(place), target=wanted.target)
+        return _Conversion(read, written, wanted, tell, report, send).run()
 
 
 def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None, **options: Any) -> Verdict:
@@ -174,12 +182,21 @@ def inspect(
 class _Conversion:
     """One conversion: the source is opened, its model rewritten, the result proven and put in place."""
 
-    def __init__(self, source: Path, output: Path, options: ConvertOptions, tell: Progress) -> None:
+    def __init__(
+        self,
+        source: Path,
+        output: Path,
+        options: ConvertOptions,
+        tell: Progress,
+        report: ConvertReport,
+        send: Callable[[], None],
+    ) -> None:
         self.source = source
         self.output = output
         self.options = options
         self.tell = tell
-        self.report = ConvertReport(str(source), str(output), target=options.target)
+        self.report = report
+        self.send = send  # what was put in place, to where it belongs
 
     def run(self) -> ConvertReport:
         """Return the report of a model that was written, or was what it should be already.
@@ -346,6 +363,7 @@ class _Conversion:
             return
         self.tell("Writing")
         kept = staged.commit(verdict, verified=options.verify, backup=options.in_place and options.backup)
+        self.send()
         self.report = dataclasses.replace(self.report, written=True)
         if kept is not None:
             self.report.notes.append(f"The original is kept as {kept.name}.")
@@ -357,7 +375,7 @@ class _Conversion:
             NotEquivalent: It is not.
             ProofUnavailableError: It could not be told.
         """
-        from padfix.rewrite.remedy import no_judge
+        from padfix.rewrite.remedy import no_judge, not_equivalent
 
         contradictions = self.rewriting.contradictions if self.witness == "onnxruntime" else []
         wrong = [each for each in contradictions if not each.refuses]
@@ -374,7 +392,9 @@ class _Conversion:
             raise
         if not verdict.equivalent:
             self.report = dataclasses.replace(self.report, verdict=verdict)
-            raise self._not_equivalent(verdict)
+            faults = self.opened.faults() if self.witness == "tensorflow" else []
+            self.report.notes.extend(faults)
+            raise not_equivalent(verdict, self.witness, faults)
         return verdict
 
     def _prove_on_runtimes(self, candidate: Path, names: Sequence[str]) -> None:
@@ -425,21 +445,6 @@ class _Conversion:
             progress=self.tell,
         )
         return dataclasses.replace(verdict, notes=(*notes, *verdict.notes))
-
-    def _not_equivalent(self, verdict: Verdict) -> NotEquivalent:
-        """Return the error for a failed proof, which says where the reference contradicts itself."""
-        faults = self.opened.faults() if self.witness == "tensorflow" else []
-        if not faults:
-            from padfix.diagnose.place import origin
-            from padfix.proof.empty_batch import hint_of
-
-            where = origin(verdict) if self.witness == "tensorflow" else ""
-            return NotEquivalent(f"{verdict.why_not} {where}".rstrip(), f"Nothing was written.{hint_of(verdict)}")
-        self.report.notes.extend(faults)
-        return NotEquivalent(
-            f"{' '.join(faults)} {verdict.why_not}",
-            "Nothing was written. The result follows the documentation: --reference spec proves it against that.",
-        )
 
 
 __all__ = ["ConvertOptions", "PadfixError", "VerifyOptions", "check", "convert", "inspect", "verify"]

@@ -59,8 +59,8 @@ def _expand(argument: Path) -> Iterator[Path] | None:
 
 
 def _expand_url(argument: Url) -> list[Url] | None:
-    """Return what a URL brings in; None where it stands for itself, which a name with a suffix does unasked."""
-    if not argument.is_pattern and (argument.is_web or argument.suffix):
+    """Return what a URL brings in; None where it stands for itself, which one that ends in ``.onnx`` does unasked."""
+    if not argument.is_pattern and (argument.is_web or argument.suffix.lower() == ".onnx"):
         return None
     from padfix.files.stores.listing import files_below, models
 

@@ -39,8 +39,9 @@ def parse_reports(ctx: click.Context, param: click.Parameter, values: tuple[str,
         if not separator or not file or report_format not in check_formats.FORMATS:
             known = ", ".join(check_formats.FORMATS)
             raise click.BadParameter(f"{value!r} is not of the form FORMAT=FILE with one of {known}")
-        options.in_a_folder(ctx, param, Path(file))
-        pairs.append((report_format, Path(file)))
+        path = options.FILE.convert(file, param, ctx)
+        options.in_a_folder(ctx, param, path)
+        pairs.append((report_format, path))
     return tuple(pairs)
 
 

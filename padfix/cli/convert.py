@@ -15,6 +15,7 @@ from padfix.cli.exits import print_error
 from padfix.cli.output import Delivery
 from padfix.cli.progress import Progress, stages
 from padfix.cli.sections import SectionedCommand
+from padfix.files.urls import Place, Url
 from padfix.results import ConvertReport
 
 EXAMPLES = """
@@ -29,18 +30,18 @@ padfix convert model.onnx -o out.onnx --shape image=1,224,224,3 --probe photos -
 
 
 @click.command("convert", cls=SectionedCommand, epilog=EXAMPLES)
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=options.PLACE)
 @click.option(
     "-o",
     "destination",
     metavar="OUT",
-    type=click.Path(path_type=Path),
+    type=options.PLACE,
     help="The ONNX file to write; - is standard output.",
 )
 @click.option(
     "--output-dir",
     metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=options.PlaceType(file_okay=False),
     help="Write NAME.onnx for each source to this folder, which is made where it is missing.",
 )
 @click.option("--in-place", is_flag=True, help="Replace each ONNX file, and keep the original as NAME.bak.")
@@ -68,10 +69,10 @@ padfix convert model.onnx -o out.onnx --shape image=1,224,224,3 --probe photos -
 @options.proof_options
 @options.limit_options
 def command(
-    sources: tuple[Path, ...],
+    sources: tuple[Place, ...],
     *,
-    destination: Path | None,
-    output_dir: Path | None,
+    destination: Place | None,
+    output_dir: Place | None,
     in_place: bool,
     no_backup: bool,
     no_verify: bool,
@@ -82,8 +83,9 @@ def command(
     """Convert each SOURCE to ONNX in which every pad and every resize is explicit.
 
     SOURCE is a SavedModel directory, a frozen GraphDef (.pb, .pbtxt), a Keras file (.keras, .h5), a TensorFlow Lite
-    file (.tflite) or an ONNX file; what it holds decides, not its name; - is ONNX on standard input. The result is
-    compared with the original, and written only when they agree and nothing was left implicit.
+    file (.tflite) or an ONNX file; what it holds decides, not its name; - is ONNX on standard input. SOURCE and OUT may
+    be URLs (s3://, gs:// and what else fsspec knows). The result is compared with the original, and written only when
+    they agree and nothing was left implicit.
     """
     jobs = _plan(sources, destination, output_dir, in_place)
     _check_options(jobs, delivery.file, no_backup=no_backup, in_place=in_place)
@@ -119,7 +121,7 @@ def command(
 
 
 def _attempt(
-    source: Path, output: Path, settings: dict[str, Any], delivery: Delivery, about: str
+    source: Place, output: Place, settings: dict[str, Any], delivery: Delivery, about: str
 ) -> tuple[ConvertReport | None, errors.PadfixError | None]:
     """Convert one source; return the report, as far as there is one, and what went wrong."""
     try:
@@ -133,7 +135,7 @@ def _attempt(
         return None, shortage
 
 
-def _convert(source: Path, output: Path, settings: dict[str, Any], progress: Progress) -> ConvertReport:
+def _convert(source: Place, output: Place, settings: dict[str, Any], progress: Progress) -> ConvertReport:
     from padfix import api
 
     def named(report: ConvertReport) -> ConvertReport:
@@ -148,8 +150,8 @@ def _convert(source: Path, output: Path, settings: dict[str, Any], progress: Pro
 
 
 def _plan(
-    sources: Sequence[Path], destination: Path | None, output_dir: Path | None, in_place: bool
-) -> list[tuple[Path, Path]]:
+    sources: Sequence[Place], destination: Place | None, output_dir: Place | None, in_place: bool
+) -> list[tuple[Place, Place]]:
     """Return (source, output) pairs.
 
     Raises:
@@ -170,14 +172,17 @@ def _plan(
     if in_place:
         return [(source, source) for source in dict.fromkeys(sources)]
     assert output_dir is not None
-    outputs: dict[Path, Path] = {}
+    outputs: dict[Place, Place] = {}
     for source in sources:
-        output = output_dir / f"{source.name if source.is_dir() else source.stem}.onnx"
+        is_folder = source.is_dir() if isinstance(source, Path) else not source.suffix
+        name = f"{source.name if is_folder else source.stem}.onnx"
+        output = output_dir.below(name) if isinstance(output_dir, Url) else output_dir / name
         if output in outputs:
             raise errors.UsageError(f"{outputs[output]} and {source} would both be {output}.", "Convert them apart.")
         outputs[output] = source
     try:
-        output_dir.mkdir(parents=True, exist_ok=True)
+        if isinstance(output_dir, Path):
+            output_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise errors.OutputError(
             f"The folder {output_dir} can't be made: {error.strerror or error}.", "Choose another one."
@@ -186,12 +191,12 @@ def _plan(
 
 
 def _check_options(
-    jobs: Sequence[tuple[Path, Path]], report_file: Path | None, *, no_backup: bool, in_place: bool
+    jobs: Sequence[tuple[Place, Place]], report_file: Path | None, *, no_backup: bool, in_place: bool
 ) -> None:
     if no_backup and not in_place:
         raise errors.UsageError("--no-backup belongs to --in-place.", "Without it, nothing is replaced.")
     if report_file is not None:
         if len(jobs) > 1:
             raise errors.UsageError("--report is for one source.", "Use --format json for several.")
-        if report_file.resolve() in {path.resolve() for path in jobs[0]}:
+        if report_file.resolve() in {path.resolve() for path in jobs[0] if isinstance(path, Path)}:
             raise errors.UsageError("--report names the source or the output.", "Give the report a file of its own.")

@@ -27,14 +27,27 @@ REFERENCES = ("auto", "onnxruntime", "spec", "tensorflow")
 REPORT_SUFFIXES = (".json", ".md", ".html")
 
 
-FILE = click.Path(dir_okay=False, path_type=Path)
+class FileType(click.Path):
+    """A file of this machine."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a path; refuse a URL."""
+        if isinstance(place := placed(value), Url):
+            self.fail(f"{place} is a URL, and this is a file of this machine", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FILE = FileType()
 
 
 class PlaceType(click.Path):
     """A path, or a URL of a store."""
 
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
+    def __init__(self, *, file_okay: bool = True) -> None:
+        super().__init__(file_okay=file_okay, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return a :data:`padfix.files.urls.Place`."""

@@ -23,7 +23,7 @@ def name(path: Place, *, output: bool = False) -> str:
 
 
 @contextlib.contextmanager
-def files(source: Path, output: Path) -> Iterator[tuple[Path, Path]]:
+def files(source: Place, output: Place) -> Iterator[tuple[Place, Place]]:
     """Yield files in the place of ``-``: standard input read whole before, standard output written after a success.
 
     Raises:
@@ -34,15 +34,11 @@ def files(source: Path, output: Path) -> Iterator[tuple[Path, Path]]:
         yield source, output
         return
     with watch.scratch_folder() as folder:
-        read, written = source, output
-        if source == PIPE:
-            read = _received(folder)
+        sent = folder / "result" / "model.onnx"
+        sent.parent.mkdir()
+        yield (_received(folder) if source == PIPE else source), (sent if output == PIPE else output)
         if output == PIPE:
-            (folder / "result").mkdir()
-            written = folder / "result" / "model.onnx"
-        yield read, written
-        if output == PIPE:
-            _send(written)
+            _send(sent)
 
 
 @contextlib.contextmanager

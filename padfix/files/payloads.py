@@ -177,7 +177,7 @@ def open_file(path: Path) -> int:
 def missing(path: Path) -> SourceError:
     """Return the error for a path that leads to nothing, which may have been a URL before it was made a path."""
     is_address = any(f"{part}:" in path.parts for part in ("http", "https", "ftp", "s3", "gs"))
-    hint = "Give a URL as a string, not as a path." if is_address else "Check the path."
+    hint = "Only check, inspect and convert read URLs; in Python, strings." if is_address else "Check the path."
     return SourceError(f"{path} does not exist.", hint)
 
 

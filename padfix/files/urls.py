@@ -74,6 +74,10 @@ class Url:
         before, _, behind = self.part
         return Url(before + path + behind)
 
+    def below(self, name: str) -> Url:
+        """Return the URL of what is called so in this folder."""
+        return self.at(f"{self.part[1].rstrip('/')}/{name}")
+
     @property
     def around(self) -> Place | None:
         """What holds the file, in a chain: the archive of a member; None where nothing does."""

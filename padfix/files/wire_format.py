@@ -67,6 +67,9 @@ class ByteSource(Protocol):
     def read(self, start: int, end: int) -> bytes:
         """Return the bytes from ``start`` to ``end``."""
 
+    def chunks(self) -> Iterator[bytes]:
+        """Yield all bytes in order."""
+
 
 @dataclass(frozen=True)
 class MemoryBytes:
@@ -87,6 +90,10 @@ class MemoryBytes:
     def read(self, start: int, end: int) -> bytes:
         """See :class:`ByteSource`."""
         return self.data[start:end]
+
+    def chunks(self) -> Iterator[bytes]:
+        """See :class:`ByteSource`."""
+        yield self.data
 
 
 class FileBytes:
@@ -124,6 +131,10 @@ class FileBytes:
         if index >= 0 and end - self._window_start <= len(self._window):
             return self._window[index : end - self._window_start]
         return b"".join(read_chunks(self._descriptor, start, end - start))
+
+    def chunks(self) -> Iterator[bytes]:
+        """See :class:`ByteSource`."""
+        return read_chunks(self._descriptor, 0, self._size)
 
 
 def read_chunks(descriptor: int, offset: int, length: int, chunk: int = 1 << 20) -> Iterator[bytes]:

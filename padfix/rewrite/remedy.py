@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from padfix.errors import ProofUnavailableError, RefusedError
-from padfix.results import ConvertReport, Disagreement, Finding, Severity
+from padfix.errors import NotEquivalent, ProofUnavailableError, RefusedError
+from padfix.results import ConvertReport, Disagreement, Finding, Severity, Verdict
 from padfix.rules.base import Rule
 from padfix.targets import Target
 
@@ -55,3 +55,17 @@ def no_judge(contradictions: Sequence[Disagreement]) -> ProofUnavailableError:
         f"ONNX Runtime can't be the judge of this model. {listed}",
         "Use --reference spec to hold the result against the ONNX specification instead. Nothing was written.",
     )
+
+
+def not_equivalent(verdict: Verdict, witness: str, faults: Sequence[str]) -> NotEquivalent:
+    """Return the error for a failed proof; ``faults`` are those of the reference, which contradicts itself."""
+    if faults:
+        return NotEquivalent(
+            f"{' '.join(faults)} {verdict.why_not}",
+            "Nothing was written. The result follows the documentation: --reference spec proves it against that.",
+        )
+    from padfix.diagnose.place import origin
+    from padfix.proof.empty_batch import hint_of
+
+    where = origin(verdict) if witness == "tensorflow" else ""
+    return NotEquivalent(f"{verdict.why_not} {where}".rstrip(), f"Nothing was written.{hint_of(verdict)}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from padfix.errors import UnsupportedError
-from padfix.files.detection import detect
+from pathlib import Path
+
+from padfix.files.detection import Kind, detect
+from padfix.files.stores.copies import local_copy
+from padfix.files.stores.listing import is_folder
 from padfix.files.urls import Place, Url
 from padfix.results import OpRecord
 from padfix.sources import SourceOptions
@@ -22,7 +25,10 @@ def inspect_source(path: Place, options: SourceOptions) -> list[OpRecord]:
         UsageError: The options say something that has no meaning for this kind of file.
         PadfixError: The file can't be read.
     """
-    kind = detect(path)
+    if isinstance(path, Url) and (is_folder(path) or detect(path) != "onnx"):
+        with local_copy(path) as copy:
+            return inspect_source(copy, options)
+    kind: Kind = "onnx" if isinstance(path, Url) else detect(path)
     options.require_kind(kind)
     if kind == "onnx":
         from padfix.graph.input_shapes import fix_input_shapes
@@ -34,6 +40,5 @@ def inspect_source(path: Place, options: SourceOptions) -> list[OpRecord]:
         return inspect_model(model)
     from padfix.sources.tf_inspect import inspect_tensorflow
 
-    if isinstance(path, Url):
-        raise UnsupportedError(f"{path} is no ONNX file.", "Fetch it first.")
+    assert isinstance(path, Path)
     return inspect_tensorflow(path, options, kind)

@@ -144,17 +144,20 @@ def reached(url: Url) -> Iterator[tuple[Any, str]]:
         MissingDependencyError: A package is not installed.
         SourceError: No such protocol is known, or the store can't be reached.
     """
-    protocol = _class_of(url)
-    from fsspec.archive import AbstractArchiveFileSystem
-
-    if url.around is None or not issubclass(protocol, AbstractArchiveFileSystem):
+    inner = url.around
+    if inner is None or not _is_archive(protocol := _class_of(url)):
         yield _filesystem_of(url)
         return
-    inner = url.around
     with _opened_url(inner, _KEPT_OF_ARCHIVE) if isinstance(inner, Url) else opened(inner) as source:
         with failures.told(url):
             filesystem = protocol(fo=ByteFile(source), skip_instance_cache=True)
         yield filesystem, url.part[1].lstrip("/")
+
+
+def _is_archive(protocol: Any) -> bool:
+    from fsspec.archive import AbstractArchiveFileSystem
+
+    return issubclass(protocol, AbstractArchiveFileSystem)
 
 
 def _class_of(url: Url) -> Any:

@@ -44,6 +44,15 @@ def files_below(url: Url) -> list[Listed] | None:
         return list(_below(url, filesystem, path, url.part[1]))
 
 
+def is_folder(url: Url) -> bool:
+    """Whether a URL is a folder's; one that ends in ``.onnx`` is a file, unasked.
+
+    Raises:
+        SourceError: The store can't be reached.
+    """
+    return not url.is_web and url.suffix.lower() != ".onnx" and files_below(url) is not None
+
+
 def models(url: Url) -> list[Url]:
     """Return the ONNX files that a folder or a pattern brings in, told by content.
 

@@ -84,7 +84,7 @@ class StoreBytes:
         return b"".join(pieces)
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield all bytes in order, keeping none."""
+        """See :class:`padfix.files.wire_format.ByteSource`; what is fetched for this is not kept."""
         start = 0
         while start < self._size:
             block, index = self._at(start)
