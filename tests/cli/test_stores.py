@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -267,3 +269,28 @@ def test_a_local_check_loads_no_fsspec(tmp_path: Path) -> None:
     code += "assert run(cli, ['check', '.', '--quiet']) == 0; assert not {'fsspec', 'aiohttp'} & sys.modules.keys()"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, env=environment)
+
+
+def test_every_command_of_the_page(
+    zoo: Any, server: StoreServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    zoo.rm("zoo/models", recursive=True)
+    for name in ("same_cnn", "legacy_upsample"):
+        zoo.put_file(str(FIXTURES / f"{name}.onnx"), f"zoo/models/{name}.onnx")
+    server.files["same_cnn.onnx"] = FIXTURES / "same_cnn.onnx"
+    page = (ROOT / "padfix" / "docs" / "remote.md").read_text(encoding="utf-8")
+    page = page.replace("https://models.example.com/", server.url("parts", ""))
+    commands = [
+        line
+        for block in re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        for line in block.splitlines()
+    ]
+    assert len(commands) > 6
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        if program == "padfix":
+            assert invoke(*arguments) == 0, capsys.readouterr()
+    assert "SECRET" not in "".join(capsys.readouterr())
+    zoo.rm("zoo/explicit", recursive=True)
+    zoo.rm("zoo/converted", recursive=True)
