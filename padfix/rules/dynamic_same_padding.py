@@ -7,6 +7,7 @@ from padfix.operators.refusal import Refusal
 from padfix.results import Finding
 from padfix.rules.base import Site
 from padfix.rules.build.pads_at_run_time import SameRule
+from padfix.rules.build.window_forms import is_best_as_written
 
 
 class DynamicSamePadding(SameRule):
@@ -24,6 +25,9 @@ class DynamicSamePadding(SameRule):
     The Pad needs opset 11.
 
     If only one size is ever used, fix it (`--shape NAME=1,3,224,224`) and the pads become an attribute.
+
+    For a target that is known to refuse a Pad with computed amounts, and against whose reading of SAME nothing is
+    known, the operator stays as it is.
 
     Refused: what PF101 refuses, an input whose element type is not known, a quantized average that does not count
     its pads, and a model that can't be moved to opset 11.
@@ -60,7 +64,7 @@ class DynamicSamePadding(SameRule):
         if isinstance(window, Refusal):
             return None
         axes = [window.leading + axis for axis, pair in enumerate(window.same_pads()) if pair is None]
-        if not axes:
+        if not axes or is_best_as_written(site, window):
             return None
         where = f"axis {axes[0]}" if len(axes) == 1 else f"axes {', '.join(map(str, axes))}"
         return self.finding(

@@ -19,7 +19,6 @@ from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.along_axes import (
     LONGEST,
     TAKING,
-    Operators,
     multiplied,
     multiplying,
     one_by_one,
@@ -29,6 +28,7 @@ from padfix.rules.build.along_axes import (
 )
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.target_rule import TargetRule
 

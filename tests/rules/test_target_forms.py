@@ -156,3 +156,25 @@ def test_a_form_that_the_target_takes_is_found_and_proven(name: str, tmp_path: P
     kept = [node.op_type for node in converted.graph.node if node.op_type != "Constant"]
     assert sorted(kept) == sorted(operators)
     assert all(np.isfinite(onnx.numpy_helper.to_array(each)).all() for each in converted.graph.initializer)
+
+
+@pytest.mark.parametrize(
+    ("target", "auto_pad", "left"),
+    [
+        ("tract", "SAME_UPPER", True),
+        ("tract", "SAME_LOWER", True),
+        ("opencv@4.14", "SAME_UPPER", True),
+        ("opencv@5.0", "SAME_UPPER", False),  # which takes the Pad, and gets this wrong
+        ("openvino", "SAME_UPPER", False),  # which takes both
+    ],
+)
+def test_open_sizes_stay_as_written_only_where_the_target_takes_no_computed_pad(
+    target: str, auto_pad: str, left: bool, tmp_path: Path
+) -> None:
+    pool = f'Y = MaxPool <kernel_shape = [4, 4], strides = [3, 3], auto_pad = "{auto_pad}"> (X)'
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    onnx.save(onnx.parser.parse_model(text(pool, "float[1,2,h,w] X")), source)
+    assert [each.rule for each in padfix.check(source, target=target, select=["PF1"]).findings] != [] or left
+    padfix.convert(source, result, target=target)
+    assert ("Pad" in {node.op_type for node in onnx.load(result).graph.node}) is not left
+    assert padfix.check(result, target=target).findings == []

@@ -15,8 +15,8 @@ from onnx import TensorProto
 
 from padfix.graph.scopes import Dimension
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import Traits
 from padfix.rules.base import Site
+from padfix.rules.build.objections import Operators
 
 if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment
@@ -40,9 +40,6 @@ _LEADING = 2
 """Axes before the spatial ones: the batch and the channels."""
 
 Lengths = Sequence[Dimension]
-
-Operators = tuple[tuple[str, Traits], ...]
-"""The (type, traits) of operators that a target may object to."""
 
 TAKING: Operators = (("Gather", {}),)
 """What :func:`taken` is made of."""

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import Traits
 from padfix.rules.base import Rewrite, Site
-from padfix.rules.build.objections import worst_objection
+from padfix.rules.build.objections import Objection, Operators, worst_objection
 
 
 @dataclass(frozen=True)
@@ -17,14 +16,14 @@ class Form:
 
     Attributes:
         name: What is special of it, for people.
-        operators: The (type, traits) of every operator in it that a target may object to.
+        operators: Every operator in it that a target may object to.
         write: Builds it.
         why_not: Why it is not equal here, or can't be written; None where it is.
         opset: The version of the default domain that it is written in, where that is above the model's.
     """
 
     name: str
-    operators: tuple[tuple[str, Traits], ...]
+    operators: Operators
     write: Callable[[], Rewrite | Refusal]
     why_not: Refusal | None = None
     opset: int = 1
@@ -35,6 +34,13 @@ def by_another_rule() -> Rewrite | Refusal:
     return Refusal("Another rule writes this form.")
 
 
+def objection_to(site: Site, operators: Operators, opset: int = 1) -> Objection | None:
+    """Return the first thing that the site's target has against operators that are written at ``opset`` or later."""
+    at = max(site.opset, opset)
+    found = (worst_objection(site.target, op_type, at, traits) for op_type, traits in operators)
+    return next((each for each in found if each is not None), None)
+
+
 def first_right(site: Site, forms: Iterable[Form]) -> Form | Refusal:
     """Return the first form to which the site's target has no objection; or why each is none."""
     reasons = []
@@ -42,9 +48,7 @@ def first_right(site: Site, forms: Iterable[Form]) -> Form | Refusal:
         if form.why_not is not None:
             reasons.append(f"{form.name}: {form.why_not.reason.rstrip('.')}")
             continue
-        opset = max(site.opset, form.opset)
-        found = [worst_objection(site.target, op_type, opset, traits) for op_type, traits in form.operators]
-        objection = next((each for each in found if each is not None), None)
+        objection = objection_to(site, form.operators, form.opset)
         if objection is None:
             return form
         reasons.append(f"{form.name}: it {objection.fact.says}")

@@ -9,6 +9,9 @@ from padfix.operators.traits import Traits
 from padfix.results import Severity
 from padfix.targets import Fact, Outcome, Target
 
+Operators = tuple[tuple[str, Traits], ...]
+"""The (type, traits) of operators that a target may object to."""
+
 _SEVERITIES = {Outcome.REFUSED: Severity.ERROR, Outcome.SILENT: Severity.SILENT}
 
 

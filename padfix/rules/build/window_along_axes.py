@@ -25,7 +25,6 @@ from padfix.rules.build.along_axes import (
     OUTSIDE,
     TAKING,
     Lengths,
-    Operators,
     multiplied,
     multiplying,
     selection,
@@ -35,6 +34,7 @@ from padfix.rules.build.along_axes import (
 )
 from padfix.rules.build.explicit_pads import bare_node, bind
 from padfix.rules.build.forms import Form
+from padfix.rules.build.objections import Operators
 from padfix.rules.build.transposed import transposed_trials
 from padfix.rules.build.trials import trials
 

@@ -21,7 +21,8 @@ from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME
 from padfix.rules.base import Rewrite, Site, Trial
 from padfix.rules.build.explicit_pads import bare_node, bind, copied, flat, is_too_long
-from padfix.rules.build.forms import Form, by_another_rule
+from padfix.rules.build.forms import Form, by_another_rule, objection_to
+from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import known_amounts
 from padfix.rules.build.pads_beside import rewrite_beside, why_not_beside
 from padfix.rules.build.plane_forms import plane_form
@@ -135,25 +136,35 @@ def _without_auto_pad(window: Window) -> Iterator[Form]:
     """Yield what the rules that write out ``auto_pad`` make of the node."""
     pairs = _explicit_pairs(window)
     if isinstance(pairs, Refusal):
-        bare = _with_pads(window, ((0, 0),) * window.rank)
-        operators = (("Pad", _pad_traits(window, "run-time")), (window.op_type, window_traits(bare)))
-        yield Form("a Pad with computed amounts", operators, by_another_rule)
+        yield Form("a Pad with computed amounts", _behind_computed_pad(window), by_another_rule)
     else:
         explicit = _with_pads(window, pairs)
         yield Form("explicit pads", ((window.op_type, window_traits(explicit)),), by_another_rule)
 
 
+def _behind_computed_pad(window: Window) -> Operators:
+    bare = _with_pads(window, ((0, 0),) * window.rank)
+    return ("Pad", _pad_traits(window, "run-time")), (window.op_type, window_traits(bare))
+
+
+def is_best_as_written(site: Site, window: Window) -> bool:
+    """Whether the target takes SAME on a length that is not known as it is, and not the Pad that would say the same."""
+    own = ((window.op_type, window_traits(window)),)
+    return objection_to(site, own) is None and objection_to(site, _behind_computed_pad(window)) is not None
+
+
 def _pad_traits(window: Window, amounts: str, mode: str = "constant") -> Traits:
     floats = window.elem_type in (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
     value = "zero" if not window.operator.is_maximum else "infinite" if floats else "finite"
+    computed = None if amounts == "run-time" else False  # what nobody reads from a Pad with computed amounts
     return {
         "mode": mode,
         "mode-written": True,
         "amounts": amounts,
-        "negative": False,
+        "negative": computed,
         "axes-listed": False,
-        "outer-axes": False,
-        "batch-axis": False,
+        "outer-axes": computed,
+        "batch-axis": computed,
         "rank": window.rank + 2,
         "value": value if mode == "constant" else "zero",
     }
