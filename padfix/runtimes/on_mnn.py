@@ -11,6 +11,9 @@ import numpy as np
 
 from padfix.runtimes.adapter import Request
 
+_TYPES = {"float32": "float", "int32": "int", "int64": "int"}
+"""MNN's types of inputs, by NumPy's; it holds long integers in 32 bits."""
+
 
 def load() -> Callable[[Request], list[Any]]:
     """Return what runs a model."""
@@ -31,8 +34,11 @@ def load() -> Callable[[Request], list[Any]]:
             net = MNN.nn.load_module_from_file(str(converted), list(request.feeds), outputs)
             given = []
             for array in request.feeds.values():
-                value = MNN.expr.placeholder(list(array.shape), MNN.expr.NCHW)
-                value.write(np.ascontiguousarray(array))
+                kind = _TYPES.get(array.dtype.name)
+                if kind is None:
+                    raise RuntimeError(f"inputs of type {array.dtype.name} are not supported")
+                value = MNN.expr.placeholder(list(array.shape), MNN.expr.NCHW, getattr(MNN.expr, kind))
+                value.write(np.ascontiguousarray(array, np.int32 if kind == "int" else None))
                 given.append(value)
             found = net.forward(given)
             return [np.array(MNN.expr.convert(each, MNN.expr.NCHW).read()) for each in found]
