@@ -344,3 +344,25 @@ def test_what_can_not_be_asked(network: Path, tmp_path: Path) -> None:
 
 def _package(runtime: str) -> str:
     return {"opencv": "cv2", "mnn": "MNN", "qnn": "onnxruntime_qnn"}.get(runtime, runtime)
+
+
+@pytest.mark.parametrize("name", ["opencv", "mnn"])
+def test_a_real_runtime_is_caught_and_helped(name: str, network: Path, tmp_path: Path) -> None:
+    """Both pad SAME_LOWER as if it were SAME_UPPER, in one version or all."""
+    try:
+        open_runtime(name).close()
+    except ProofUnavailableError as error:
+        pytest.skip(error.message)
+    model = onnx.load(network)
+    (pool,) = (node for node in model.graph.node if node.op_type == "MaxPool")
+    lower = onnx.parser.parse_node('Y = MaxPool <auto_pad = "SAME_LOWER", kernel_shape = [2, 2]> (X)')
+    pool.ClearField("attribute")
+    pool.attribute.extend(lower.attribute)
+    for value, lengths in ((model.graph.input[0], (1, 3, 12, 10)), (model.graph.output[0], (1, 4, 12, 10))):
+        value.CopyFrom(onnx.helper.make_tensor_value_info(value.name, onnx.TensorProto.FLOAT, lengths))
+    onnx.save(model, network)
+    verdict = padfix.verify_on(network, name)
+    assert not verdict.agrees
+    assert [node.op_type for node in verdict.nodes] == ["MaxPool"]
+    report = padfix.convert(network, tmp_path / "out.onnx", target=name, prove_on=[name])
+    assert [each.agrees for each in report.runtimes] == [True]

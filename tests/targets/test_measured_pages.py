@@ -51,13 +51,14 @@ def test_a_measurement(family: str) -> None:
     runtime.close()
 
 
-@pytest.mark.parametrize("name", ["openvino", "opencv", "mnn", "tract", "ncnn"])
-def test_converted_models_are_right_on_what_is_installed(name: str) -> None:
+@pytest.mark.parametrize(("name", "one_of"), [("openvino", 9), ("opencv", 9), ("mnn", 9), ("tract", 9), ("ncnn", 40)])
+def test_converted_models_are_right_on_what_is_installed(name: str, one_of: int) -> None:
+    """pnnx takes seconds for a model, so that ncnn is asked fewer."""
     try:
         runtime = open_runtime(name)
     except ProofUnavailableError as error:
         pytest.skip(error.message)
-    for case in cases()[::9]:
+    for case in cases()[::one_of]:
         assert of_case(runtime, case, name)["after"] in ("right", "declined"), case.name
     runtime.close()
 
