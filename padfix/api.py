@@ -65,10 +65,10 @@ def check_for(
     wanted, place = [named(target) for target in targets], placed(source)
     require_known((*(select or ()), *(ignore or ())))
     with counted() as traffic:
-        scopes = infer(open_onnx(place))
-    name = str(place if isinstance(place, Url) else source)
+        model = open_onnx(place)
+    scopes, name = infer(model), str(place if isinstance(place, Url) else source)
     reports = (examine(scopes, name, target, select=select, ignore=ignore) for target in wanted)
-    return [dataclasses.replace(report, fetched=traffic.fetched()) for report in reports]
+    return [dataclasses.replace(each, fetched=traffic.fetched(), identity=model.identity) for each in reports]
 
 
 def convert(

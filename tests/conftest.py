@@ -11,6 +11,8 @@ from collections.abc import Iterator
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+# No test takes a report from the user's cache, or leaves one there.
+os.environ["XDG_CACHE_HOME"] = f"{os.devnull}/none"
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from padfix.config import Config
 from padfix.errors import UsageError
 from padfix.files.urls import is_url
 from padfix.results import SCHEMA, CheckReport, Finding
@@ -41,31 +42,40 @@ def render(reports: Sequence[CheckReport], folder: Path) -> str:
     return f'{{\n  "schema": {SCHEMA},\n  "kind": "{KIND}",\n  "findings": [{body}]\n}}\n'
 
 
-def apply(reports: Sequence[CheckReport], path: Path) -> tuple[list[CheckReport], int]:
-    """Take the findings that the baseline at ``path`` holds out of ``reports``.
-
-    A finding is held when an entry of the same model has its fingerprint; each entry holds one finding. What is left is
-    tried a second time, because its own node may have been renamed: an entry whose finding is gone holds one with the
-    same rule, operator and message.
-
-    Returns:
-        The reports without the findings held, and the number of entries of the models checked that hold nothing now.
+class Baseline:
+    """The findings that the baseline at ``path`` holds.
 
     Raises:
         UsageError: The file is missing or is no baseline.
     """
-    entries = _load(path)
-    folder = path.resolve().parent
-    kept, stale = [], 0
-    for report in reports:
-        source = _relative(report.source, folder)
-        mine = [entry for entry in entries if entry["source"] == source]
-        findings, left = _take(report.findings, mine)
-        stale += left
-        kept.append(
-            dataclasses.replace(report, findings=findings, baselined=len(report.findings) - len(findings)),
-        )
-    return kept, stale
+
+    def __init__(self, path: Path) -> None:
+        self._folder = path.resolve().parent
+        self._entries: dict[str, list[dict[str, Any]]] = {}
+        for entry in _load(path):
+            self._entries.setdefault(entry["source"], []).append(entry)
+
+    @classmethod
+    def read(cls, config: Config) -> Baseline:
+        """Return the baseline that a configuration names."""
+        return cls((config.folder or Path()) / (config.baseline or ""))
+
+    def apply(self, reports: Sequence[CheckReport]) -> tuple[list[CheckReport], int]:
+        """Take the findings that are held out of ``reports``.
+
+        A finding is held when an entry of the same model has its fingerprint; each entry holds one finding. What is
+        left is tried a second time, because its own node may have been renamed: an entry whose finding is gone holds
+        one with the same rule, operator and message.
+
+        Returns:
+            The reports without the findings held, and the number of entries of their models that hold nothing now.
+        """
+        kept, stale = [], 0
+        for report in reports:
+            findings, left = _take(report.findings, self._entries.get(_relative(report.source, self._folder), []))
+            stale += left
+            kept.append(dataclasses.replace(report, findings=findings, baselined=len(report.findings) - len(findings)))
+        return kept, stale
 
 
 def _take(findings: Sequence[Finding], entries: Sequence[dict[str, Any]]) -> tuple[list[Finding], int]:

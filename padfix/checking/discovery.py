@@ -9,13 +9,17 @@ from pathlib import Path
 
 from padfix.errors import PadfixError, SourceError
 from padfix.files.backups import is_backup
-from padfix.files.detection import detect
 from padfix.files.urls import Place, Url
 
 _SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
 
 
-def onnx_files(arguments: Sequence[Place], *, excluded: Callable[[Place], bool] = lambda path: False) -> list[Place]:
+def onnx_files(
+    arguments: Sequence[Place],
+    *,
+    excluded: Callable[[Place], bool] = lambda path: False,
+    is_known: Callable[[Path], bool] = lambda path: False,
+) -> list[Place]:
     """Return the models that ``arguments`` mean, each once, in the order of the arguments and then of the names.
 
     A file stands for itself. A folder brings in every ONNX file below it, told by content; a file there that is called
@@ -27,13 +31,14 @@ def onnx_files(arguments: Sequence[Place], *, excluded: Callable[[Place], bool] 
     Args:
         arguments: Paths, URLs and patterns.
         excluded: Says which of the files that a folder or a pattern brings in are left out.
+        is_known: Says which files are known to be ONNX files; they are not looked into.
 
     Raises:
         SourceError: A folder or a pattern brings in nothing, or a store can't be reached.
     """
     found: dict[Place, None] = {}
     for argument in arguments:
-        expanded = _expand_url(argument) if isinstance(argument, Url) else _expand(argument)
+        expanded = _expand_url(argument) if isinstance(argument, Url) else _expand(argument, is_known)
         if expanded is None:
             found[argument] = None
             continue
@@ -53,9 +58,9 @@ def _is_plain(argument: Path) -> bool:
     return argument.exists() or not glob.has_magic(str(argument))
 
 
-def _expand(argument: Path) -> Iterator[Path] | None:
+def _expand(argument: Path, is_known: Callable[[Path], bool]) -> Iterator[Path] | None:
     """Return what an argument brings in; None where it stands for itself."""
-    return None if _is_plain(argument) else _brought(argument)
+    return None if _is_plain(argument) else _brought(argument, is_known)
 
 
 def _expand_url(argument: Url) -> list[Url] | None:
@@ -71,31 +76,35 @@ def _expand_url(argument: Url) -> list[Url] | None:
     return models(argument)
 
 
-def _brought(argument: Path) -> Iterator[Path]:
+def _brought(argument: Path, is_known: Callable[[Path], bool]) -> Iterator[Path]:
     if argument.is_dir():
-        yield from _below(argument)
+        yield from _below(argument, is_known)
         return
     for name in sorted(glob.glob(str(argument), recursive=True)):
         path = Path(name)
         if path.is_dir():
             if "**" not in argument.parts:  # "**" has already gone through the folders
-                yield from _below(path)
-        elif _is_onnx(path):
+                yield from _below(path, is_known)
+        elif _is_meant(path, is_known):
             yield path
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _below(folder: Path, is_known: Callable[[Path], bool]) -> Iterator[Path]:
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = Path(where, name)
-            if _is_onnx(path):
+            if _is_meant(path, is_known):
                 yield path
 
 
+def _is_meant(path: Path, is_known: Callable[[Path], bool]) -> bool:
+    return not is_backup(path.name) and (is_known(path) or _is_onnx(path))
+
+
 def _is_onnx(path: Path) -> bool:
-    if is_backup(path.name):
-        return False
+    from padfix.files.detection import detect  # onnx is loaded only where there is a file that is not known
+
     try:
         return detect(path) == "onnx"
     except PadfixError:

@@ -5,30 +5,30 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from padfix import errors
+from padfix.checking.baseline import Baseline
+from padfix.checking.cache import Cache
 from padfix.cli import options, pipes
 from padfix.cli.exits import print_error
+from padfix.cli.fleet import Fleet, FleetOptions, fleet_options
+from padfix.cli.gathering import Failures, Gathered
 from padfix.cli.output import append, write
-from padfix.cli.progress import stages
 from padfix.cli.sections import SectionedCommand
 from padfix.cli.terminal import style_of
 from padfix.config import Config
 from padfix.files.urls import Place, Url, matched
-from padfix.process import watch
 from padfix.reports import check_formats
 from padfix.results import CheckReport, Severity
 
 LARGEST_SUMMARY = 900_000
 """GitHub drops a step's summary above 1 MiB."""
-
-Failures = list[tuple[str, errors.PadfixError]]
 
 
 def parse_reports(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, Path], ...]:
@@ -85,7 +85,7 @@ padfix check model.onnx --require-proof proof.json --proof-source original.onnx
     "--write-baseline", callback=options.in_a_folder, help="Write all findings to a baseline file, and end with 0."
 )
 @options.file_option("--config", "config_file", help="A padfix.toml or pyproject.toml, instead of the nearest one.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Processes.")
+@fleet_options
 @click.option(
     "--require-proof",
     "proof_file",
@@ -119,7 +119,7 @@ def command(
     more_reports: tuple[tuple[str, Path], ...],
     write_baseline: Path | None,
     config_file: Path | None,
-    jobs: int,
+    fleet: FleetOptions,
     proof_file: Path | None,
     proof_source: str | None,
     allow_loose_proof: bool,
@@ -136,52 +136,110 @@ def command(
     MODEL is a file, a folder (every ONNX file below it, told by content) or a pattern such as "models/**/*.onnx", here
     or in a store (s3://, https:// and what else fsspec knows); - is standard input.
     """
+    config = _config(config_file, settings)
+    wanted = _Reports(report_format, report_file, more_reports, write_baseline, fleet.resumed, quiet)
+    proof = _required_proof(proof_file, proof_source, verify_key, loose=allow_loose_proof)
+    with fleet.cache(models, config) as cache:
+        paths = _models(models, config, exclude, changed_since, cache)
+        if changed_since is not None and not paths:
+            _tell(f"no model differs from {changed_since}", quiet=quiet)
+        _refuse_collisions(wanted.files, paths)
+        if proof is not None and (len(paths) != 1 or wanted.streams):
+            raise errors.UsageError(
+                "A proof is about one model, and one report.", "Give one MODEL with --require-proof, and no JSON lines."
+            )
+        known = None if config.baseline is None or write_baseline is not None else Baseline.read(config)
+        lines = fleet.lines(report_file if wanted.streams else None, config)
+        with (
+            pipes.received(paths) as files,
+            Gathered(config, lines, wanted.streams, wanted.keeps, known, quiet) as gathered,
+        ):
+            gathered.gather(Fleet(config, fleet, limits, cache, lines), files)
+            reports, failures = gathered.reports, gathered.failures
+            if write_baseline is not None:
+                _write_baseline(write_baseline, reports, quiet=quiet)
+            if proof is not None and reports:
+                reports = [_held_to_proof(reports[0], proof, files[paths[0]], failures), *reports[1:]]
+            wanted.deliver(reports, failures, config)
+            for name, failure in failures:
+                print_error(failure, name if len(paths) > 1 else "")
+    if failures:
+        return errors.EXIT_COULD_NOT_TELL
+    fails = (gathered.found and write_baseline is None) or any(each.proof and not each.proof.proven for each in reports)
+    return errors.EXIT_NO if fails and not exit_zero else errors.EXIT_YES
+
+
+@dataclass(frozen=True)
+class _Reports:
+    """Which reports are wanted, and where."""
+
+    format: str
+    file: Path | None
+    more: tuple[tuple[str, Path], ...]
+    baseline: Path | None
+    resumed: Path | None
+    quiet: bool
+
+    def __post_init__(self) -> None:
+        if self.resumed is not None and (self.file is not None or self.format not in ("text", "jsonl")):
+            raise errors.UsageError(
+                "--resume writes JSON lines to its file.", "--report FORMAT=FILE writes other reports beside it."
+            )
+
+    @property
+    def streams(self) -> bool:
+        """Whether each model is written when it is done."""
+        return self.format == "jsonl" or self.resumed is not None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether something is written of all models together."""
+        return not self.streams or bool(self.more) or self.baseline is not None
+
+    @property
+    def files(self) -> list[Path]:
+        """All that is written to."""
+        named = (self.resumed, self.file, self.baseline, *(file for _, file in self.more))
+        return [file for file in named if file is not None]
+
+    def deliver(self, reports: Sequence[CheckReport], failures: Failures, config: Config) -> None:
+        """Print the reports or write them to a file, write them in other formats, and on the page of a GitHub step."""
+        for each, file in self.more:
+            write(file, check_formats.render(each, reports, failures, fail_on=config.fail_on))
+        # Whoever writes a baseline has just been told the number, and is not to read what is known from now on.
+        silent = self.quiet or (self.baseline is not None and self.format == "text")
+        if self.streams:
+            return
+        if self.file is not None:
+            write(self.file, check_formats.render(self.format, reports, failures, fail_on=config.fail_on))
+        elif not silent:
+            style = style_of(sys.stdout)
+            shown = check_formats.render(self.format, reports, failures, fail_on=config.fail_on, style=style)
+            click.echo(shown, nl=False, color=style.colour)
+        if self.format == "github":
+            _step_summary(reports, failures)
+
+
+def _required_proof(
+    file: Path | None, source: str | None, key: Path | None, *, loose: bool
+) -> tuple[Path, str | None, bool, Path | None] | None:
+    """Return what a proof has to hold to; None where none is required."""
+    if file is None and (source or loose or key):
+        raise errors.UsageError("There is no proof to hold to that.", "Name a report with --require-proof.")
+    return None if file is None else (file, source, loose, key)
+
+
+def _write_baseline(file: Path, reports: Sequence[CheckReport], *, quiet: bool) -> None:
     from padfix.checking import baseline
 
-    config = _config(config_file, settings)
-    paths = _models(models, config, exclude, changed_since)
-    if changed_since is not None and not paths:
-        _tell(f"no model differs from {changed_since}", quiet=quiet)
-    files = [file for file in (report_file, write_baseline, *(file for _, file in more_reports)) if file is not None]
-    _refuse_collisions(files, paths)
-
-    if proof_file is not None and len(paths) != 1:
-        raise errors.UsageError("A proof is about one model.", "Give one MODEL with --require-proof.")
-    if proof_file is None and (proof_source or allow_loose_proof or verify_key):
-        raise errors.UsageError("There is no proof to hold to that.", "Name a report with --require-proof.")
-    limits.apply(paths)
-    with pipes.received(paths) as files_to_read:
-        reports, failures = _check_all(files_to_read, config, jobs, quiet=quiet)
-        if write_baseline is not None:
-            write(write_baseline, baseline.render(reports, write_baseline.resolve().parent))
-            number = sum(len(report.findings) for report in reports)
-            _tell(f"wrote {write_baseline} with {number} findings", quiet=quiet)
-        elif config.baseline is not None:
-            reports, stale = baseline.apply(reports, (config.folder or Path()) / config.baseline)
-            if stale:
-                _tell(f"{stale} entries of the baseline are fixed; write it again", quiet=quiet)
-        if proof_file is not None and reports:
-            wanted = (proof_file, proof_source, allow_loose_proof, verify_key)
-            reports = [_held_to_proof(reports[0], wanted, files_to_read[paths[0]], failures), *reports[1:]]
-        # Whoever writes a baseline has just been told the number, and is not to read what is known from now on.
-        silent = quiet or (write_baseline is not None and report_format == "text" and report_file is None)
-        _deliver(reports, failures, config, report_format, report_file, more_reports, silent=silent)
-        for name, failure in failures:
-            print_error(failure, name if len(paths) > 1 else "")
-        if failures:
-            return errors.EXIT_COULD_NOT_TELL
-    fails = not exit_zero and _fails(reports, config, accepts_findings=write_baseline is not None)
-    return errors.EXIT_NO if fails else errors.EXIT_YES
+    write(file, baseline.render(reports, file.resolve().parent))
+    number = sum(len(report.findings) for report in reports)
+    _tell(f"wrote {file} with {number} findings", quiet=quiet)
 
 
-def _fails(reports: Sequence[CheckReport], config: Config, *, accepts_findings: bool) -> bool:
-    if any(report.proof is not None and not report.proof.proven for report in reports):
-        return True
-    found = any(finding.severity.rank >= config.fail_on.rank for report in reports for finding in report.findings)
-    return found and not accepts_findings
-
-
-def _models(arguments: Sequence[Place], config: Config, excluded: Sequence[str], reference: str | None) -> list[Place]:
+def _models(
+    arguments: Sequence[Place], config: Config, excluded: Sequence[str], reference: str | None, cache: Cache | None
+) -> list[Place]:
     """Return the models that the command line means; of these, where a commit is named, what differs from it."""
     from padfix.checking import discovery
     from padfix.config import matches_path
@@ -193,7 +251,9 @@ def _models(arguments: Sequence[Place], config: Config, excluded: Sequence[str],
         path = matched(place)
         return is_below or config.excludes(path) or any(matches_path(pattern, path) for pattern in excluded)
 
-    places = discovery.onnx_files(arguments, excluded=is_left_out)
+    places = discovery.onnx_files(
+        arguments, excluded=is_left_out, is_known=lambda path: cache is not None and cache.digest(path) is not None
+    )
     if reference is None:
         return places
     from padfix.checking.changes import changed_since
@@ -230,87 +290,19 @@ def _tell(words: str, *, quiet: bool) -> None:
         print(f"padfix: {words}", file=sys.stderr)
 
 
-def _check_all(
-    files: Mapping[Place, Place], config: Config, jobs: int, *, quiet: bool
-) -> tuple[list[CheckReport], Failures]:
-    """Check the models that ``files`` names, each with the file to read; return reports and failures, in order."""
-    from padfix.process.workers import in_order
-
-    reports: list[CheckReport] = []
-    failures: Failures = []
-    outcomes = in_order(partial(_check_one, config), list(files.items()), jobs=jobs)
-    with stages(quiet=quiet or len(files) == 1) as progress:
-        for number, path in enumerate(files, 1):
-            progress(f"Checking {pipes.name(path)} ({number} of {len(files)})")
-            outcome = next(outcomes)
-            if isinstance(outcome, errors.PadfixError):
-                failures.append((pipes.name(path), outcome))
-            else:
-                reports.extend(outcome)
-    return reports, failures
-
-
-def _deliver(
-    reports: Sequence[CheckReport],
-    failures: Failures,
-    config: Config,
-    report_format: str,
-    report_file: Path | None,
-    more_reports: Sequence[tuple[str, Path]],
-    *,
-    silent: bool,
-) -> None:
-    """Print the reports or write them to a file, write them in other formats, and on the page of a GitHub step."""
-    for each, file in more_reports:
-        write(file, check_formats.render(each, reports, failures, fail_on=config.fail_on))
-    if report_file is not None:
-        write(report_file, check_formats.render(report_format, reports, failures, fail_on=config.fail_on))
-    elif not silent:
-        style = style_of(sys.stdout)
-        shown = check_formats.render(report_format, reports, failures, fail_on=config.fail_on, style=style)
-        click.echo(shown, nl=False, color=style.colour)
-    if report_format == "github":
-        _step_summary(reports, failures)
-
-
-def _check_one(config: Config, model_and_file: tuple[Place, Place]) -> list[CheckReport] | errors.PadfixError:
-    """Return the reports of one model, read from a file, one for each target; or the reason why there is none."""
-    from padfix import api
-    from padfix.rules.registry import RULES
-
-    model, file = model_and_file
-    path = matched(model)
-    watch.tell(f"padfix (checking {pipes.name(model)})")
-    try:
-        reports = api.check_for(file, config.targets, select=config.select or None, ignore=config.ignore)
-    except errors.UsageError:
-        raise  # The options are wrong, whatever the model.
-    except errors.PadfixError as failure:
-        return failure
-    names = {rule.code: rule.name for rule in RULES}
-    return [
-        dataclasses.replace(
-            report,
-            source=pipes.name(model),
-            findings=[finding for finding in report.findings if not config.ignores(path, finding)],
-            rules=tuple(code for code in report.rules if not config.ignores_rule(path, code, names[code])),
-            fix_options=None if model == pipes.PIPE else report.fix_options,  # there is no file to replace
-        )
-        for report in reports
-    ]
-
-
 def _config(file: Path | None, settings: dict[str, Any]) -> Config:
     """Return the configuration file's settings with those of the command line in their place."""
     from padfix import config
-    from padfix.rules.registry import require_known
 
     path = file or config.find()
     found = config.load(path) if path is not None else Config()
-    try:
-        require_known(found.rule_words())
-    except errors.UsageError as error:
-        raise errors.UsageError(f"{path}: {error.message}", error.hint) from None
+    if words := found.rule_words():
+        from padfix.rules.registry import require_known
+
+        try:
+            require_known(words)
+        except errors.UsageError as error:
+            raise errors.UsageError(f"{path}: {error.message}", error.hint) from None
     changes = {name: value for name, value in settings.items() if value is not None}
     if "fail_on" in changes:
         changes["fail_on"] = Severity(changes["fail_on"])

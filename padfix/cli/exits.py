@@ -25,6 +25,8 @@ _PRINTING_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG,
 _LEFT_OUT = frozenset({"onnxruntime", "onnx_graphsurgeon"})
 """Packages that ``padfix check`` does without, and a small installation has not."""
 
+_REPORT_IT = "set PADFIX_DEBUG=1 to see the traceback, and please report it with the model"
+
 _LONGEST = 2000
 """Characters of a message; names from a model may be as long as a file."""
 
@@ -57,11 +59,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         _forget_what_is_not_printed()  # the reader of our output went away (`padfix ... | head`)
         return EXIT_COULD_NOT_TELL
     except Exception as error:
-        if (want := _want_of_memory(error)) is not None:
-            _print(_out_of_memory(want))
-            return EXIT_COULD_NOT_TELL
-        if isinstance(error, ModuleNotFoundError) and error.name in _LEFT_OUT:
-            print_error(_without_package(error.name))
+        if (known := _known_failure(error)) is not None:
+            _print(known)
             return EXIT_COULD_NOT_TELL
         if isinstance(error, OSError) and error.errno in _PRINTING_FAILS and error.filename is None:
             written = "The output had been written." if watch.was_written() else "Nothing was written."
@@ -73,8 +72,24 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
 
             traceback.print_exc()
         print(f"padfix: internal error: {printable(f'{type(error).__name__}: {error}')}", file=sys.stderr)
-        print("hint: set PADFIX_DEBUG=1 to see the traceback, and please report it with the model", file=sys.stderr)
+        print(f"hint: {_REPORT_IT}", file=sys.stderr)
         return EXIT_COULD_NOT_TELL
+
+
+def failure_of(error: Exception) -> PadfixError:
+    """Return what to say of one of many pieces of work that raised something; the others go on."""
+    if isinstance(error, PadfixError):
+        return _explained(error)
+    return _known_failure(error) or PadfixError(f"internal error: {type(error).__name__}: {error}", _REPORT_IT)
+
+
+def _known_failure(error: Exception) -> PadfixError | None:
+    """Return the error for what is no fault of padfix: a want of memory, a package that is not there."""
+    if (want := _want_of_memory(error)) is not None:
+        return _out_of_memory(want)
+    if isinstance(error, ModuleNotFoundError) and error.name in _LEFT_OUT:
+        return _without_package(error.name)
+    return None
 
 
 def _outcome(command: click.Command, arguments: Sequence[str] | None) -> object:

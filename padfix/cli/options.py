@@ -188,6 +188,9 @@ class Limits:
         watch.restrict(paths, seconds=self.seconds, gibibytes=self.gibibytes, untrusted=self.untrusted)
 
 
+NO_LIMITS = Limits(None, None, False)
+
+
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--timeout``, ``--memory`` and ``--untrusted``, and hand them over as one :class:`Limits`."""
 
@@ -197,10 +200,10 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         return command(*arguments, limits=Limits(seconds, gibibytes, untrusted), **settings)
 
-    return _added(limited, _LIMIT_OPTIONS)
+    return added(limited, _LIMIT_OPTIONS)
 
 
-def _added(command: Callable[..., Any], options: Sequence[Decorator]) -> Callable[..., Any]:
+def added(command: Callable[..., Any], options: Sequence[Decorator]) -> Callable[..., Any]:
     """Return a command with ``options``, which its help lists in their order."""
     return functools.reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
@@ -257,6 +260,9 @@ def target_option(help: str, **settings: Any) -> Decorator:
     return click.option("--target", metavar="NAME", shell_complete=complete_targets, help=help, **settings)
 
 
+jobs_option: Decorator = click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Processes."
+)
 trust_option: Decorator = click.option(
     "--trust", is_flag=True, help="Run code and file access that the model itself holds."
 )
@@ -284,7 +290,7 @@ tag_option: Decorator = click.option("--tag", metavar="NAME", help="Tag of a Sav
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--input --output --constant --signature --tag``, what there is to say of a source."""
-    return _added(command, _SOURCE_OPTIONS)
+    return added(command, _SOURCE_OPTIONS)
 
 
 _SOURCE_OPTIONS: tuple[Decorator, ...] = (
@@ -329,7 +335,7 @@ def proof_options(command: Callable[..., Any]) -> Callable[..., Any]:
         delivery = Delivery.of(report_file, report_format, key_file, quiet=quiet, verbose=verbose)
         return command(*arguments, delivery=delivery, **settings)
 
-    return _added(delivering, _PROOF_OPTIONS)
+    return added(delivering, _PROOF_OPTIONS)
 
 
 def _with_file(file: Path | None, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,8 @@ _WORDS = {
     "The source": "inputs outputs constants custom_objects signature tag shapes trust",
     "The proof": "reference probes probes_only ranges seed rtol atol locate",
     "The report": "report_format report_file more_reports key_file folder quiet verbose",
-    "Limits and settings": "config_file jobs seconds gibibytes untrusted",
+    "Many models": "jobs scheduler resumed cache_folder no_cache",
+    "Limits and settings": "config_file seconds gibibytes untrusted",
 }
 SECTIONS = {title: tuple(names.split()) for title, names in _WORDS.items()}
 """Headings in their order, and the names of the parameters below each; a command shows those that it has."""

@@ -9,6 +9,7 @@ does not know there.) Memory and time depend on the graph, never on the weights.
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped,unused-ignore]
@@ -23,6 +24,7 @@ from padfix.files.stores.access import opened
 from padfix.files.tensors import iterate_tensors
 from padfix.files.urls import Place, Url
 from padfix.files.wire_format import LENGTH_DELIMITED, ByteSource, Field, WireError, iterate_fields
+from padfix.results import Identity
 
 LARGE = 2048
 """Payloads of more bytes than this stay in the file."""
@@ -40,7 +42,8 @@ def read_model(path: Place) -> Model:
     try:
         with opened(path) as source:
             detection.require_onnx(path, source)
-            skeleton, marked = _Reader(source, path.name).skeleton()
+            reader = _Reader(source, path.name)
+            skeleton, marked = reader.skeleton()
         proto = ModelProto()
         proto.ParseFromString(skeleton)
     except (WireError, DecodeError) as error:
@@ -55,7 +58,24 @@ def read_model(path: Place) -> Model:
         _check(path, proto, marked)
     except WireError as error:
         raise SourceError(f"{path} is not an ONNX model: {error}.", DAMAGED) from error
-    return Model(proto) if isinstance(path, Url) else Model(proto, path, path.parent)
+    if isinstance(path, Url):
+        return Model(proto, identity=reader.identity)
+    return Model(proto, path, path.parent, reader.identity)
+
+
+def identity_of(path: Place) -> Identity:
+    """Return what tells this state of an ONNX file from others, which costs much less than to read it.
+
+    Raises:
+        SourceError: There is no such file, or its messages are cut.
+    """
+    try:
+        with opened(path) as source:
+            reader = _Reader(source, path.name)
+            reader.skeleton()
+            return reader.identity
+    except (WireError, RecursionError, OSError) as error:
+        raise SourceError(f"{path} is not a whole ONNX model: {error}.", DAMAGED) from error
 
 
 def read_to_run(path: Path) -> Model:
@@ -110,6 +130,12 @@ class _Reader:
         self._location = location
         self._copied = 0
         self._marked = 0
+        self._digest = hashlib.sha256()
+
+    @property
+    def identity(self) -> Identity:
+        """The file, once the skeleton was read."""
+        return Identity(self._source.size, self._digest.hexdigest())
 
     def skeleton(self) -> tuple[bytes, int]:
         """Return the compact bytes of the model, and how many tensors were marked."""
@@ -120,7 +146,9 @@ class _Reader:
         self._copied += end - start
         if self._copied > wire_format.MAXIMUM_MESSAGE_BYTES:
             raise WireError("it holds more than 2 GiB beside the weights")
-        return self._source.read(start, end)
+        data = self._source.read(start, end)
+        self._digest.update(data)
+        return data
 
     def _message(self, start: int, end: int, kind: str, depth: int) -> tuple[list[bytes], int]:
         """Return the compact bytes of one message in chunks, and their length."""
@@ -161,6 +189,7 @@ class _Reader:
         if location is not None:
             data_location = wire_format.read_varint(self._source.read(location.start, location.end), 0)[0]
         offset, length = payload.start, payload.end - payload.start
+        self._digest.update(b"%d elements' bytes" % length)
         pointer = TensorProto(data_location=TensorProto.EXTERNAL)
         for key, text in (("location", self._location), ("offset", str(offset)), ("length", str(length))):
             pointer.external_data.append(StringStringEntryProto(key=key, value=text))

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, NoReturn
 
@@ -19,6 +19,7 @@ from padfix.process import deadline
 Function = Callable[[Any], Any]
 
 _SERVE = "from padfix.process.apart import main; main()"
+_LENGTH_BYTES = 8
 _PARENT_DEATH_SIGNAL = 1  # Linux: prctl's PR_SET_PDEATHSIG
 
 
@@ -31,13 +32,46 @@ class RemoteError(Exception):
 
 
 @dataclass
-class _Process:
+class Process:
+    """A process that answers questions, one after the other."""
+
     number: int
     questions: IO[bytes]
     answers: IO[bytes]
     opened: subprocess.Popen[bytes] | None = None
 
+    def ask(self, argument: Any) -> None:
+        """Send a question.
+
+        Raises:
+            OSError: The process has ended.
+        """
+        pickle.dump(argument, self.questions)
+        self.questions.flush()
+
+    def answer(self) -> tuple[bool, Any]:
+        """Return whether the function came to an end, and what it returned or raised, in words.
+
+        Not a byte more is read, so that whoever waits for several processes sees the next answer come.
+
+        Raises:
+            OSError, EOFError: The process has ended.
+        """
+        length = int.from_bytes(self._read(_LENGTH_BYTES), "little")
+        succeeded, answer = pickle.loads(self._read(length))
+        return succeeded, answer
+
+    def _read(self, length: int) -> bytearray:
+        data = bytearray()
+        while len(data) < length:
+            part = os.read(self.answers.fileno(), min(length - len(data), 1 << 20))
+            if not part:
+                raise EOFError("the process has ended")
+            data += part
+        return data
+
     def kill(self) -> None:
+        """End the process, whatever it is doing."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.number, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
 
@@ -54,6 +88,10 @@ class _Process:
         return -signal.SIGKILL
 
 
+ENDED = (OSError, EOFError)
+"""What comes of asking a process that has ended."""
+
+
 class Apart:
     """A function in a process of its own, which begins with the first call and again behind a crash.
 
@@ -68,7 +106,7 @@ class Apart:
     def __init__(self, make: Callable[[], Function], *, fresh: bool = False) -> None:
         self._make = make
         self._fresh = fresh or not sys.platform.startswith("linux")
-        self._process: _Process | None = None
+        self._process: Process | None = None
 
     def __call__(self, argument: Any) -> Any:
         """Return what the function makes of an argument.
@@ -79,15 +117,14 @@ class Apart:
             RemoteError: The function raised something, or can't be made in a fresh process.
         """
         if self._process is None:
-            self._process = self._spawned() if self._fresh else self._forked()
+            self._process = spawned(self._make) if self._fresh else forked(self._make)
         process = self._process
         try:
             with deadline.stopping(process.kill):
                 try:
-                    pickle.dump(argument, process.questions)
-                    process.questions.flush()
-                    succeeded, answer = pickle.load(process.answers)
-                except (OSError, EOFError, pickle.UnpicklingError) as error:
+                    process.ask(argument)
+                    succeeded, answer = process.answer()
+                except ENDED as error:
                     self._process = None
                     raise CrashedError(_words(process.end())) from error
         except BaseException:
@@ -106,41 +143,46 @@ class Apart:
     def __del__(self) -> None:
         self.close()
 
-    def _forked(self) -> _Process:
-        there, questions = os.pipe()
-        answers, here = os.pipe()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the child needs none of
-            number = os.fork()
-        if number == 0:
-            os.close(questions)
-            os.close(answers)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a crash is told here, not in a library's last words
-            faulthandler.disable()
-            _die_with_parent()
-            for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                signal.signal(each, signal.SIG_DFL)
-            _serve(self._make, os.fdopen(there, "rb"), os.fdopen(here, "wb"))
-        os.close(there)
-        os.close(here)
-        return _Process(number, os.fdopen(questions, "wb"), os.fdopen(answers, "rb"))
 
-    def _spawned(self) -> _Process:
-        make = sent(self._make)
-        opened = subprocess.Popen(
-            [sys.executable, "-c", _SERVE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
-        assert opened.stdin is not None
-        assert opened.stdout is not None
-        with contextlib.suppress(OSError):
-            opened.stdin.write(make)
-        return _Process(opened.pid, opened.stdin, opened.stdout, opened)
+def forked(make: Callable[[], Function]) -> Process:
+    """Return a fork of this process that answers by the function that ``make`` makes there."""
+    there, questions = os.pipe()
+    answers, here = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the child needs none of
+        number = os.fork()
+    if number == 0:
+        os.close(questions)
+        os.close(answers)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a crash is told here, not in a library's last words
+        faulthandler.disable()
+        _die_with_parent()
+        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(each, signal.SIG_DFL)
+        _serve(make, os.fdopen(there, "rb"), os.fdopen(here, "wb"))
+    os.close(there)
+    os.close(here)
+    return Process(number, os.fdopen(questions, "wb"), os.fdopen(answers, "rb"))
+
+
+def spawned(make: Callable[[], Function], *, keep: Sequence[int] = ()) -> Process:
+    """Return a fresh interpreter that answers by the function that ``make`` makes there; it gets the files ``keep``."""
+    made = sent(make)
+    opened = subprocess.Popen(
+        [sys.executable, "-c", _SERVE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        pass_fds=keep,
+    )
+    assert opened.stdin is not None
+    assert opened.stdout is not None
+    with contextlib.suppress(OSError):
+        opened.stdin.write(made)
+    return Process(opened.pid, opened.stdin, opened.stdout, opened)
 
 
 def sent(make: Callable[[], Function]) -> bytes:
@@ -172,7 +214,8 @@ def _serve(make: Callable[[], Function], questions: IO[bytes], answers: IO[bytes
                 answer = True, function(argument)
             except Exception as error:
                 answer = False, str(error) or type(error).__name__
-            pickle.dump(answer, answers)
+            data = pickle.dumps(answer)
+            answers.write(len(data).to_bytes(_LENGTH_BYTES, "little") + data)
             answers.flush()
     os._exit(0)
 

@@ -47,6 +47,8 @@ _MOST_EXTRA_SECONDS = 300.0
 _MEBIBYTES_PER_PROCESSOR = 48  # stacks and buffers of the threads that libraries start for each, mostly never touched
 _COUNTED_FILES = 20_000
 
+BOARD_BYTES = 4096
+
 _HEADER = struct.Struct("<dddd")
 _TEXT = struct.Struct("<H")
 _PLACES = {"doing": (64, 1024), "scratch": (1200, 2800)}
@@ -70,10 +72,10 @@ class Limits(NamedTuple):
 
 
 class Board:
-    """One page that both processes see."""
+    """One page that both processes see: this one and its forks, or whoever has the file with this descriptor."""
 
-    def __init__(self) -> None:
-        self._page = mmap.mmap(-1, 4096)
+    def __init__(self, descriptor: int = -1) -> None:
+        self._page = mmap.mmap(descriptor, BOARD_BYTES)
 
     @property
     def limits(self) -> Limits:

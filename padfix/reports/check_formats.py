@@ -9,7 +9,7 @@ from padfix.errors import PadfixError
 from padfix.reports.text_style import PLAIN, Style
 from padfix.results import CheckReport, Severity
 
-FORMATS = ("text", "json", "sarif", "junit", "github", "gitlab", "markdown", "html")
+FORMATS = ("text", "json", "sarif", "junit", "github", "gitlab", "markdown", "html", "jsonl")
 
 
 def render(

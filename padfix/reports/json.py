@@ -16,7 +16,7 @@ from padfix.results import SCHEMA, CheckReport, ConvertReport, Fetched, OpRecord
 def document(content: Mapping[str, Any]) -> str:
     """Return one JSON document that starts with ``"schema"``."""
     content = {"schema": SCHEMA, **{key: value for key, value in content.items() if key != "schema"}}
-    return json.dumps(_finite(content), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+    return json.dumps(finite(content), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def sealed(content: Mapping[str, Any]) -> str:
@@ -25,7 +25,7 @@ def sealed(content: Mapping[str, Any]) -> str:
     Whoever edits a document can compute it anew; a signature (``--sign``) is what they can't make.
     """
     content = {"schema": SCHEMA, **content}
-    return document({**content, "checksum": checksum(_finite(content))})
+    return document({**content, "checksum": checksum(finite(content))})
 
 
 def checksum(content: Mapping[str, Any]) -> str:
@@ -78,11 +78,12 @@ def operators(source: str, records: Sequence[OpRecord], fetched: Fetched | None 
     return document({"source": source, "operators": [record.to_dict() for record in records], "fetched": told})
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Return a value with None in the place of numbers that JSON can't say."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: _finite(each) for key, each in value.items()}
+        return {key: finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     return value

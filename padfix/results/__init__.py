@@ -8,6 +8,7 @@ from __future__ import annotations
 from padfix.results.certificate import Certificate, FileDigest, ProofCheck
 from padfix.results.fetched import Fetched
 from padfix.results.findings import Disagreement, Finding, LocalProof, Refused, Rewritten, Sample, Severity
+from padfix.results.identity import Identity
 from padfix.results.on_runtime import OnRuntime, RuntimesReport, RuntimeVerdict
 from padfix.results.reports import SCHEMA, CheckReport, ConvertReport, ExplicitWindows, OpRecord
 from padfix.results.verdict import (
@@ -38,6 +39,7 @@ __all__ = [
     "FileDigest",
     "Finding",
     "FirstDifference",
+    "Identity",
     "LayerDifference",
     "LocalProof",
     "Measured",

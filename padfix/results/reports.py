@@ -9,6 +9,7 @@ from padfix.results.certificate import Certificate, ProofCheck
 from padfix.results.fetched import Fetched
 from padfix.results.findings import Disagreement, Finding, Refused, Rewritten
 from padfix.results.graph_map import GraphMap
+from padfix.results.identity import Identity
 from padfix.results.on_runtime import RuntimeVerdict
 from padfix.results.record import Record
 from padfix.results.verdict import Failure, Verdict
@@ -30,7 +31,8 @@ class CheckReport(Record):
             target.
         proof: Whether the required proof is one of this model; None where none was required.
         fetched: What was fetched of the model; None where it is a file of this machine.
-        maps: The model's graphs as a report draws them; not part of what :meth:`to_dict` gives.
+        maps: The model's graphs as a report draws them; this and the next are not part of what :meth:`to_dict` gives.
+        identity: The file that was read.
     """
 
     source: str
@@ -42,6 +44,7 @@ class CheckReport(Record):
     proof: ProofCheck | None = None
     fetched: Fetched | None = None
     maps: tuple[GraphMap, ...] = field(default=(), compare=False, repr=False)
+    identity: Identity | None = field(default=None, compare=False, repr=False)
 
     @property
     def fixable(self) -> int:

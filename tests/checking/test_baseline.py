@@ -28,7 +28,7 @@ def held(tmp_path: Path, before: list[Finding], after: list[Finding]) -> tuple[l
     source = str(tmp_path / "m.onnx")
     file = tmp_path / "baseline.json"
     file.write_text(baseline.render([CheckReport(source, "onnx", before)], tmp_path))
-    (report,), stale = baseline.apply([CheckReport(source, "onnx", after)], file)
+    (report,), stale = baseline.Baseline(file).apply([CheckReport(source, "onnx", after)])
     assert report.baselined == len(after) - len(report.findings)
     return [each.node for each in report.findings], stale
 
@@ -56,7 +56,7 @@ def test_a_renamed_node_is_held_by_the_entry_whose_finding_is_gone(tmp_path: Pat
 def test_another_model_is_not_held(tmp_path: Path) -> None:
     file = tmp_path / "b.json"
     file.write_text(baseline.render([CheckReport(str(tmp_path / "m.onnx"), "onnx", [finding("a")])], tmp_path))
-    (report,), stale = baseline.apply([CheckReport(str(tmp_path / "n.onnx"), "onnx", [finding("a")])], file)
+    (report,), stale = baseline.Baseline(file).apply([CheckReport(str(tmp_path / "n.onnx"), "onnx", [finding("a")])])
     assert (len(report.findings), stale) == (1, 0)
 
 
@@ -85,9 +85,9 @@ def test_something_else_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "b.json"
     file.write_text(text)
     with pytest.raises(UsageError):
-        baseline.apply([], file)
+        baseline.Baseline(file).apply([])
     with pytest.raises(UsageError, match="can't be read"):
-        baseline.apply([], tmp_path / "missing.json")
+        baseline.Baseline(tmp_path / "missing.json").apply([])
 
 
 def rewritten(tmp_path: Path, change: str) -> Path:
@@ -131,5 +131,5 @@ def test_a_whole_renaming_is_held_too(tmp_path: Path) -> None:
     report = padfix.check(FIXTURES / "same_cnn.onnx")
     file.write_text(baseline.render([report], tmp_path))
     renamed = padfix.check(rewritten(tmp_path, "renamed"))
-    (after,), stale = baseline.apply([dataclasses.replace(renamed, source=report.source)], file)
+    (after,), stale = baseline.Baseline(file).apply([dataclasses.replace(renamed, source=report.source)])
     assert (after.findings, after.baselined, stale) == ([], 4, 0)

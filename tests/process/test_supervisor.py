@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the work is don
 PREAMBLE = """
 import os, pathlib, re, signal, sys, time
 from padfix.process import watch
-from padfix.process import supervisor
+from padfix.process import oversight, supervisor
 from padfix.cli.exits import print_error, run
 import click
 OPEN = []
@@ -104,7 +104,7 @@ def work():
 
 def test_work_that_waits_for_ever_is_ended(tmp_path: Path) -> None:
     body = """
-supervisor.IDLE = 0.5
+oversight.IDLE = 0.5
 def work():
     watch.restrict([], seconds=1000)
     time.sleep(600)
@@ -245,7 +245,7 @@ def work():
 def test_work_that_takes_the_last_memory_is_ended(tmp_path: Path) -> None:
     body = """
 from padfix.process import memory
-supervisor.memory.available = lambda: memory.Memory(1000.0, 20.0)
+oversight.memory.available = lambda: memory.Memory(1000.0, 20.0)
 def work():
     scratch()
     watch.tell("ONNX Runtime, running a model,")
@@ -261,7 +261,7 @@ def work():
 
 
 def test_without_a_limit_work_may_wait(tmp_path: Path) -> None:
-    done = ask(tmp_path, "supervisor.IDLE = 0.2\ndef work():\n    watch.restrict([])\n    time.sleep(1)\n    return 1")
+    done = ask(tmp_path, "oversight.IDLE = 0.2\ndef work():\n    watch.restrict([])\n    time.sleep(1)\n    return 1")
     assert (done.returncode, done.stderr) == (1, "")
 
 

@@ -1,0 +1,215 @@
+"""What ``check`` said of models, kept for the next time, as linters do.
+
+A report depends on what padfix reads of the model (:class:`padfix.results.Identity`), on padfix's own code, on the
+version of onnx, and on the targets and rules that are asked for: all of them are in its key. What a configuration file
+leaves out, and a baseline, come after. To tell that a file is the one of last time without reading it, its path is kept
+with its size, its number in the file system, and the times of its last changes; where one differs the file is read, and
+its digest asked.
+
+One SQLite file, which several processes may use at once. Nothing here is ever an error: a cache that can't be used is
+none, and one that is damaged is made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import pickle
+import sqlite3
+import time
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from padfix.results import CheckReport
+
+NAME = "checks-1.sqlite"
+"""The file in the cache's folder; its number is that of its tables."""
+
+KEPT_DAYS = 60
+"""Days for which a report is kept that nobody asks for."""
+
+SETTLED = 2.0
+"""Seconds since the last change of a file before its times are trusted: they may be coarse, and it may change again."""
+
+_PERIOD = 1.0  # seconds between writes to the disk
+_PATIENCE = 5.0  # seconds that another process may take to write
+_DAY = 86400
+_TABLES = """
+CREATE TABLE IF NOT EXISTS reports (key TEXT PRIMARY KEY, content BLOB NOT NULL, day INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, state TEXT NOT NULL, digest TEXT NOT NULL, day INTEGER);
+"""
+
+
+def default_folder() -> Path | None:
+    """Return padfix's folder among the user's caches; None where the user has none."""
+    place = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(place):
+        return Path(place, "padfix")
+    try:
+        return Path.home() / ".cache" / "padfix"
+    except RuntimeError:
+        return None
+
+
+@cache
+def code_digest() -> str:
+    """Return what stands for padfix's own code and the version of onnx: any change may change a report."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for file in sorted([*package.rglob("*.py"), *package.rglob("*.toml")]):
+        digest.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
+    with contextlib.suppress(PackageNotFoundError):
+        digest.update(version("onnx").encode())
+    return digest.hexdigest()
+
+
+def settings_digest(*parts: Any) -> str:
+    """Return what stands for padfix's code and for settings, whose ``repr`` says all about them."""
+    return hashlib.sha256(repr((code_digest(), *parts)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def state_of(path: Path) -> str | None:
+    """Return what changes when a file does; None where it changed a moment ago, or can't be looked at."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    changed = max(status.st_mtime_ns, status.st_ctime_ns)
+    if time.time_ns() - changed < SETTLED * 1e9:
+        return None
+    return f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+
+
+class Cache:
+    """The reports for some settings; of a folder that can't be used it knows nothing and keeps nothing."""
+
+    def __init__(self, folder: Path, settings: str) -> None:
+        self.folder = folder
+        self._file = folder / NAME
+        self._settings = settings
+        self._day = int(time.time()) // _DAY
+        self._written = time.monotonic()
+        self._database: sqlite3.Connection | None = None
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._open()
+        except (sqlite3.Error, OSError):
+            self._give_up()
+
+    def _open(self) -> None:
+        try:
+            self._connect()
+        except sqlite3.OperationalError:
+            raise  # no room, no permission, or somebody else is writing: it is not damaged
+        except sqlite3.DatabaseError:
+            self._remove()
+            self._connect()
+
+    def _connect(self) -> None:
+        self._database = sqlite3.connect(self._file, timeout=_PATIENCE)
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = OFF")  # what a power cut damages is made anew
+        self._database.executescript(_TABLES)
+
+    def _remove(self) -> None:
+        self._give_up()
+        for suffix in ("", "-wal", "-shm"):
+            self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
+
+    def _give_up(self, error: BaseException | None = None) -> None:
+        """Do without from now on; what is damaged goes, so that the next run has a new one."""
+        database, self._database = self._database, None
+        if database is not None:
+            with contextlib.suppress(sqlite3.Error):
+                database.close()
+        is_damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
+        if is_damaged:
+            with contextlib.suppress(OSError):
+                self._remove()
+
+    def _ask(self, question: str, *parameters: Any) -> Any:
+        """Return the first row of an answer, None without one."""
+        if self._database is None:
+            return None
+        try:
+            return self._database.execute(question, parameters).fetchone()
+        except sqlite3.Error as error:
+            self._give_up(error)
+            return None
+
+    def digest(self, path: Path) -> str | None:
+        """Return the digest of a file that did not change since it was last read; None where that can't be told."""
+        state = state_of(path)
+        row = None if state is None else self._ask("SELECT state, digest FROM files WHERE path = ?", _name(path))
+        return str(row[1]) if row is not None and row[0] == state else None
+
+    def holds(self, digest: str) -> bool:
+        """Whether there is something of the model with a digest."""
+        return self._ask("SELECT 1 FROM reports WHERE key = ?", self._key(digest)) is not None
+
+    def reports(self, digest: str) -> list[CheckReport] | None:
+        """Return what was said of the model with a digest; None where that is not known."""
+        row = self._ask("SELECT content, day FROM reports WHERE key = ?", self._key(digest))
+        if row is None:
+            return None
+        try:
+            reports = _Results(io.BytesIO(zlib.decompress(row[0]))).load()
+        except Exception:  # a damaged row, or one that somebody else made: the model is checked again
+            return None
+        if row[1] != self._day:
+            self._ask("UPDATE reports SET day = ? WHERE key = ?", self._day, self._key(digest))
+        return reports if isinstance(reports, list) else None
+
+    def keep(self, reports: Sequence[CheckReport]) -> None:
+        """Keep what was said of a model, for each target."""
+        if self._database is not None and reports and reports[0].identity is not None:
+            content = zlib.compress(pickle.dumps(list(reports), protocol=5), 1)
+            key = self._key(reports[0].identity.digest)
+            self._ask("INSERT OR REPLACE INTO reports VALUES (?, ?, ?)", key, content, self._day)
+            self._write(_PERIOD)
+
+    def keep_state(self, path: Path, state: str, digest: str) -> None:
+        """Keep the digest of a file in a state that was taken before it was read."""
+        self._ask("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", _name(path), state, digest, self._day)
+        self._write(_PERIOD)
+
+    def close(self) -> None:
+        """Write what is kept, and forget what nobody asked for in a long time."""
+        for table in ("reports", "files"):
+            self._ask(f"DELETE FROM {table} WHERE day < ?", self._day - KEPT_DAYS)
+        self._write(0.0)
+        self._give_up()
+
+    def _write(self, period: float) -> None:
+        if self._database is not None and time.monotonic() - self._written >= period:
+            self._written = time.monotonic()
+            try:
+                self._database.commit()
+            except sqlite3.Error as error:
+                self._give_up(error)
+
+    def _key(self, digest: str) -> str:
+        return f"{digest} {self._settings}"
+
+
+def _name(path: Path) -> str:
+    return os.fsencode(path.absolute()).decode("utf-8", "backslashreplace")
+
+
+class _Results(pickle.Unpickler):
+    """Reads reports, and nothing that could run: plain data of padfix's own, and fractions."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return one of the classes that reports are made of."""
+        if module.startswith("padfix.results.") or (module, name) == ("fractions", "Fraction"):
+            found = super().find_class(module, name)
+            if isinstance(found, type) and found.__module__ == module:
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} is no part of a report")

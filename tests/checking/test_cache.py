@@ -1,0 +1,101 @@
+"""The cache of reports: what is kept, what makes it useless, and that damage is no error."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+import sqlite3
+import zlib
+from pathlib import Path
+
+import pytest
+
+import padfix
+from padfix.checking import cache
+from padfix.checking.cache import NAME, Cache, state_of
+
+ROOT = Path(__file__).parents[2]
+MODEL = ROOT / "fixtures/onnx/same_cnn.onnx"
+
+
+def kept(folder: Path, settings: str = "s") -> padfix.CheckReport:
+    report = padfix.check(MODEL)
+    there = Cache(folder, settings)
+    there.keep([report])
+    there.close()
+    return report
+
+
+def test_a_report_comes_back_with_its_pictures(tmp_path: Path) -> None:
+    report = kept(tmp_path)
+    assert report.identity is not None
+    found = Cache(tmp_path, "s").reports(report.identity.digest)
+    assert found is not None
+    for field in dataclasses.fields(report):
+        assert getattr(found[0], field.name) == getattr(report, field.name), field.name
+    assert found[0].findings[0].illustration == report.findings[0].illustration is not None
+    assert Cache(tmp_path, "other").reports(report.identity.digest) is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"no database at all", None])
+def test_a_damaged_file_is_made_anew(damage: bytes | None, tmp_path: Path) -> None:
+    report = kept(tmp_path)
+    assert report.identity is not None
+    data = bytearray((tmp_path / NAME).read_bytes())
+    data[4096:] = os.urandom(len(data) - 4096)
+    (tmp_path / NAME).write_bytes(data if damage is None else damage)
+    first = Cache(tmp_path, "s")
+    assert first.reports(report.identity.digest) is None
+    first.close()
+    kept(tmp_path)
+    assert Cache(tmp_path, "s").reports(report.identity.digest) == [report]
+
+
+class Harm:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, ("harm",)
+
+
+def test_nothing_in_a_row_can_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = kept(tmp_path)
+    assert report.identity is not None
+    monkeypatch.chdir(tmp_path)
+    with sqlite3.connect(tmp_path / NAME) as database:
+        database.execute("UPDATE reports SET content = ?", (zlib.compress(pickle.dumps([Harm()])),))
+    assert Cache(tmp_path, "s").reports(report.identity.digest) is None
+    assert not Path("harm").exists()
+
+
+def test_a_folder_that_can_not_be_used_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    report = kept(tmp_path / "file" / "inner")
+    assert report.identity is not None
+    assert Cache(tmp_path / "file", "s").reports(report.identity.digest) is None
+
+
+def test_a_file_is_known_until_it_changes(tmp_path: Path) -> None:
+    file = tmp_path / "model"
+    file.write_text("a")
+    assert state_of(file) is None, "its times may be coarse, and it may change again"
+    there = Cache(tmp_path, "s")
+    there.keep_state(file, "another", "digest")
+    assert there.digest(file) is None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cache, "SETTLED", -1.0)
+        state = state_of(file)
+        assert state is not None
+        there.keep_state(file, state, "digest")
+        assert there.digest(file) == "digest"
+        os.utime(file, (0, 0))
+        assert there.digest(file) is None
+        assert there.digest(tmp_path / "missing") is None
+
+
+def test_what_nobody_asks_for_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = kept(tmp_path)
+    assert report.identity is not None
+    later = Cache(tmp_path, "s")
+    monkeypatch.setattr(later, "_day", later._day + cache.KEPT_DAYS + 1)
+    later.close()
+    assert Cache(tmp_path, "s").reports(report.identity.digest) is None

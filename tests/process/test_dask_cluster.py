@@ -1,0 +1,95 @@
+"""The work sent to a real Dask scheduler and two workers, as separate processes on the loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from padfix.errors import PadfixError
+from padfix.process.executors import executor
+from tests.support.dask_cluster import cluster
+
+pytest.importorskip("distributed")
+pytestmark = pytest.mark.long
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "fixtures" / "onnx"
+
+
+def work(item: str) -> tuple[str, int]:
+    """Do what the item says, which may end the worker."""
+    word, _, rest = item.partition(" ")
+    if word == "sleep":
+        time.sleep(float(rest))
+    if word == "kill" and not Path(rest).exists():
+        Path(rest).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item, os.getpid()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with cluster(tmp_path_factory.mktemp("cluster")) as (found, _):
+        yield found
+
+
+def test_no_outcome_is_lost_or_doubled_when_a_worker_is_killed(address: str, tmp_path: Path) -> None:
+    items = [f"kill {tmp_path / 'killed'}" if number == 30 else f"sleep 0.0{number % 3}" for number in range(90)]
+    found = list(executor(1, address).outcomes(work, items))
+    assert all(isinstance(outcome, tuple) for outcome in found), found
+    assert [outcome[0] for outcome in found if isinstance(outcome, tuple)] == items
+    assert (tmp_path / "killed").exists()
+
+
+def test_models_are_checked_as_on_this_machine(address: str, tmp_path: Path) -> None:
+    for number in range(6):
+        for name in ("same_cnn", "explicit_cnn"):
+            shutil.copy(FIXTURES / f"{name}.onnx", tmp_path / f"{name}_{number}.onnx")
+    (tmp_path / "broken.onnx").write_bytes(b"\x08\x07\x3a\xff")
+
+    def check(*options: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "padfix", "check", ".", "--format", "json", "--no-cache", *options]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+
+    here, there = check(), check("--scheduler", address)
+    assert (there.returncode, there.stdout) == (here.returncode, here.stdout) and here.returncode == 2
+    assert there.stderr == here.stderr
+    assert len(json.loads(here.stdout)["sources"]) == 12
+    refused = check("--scheduler", address, "--memory", "2")
+    assert (refused.returncode, "limits of their own" in refused.stderr) == (2, True)
+
+
+def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("padfix.process.dask_cluster.PATIENCE", 0.5)
+    with pytest.raises(PadfixError, match=r"The scheduler at 127\.0\.0\.1:9 can't be reached"):
+        next(executor(1, "127.0.0.1:9").outcomes(work, ["a"]))
+
+
+def test_without_the_package_the_command_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(PadfixError, match=r'pip install "padfix\[dask\]"'):
+        next(executor(1, "127.0.0.1:9").outcomes(work, ["a"]))
+
+
+@pytest.mark.parametrize(
+    ("content", "has"),
+    [("__version__ = '0.0.1'", "padfix 0.0.1"), pytest.param("raise ImportError", "no padfix", marks=pytest.mark.slow)],
+)
+def test_a_worker_with_another_padfix_is_named(content: str, has: str, tmp_path: Path) -> None:
+    (tmp_path / "padfix").mkdir()
+    (tmp_path / "padfix" / "__init__.py").write_text(content)
+    with (
+        cluster(tmp_path, 1, {"PYTHONPATH": str(tmp_path)}) as (found, _),
+        pytest.raises(PadfixError, match=f"has {has}, and this is padfix"),
+    ):
+        next(executor(1, found).outcomes(work, ["a"]))
