@@ -29,6 +29,8 @@ from padfix.rules.build.trials import trials
 
 _TRANSPOSED = ("", "ConvTranspose")
 
+_MOST_RESIDUES = 4096
+
 
 class RuntimeContradictsSpec(Rule):
     """A convolution or pool is one that ONNX Runtime refuses, or runs to other numbers than the specification gives.
@@ -248,14 +250,17 @@ def _same_slip(site: Site, window: Window) -> str | None:
 
 
 def _lengths(size: Dimension, taps: int | None, stride: int, dilation: int) -> list[int]:
-    """Return the length, or one of each residue modulo the stride when it is not known."""
+    """Return the length, or one of each residue modulo the stride when it is not known.
+
+    Of a stride beyond any model's these are the first, where a total turns negative.
+    """
     if isinstance(size, int):
         return [size] if size > 0 else []
     span = effective_kernel(taps or 1, dilation)
     residue = known_residue(size, stride)
     if residue is not None:
         return [span + (residue - span) % stride]
-    return list(range(span, span + stride))
+    return list(range(span, span + min(stride, _MOST_RESIDUES)))
 
 
 def _refuses_negative_totals(site: Site, window: Window) -> bool:

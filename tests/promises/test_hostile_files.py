@@ -27,9 +27,11 @@ def value(name: str, shape=(1, 2, 8, 8), kind: int = TensorProto.FLOAT):
 
 
 def pool(source: str = "x", result: str = "y", **attributes) -> NodeProto:
-    return helper.make_node(
-        "MaxPool", [source], [result], **({"kernel_shape": [3, 3], "auto_pad": "SAME_UPPER"} | attributes)
-    )
+    given = {"kernel_shape": [3, 3], "auto_pad": "SAME_UPPER"} | attributes
+    empty = {name for name, value in given.items() if value == []}
+    node = helper.make_node("MaxPool", [source], [result], **{name: given[name] for name in given.keys() - empty})
+    node.attribute.extend(AttributeProto(name=name, type=AttributeProto.INTS) for name in sorted(empty))
+    return node
 
 
 def model(*nodes: NodeProto, initializers=(), shape=(1, 2, 8, 8), opset: int = 17, **more) -> ModelProto:
@@ -192,6 +194,11 @@ def test_weights_that_are_not_what_they_say(tmp_path: Path) -> None:
             if (dims, len(raw)) not in (([2, 2, 3, 3], 144), ([0], 0)):
                 assert (convert.code, spec.code) == (2, 2)
                 assert "are there" in convert.stderr
+
+
+def test_a_stride_beyond_all_sizes_with_open_sizes(tmp_path: Path) -> None:
+    (answer,) = answers(model(pool(strides=[2**31 - 1] * 2), shape=("n", 2, "h", "w")), tmp_path, [CHECK])
+    assert answer.code == 1
 
 
 def test_an_attribute_of_another_kind(tmp_path: Path) -> None:
