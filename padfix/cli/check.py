@@ -90,7 +90,7 @@ padfix check model.onnx --require-proof proof.json --proof-source original.onnx
     "--require-proof",
     "proof_file",
     metavar="FILE.json",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=options.LocalType(exists=True, dir_okay=False),
     help="A report of convert or verify; an error (PF304) unless it proves this very MODEL.",
 )
 @click.option(

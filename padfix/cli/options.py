@@ -27,20 +27,22 @@ REFERENCES = ("auto", "onnxruntime", "spec", "tensorflow")
 REPORT_SUFFIXES = (".json", ".md", ".html")
 
 
-class FileType(click.Path):
-    """A file of this machine."""
+class LocalType(click.Path):
+    """A path of this machine; a URL is refused without showing what is secret of it."""
 
-    def __init__(self) -> None:
-        super().__init__(dir_okay=False, path_type=Path)
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(path_type=Path, **settings)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return a path; refuse a URL."""
-        if isinstance(place := placed(value), Url):
-            self.fail(f"{place} is a URL, and this is a file of this machine", param, ctx)
-        return super().convert(value, param, ctx)
+        """Return a path."""
+        place = placed(value)
+        if isinstance(place, Url):
+            self.fail(f"{place} is a URL, and this is a file or folder of this machine", param, ctx)
+        return super().convert(place, param, ctx)
 
 
-FILE = FileType()
+LOCAL = LocalType()
+FILE = LocalType(dir_okay=False)
 
 
 class PlaceType(click.Path):
@@ -375,7 +377,7 @@ _PROOF_OPTIONS: tuple[Decorator, ...] = (
         "probes",
         multiple=True,
         metavar="FILE|FOLDER",
-        type=click.Path(exists=True, path_type=Path),
+        type=LocalType(exists=True),
         callback=some,
         help="Inputs to compare on: an .npz file with an array for each input, an .npy file or an image for a model of "
         "one input, or a folder of these. Repeatable.",

@@ -27,8 +27,8 @@ padfix verify model.pb model.onnx --on ncnn
 
 
 @click.command("verify", cls=SectionedCommand, epilog=EXAMPLES)
-@click.argument("original", metavar="A", type=click.Path(path_type=Path))
-@click.argument("candidate", metavar="[B]", required=False, type=click.Path(path_type=Path))
+@click.argument("original", metavar="A", type=options.LOCAL)
+@click.argument("candidate", metavar="[B]", required=False, type=options.LOCAL)
 @click.option(
     "--on",
     "runtimes",

@@ -17,6 +17,7 @@ from padfix.files import wire_format
 from padfix.files.external_data import external_location
 from padfix.files.model import Model
 from padfix.files.tensors import inline_payload, payload_size
+from padfix.files.urls import shown
 from padfix.files.wire_format import WireError, length_header, read_chunks
 
 MARK = "padfix"
@@ -177,8 +178,9 @@ def open_file(path: Path) -> int:
 def missing(path: Path) -> SourceError:
     """Return the error for a path that leads to nothing, which may have been a URL before it was made a path."""
     is_address = any(f"{part}:" in path.parts for part in ("http", "https", "ftp", "s3", "gs"))
+    name = shown(str(path).replace(":/", "://", 1)) if is_address else path
     hint = "Only check, inspect and convert read URLs; in Python, strings." if is_address else "Check the path."
-    return SourceError(f"{path} does not exist.", hint)
+    return SourceError(f"{name} does not exist.", hint)
 
 
 def reason_of(error: BaseException) -> str:

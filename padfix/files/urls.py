@@ -13,6 +13,9 @@ from pathlib import Path
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*(?:::.*)?://", re.IGNORECASE | re.DOTALL)
 _IN_TEXT = re.compile(r"[a-z][a-z0-9+.-]*(?:::[^\s'\"<>]*)?://[^\s'\"<>]*", re.IGNORECASE)
+_WORD = re.compile(r"[\w.~+%-]{3,}")
+_SECRET = re.compile(r"\?(?=.*[=@])", re.DOTALL)
+_USER = re.compile(r"[^/@]*:[^/@]*@")
 _PATTERN = re.compile(r"[*?\[]")
 
 WEB = frozenset({"http", "https"})
@@ -43,6 +46,13 @@ class Url:
     def __repr__(self) -> str:
         """Return the same: a repr ends in logs."""
         return f"Url({str(self)!r})"
+
+    def without_secrets(self, text: str) -> str:
+        """Return a text of somebody else without what the address holds and does not show, and without other URLs'."""
+        words = set(_WORD.findall(self.address)) - set(_WORD.findall(str(self)))
+        for word in sorted(words, key=len, reverse=True):
+            text = text.replace(word, HIDDEN)
+        return without_credentials(text)
 
     @property
     def protocol(self) -> str:
@@ -138,7 +148,7 @@ def shown(address: str) -> str:
     for number, part in enumerate(address.split("::")):
         if "://" in part:
             parts.append(_without_credentials(part))
-        elif number and (HIDDEN in parts[-1] or "@" in part):
+        elif number and (HIDDEN in parts[-1] or "@" in part or _SECRET.search(part)):
             parts[-1] = parts[-1] if parts[-1].endswith(HIDDEN) else parts[-1] + HIDDEN  # it was cut within a secret
         else:
             parts.append(part)
@@ -163,7 +173,8 @@ def _query_start(protocol: str, path: str) -> int:
 def _without_credentials(part: str) -> str:
     start, _, rest = part.partition("://")
     protocol = start.lower()
-    cut = _query_start(protocol, rest)
+    secret = _SECRET.search(rest) if protocol not in WEB else None
+    cut = secret.start() if secret else _query_start(protocol, rest)
     mark = rest[cut : cut + 1] + HIDDEN if rest[cut + 1 :] else rest[cut:]
     host, slash, path = rest[:cut].partition("/")
     user, at, server = host.rpartition("@")
@@ -173,7 +184,7 @@ def _without_credentials(part: str) -> str:
         # A password with a slash or a question mark in it, which should have been escaped.
         _, at, path = path.rpartition("@")
         host, slash, path = path.partition("/") if at else (HIDDEN, "", "")
-    return f"{start}://{host}{slash}{path}{mark}"
+    return f"{start}://{host}{slash}{_USER.sub('', path)}{mark}"
 
 
 def _holds_password(host: str) -> bool:

@@ -21,6 +21,7 @@ import padfix
 from padfix.cli.exits import run
 from padfix.cli.group import cli
 from padfix.errors import OutputError, SourceError, UsageError
+from padfix.files.stores import failures
 from tests.support.store_server import StoreServer, serving
 
 fsspec = pytest.importorskip("fsspec", reason='needs fsspec: pip install "padfix[remote]"')
@@ -115,6 +116,47 @@ def test_a_folder_and_a_pattern_of_a_bucket(zoo: Any, capsys: pytest.CaptureFixt
     assert "s3://zoo/models/deep/none.onnx does not exist" in capsys.readouterr().err
     assert invoke("check", "s3://nowhere/m.onnx") == 2
     assert "s3://nowhere/m.onnx does not exist" in capsys.readouterr().err
+
+
+def test_what_is_known_of_models_in_a_bucket(
+    zoo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = "s3://zoo/models/deep/same_cnn.onnx"
+    assert invoke("check", url, "--write-baseline", "known.json") == 0
+    assert invoke("check", url, "--baseline", "known.json") == 0
+    assert json.loads((tmp_path / "known.json").read_text())["findings"][0]["source"] == url
+    for pattern in ("s3://zoo/models/deep/*", "**/deep/*", "same_*"):
+        (tmp_path / "padfix.toml").write_text(f'[per-file-ignores]\n"{pattern}" = ["PF1"]\n')
+        assert invoke("check", url) == 0, pattern
+    (tmp_path / "padfix.toml").write_text('exclude = ["**/deep/*"]\n')
+    capsys.readouterr()
+    assert invoke("check", "s3://zoo/models/**/*.onnx", "--format", "json") == 2
+    document = json.loads(capsys.readouterr().out)
+    assert (document["sources"], len(document["errors"])) == ([], 1)
+
+
+def test_a_model_that_was_replaced(zoo: Any) -> None:
+    url, name = "s3://zoo/models/deep/same_cnn.onnx", "zoo/models/deep/same_cnn.onnx"
+    assert padfix.check(url).findings
+    zoo.ls("zoo/models/deep")
+    with fsspec.filesystem("s3", skip_instance_cache=True).open(name, "wb") as file:
+        file.write((FIXTURES / "explicit_cnn.onnx").read_bytes())
+    assert padfix.check(url).findings == [], "a listing from before is not believed"
+
+
+@pytest.mark.parametrize("answers", [False, True], ids=["silent", "forbidden"])
+def test_a_bucket_that_is_not_to_be_had(
+    bucket: Any, server: StoreServer, answers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failures, "SILENCE", 10 if answers else 0.5)
+    endpoint = server.url("forbidden" if answers else "silent", "")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    bucket.clear_instance_cache()
+    with pytest.raises(SourceError, match=r"may not be read" if answers else "does not answer within") as raised:
+        padfix.check("s3://zoo/m.onnx")
+    assert "hunter" not in str(raised.value)
+    bucket.clear_instance_cache()
 
 
 def test_convert_from_bucket_to_bucket(zoo: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -257,8 +299,17 @@ def test_files_that_are_no_models_stay_here(tmp_path: Path, capsys: pytest.Captu
     ):
         assert invoke("check", model, *options) == 2
         shown = capsys.readouterr().err
-        assert "is a URL, and this is a file of this machine" in shown
+        assert "is a URL, and this is a file or folder of this machine" in shown
         assert "secret" not in shown
+    for command in (
+        ["verify", "https://me:hunter2@host/m.onnx?key=secret", model],
+        ["convert", model, "-o", "x", "--probe", "s3://b/x?key=secret"],
+    ):
+        assert invoke(*command) == 2
+        shown = capsys.readouterr().err
+        assert "is a URL, and this is a file" in shown
+        assert "secret" not in shown
+        assert "hunter" not in shown
     assert invoke("check", model, "--changed-since", "HEAD", "https://host/m.onnx") == 2
     assert "git knows of no changes behind URLs" in capsys.readouterr().err
 

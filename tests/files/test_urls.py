@@ -48,6 +48,7 @@ def test_no_credential_is_shown(address: str, told: str) -> None:
     said = without_credentials(f"GET {address} failed: 403, message='', url='{address}'")
     assert "ret@" not in said
     assert "secret" not in said
+    assert isinstance(place, Url) and "secret" not in place.without_secrets(f"no key {address.partition('://')[2]}")
 
 
 @pytest.mark.parametrize("argument", ["http:", "model.onnx", "C:\\models\\m.onnx", "a::b.onnx", "-", "1://x", "://x"])

@@ -25,7 +25,8 @@ class StoreServer:
     Paths are ``/BEHAVIOUR/NAME``; a file is served from ``files``. Behaviours beside those of :data:`DEFECTS`:
     ``parts`` sends ranges, ``whole`` none, ``cut`` ends in the middle of what it promised, ``redirect`` leads to
     ``parts`` with a signature in the address, ``circle`` to itself, ``changing`` has another version for each request,
-    ``shrinking`` another size, ``wrong`` sends another range, ``silent`` nothing, ``page`` a page in HTML.
+    ``shrinking`` another size, ``short`` sends less than it was asked for, ``dripping`` a byte now and then, ``wrong``
+    another range, ``silent`` nothing, ``page`` a page in HTML.
     """
 
     def __init__(self) -> None:
@@ -88,12 +89,15 @@ def _handler(server: StoreServer) -> type[BaseHTTPRequestHandler]:
             else:
                 self._file(behaviour, server.files[name])
 
+        do_HEAD = do_GET  # noqa: N815 - for the defects, which need no body
+
         def _answer(self, status: int, body: bytes, *headers: tuple[str, str]) -> None:
             self.send_response(status)
             for header in (*headers, ("Content-Length", str(len(body)))):
                 self.send_header(*header)
             self.end_headers()
-            self.wfile.write(body)
+            if self.command == "GET":
+                self.wfile.write(body)
 
         def _file(self, behaviour: str, content: bytes | Path) -> None:
             size = len(content) if isinstance(content, bytes) else content.stat().st_size
@@ -104,7 +108,9 @@ def _handler(server: StoreServer) -> type[BaseHTTPRequestHandler]:
             else:
                 start, end = int(asked[1]), min(int(asked[2]) + 1, size)
                 if behaviour == "wrong":
-                    start, end = start + 1, end
+                    start += 1
+                if behaviour == "short":
+                    end = min(end, start + 1500)
                 if behaviour == "shrinking":
                     size -= len(server.requests) - 1
                 self.send_response(206)
@@ -120,6 +126,8 @@ def _handler(server: StoreServer) -> type[BaseHTTPRequestHandler]:
 
         def _send(self, content: bytes | Path, start: int, end: int) -> None:
             server.sent += end - start
+            while self.path.startswith("/dripping/") and not server.over.wait(0.1):
+                self.wfile.write(b"0")
             if isinstance(content, bytes):
                 self.wfile.write(content[start:end])
                 return

@@ -146,7 +146,9 @@ def reached(url: Url) -> Iterator[tuple[Any, str]]:
     """
     inner = url.around
     if inner is None or not _is_archive(protocol := _class_of(url)):
-        yield _filesystem_of(url)
+        filesystem, path = _filesystem_of(url)
+        filesystem.invalidate_cache()  # of listings: what is there now counts
+        yield filesystem, path
         return
     with _opened_url(inner, _KEPT_OF_ARCHIVE) if isinstance(inner, Url) else opened(inner) as source:
         with failures.told(url):

@@ -7,11 +7,13 @@ is known, and then without them.
 from __future__ import annotations
 
 import contextlib
+import sys
+import traceback
 from collections.abc import Iterator
 from http import HTTPStatus
 
 from padfix.errors import MissingDependencyError, OutputError, PadfixError, SourceError
-from padfix.files.urls import Url, without_credentials
+from padfix.files.urls import Url
 
 SILENCE = 15.0
 """Seconds after which a store that says nothing counts as silent."""
@@ -98,11 +100,22 @@ def told(url: Url, *, writing: bool = False) -> Iterator[None]:
     except ImportError as error:
         raise missing_package(url, error) from None
     except Exception as error:
-        words, hint = _explained(error)
+        words, hint = _explained(error, url)
+        _forget(error)
         if writing:
             words = words.replace("may not be read", "may not be written").replace("can't be read", "can't be written")
             raise OutputError(f"{url} {words}.", f"Nothing was written. {hint}".strip()) from None
         raise SourceError(f"{url} {words}.", hint) from None
+
+
+def _forget(error: BaseException) -> None:
+    """Let go of what the libraries held when they failed: signed addresses, and files that complain when they go."""
+    before, sys.unraisablehook = sys.unraisablehook, lambda complaint: None
+    try:
+        for each in _chain(error):
+            traceback.clear_frames(each.__traceback__)
+    finally:
+        sys.unraisablehook = before
 
 
 def missing_package(url: Url, error: ImportError) -> PadfixError:
@@ -125,7 +138,7 @@ def is_passing(error: BaseException) -> bool:
     return any((_status(each) or 0) in _BUSY for each in chain)
 
 
-def _explained(error: BaseException) -> tuple[str, str]:
+def _explained(error: BaseException, url: Url) -> tuple[str, str]:
     """Return what is wrong and what to do; the deepest cause knows best."""
     chain = _chain(error)
     is_cut = any(_classes(each) & _CUT for each in chain)  # aiohttp gives such a one a status of its own
@@ -137,8 +150,8 @@ def _explained(error: BaseException) -> tuple[str, str]:
         if any(names & _classes(each) for each in chain):
             return words, hint
     if isinstance(error, OSError) and error.strerror:
-        return f"can't be read: {without_credentials(error.strerror).rstrip('.')}", ""
-    said = without_credentials(str(error)).strip().partition("\n")[0].rstrip(".")
+        return f"can't be read: {url.without_secrets(error.strerror).rstrip('.')}", ""
+    said = url.without_secrets(str(error)).strip().partition("\n")[0].rstrip(".")
     return f"can't be read: {type(error).__name__}{': ' if said else ''}{said}", _ACCESS
 
 

@@ -76,6 +76,8 @@ def _matches(url: Url) -> list[Listed]:
         listed: list[Listed] = []
         for name, info in sorted(found.items()):
             relative = name.removeprefix(root)
+            if _is_hidden(relative) and "/." not in pattern:
+                continue
             if info["type"] != "directory":
                 listed.append(Listed(url.at(pattern[:start] + relative), relative))
             elif "**" not in pattern:  # which has already gone through the folders
@@ -88,8 +90,13 @@ def _below(url: Url, filesystem: Any, path: str, text: str) -> Iterator[Listed]:
     root, text = path.rstrip("/"), text.rstrip("/")
     for name in sorted(in_time(filesystem.find, path, size=_LISTING_BYTES)):
         relative = name.removeprefix(root).lstrip("/")
-        if not any(part.startswith(".") for part in relative.split("/")[:-1]):
+        if not _is_hidden(relative):
             yield Listed(url.at(f"{text}/{relative}" if text else relative), relative)
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether a file lies in a hidden folder."""
+    return any(part.startswith(".") for part in name.split("/")[:-1])
 
 
 def _is_onnx(listed: Listed) -> bool:

@@ -124,6 +124,8 @@ class StoreBytes:
 
     def _fetched_part(self, start: int, end: int) -> bytes:
         part = self._fetch(start, end)
+        while part and len(part) < end - start and (more := self._fetch(start + len(part), end)):
+            part += more  # a store may send less than it was asked for
         if len(part) != end - start:
             raise WireError(f"the file ends at byte {start + len(part)}, {end - start - len(part)} bytes early")
         return part
