@@ -21,7 +21,10 @@ import padfix
 from padfix.cli.exits import run
 from padfix.cli.group import cli
 from padfix.errors import OutputError, SourceError, UsageError
+from padfix.files.detection import detect
 from padfix.files.stores import failures
+from padfix.files.stores.copies import local_copy
+from padfix.files.urls import placed
 from tests.support.store_server import StoreServer, serving
 
 fsspec = pytest.importorskip("fsspec", reason='needs fsspec: pip install "padfix[remote]"')
@@ -279,14 +282,17 @@ def test_inspect(server: StoreServer, capsys: pytest.CaptureFixture[str]) -> Non
     ]
 
 
-@pytest.mark.tensorflow
-def test_tensorflow_sources_are_copied(tmp_path: Path) -> None:
+def test_a_saved_model_is_copied_with_all_its_files() -> None:
     store = fsspec.filesystem("memory")
     folder = ROOT / "fixtures" / "tf" / "two_signatures"
-    store.put(str(folder), "/models/saved", recursive=True)
-    assert padfix.inspect("memory://models/saved", signature="enlarge") == padfix.inspect(folder, signature="enlarge")
-    report = padfix.convert("memory://models/saved", tmp_path / "m.onnx", signature="enlarge")
-    assert (report.source, report.source_kind) == ("memory://models/saved", "saved_model")
+    files = {each.relative_to(folder): each for each in folder.rglob("*") if each.is_file()}
+    for name, file in files.items():
+        store.pipe(f"/models/saved/{name}", file.read_bytes())
+    with local_copy(placed("memory://models/saved/")) as copy:
+        assert (copy.name, detect(copy)) == ("saved", "saved_model")
+        assert {each.relative_to(copy) for each in copy.rglob("*") if each.is_file()} == files.keys()
+        assert all((copy / name).read_bytes() == file.read_bytes() for name, file in files.items())
+    assert not copy.exists()
     store.rm("/models", recursive=True)
 
 
