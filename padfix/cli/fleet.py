@@ -87,7 +87,7 @@ _OPTIONS = (
         "--cache-dir",
         "cache_folder",
         metavar="DIR",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=options.LocalType(file_okay=False),
         help="Where reports of unchanged models are kept.  [default: the user's cache folder, for more than one file]",
     ),
     click.option("--no-cache", is_flag=True, help="Check every model, and keep nothing."),

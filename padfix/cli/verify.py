@@ -41,7 +41,7 @@ padfix verify model.pb model.onnx --on ncnn
     "--keep-repro",
     "repro_folder",
     metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=options.LocalType(file_okay=False),
     help="With --on, keep each node that a runtime gets wrong as a tiny model, with data and a script.",
 )
 @click.option("--locate", is_flag=True, help="On a difference, name the first tensor that differs and its node.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import socket
 import tempfile
 import time
@@ -22,6 +23,9 @@ from padfix.files.urls import Url
 _TRIES = 3
 _WAIT = 0.25
 _CHUNK = 1 << 16
+
+_LEFT_FREE = 256 << 20
+"""Bytes of a disk that are left to others, whatever a server sends."""
 
 
 class WebFile:
@@ -117,6 +121,11 @@ class WebFile:
         """Keep what comes in a file without a name; the server sends the whole, whatever it is asked."""
         file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as this
         async for piece in self._received(response):
+            if shutil.disk_usage(tempfile.gettempdir()).free < _LEFT_FREE:
+                raise SourceError(
+                    f"{self._url} can't be read in parts, and the disk for temporary files has no room for all of it.",
+                    "Make room there, or set TMPDIR to a folder on another disk.",
+                )
             file.write(piece)
         file.flush()
         self.whole, self.size = file, file.tell()

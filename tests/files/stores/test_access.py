@@ -17,7 +17,7 @@ import padfix
 from padfix.errors import MissingDependencyError, SourceError
 from padfix.files.detection import detect
 from padfix.files.skeleton import read_model
-from padfix.files.stores import access, failures
+from padfix.files.stores import access, failures, web
 from padfix.files.stores.traffic import counted
 from padfix.files.urls import placed
 from tests.support.store_server import DEFECTS, StoreServer, serving
@@ -159,6 +159,12 @@ def test_what_a_server_does_wrong_is_a_sentence(
     assert server.url(behaviour, "m.onnx") in raised.value.message
     assert not any(secret in str(raised.value) for secret in SECRETS)
     assert raised.value.__suppress_context__ or raised.value.__cause__ is None
+
+
+def test_a_disk_is_not_filled(server: StoreServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "_LEFT_FREE", 1 << 62)
+    with pytest.raises(SourceError, match="has no room for all of it"):
+        padfix.check(server.url("whole", "same.onnx"))
 
 
 def test_nobody_there_and_nothing_known() -> None:
