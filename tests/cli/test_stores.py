@@ -23,6 +23,7 @@ from padfix.cli.group import cli
 from padfix.errors import OutputError, SourceError, UsageError
 from padfix.files.detection import detect
 from padfix.files.stores import failures
+from padfix.files.stores.access import opened
 from padfix.files.stores.copies import local_copy
 from padfix.files.urls import placed
 from tests.support.store_server import StoreServer, serving
@@ -146,6 +147,15 @@ def test_a_model_that_was_replaced(zoo: Any) -> None:
     with fsspec.filesystem("s3", skip_instance_cache=True).open(name, "wb") as file:
         file.write((FIXTURES / "explicit_cnn.onnx").read_bytes())
     assert padfix.check(url).findings == [], "a listing from before is not believed"
+
+
+def test_a_model_that_is_replaced_while_it_is_read(zoo: Any) -> None:
+    zoo.pipe("zoo/models/m.onnx", b"x" * 1_000_000)
+    with opened(placed("s3://zoo/models/m.onnx")) as source:
+        assert source.read(0, 2) == b"xx"
+        zoo.pipe("zoo/models/m.onnx", b"y" * 1_000_000)
+        with pytest.raises(SourceError, match="was changed while padfix read it"):
+            source.read(900_000, 900_002)
 
 
 @pytest.mark.parametrize("answers", [False, True], ids=["silent", "forbidden"])

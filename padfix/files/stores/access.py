@@ -186,11 +186,15 @@ def _class_of(url: Url) -> Any:
 
 def _filesystem_of(url: Url) -> tuple[Any, str]:
     protocol = _class_of(url)
+    from fsspec.asyn import AsyncFileSystem
     from fsspec.core import url_to_fs
 
     with failures.told(url):
         if url.is_web:  # what looks like a chain is a part of the query
             return protocol(), url.address
+        if issubclass(protocol, AsyncFileSystem):  # connects later on, and is kept for the thread that asked for it
+            known: tuple[Any, str] = url_to_fs(url.address)
+            return known
         found: tuple[Any, str] = in_time(url_to_fs, url.address)
         return found
 

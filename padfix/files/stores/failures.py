@@ -76,7 +76,7 @@ _BY_CLASS: tuple[tuple[frozenset[str], str, str], ...] = (
 
 _BY_STATUS = {
     401: ("may not be read: the store wants other credentials (401)", _ACCESS),
-    403: ("may not be read (403)", f"A signed URL may be too old. {_ACCESS}"),
+    403: ("may not be read (403)", _ACCESS),
     404: ("does not exist (404)", "Check the URL."),
     407: ("can't be reached: the proxy wants credentials (407)", "Check the proxy's settings."),
     410: ("does not exist any more (410)", "Check the URL."),
@@ -145,7 +145,8 @@ def _explained(error: BaseException, url: Url) -> tuple[str, str]:
     for each in () if is_cut else reversed(chain):
         status = _status(each)
         if status is not None and status >= 400:
-            return _BY_STATUS.get(status) or _of_status(status)
+            words, hint = _BY_STATUS.get(status) or _of_status(status)
+            return words, f"A signed URL may be too old. {hint}" if status == 403 and url.is_web else hint
     for names, words, hint in _BY_CLASS:
         if any(names & _classes(each) for each in chain):
             return words, hint
