@@ -69,9 +69,14 @@ _KNOWN = {
 }
 
 
+_WEB = "onnxruntime-web"
+"""The one that is no package of Python's."""
+
+
 def names() -> tuple[str, ...]:
     """Return the runtimes that there are adapters of, installed or not."""
-    return (*_KNOWN, *sorted({each.name for each in importlib.metadata.entry_points(group=GROUP)} - set(_KNOWN)))
+    own = (*_KNOWN, _WEB)
+    return (*own, *sorted({each.name for each in importlib.metadata.entry_points(group=GROUP)} - set(own)))
 
 
 class Runtime:
@@ -122,6 +127,14 @@ def open_runtime(name: str) -> Runtime:
         UsageError: There is no adapter for it.
         ProofUnavailableError: Its package is not installed.
     """
+    if name == _WEB:
+        from padfix.runtimes import on_onnxruntime_web
+
+        found = on_onnxruntime_web.version()
+        if found is None:
+            hint = f"npm install {name}, and let {on_onnxruntime_web.FOLDER} name the folder node_modules."
+            raise ProofUnavailableError(f"{name} is not installed, or Node is not.", hint)
+        return Runtime(name, on_onnxruntime_web.__name__, found)
     if name in _KNOWN:
         package = _KNOWN[name]
         if importlib.util.find_spec(package.imported) is None:

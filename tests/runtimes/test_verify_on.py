@@ -366,3 +366,17 @@ def test_a_real_runtime_is_caught_and_helped(name: str, network: Path, tmp_path:
     assert [node.op_type for node in verdict.nodes] == ["MaxPool"]
     report = padfix.convert(network, tmp_path / "out.onnx", target=name, prove_on=[name])
     assert [each.agrees for each in report.runtimes] == [True]
+
+
+def test_onnxruntime_web(network: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert "onnxruntime-web" in names()
+    try:
+        verdict = padfix.verify_on(network, "onnxruntime-web")
+    except ProofUnavailableError as error:
+        assert "PADFIX_NODE_MODULES" in str(error.hint)
+        pytest.skip(error.message)
+    assert verdict.agrees
+    assert verdict.runtime.startswith("onnxruntime-web 1.")
+    monkeypatch.setenv("PADFIX_NODE_MODULES", str(tmp_path))
+    with pytest.raises(ProofUnavailableError, match="not installed"):
+        open_runtime("onnxruntime-web")
