@@ -109,6 +109,7 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
         "outer-axes": outer,
         "batch-axis": batch,
         "rank": rank,
+        "before-average": any(each.op_type == "AveragePool" for each in scope.consumers(node.output[0])),
     }
 
 

@@ -23,6 +23,7 @@ from padfix.errors import ProofUnavailableError, UsageError, suggestion
 from padfix.process import deadline
 from padfix.process.apart import Apart, CrashedError, RemoteError
 from padfix.process.deadline import Overdue
+from padfix.runtimes.node_packages import FOLDER, version_of
 
 Array = npt.NDArray[Any]
 
@@ -128,13 +129,11 @@ def open_runtime(name: str) -> Runtime:
         ProofUnavailableError: Its package is not installed.
     """
     if name == _WEB:
-        from padfix.runtimes import on_onnxruntime_web
-
-        found = on_onnxruntime_web.version()
+        found = version_of(name)
         if found is None:
-            hint = f"npm install {name}, and let {on_onnxruntime_web.FOLDER} name the folder node_modules."
+            hint = f"npm install {name}, and let {FOLDER} name the folder node_modules."
             raise ProofUnavailableError(f"{name} is not installed, or Node is not.", hint)
-        return Runtime(name, on_onnxruntime_web.__name__, found)
+        return Runtime(name, f"{_ROOM}.on_onnxruntime_web", found)
     if name in _KNOWN:
         package = _KNOWN[name]
         if importlib.util.find_spec(package.imported) is None:

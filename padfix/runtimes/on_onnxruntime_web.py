@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -14,11 +12,7 @@ from typing import Any
 import numpy as np
 
 from padfix.runtimes.adapter import Request
-
-FOLDER = "PADFIX_NODE_MODULES"
-"""The variable that names the folder; without it, that of the working directory is taken."""
-
-_PACKAGE = "onnxruntime-web"
+from padfix.runtimes.node_packages import package_folder
 
 _SCRIPT = """
 const fs = require("fs"), ort = require(process.argv[1]), folder = process.argv[2] + "/";
@@ -46,17 +40,9 @@ const arrays = { float32: Float32Array, float64: Float64Array, float16: Uint16Ar
 """What Node runs: the package and the folder of a request are its arguments."""
 
 
-def version() -> str | None:
-    """Return the version of the package that would be run; None where it, or Node, is not there."""
-    described = _package() / "package.json"
-    if shutil.which("node") is None or not described.is_file():
-        return None
-    return str(json.loads(described.read_text(encoding="utf-8"))["version"])
-
-
 def load() -> Callable[[Request], list[Any]]:
     """Return what runs a model."""
-    package = _package()
+    package = package_folder("onnxruntime-web")
 
     def run(request: Request) -> list[Any]:
         with tempfile.TemporaryDirectory() as name:
@@ -78,7 +64,3 @@ def load() -> Callable[[Request], list[Any]]:
             ]
 
     return run
-
-
-def _package() -> Path:
-    return Path(os.environ.get(FOLDER, "node_modules"), _PACKAGE).absolute()

@@ -68,6 +68,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of Pad, which also has mode, mode-written, amounts, axes-listed, outer-axes and rank.
     "negative": SWITCH,
     "value": ("zero", "finite", "infinite"),
+    "before-average": SWITCH,
 }
 """The words that a fact's ``where`` may use, each with the values that there are."""
 

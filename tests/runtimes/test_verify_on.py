@@ -333,7 +333,7 @@ def test_what_can_not_be_asked(network: Path, tmp_path: Path) -> None:
         padfix.verify_on(tmp_path / "text.onnx", "onnxruntime")
     for name in names():
         if (
-            name != "onnxruntime"
+            name not in ("onnxruntime", "onnxruntime-web")
             and importlib.util.find_spec({"opencv": "cv2", "mnn": "MNN", "qnn": "onnxruntime_qnn"}.get(name, name))
             is None
         ):

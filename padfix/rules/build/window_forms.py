@@ -166,6 +166,7 @@ def _pad_traits(window: Window, amounts: str, mode: str = "constant") -> Traits:
         "outer-axes": computed,
         "batch-axis": computed,
         "rank": window.rank + 2,
+        "before-average": window.operator.is_average,
         "value": value if mode == "constant" else "zero",
     }
 
