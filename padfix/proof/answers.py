@@ -1,7 +1,7 @@
 """What an operator may be given at a position: an index below a length, a size, an axis, a count.
 
-One table serves ONNX's and TensorFlow's operators; where names meet, the positions agree. A negative position counts
-from the last input.
+One table serves the operators of ONNX, TensorFlow and TensorFlow Lite; where names meet, the positions agree. A
+negative position counts from the last input.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from padfix.graph import attributes
 from padfix.proof.executors import Array
 from padfix.proof.graph_view import NodeView
 
-_TRANSPOSED = ("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput")
+_TRANSPOSED = (
+    *("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput"),
+    *("TransposeConv", "Conv3DTranspose"),  # of TensorFlow Lite, whose kernels don't look whether a size fits
+)
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,9 @@ def _axis(question: Question, given: int | None = None) -> int:
     proto = question.use.node.proto
     if proto is not None:
         return attributes.integer(proto, "axis", 0)
+    named = question.use.node.attribute("axis")
+    if isinstance(named, int):
+        return named
     found = question.other(given) if given is not None else None
     return int(found.reshape(-1)[0]) if found is not None and found.size else 0
 
@@ -185,13 +191,14 @@ def _transposed_size(question: Question) -> Array | None:
     strides, padding = (question.use.node.attribute(name) for name in ("strides", "padding"))
     if data is None or kernel is None or count not in (len(data), len(data) - 2) or not strides:
         return None
+    filters = (*kernel[1:3], kernel[0], kernel[3]) if question.use.node.op_type == "TRANSPOSE_CONV" else kernel
     spatial = [
         length * stride - int(question.random.integers(stride))
         if padding == b"SAME"
         else (length - 1) * stride + taps + int(question.random.integers(stride))
-        for length, stride, taps in zip(data[1:-1], strides[1:-1], kernel, strict=False)
+        for length, stride, taps in zip(data[1:-1], strides[1:-1], filters, strict=False)
     ]
-    return np.array(spatial if count == len(data) - 2 else [data[0], *spatial, kernel[-2]])
+    return np.array(spatial if count == len(data) - 2 else [data[0], *spatial, filters[-2]])
 
 
 def _dense_shape(question: Question) -> Array | None:
@@ -331,6 +338,11 @@ _MOST_ROOM = 1 << 20
 
 _MOST_AXES = 16
 
+_SHORT = frozenset({"LSTM", "GRU", "RNN", "LRN"})
+"""Operators of ONNX and TensorFlow that are written in capitals."""
+
+_OTHERWISE = {"TopkV2": "TopKV2", "Padv2": "PadV2"}
+
 _RAGGED = ("RaggedGather", "RaggedTensorToVariant", "RaggedTensorToSparse")
 
 ANSWERS: Mapping[tuple[str, int], Answer] = {
@@ -395,7 +407,15 @@ ANSWERS: Mapping[tuple[str, int], Answer] = {
 """What an operator may be given at a position."""
 
 
+def tensorflow_name(operator: str) -> str:
+    """Return an operator of TensorFlow Lite, ``BROADCAST_TO``, as TensorFlow writes it; others are what they are."""
+    if not operator.isupper() or operator in _SHORT:
+        return operator
+    name = operator.title().replace("_", "")
+    return _OTHERWISE.get(name, name)
+
+
 def answer_for(use: Use) -> Answer | None:
     """Return what a reader may be given; None where it takes anything."""
-    operator, position = use.node.op_type, use.position
+    operator, position = tensorflow_name(use.node.op_type), use.position
     return ANSWERS.get((operator, position - len(use.node.inputs))) or ANSWERS.get((operator, position))

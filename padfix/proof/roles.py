@@ -14,7 +14,7 @@ import numpy as np
 
 from padfix.graph.dependence import reached
 from padfix.process import deadline
-from padfix.proof.answers import Question, Use, answer_for
+from padfix.proof.answers import Question, Use, answer_for, tensorflow_name
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array, ExecutionFailed, Executor, TensorSpec, numpy_type
 from padfix.proof.graph_view import NodeView
@@ -39,8 +39,9 @@ _KEEPS = frozenset(
 _MIXES = frozenset(
     {"Add", "AddV2", "Sub", "Mul", "Div", "FloorDiv", "FloorMod", "Mod", "Max", "Maximum", "Min", "Minimum", "Clip"}
     | {"Concat", "ConcatV2", "Pack", "Floor", "Ceil", "Round", "Relu", "Slice", "StridedSlice", "Abs", "Where"}
-    | {"Unpack", "Split", "SplitV"}
+    | {"Unpack", "Split", "SplitV", "Concatenation"}
 )
+"""What makes a tensor of others whose elements follow from theirs."""
 _MOST_PASSES = 3
 """How often values are chosen anew, because what a reader takes follows from another input that was chosen later."""
 
@@ -188,13 +189,14 @@ class _Looked:
                 positions = [position for position, each in enumerate(node.inputs) if each == name]
                 uses = [Use(node, position) for position in positions]
                 found += [use for use in uses if answer_for(use) and (integral or node.op_type == "AdjustHue")]
-                keeps = node.op_type in _KEEPS and positions[0] == 0
-                if not keeps and not (node.op_type in _MIXES and integral):
+                kind = tensorflow_name(node.op_type)
+                keeps = kind in _KEEPS and positions[0] == 0
+                if not keeps and not (kind in _MIXES and integral):
                     continue
                 for output in node.outputs:
                     if output and output not in seen:
                         seen.add(output)
-                        rest.append((output, integral or node.op_type == "Cast"))
+                        rest.append((output, integral or kind == "Cast"))
         return found
 
 

@@ -173,10 +173,17 @@ class GraphEnds:
         return bool(sources) and any(node not in sources and node.op not in _HAND_ON for node in nodes)
 
     def _is_pivot(self, node: Any) -> bool:
-        """Whether a node only marks a branch of a condition, as ``cond/switch_t`` does; half of them are dead."""
+        """Whether a node only marks a branch of a condition, as ``cond/switch_t`` does, or a turn of a loop.
+
+        Half of the first are dead, and what is in a loop leaves it by an Exit.
+        """
         if node.op == "Identity":
             source = self._nodes.get(split(node.input[0])[0])
             return source is not None and source.op == "Switch" and self._is_pivot(source)
+        if node.op == "Switch":
+            decides = self._nodes.get(split(node.input[1])[0])
+            if decides is not None and decides.op == "LoopCond":
+                return True
         return bool(node.op == "Switch" and split(node.input[0]) == split(node.input[1]))
 
 

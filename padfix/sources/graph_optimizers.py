@@ -19,8 +19,13 @@ itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from padfix.files.model import Model
+    from padfix.sources.source import Source
 
 _WEIGHTED = frozenset({"Conv", "ConvTranspose"})
 
@@ -34,6 +39,18 @@ def passes() -> list[str]:
     from tf2onnx import optimizer
 
     return sorted(optimizer._get_optimizers(), key=lambda name: name not in _OFTEN_WRONG)
+
+
+def with_passes_to_leave_out(source: Source, again: Callable[[Sequence[str]], Model]) -> Source:
+    """Return a source that can be imported once more, by ``again``, without some of the passes, and says so."""
+
+    def without(left_out: Sequence[str]) -> Source:
+        which = f"pass {left_out[0]} was" if len(left_out) == 1 else "passes were all"
+        told = f"tf2onnx's optimiser {which} left out, because what it made of the graph was not equal to the original."
+        return replace(source, model=again(left_out), notes=[*source.notes, told])
+
+    source.passes, source.without = passes(), without
+    return source
 
 
 def optimizers(left_out: Collection[str] = ()) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Products and reductions that ONNX Runtime takes on an empty batch as well.
+"""Products, reductions and shapes that ONNX Runtime takes on an empty batch as well.
 
 Its MatMul hands a matrix on the left on to each matrix of the right operand, but not where there are none: it refuses
 an empty batch (``Compute right operand cannot broadcast``). Its Einsum of the same product takes one with one
 matrix on the left; several end it with an arithmetic error. Its reductions give an empty tensor all of its axes back
-where those that go are counted from the last.
+where those that go are counted from the last. Shapes with an open length are :mod:`padfix.sources.open_reshapes`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from padfix.files.model import Model
 from padfix.graph import attributes
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, iterate_scopes, normal_domain
 from padfix.operators.inference import infer
+from padfix.sources import open_reshapes
 
 _TYPES = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64})
 """What ONNX Runtime has an Einsum for."""
@@ -26,14 +27,16 @@ _EINSUM_SINCE = 12
 
 
 def take_no_rows(model: Model) -> None:
-    """Write products that hand a matrix on to an open batch, and reductions, in place, so that they take no rows."""
-    if not any(_products(scope) or _reductions(scope) for scope in iterate_scopes(model.proto)):
+    """Write products that hand a matrix on to an open batch, reductions and shapes, so that they take no rows."""
+    scopes = iterate_scopes(model.proto)
+    if not any(_products(scope) or _reductions(scope) or open_reshapes.has_some(scope) for scope in scopes):
         return  # lengths are inferred for those that need them
     for scope in infer(model):
         for node in _products(scope):
             _exchange(scope, node)
         for node, axes in _reductions(scope):
             _count_from_the_first(scope, node, axes)
+        open_reshapes.settle(scope)
 
 
 def _products(scope: Scope) -> list[NodeProto]:

@@ -114,7 +114,7 @@ def finish(
     fresh_runner: Callable[[], Runner] | None = None,
 ) -> Source:
     """Fix what is constant, pin shapes, convert, and pair the model with a runner of the original."""
-    from padfix.sources.graph_optimizers import passes
+    from padfix.sources.graph_optimizers import with_passes_to_leave_out
     from padfix.sources.kernel_faults import faults, mixes_images, suspects
 
     release_memory(loaded.frozen.graph_def.ByteSize())
@@ -141,14 +141,9 @@ def finish(
         specifications = _specifications(loaded, pinned, declared)
         return TensorFlowExecutor(specifications, names, loaded.runner, loaded.frozen.inner, fresh_runner)
 
-    def without(left_out: Sequence[str]) -> Source:
-        assert loaded.frozen.again is not None
-        which = f"pass {left_out[0]} was" if len(left_out) == 1 else "passes were all"
-        told = f"tf2onnx's optimiser {which} left out, because what it made of the graph was not equal to the original."
-        return replace(source, model=loaded.frozen.again(left_out), notes=[*notes, told])
-
-    source = Source(kind, model, executor, notes, lambda: faults(tensorflow, suspected), passes(), without)
-    return source
+    assert loaded.frozen.again is not None
+    source = Source(kind, model, executor, notes, lambda: faults(tensorflow, suspected))
+    return with_passes_to_leave_out(source, loaded.frozen.again)
 
 
 def fix_inputs(tensorflow: Any, loaded: Loaded, constants: Mapping[str, object]) -> list[str]:

@@ -7,7 +7,7 @@ of its own, each input and output its public one, and in which what tf2onnx lose
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,7 @@ def open_tflite(tensorflow: Any, path: Path, options: SourceOptions) -> Source:
         UnsupportedError: The model keeps state, or has a part without an exact ONNX form.
     """
     with quiet():
+        from padfix.sources.graph_optimizers import with_passes_to_leave_out
         from padfix.sources.tflite_runner import interpreter
 
         model = tflite_schema.read(path)
@@ -66,7 +67,9 @@ def open_tflite(tensorflow: Any, path: Path, options: SourceOptions) -> Source:
     shapes = {number: _lengths(item) for number, item in details.items()}
     shapes |= {int(port.tensor): list(pinned[port.name]) for port in inputs if port.name in pinned}
     prepared = tflite_graph.prepare(model, index, inputs, outputs, shapes)
-    converted = _convert(prepared, inputs, outputs, options.opset, path.stem)
+
+    def convert(left_out: Sequence[str] = ()) -> Model:
+        return _convert(prepared, (inputs, outputs), options.opset, path.stem, left_out)
 
     def executor() -> Executor:
         from padfix.proof.executors import TensorSpec
@@ -82,7 +85,7 @@ def open_tflite(tensorflow: Any, path: Path, options: SourceOptions) -> Source:
             *(inner, beside, prepared.is_wide),
         )
 
-    return Source("tflite", converted, executor)
+    return with_passes_to_leave_out(Source("tflite", convert(), executor), convert)
 
 
 def _borrowed_operators(model: Any) -> Iterator[str]:
@@ -164,8 +167,14 @@ def _mapped_names(signature: Any, inputs: list[Port], outputs: list[Port]) -> An
 
 
 def _convert(
-    prepared: tflite_graph.Prepared, inputs: list[Port], outputs: list[Port], opset: int | None, name: str
+    prepared: tflite_graph.Prepared,
+    ports: tuple[list[Port], list[Port]],
+    opset: int | None,
+    name: str,
+    left_out: Sequence[str],
 ) -> Model:
+    inputs, outputs = ports
+
     def build() -> Any:
         from tf2onnx import optimizer, tfonnx
 
@@ -183,13 +192,13 @@ def _convert(
             [],
             [],
             True,
-            [*tf_ops.rewriters(), *([tflite_ops.write_out_wide_steps] if prepared.is_wide else [])],
+            [*tf_ops.rewriters(), *tflite_ops.rewriters(is_wide=prepared.is_wide)],
             {},
             None,
             is_tflite=True,
             dequantize=False,
         )
-        converted = optimizer.optimize_graph(converted, catch_errors=True, optimizers=optimizers())
+        converted = optimizer.optimize_graph(converted, catch_errors=True, optimizers=optimizers(left_out))
         proto = converted.make_model(f"converted from {name}")
         settle(proto, [tensor.name.decode() for tensor in prepared.graph.tensors])
         tflite_graph.hand_on(proto, prepared, outputs)

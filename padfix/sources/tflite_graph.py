@@ -11,6 +11,7 @@ sparse weights, DENSIFY         refuses
 bias of a TRANSPOSE_CONV        leaves it out without a word
 a fused activation              gives its name to what goes into it; refuses RELU_N1_TO_1
 SOFTMAX with a beta             multiplies the result by it, not what goes in
+L2_POOL_2D                      refuses
 scales without zero points      takes the numbers for not quantised
 =============================== =====================================================================================
 """
@@ -25,12 +26,14 @@ import numpy as np
 from onnx import ModelProto, ValueInfoProto, helper
 
 from padfix.errors import UnsupportedError
+from padfix.sources import tflite_ops
 from padfix.sources.conversion import Port
 from padfix.sources.side_effects import refuse_kept_state
 from padfix.sources.tflite_dense import write_dense
 from padfix.sources.tflite_schema import (
     add_buffer,
     builtin_names,
+    code,
     constant,
     float_copy,
     is_constant,
@@ -51,8 +54,18 @@ _STATE = frozenset(
 )
 _RANDOM = frozenset({"RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL", "STABLEHLO_RNG_BIT_GENERATOR"})
 _NO_ACTIVATION = 0
-_RENAMED = {"COMPLEX_ABS": "MAGNITUDE"}
-"""Names by which tf2onnx does not know operators: it moves a Reshape from before COMPLEX_ABS, and may lose it."""
+_RENAMED = {"COMPLEX_ABS": "MAGNITUDE", "RANGE": "COUNT"}
+"""Names by which tf2onnx does not know operators: it moves a Reshape from before COMPLEX_ABS, and may lose it; the
+numbers of a RANGE it takes for TensorFlow's.
+"""
+
+_STABLE = {
+    "STABLEHLO_ADD": ("ADD", "AddOptions"),
+    "STABLEHLO_MULTIPLY": ("MUL", "MulOptions"),
+    "STABLEHLO_MAXIMUM": ("MAXIMUM", ""),
+    "STABLEHLO_MINIMUM": ("MINIMUM", ""),
+}
+"""Operators under another name, which broadcast nothing."""
 
 
 @dataclass
@@ -176,7 +189,8 @@ def _refuse(kinds: set[str], graphs: Sequence[Any]) -> None:
             "Give the model its random numbers as an input.",
         )
     builtin = set(builtin_names().values())
-    unknown = sorted(name for name in kinds if name in builtin and not hasattr(BuiltinOperator, name))
+    converted = {operator.removeprefix("TFL_") for operator in tflite_ops.handlers()} | _STABLE.keys()
+    unknown = sorted(name for name in kinds & builtin - converted if not hasattr(BuiltinOperator, name))
     if unknown:
         raise UnsupportedError(f"These TensorFlow Lite operators have no ONNX form in tf2onnx: {', '.join(unknown)}.")
     types = {tensor.type for graph in graphs for tensor in graph.tensors}
@@ -238,6 +252,14 @@ def _write_out(model: Any, graph: Any) -> None:
             plain = float_copy(graph, result)
             after.insert(0, operator_of(model, "ADD", [plain, operator.inputs[3]], result, "AddOptions"))
             operator.inputs, operator.outputs = list(operator.inputs[:3]), [plain]
+        if name in _STABLE:
+            plainly, kind = _STABLE[name]
+            operator = operator_of(model, plainly, list(operator.inputs), result, kind)
+        if name == "L2_POOL_2D":  # the root of the mean of squares
+            squares, mean = float_copy(graph, operator.inputs[0]), float_copy(graph, result)
+            written.append(operator_of(model, "SQUARE", list(operator.inputs), squares))
+            after.insert(0, operator_of(model, "SQRT", [mean], result))
+            operator.opcodeIndex, operator.inputs, operator.outputs = code(model, "AVERAGE_POOL_2D"), [squares], [mean]
         if name == "SOFTMAX" and options.beta != 1:
             scaled = float_copy(graph, operator.inputs[0])
             factors = [operator.inputs[0], constant(model, graph, options.beta)]

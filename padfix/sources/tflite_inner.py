@@ -20,7 +20,17 @@ from padfix.process.deadline import Overdue
 from padfix.sources import tensorflow_runtime
 from padfix.sources.executor import element_type
 from padfix.sources.tensorflow_runtime import first_line, quiet, silent_stderr
-from padfix.sources.tflite_schema import NO_BUFFER, LiteFile, made, operators, packed, reached, schema, type_name
+from padfix.sources.tflite_schema import (
+    NO_BUFFER,
+    LiteFile,
+    constant_of,
+    made,
+    operators,
+    packed,
+    reached,
+    schema,
+    type_name,
+)
 
 if TYPE_CHECKING:
     from padfix.proof.executors import Array
@@ -83,24 +93,30 @@ class LiteInner:
 
     def graph(self) -> list[TensorNode]:
         """Return every tensor with what computes it, behind what it is made of."""
-        from padfix.proof.inner import TensorNode
+        from padfix.proof.inner import TensorNode, no_attribute
 
         kinds = operators(self._model, self._graph)
         found = []
 
-        def add(position: int, kind: str, inputs: Sequence[int]) -> None:
+        def add(
+            position: int, kind: str, inputs: Sequence[int], attribute: Callable[[str], Any] = no_attribute
+        ) -> None:
             tensor = self._graph.tensors[position]
             signature = tensor.shapeSignature if tensor.shapeSignature is not None else tensor.shape
             shape = None if signature is None else tuple(int(each) if each >= 0 else None for each in signature)
             element = element_type(self._tensorflow.dtypes.as_dtype(type_name(tensor.type)))
             read = tuple(self._names[each] for each in inputs)
-            found.append(TensorNode(self._names[position], kind, read, element, shape, can_feed=True))
+            found.append(TensorNode(self._names[position], kind, read, element, shape, True, attribute))
 
         for position in _indices(self._graph.inputs):
             add(position, "Placeholder", ())
+        read = {each for operator in self._graph.operators or () for each in _indices(operator.inputs)}
+        for position in sorted(read):
+            if not self._is_computed(position):
+                add(position, "Const", ())
         for operator, kind in zip(self._graph.operators or (), kinds, strict=True):
             for position in _indices(operator.outputs):
-                add(position, kind, [each for each in _indices(operator.inputs) if self._is_computed(each)])
+                add(position, kind, _indices(operator.inputs), partial(_attribute, operator.builtinOptions))
         known = {each.name: each for each in found}
         for alias, name in self._aliases.items():
             like = known[name]
@@ -146,7 +162,7 @@ class LiteInner:
     def _run(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> dict[str, Array]:
         fed = {self._position(name): np.asarray(value) for name, value in feeds.items()}
         wanted = {name: self._position(name) for name in fetches}
-        results = {position: fed[position] for position in wanted.values() if position not in self._producers}
+        results = {each: self._held(each, fed) for each in wanted.values() if each not in self._producers}
         if len(results) == len(set(wanted.values())):
             return {name: results[position] for name, position in wanted.items()}
         try:
@@ -161,6 +177,22 @@ class LiteInner:
         except Exception as error:  # a kernel that refuses raises RuntimeError or ValueError
             raise RuntimeError(first_line(error)) from error
         return {name: results[position] for name, position in wanted.items()}
+
+    def _held(self, position: int, fed: Mapping[int, Array]) -> Array:
+        """Return what is fed, or what the file holds.
+
+        Raises:
+            RuntimeError: Neither, or no plain numbers.
+        """
+        if position in fed:
+            return fed[position]
+        try:
+            found = constant_of(self._model, self._graph.tensors[position])
+        except TypeError:
+            found = None
+        if found is None:
+            raise RuntimeError(f"{self._names[position]} is not known here")
+        return np.asarray(found)
 
     def _finds_room(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> bool:
         fed = {self._position(name): np.asarray(value) for name, value in feeds.items()}
@@ -249,6 +281,16 @@ class LiteInner:
 def _answering(file: LiteFile, index: int, names: Sequence[str], aliases: Mapping[str, str]) -> Callable[[Any], Any]:
     tensorflow = tensorflow_runtime.load("a TensorFlow Lite file")
     return LiteInner(tensorflow, file, index, names, aliases).answer
+
+
+def _attribute(options: Any, name: str) -> Any:
+    """Return an attribute under TensorFlow's name for it; None where the operator has none."""
+    if name == "strides" and hasattr(options, "strideH"):
+        depth = [options.strideD] if hasattr(options, "strideD") else []
+        return [1, *depth, options.strideH, options.strideW, 1]
+    if name == "padding" and hasattr(options, "padding"):
+        return b"SAME" if options.padding == schema().Padding.SAME else b"VALID"
+    return getattr(options, name, None)
 
 
 def _indices(positions: Any) -> list[int]:

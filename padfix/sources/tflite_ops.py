@@ -1,15 +1,17 @@
-"""TensorFlow Lite operators that tf2onnx 1.17 has no handler for: GELU, the two narrow rectifiers, 16-bit steps."""
+"""TensorFlow Lite operators that tf2onnx 1.17 has no handler for, or another meaning; and 16-bit steps."""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops import Handlers, handlers_of
-from padfix.sources.tf_ops.tensor import Builder, Tensor
+from padfix.sources.tf_ops import Handlers, fake_quant, handlers_of, ordering, ranges
+from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up
+from padfix.sources.tf_ops.windows import reduce
 
 _STEPPED: dict[str, Callable[[Any], str]] = {
     "TFL_QUANTIZE": lambda node: str(node.output[0]),
@@ -25,14 +27,19 @@ _LIMITS = {"TFL_RELU_N1_TO_1": (-1.0, 1.0), "TFL_RELU_0_TO_1": (0.0, 1.0)}
 
 def handlers() -> Handlers:
     """Return a handler by operator, as tf2onnx's ``custom_op_handlers`` takes them."""
-    return handlers_of(_LIMITS, _clip, 8) | handlers_of(["TFL_GELU"], _gelu, 9)
+    found = handlers_of(_LIMITS, _clip, 8)
+    for name, (convert, oldest) in _CONVERTED.items():
+        found |= handlers_of([f"TFL_{name}"], convert, oldest)
+    return found
 
 
-def write_out_wide_steps(graph: Any, nodes: Sequence[Any]) -> Any:
-    """Write the quantisation of a model of 16 bits, which ONNX has from opset 21 on, as arithmetic.
+def rewriters(*, is_wide: bool) -> list[Any]:
+    """Return what prepares a graph for the handlers, as tf2onnx's ``custom_rewriter`` takes it."""
+    return [_fill_up_choices, *([_write_out_wide_steps] if is_wide else [])]
 
-    This is a ``custom_rewriter`` of tf2onnx.
-    """
+
+def _write_out_wide_steps(graph: Any, nodes: Sequence[Any]) -> Any:
+    """Write the quantisation of a model of 16 bits, which ONNX has from opset 21 on, as arithmetic."""
     for node in list(nodes):
         stepped = _STEPPED.get(node.type, lambda node: None)(node)
         if stepped is None or "scale" not in node.attr:
@@ -57,6 +64,14 @@ def write_out_wide_steps(graph: Any, nodes: Sequence[Any]) -> Any:
     return graph.get_nodes()
 
 
+def _fill_up_choices(graph: Any, nodes: Sequence[Any]) -> Any:
+    """Let NON_MAX_SUPPRESSION_V5 give as many boxes as it may, which it always does here."""
+    for node in nodes:
+        if node.type == "NonMaxSuppressionV5":
+            node.set_attr("pad_to_max_output_size", 1)
+    return graph.get_nodes()
+
+
 def _clip(builder: Builder, node: Any) -> Tensor:
     low, high = _LIMITS[node.type]
     return builder.read(node.input[0]).maximum(low).minimum(high)
@@ -70,3 +85,100 @@ def _gelu(builder: Builder, node: Any) -> Tensor:
     else:
         bent = builder.node("Erf", [x * math.sqrt(0.5)], x.dtype)
     return x * 0.5 * (bent + 1.0)
+
+
+def _as_tensorflow(kind: str, convert: Callable[[Builder, Any], Any]) -> Callable[[Builder, Any], Any]:
+    """Return what converts an operator that is TensorFlow's ``kind`` in all but its name."""
+
+    def converted(builder: Builder, node: Any) -> Any:
+        node.type = kind
+        return convert(builder, node)
+
+    return converted
+
+
+def _range(builder: Builder, node: Any) -> Tensor:
+    """The numbers from the start on; TensorFlow Lite adds the step to each float for the next one."""
+    start, limit, step = (builder.read(name).reshape([1]) for name in node.input)
+    if start.dtype.kind != "f":
+        return ranges.convert(builder, node)
+    place = count_up(builder, ((limit - start) / step).absolute().ceil().cast(INTEGER).reshape([]), INTEGER)
+    steps = builder.choose(place.equal(0), start, step)
+    return builder.node("CumSum", [steps, builder.integers(0)], start.dtype)
+
+
+def _embedding(builder: Builder, node: Any) -> Tensor:
+    places, table = (builder.read(name) for name in node.input)
+    return table.take(places)
+
+
+def _looked_up(builder: Builder, node: Any) -> list[Tensor]:
+    """The rows of a table whose keys are asked for, zeros where there is no such key, and which were found."""
+    asked, keys, table = (builder.read(name) for name in node.input)
+    rank = builder.ctx.get_rank(table.name)
+    if rank is None:
+        raise ValueError(f"the rank of the table of {node.name} is not known")
+    hits = asked.reshape([-1, 1]).equal(keys.reshape([1, -1])).cast(np.int32)
+    place = builder.node("ArgMax", [hits], INTEGER, {"axis": 1, "keepdims": 0})
+    is_found = reduce("ReduceMax", hits, [1])
+    beside = is_found.reshape([-1, *[1] * (rank - 1)]).equal(1)
+    return [builder.choose(beside, table.take(place), 0), is_found.cast(np.uint8)]
+
+
+def _common_shape(builder: Builder, node: Any) -> Tensor:
+    """The shape to which two shapes broadcast."""
+    shapes = [builder.read(name) for name in node.input]
+    ranks = [(builder.ctx.get_shape(shape.name) or [-1])[0] for shape in shapes]
+    if min(ranks) < 0:
+        raise ValueError(f"the ranks that {node.name} reads are not known")
+    wide = [
+        builder.node(
+            "Concat", [builder.constant([1] * (max(ranks) - rank), shape.dtype), shape], shape.dtype, {"axis": 0}
+        )
+        for shape, rank in zip(shapes, ranks, strict=True)
+    ]
+    return builder.choose(wide[0].equal(1), wide[1], wide[0])
+
+
+def _updated(builder: Builder, node: Any) -> Tensor:
+    """A tensor with another in a part of it, which begins where it fits in at the latest."""
+    data, part, begins = (builder.read(name) for name in node.input)
+    rank = builder.ctx.get_rank(data.name)
+    if rank is None:
+        raise ValueError(f"the rank of what {node.name} changes is not known")
+    begins, masks, laid = begins.cast(INTEGER), [], part
+    for axis, (size, length) in enumerate(zip(data.lengths(range(rank)), part.lengths(range(rank)), strict=True)):
+        begin = begins.take(axis).maximum(0).minimum(size - length)
+        place = count_up(builder, size, INTEGER) - begin
+        masks.append((place.less(0) | place.less(length).negated()).negated().reshape([-1, *[1] * (rank - 1 - axis)]))
+        laid = laid.take(place.maximum(0).minimum(length - 1), axis)
+    return builder.choose(functools.reduce(Tensor.__and__, masks), laid, data) if masks else part
+
+
+def _dilated(builder: Builder, node: Any) -> Tensor:
+    """A tensor with a value between the elements of each axis."""
+    data, factors, value = (builder.read(name) for name in node.input)
+    rank = builder.ctx.get_rank(data.name)
+    if rank is None:
+        raise ValueError(f"the rank of what {node.name} widens is not known")
+    masks, laid = [], data
+    for axis, size in enumerate(data.lengths(range(rank))):
+        factor = factors.cast(INTEGER).take(axis)
+        place = count_up(builder, ((size - 1) * factor + 1).maximum(0), INTEGER)
+        masks.append((place / factor * factor).equal(place).reshape([-1, *[1] * (rank - 1 - axis)]))
+        laid = laid.take(place / factor, axis)
+    return builder.choose(functools.reduce(Tensor.__and__, masks), laid, value) if masks else data
+
+
+_CONVERTED: dict[str, tuple[Callable[[Builder, Any], Any], int]] = {
+    "GELU": (_gelu, 9),
+    "COUNT": (_range, 11),
+    "FAKE_QUANT": (_as_tensorflow("FakeQuantWithMinMaxArgs", fake_quant.convert), 8),
+    "BUCKETIZE": (_as_tensorflow("Bucketize", ordering.convert), 13),
+    "EMBEDDING_LOOKUP": (_embedding, 1),
+    "HASHTABLE_LOOKUP": (_looked_up, 13),
+    "BROADCAST_ARGS": (_common_shape, 9),
+    "DYNAMIC_UPDATE_SLICE": (_updated, 11),
+    "DILATE": (_dilated, 11),
+}
+"""What converts an operator, by its name for tf2onnx, and the oldest opset for that."""

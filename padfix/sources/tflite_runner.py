@@ -36,7 +36,7 @@ SHARE = 0.1
 WIDE_SHARE = 0.002
 """The same for 16 bits."""
 
-_NO_KERNEL = ("unresolved", "custom op", "delegate", "not supported", "does not have", "prepare")
+_NO_KERNEL = ("unresolved", "custom op", "delegate", "not supported", "does not have", "prepare", "find op")
 """Words of the interpreter about operators that it has no kernel for."""
 
 SAMPLES = 5

@@ -40,6 +40,16 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], list[int]]] = {
         )[0],
         [0, 0, 0, 2],
     ),
+    "a batch of a depthwise gradient": (
+        lambda tf, x: tf.nn.depthwise_conv2d_backprop_input(
+            tf.stack([2, tf.shape(x)[1] * 2, tf.shape(x)[2] * 2, 4]),
+            FILTER.reshape(3, 3, 4, 1),
+            x,
+            [1, 2, 2, 1],
+            "SAME",
+        ),
+        [2, 0, 0, 4],
+    ),
 }
 
 
@@ -53,6 +63,20 @@ def test_what_a_constant_demands_of_the_input_is_declared(name: str, tf: Any, tm
     assert report.verdict is not None and report.verdict.equivalent
     (value,) = onnx.load(tmp_path / "m.onnx").graph.input
     assert [dimension.dim_value for dimension in value.type.tensor_type.shape.dim] == lengths
+
+
+def test_a_batch_behind_lists_that_are_put_together(tf: Any, tmp_path: Path) -> None:
+    """A one-dimensional convolution is one of two dimensions, with lists to which a length was added."""
+    module = tf.Module()
+    module.run = tf.function(
+        lambda x: tf.nn.conv1d_transpose(x, FILTER.reshape(3, 3, 4), tf.stack([2, tf.shape(x)[1] * 2, 3]), 2, "SAME"),
+        input_signature=[tf.TensorSpec([None, None, 4], tf.float32, "x")],
+    )
+    tf.saved_model.save(module, str(tmp_path / "m"), signatures=module.run)
+    report = padfix.convert(tmp_path / "m", tmp_path / "m.onnx")
+    assert report.verdict is not None and report.verdict.equivalent
+    (value,) = onnx.load(tmp_path / "m.onnx").graph.input
+    assert [dimension.dim_value for dimension in value.type.tensor_type.shape.dim] == [2, 0, 4]
 
 
 def test_lists_that_an_operator_takes_at_one_length(tf: Any, tmp_path: Path) -> None:

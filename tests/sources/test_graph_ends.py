@@ -231,3 +231,24 @@ def test_an_output_without_an_input_is_told(tf: Any, tmp_path: Path) -> None:
     report, _, _ = convert(tf, tmp_path, build, inputs=["x", "z"], outputs=["y", "fixed"])
     assert "No output depends on the input z." in report.notes
     assert "The output fixed depends on none of the inputs." in report.notes
+
+
+def test_what_marks_a_turn_of_a_loop_is_no_result(tf: Any, tmp_path: Path) -> None:
+    """Constants of a loop's body wait for a node that nothing reads."""
+    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+    function = tf.function(
+        lambda x: tf.while_loop(
+            lambda i, a: i < 2, lambda i, a: (i + 1, tf.nn.max_pool2d(a, 3, 1, "SAME") + a), [0, x]
+        )[1],
+        input_signature=[tf.TensorSpec([1, 6, 7, 3], tf.float32, "x")],
+    )
+    frozen = convert_variables_to_constants_v2(function.get_concrete_function()).graph.as_graph_def()
+    decides = next(node for node in frozen.node if node.op == "Switch")
+    pivot = frozen.node.add(name="pivot", op="Identity", input=[f"{decides.name}:1"])
+    pivot.attr["T"].type = decides.attr["T"].type
+    frozen.node.add(name="waits", op="NoOp", input=["^pivot"])
+    (tmp_path / "m.pb").write_bytes(frozen.SerializeToString())
+    report = padfix.convert(tmp_path / "m.pb", tmp_path / "out.onnx")
+    assert report.verdict is not None and report.verdict.equivalent
+    assert len(onnx.load(tmp_path / "out.onnx").graph.output) == 1

@@ -28,6 +28,17 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], tuple[int, ...], str]] = {
         (5, 2, 3),
         "MatMul",
     ),
+    "rows of rows": (lambda tf, x: tf.reshape(x, [tf.shape(x)[0], -1, 3]), (4, 6), "Reshape"),
+    "rows of rows and columns": (
+        lambda tf, x: tf.reshape(x, [tf.shape(x)[0], -1, tf.shape(x)[2]]),
+        (4, 6, 2),
+        "Reshape",
+    ),
+    "rows of another": (
+        lambda tf, x: tf.reshape(tf.concat([x, x], 0), [-1, tf.shape(x)[0], 3, 2]),
+        (3, 2),
+        "Reshape",
+    ),
     "of two data": (lambda tf, x: tf.matmul(x, x, transpose_b=True), (5, 3), "MatMul"),
 }
 

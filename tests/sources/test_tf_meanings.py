@@ -501,3 +501,39 @@ def test_a_normalisation_by_neighbours_forgets_nothing(tf: Any, channels: int) -
 def test_sums_of_products(tf: Any, equation: str, shapes: tuple[tuple[int, ...], ...]) -> None:
     feed = {f"x{number}": noise(shape, "float32", number) for number, shape in enumerate(shapes)}
     assert_same_numbers(tf, lambda x0, x1: {"y": tf.einsum(equation, x0, x1)}, [feed], free=True)
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+@pytest.mark.parametrize(("total", "is_short", "is_clipped"), [(4, False, True), (40, False, False), (40, True, True)])
+def test_the_best_boxes_of_each_class(tf: Any, classes: int, total: int, is_short: bool, is_clipped: bool) -> None:
+    random = np.random.default_rng(4)
+    middles, sizes = random.random((2, 12, classes, 2)), random.random((2, 12, classes, 2)) * 0.4
+    boxes = np.concatenate([middles - sizes, middles + sizes], -1).astype("f")
+    scores = random.random((2, 12, 3)).astype("f")
+
+    def chosen(boxes: Any, scores: Any) -> dict[str, Any]:
+        found = tf.image.combined_non_max_suppression(boxes, scores, 3, total, 0.4, 0.2, is_short, is_clipped)
+        return dict(zip(("found", "best", "owners", "count"), found, strict=True))
+
+    same(tf, chosen, boxes, scores)
+    same(tf, chosen, boxes[:, :1], scores[:, :1])
+
+
+def test_places_of_a_depth_that_is_open(tf: Any, tmp_path: Path) -> None:
+    module = tf.Module()
+    specifications = [tf.TensorSpec([None, None], tf.int32, "i"), tf.TensorSpec([None, None, None], tf.float32, "u")]
+    module.call = tf.function(lambda i, u: tf.scatter_nd(i, u, [4, 3, 2]), input_signature=specifications)
+    tf.saved_model.save(module, str(tmp_path / "m"), signatures=module.call)
+    report = padfix.convert(tmp_path / "m", tmp_path / "m.onnx", shapes={"i": [2, 1], "u": [2, 3, 2]})
+    assert report.verdict is not None and report.verdict.equivalent
+
+
+def test_windows_over_an_image_of_unknown_rank(tf: Any) -> None:
+    """TensorFlow's inference loses the rank behind a shape that is an input; each window takes one rank alone."""
+    image = np.random.default_rng(5).standard_normal((1, 6, 7, 2)).astype("f")
+    same(
+        tf,
+        lambda x, shape: tf.nn.max_pool_with_argmax(tf.broadcast_to(x, shape), 2, 2, "SAME")[0],
+        image,
+        np.array([2, 6, 7, 2], "i4"),
+    )

@@ -13,6 +13,7 @@ from padfix.errors import UnsupportedError
 from padfix.sources.tf_ops import (
     arithmetic,
     colours,
+    combined_suppression,
     complex_pairs,
     conv_transpose,
     crop_and_resize,
@@ -54,6 +55,7 @@ Handlers = dict[str, tuple[Any, list[Any]]]
 _OLDEST_OPSET = {
     arithmetic: 10,
     colours: 10,
+    combined_suppression: 13,
     conv_transpose: 1,
     crop_and_resize: 11,
     ctc: 13,
@@ -130,6 +132,7 @@ def prepared_graphs() -> Iterator[None]:
 
     def prepare(ctx: Any, nodes: Any) -> list[Any]:
         fused_windows.take_apart(ctx)
+        gathered_windows.declare_ranks(ctx)
         try:
             element_types.widen(ctx)
         except UnsupportedError as error:

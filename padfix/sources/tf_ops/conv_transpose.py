@@ -12,13 +12,14 @@ stride exceeds the kernel, ignores groups and explicit paddings, and lacks the d
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from padfix.geometry.padding import effective_kernel, same_output_size
 from padfix.geometry.transposed import natural_output_size
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor
+from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, join
 from padfix.sources.tf_ops.windows import (
     channels_last,
     explicit_paddings,
@@ -27,6 +28,9 @@ from padfix.sources.tf_ops.windows import (
 )
 
 OPERATORS = ("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput")
+
+_TAKES_APART = frozenset({"Cast", "Concat", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"})
+"""What takes lengths out of shapes and puts them together."""
 
 
 def begin_padding(padding: str, explicit: tuple[int, int], natural: int, output: int) -> int:
@@ -81,20 +85,82 @@ def convert(builder: Builder, node: Any) -> Tensor:
     attributes |= {"output_padding": output_padding} if any(output_padding) else {}
     filters = _channels_first(kernel, spatial, depthwise=node.type.startswith("Depthwise"))
     result = builder.node("ConvTranspose", [data, filters, *bias], data.dtype, attributes)
-    free = [axis for axis, size in enumerate(sizes) if size is None]
-    if free:
-        size_then = wanted.take(np.array([places[axis] for axis in free])).cast(INTEGER)
-        axes = np.array([2 + axis for axis in free])
-        starts = builder.integers([explicit[axis][0] for axis in free])
-        if padding == "SAME":
-            surplus = result.shape().take(axes) - np.array([output_padding[axis] for axis in free]) - size_then
-            # max(0, t) as (t + |t|) / 2, which every opset has for integers.
-            starts = (surplus + surplus.absolute()) / 4
-        bounds = [starts, starts + size_then, builder.integers(axes)]
-        result = builder.node("Slice", [result, *bounds], result.dtype)
+    result = _cut(result, wanted, _Sizes(places, sizes, [each[0] for each in explicit], output_padding), padding)
+    batch = _other_batch(node, wanted, places)
+    if batch is not None:
+        result = _with_batch(result, batch, spatial + 2)
     if last:
         result = result.transpose([0, *range(2, spatial + 2), 1])
     return result
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Along each spatial axis: where its size stands, the size where it is constant, and what is cut off and added."""
+
+    places: Sequence[int]
+    known: Sequence[int | None]
+    before: Sequence[int]
+    added: Sequence[int]
+
+
+def _cut(result: Tensor, wanted: Tensor, sizes: _Sizes, padding: str) -> Tensor:
+    """Return an unpadded result cut to the sizes that are computed."""
+    free = [axis for axis, size in enumerate(sizes.known) if size is None]
+    if not free:
+        return result
+    builder = result.builder
+    size_then = wanted.take(np.array([sizes.places[axis] for axis in free])).cast(INTEGER)
+    axes = np.array([2 + axis for axis in free])
+    starts = builder.integers([sizes.before[axis] for axis in free])
+    if padding == "SAME":
+        surplus = result.shape().take(axes) - np.array([sizes.added[axis] for axis in free]) - size_then
+        # max(0, t) as (t + |t|) / 2, which every opset has for integers.
+        starts = (surplus + surplus.absolute()) / 4
+    return builder.node("Slice", [result, starts, starts + size_then, builder.integers(axes)], result.dtype)
+
+
+def _other_batch(node: Any, wanted: Tensor, places: Sequence[int]) -> Tensor | None:
+    """Return the batch that the result is to have, where nothing says that it is the data's.
+
+    TensorFlow refuses another than the data's, but not where one of the two is empty.
+    """
+    ctx, data = wanted.builder.ctx, node.input[2]
+    if places[0] == 0:
+        return None
+    batch, known = wanted.take(0).cast(INTEGER), ctx.get_shape(data)
+    if batch.known is not None and known and known[0] == batch.known:
+        return None
+    source = ctx.get_node_by_output(wanted.name)
+    while source is not None and source.type in _TAKES_APART:
+        source = ctx.get_node_by_output(source.input[0])
+    if source is not None and source.type == "Shape" and _is_made_of(ctx, data, source.input[0]):
+        return None
+    return batch
+
+
+def _is_made_of(ctx: Any, name: str, other: str) -> bool:
+    """Whether a tensor is another one, or is computed from it."""
+    rest, seen = [name], {name}
+    while rest:
+        found = rest.pop()
+        if found == other:
+            return True
+        node = ctx.get_node_by_output(found)
+        further = [each for each in (node.input if node is not None else ()) if each not in seen]
+        seen.update(further)
+        rest.extend(further)
+    return False
+
+
+def _with_batch(result: Tensor, batch: Tensor, rank: int) -> Tensor:
+    """Return a result with another batch: none of its rows, or zeros where it has none."""
+    builder = result.builder
+    zeros = builder.choose(result.lengths([0])[0].equal(0), batch, 0)
+    pads = join(builder, [*[0] * rank, zeros, *[0] * (rank - 1)])
+    filled = builder.node("Pad", [result, pads], result.dtype)
+    ends = [builder.integers([0]), batch.reshape([1]), builder.integers([0])]
+    return builder.node("Slice", [filled, *ends], result.dtype)
 
 
 def _known_sizes(wanted: Tensor, places: Sequence[int]) -> list[int | None]:

@@ -52,6 +52,14 @@ def rename(ctx: Any, nodes: Sequence[Any]) -> Sequence[Any]:
     return list(ctx.get_nodes())
 
 
+def declare_ranks(ctx: Any) -> None:
+    """Tell tf2onnx how many axes images have of which it knows nothing: each operator takes one number of them."""
+    for node in ctx.get_nodes():
+        spatial = _SPATIAL.get(node.type, 2 if node.type == "MaxPoolWithArgmax" else None)
+        if spatial is not None and node.type not in _GRADIENTS and ctx.get_shape(node.input[0]) is None:
+            ctx.set_shape(node.input[0], [-1] * (spatial + 2))
+
+
 def convert(builder: Builder, node: Any) -> Tensor:
     """Return the windows of ``node``, gathered and reduced."""
     operator = node.type.removeprefix(_PREFIX)

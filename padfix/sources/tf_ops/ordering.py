@@ -42,18 +42,23 @@ def convert(builder: Builder, node: Any) -> Tensor | Sequence[Tensor]:
 
 
 def _largest(builder: Builder, node: Any, data: Tensor, count: Tensor, index_type: Any) -> list[Tensor]:
-    from tf2onnx import utils
-
     if data.dtype == np.uint64:
         raise ValueError(f"{node.name} sorts uint64, which ONNX Runtime has no kernel for")
     kind = data.dtype.name
     through = data.dtype if kind in _SORTED else np.dtype(np.int64 if data.dtype.kind in "iu" else np.float32)
-    inputs = [data.cast(through).name, count.cast(INTEGER).reshape([1]).name]
-    types = [utils.map_numpy_to_onnx_dtype(through), utils.map_numpy_to_onnx_dtype(INTEGER)]
-    attributes = {"axis": -1, "sorted": int(node.get_attr_value("sorted", True))}
-    made = builder.ctx.make_node("TopK", inputs, attributes, output_count=2, dtypes=types)
-    values = Tensor(builder, through, name=str(made.output[0])).cast(data.dtype)
-    return [values, Tensor(builder, INTEGER, name=str(made.output[1])).cast(index_type)]
+    values, places = largest(builder, data.cast(through), count, sort=node.get_attr_value("sorted", True))
+    return [values.cast(data.dtype), places.cast(index_type)]
+
+
+def largest(builder: Builder, data: Tensor, count: Tensor, *, sort: bool = True) -> tuple[Tensor, Tensor]:
+    """Return the largest numbers along the last axis, and where they are."""
+    from tf2onnx import utils
+
+    types = [utils.map_numpy_to_onnx_dtype(each) for each in (data.dtype, INTEGER)]
+    inputs = [data.name, count.cast(INTEGER).reshape([1]).name]
+    made = builder.ctx.make_node("TopK", inputs, {"axis": -1, "sorted": int(sort)}, output_count=2, dtypes=types)
+    values, places = map(str, made.output)
+    return Tensor(builder, data.dtype, name=values), Tensor(builder, INTEGER, name=places)
 
 
 def _count(truths: Tensor) -> Tensor:

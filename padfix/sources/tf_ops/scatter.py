@@ -1,4 +1,4 @@
-"""ScatterNd and TensorScatterAdd, Sub, Max and Min, which take several numbers for one place.
+"""ScatterNd, SparseToDense and TensorScatterAdd, Sub, Max and Min, which take several numbers for one place.
 
 tf2onnx writes the first as a ScatterND that keeps one of them, whichever comes last, and ONNX Runtime's ScatterND lets
 threads race for a place in the others. Here places are counted along one axis, where ScatterElements goes through them
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from padfix.sources.tf_ops.segments import beside
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, filled
+from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, filled, join
+from padfix.sources.tf_ops.windows import reduce
 
 _REDUCTIONS = {
     "ScatterNd": "add",
@@ -21,36 +22,70 @@ _REDUCTIONS = {
     "TensorScatterMax": "max",
     "TensorScatterMin": "min",
 }
-OPERATORS = tuple(_REDUCTIONS)
+OPERATORS = (*_REDUCTIONS, "SparseToDense")
 
 _END = 2**31 - 1
 
 
 def convert(builder: Builder, node: Any) -> Tensor:
     """Return the tensor, or zeros of a shape, with numbers put in."""
+    if node.type == "SparseToDense":
+        return _dense(builder, node)
     first, second, third = (builder.read(name) for name in node.input)
     is_new = node.type == "ScatterNd"
     indices, updates = (first, second) if is_new else (second, third)
     shape = third.cast(INTEGER) if is_new else builder.node("Shape", [first], INTEGER)
-    known = builder.ctx.get_shape(indices.name)
-    if not known or known[-1] < 1:
-        raise ValueError(f"how many axes the indices of {node.name} are for is not known")
+    rank = (builder.ctx.get_shape(shape.name) or [-1])[0] if is_new else builder.ctx.get_rank(first.name) or -1
+    if rank < 1:
+        raise ValueError(f"how many axes {node.name} scatters into is not known")
     if node.type == "TensorScatterSub":
         updates = updates * -1
     reduction = _REDUCTIONS[node.type]
     if builder.ctx.opset < (18 if reduction in ("max", "min") else 16):
         raise ValueError("reductions in a scatter need opset 18 for maxima and minima, 16 for sums")
     kind, wide = updates.dtype, np.dtype(np.int32) if updates.dtype == np.bool_ else updates.dtype
-    place, count = builder.integers(0), builder.integers(1)
-    for axis in range(known[-1]):
-        length = shape.take(axis)
-        place, count = place * length + indices.cast(INTEGER).take(axis, len(known) - 1), count * length
-    rest = builder.node("Slice", [shape, builder.integers([known[-1]]), builder.integers([_END])], INTEGER)
+    depth = builder.node("Shape", [indices], INTEGER).take(builder.integers([-1]))
+    rest = builder.node("Slice", [shape, depth, builder.integers([_END])], INTEGER)
+    total, *strides = _numbers_below(shape, rank)
+    outer = builder.node("Slice", [join(builder, strides), builder.integers([0]), depth], INTEGER)
+    row = _product(rest).maximum(1)
+    place = reduce("ReduceSum", indices.cast(INTEGER) * outer, [-1]) / row
+    count = total / row
     rows = _with_length(updates.cast(wide), builder.node("Size", [place], INTEGER), rest)
     start = filled(0, wide, _beginning(count, rest)) if is_new else _with_length(first.cast(wide), count, rest)
     where = beside(place.reshape([-1]), rows).expand(builder.node("Shape", [rows], INTEGER))
     result = builder.node("ScatterElements", [start, where, rows], wide, {"axis": 0, "reduction": reduction})
     return builder.node("Reshape", [result, shape], wide, {"allowzero": 1}).cast(kind)
+
+
+def _dense(builder: Builder, node: Any) -> Tensor:
+    """Return a tensor of one value but for some places; of several values for one place the last stays."""
+    places, shape, values, default = (builder.read(name) for name in node.input)
+    rank = (builder.ctx.get_shape(shape.name) or [-1])[0]
+    if rank < 1:
+        raise ValueError(f"how many axes {node.name} scatters into is not known")
+    total, *strides = _numbers_below(shape.cast(INTEGER), rank)
+    apart = places.cast(INTEGER).reshape([-1, rank]) * join(builder, strides)
+    place = reduce("ReduceSum", apart, [1])
+    kind, wide = values.dtype, np.dtype(np.int32) if values.dtype == np.bool_ else values.dtype
+    given = values.cast(wide).reshape([-1]).expand(builder.node("Shape", [place], INTEGER))
+    start = default.cast(wide).reshape([1]).expand(total.reshape([1]))
+    result = builder.node("ScatterElements", [start, place, given], wide, {"axis": 0})
+    return builder.node("Reshape", [result, shape.cast(INTEGER)], wide, {"allowzero": 1}).cast(kind)
+
+
+def _numbers_below(shape: Tensor, rank: int) -> list[Tensor]:
+    """Return how many elements the whole has, and what belongs to one place of each axis."""
+    found = [shape.builder.integers(1)]
+    for axis in reversed(range(rank)):
+        found.insert(0, found[0] * shape.take(axis))
+    return found
+
+
+def _product(lengths: Tensor) -> Tensor:
+    """Return a product, one of no lengths at all."""
+    builder = lengths.builder
+    return reduce("ReduceProd", builder.node("Concat", [builder.integers([1]), lengths], INTEGER, {"axis": 0}), [0])
 
 
 def _beginning(length: Tensor, rest: Tensor) -> Tensor:

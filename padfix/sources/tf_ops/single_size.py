@@ -8,6 +8,7 @@ also takes multiples of a filter's channels, as groups; ONNX states the number o
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from padfix.geometry.padding import effective_kernel
 from padfix.sources.fixed_inputs import constant_of, split
 from padfix.sources.tf_ops.conv_transpose import input_size
 
-_TRANSPOSED = {"Conv2DBackpropInput": 2, "Conv3DBackpropInputV2": 3}
+_TRANSPOSED = {"Conv2DBackpropInput": 2, "Conv3DBackpropInputV2": 3, "DepthwiseConv2dNativeBackpropInput": 2}
 _CONVOLUTIONS = {"Conv2D": 2, "Conv3D": 3, "DepthwiseConv2dNative": 2}
 _NORMALISATIONS = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"})
 _SAME_SIZE = _NORMALISATIONS | {
@@ -98,7 +99,8 @@ def _demands(node: Any, nodes: Mapping[str, Any]) -> Iterator[tuple[_Axis, int]]
             if length is not None:
                 yield _Axis(node.input[2], index, spatial + 2), length
         if kernel is not None and kernel.ndim == spatial + 2:
-            yield _Axis(node.input[2], _channels(node, spatial + 2), spatial + 2), kernel.shape[-1]
+            read = kernel.shape[-2:] if node.op.startswith("Depthwise") else kernel.shape[-1:]
+            yield _Axis(node.input[2], _channels(node, spatial + 2), spatial + 2), math.prod(read)
     elif node.op in _CONVOLUTIONS:
         rank = _CONVOLUTIONS[node.op] + 2
         kernel = constant_of(nodes, node.input[1])
@@ -143,16 +145,45 @@ def _sizes_read(node: Any, spatial: int, nodes: Mapping[str, Any]) -> list[int |
 
 def _sizes(name: str, nodes: Mapping[str, Any], first: int, spatial: int) -> list[int | None]:
     """Return the batch and the spatial lengths of the result."""
-    values = constant_of(nodes, name)
-    if values is not None and values.size == spatial:
-        return [None, *(int(value) for value in values.ravel())]
-    if values is not None:
-        return [int(values.ravel()[axis]) for axis in (0, *range(first, first + spatial))]
-    packed = _node(name, nodes)
-    if packed is None or packed.op != "Pack" or len(packed.input) < spatial + 2:
+    entries = _entries(name, nodes)
+    if entries is None:
         return [None] * (spatial + 1)
-    parts = [constant_of(nodes, packed.input[axis]) for axis in (0, *range(first, first + spatial))]
-    return [None if part is None or part.size != 1 else int(part.ravel()[0]) for part in parts]
+    if len(entries) == spatial:
+        return [None, *entries]
+    return [entries[axis] for axis in (0, *range(first, first + spatial))]
+
+
+def _entries(name: str, nodes: Mapping[str, Any]) -> list[int | None] | None:
+    """Return the entries of a list of integers, None for one that is computed; None where their number is open."""
+    values = constant_of(nodes, name)
+    if values is not None:
+        return [int(value) for value in values.ravel()]
+    node = _node(name, nodes)
+    if node is None:
+        return None
+    if node.op in ("Identity", "Cast"):
+        return _entries(node.input[0], nodes)
+    if node.op == "Pack":
+        parts = [constant_of(nodes, each) for each in node.input]
+        return [None if part is None or part.size != 1 else int(part.ravel()[0]) for part in parts]
+    if node.op == "ConcatV2":
+        joined = [_entries(each, nodes) for each in node.input[:-1]]
+        return None if any(each is None for each in joined) else [entry for each in joined for entry in each or ()]
+    if node.op == "StridedSlice":
+        return _sliced(node, nodes)
+    return None
+
+
+def _sliced(node: Any, nodes: Mapping[str, Any]) -> list[int | None] | None:
+    """Return the entries that a slice of a list keeps."""
+    entries = _entries(node.input[0], nodes)
+    bounds = [constant_of(nodes, each) for each in node.input[1:4]]
+    if entries is None or any(bound is None or bound.size != 1 for bound in bounds):
+        return None
+    begin, end, step = (int(bound.ravel()[0]) for bound in bounds if bound is not None)
+    if node.attr["shrink_axis_mask"].i:
+        return entries[begin : begin + 1] if begin >= 0 else None
+    return entries[None if node.attr["begin_mask"].i else begin : None if node.attr["end_mask"].i else end : step]
 
 
 def _origin(axis: _Axis | None, nodes: Mapping[str, Any]) -> tuple[str, int] | None:

@@ -1,0 +1,133 @@
+"""TensorFlow Lite operators that tf2onnx lacks, or takes for TensorFlow's, give the interpreter's numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from padfix.errors import UnsupportedError
+from padfix.sources import open_source, tflite_schema
+from tests.support.lite_files import lite, made, prove, weights
+
+pytestmark = pytest.mark.tensorflow
+
+Tensors = list[tuple[str, list[int]]]
+
+TABLE = ("FLOAT32", [4, 2])
+ROWS = ("FLOAT32", [2, 4])
+IMAGE = ("FLOAT32", [1, 8, 8, 3])
+
+OPERATORS: dict[str, tuple[str, Tensors, Tensors, dict[int, Any], dict[str, Any]]] = {
+    "a pool of squares": (
+        *("L2_POOL_2D", [IMAGE], [("FLOAT32", [1, 4, 4, 3])], {}),
+        {"": "Pool2DOptions", "strideW": 2, "strideH": 2, "filterWidth": 3, "filterHeight": 3, "padding": 0},
+    ),
+    "rows by number": (
+        *("EMBEDDING_LOOKUP", [("INT32", [3]), TABLE], [("FLOAT32", [3, 2])], {1: weights(4, 2)}),
+        {},
+    ),
+    "rows by key": (
+        *("HASHTABLE_LOOKUP", [("INT32", [3]), ("INT32", [4]), TABLE], [("FLOAT32", [3, 2]), ("UINT8", [3])]),
+        *({1: np.array([0, 1, 3, 9], np.int32), 2: weights(4, 2)}, {}),
+    ),
+    "shapes that broadcast": ("BROADCAST_ARGS", [("INT32", [2]), ("INT32", [3])], [("INT32", [3])], {}, {}),
+    "a part in a whole": (
+        *("DYNAMIC_UPDATE_SLICE", [("FLOAT32", [4, 5]), ("FLOAT32", [2, 3]), ("INT32", [2])]),
+        *([("FLOAT32", [4, 5])], {}, {"": "DynamicUpdateSliceOptions"}),
+    ),
+    "steps": ("FAKE_QUANT", [ROWS], [ROWS], {}, {"": "FakeQuantOptions", "min": -1.0, "max": 1.0, "numBits": 8}),
+    "buckets": (
+        *("BUCKETIZE", [ROWS], [("INT32", [2, 4])], {}),
+        {"": "BucketizeOptions", "boundaries": np.array([-0.5, 0, 0.7], np.float32)},
+    ),
+    "numbers between": (
+        *("DILATE", [ROWS, ("INT32", [2]), ("FLOAT32", [])], [("FLOAT32", [3, 10])]),
+        *({1: np.array([2, 3], np.int32), 2: np.array(0.5, np.float32)}, {}),
+    ),
+    "a sum of another project": ("STABLEHLO_ADD", [ROWS, ROWS], [ROWS], {}, {}),
+}
+
+
+def written(path: Path, name: str) -> Path:
+    """Write a file with one operator in it; its options are called by the empty name."""
+    kind, reads, gives, constants, fields = OPERATORS[name]
+    options = fields.pop("", "") if (fields := dict(fields)) else ""
+    schema = tflite_schema.schema()
+    model = made(schema.ModelT, version=3, operatorCodes=[], buffers=[made(schema.BufferT)], description=b"")
+    graph = made(schema.SubGraphT, tensors=[], operators=[], name=b"main")
+    model.subgraphs = [graph]
+
+    def add(stem: str, number: int, dtype: str, shape: list[int]) -> int:
+        held = tflite_schema.add_buffer(model, constants[number]) if stem == "x" and number in constants else 0
+        kind = getattr(schema.TensorType, dtype)
+        lengths = np.asarray(shape, np.int32)
+        return tflite_schema.add_tensor(graph, shape=lengths, type=kind, buffer=held, name=f"{stem}{number}".encode())
+
+    inputs, outputs = (
+        [add(stem, number, *each) for number, each in enumerate(side)] for stem, side in (("x", reads), ("y", gives))
+    )
+    graph.operators.append(tflite_schema.operator(model, kind, inputs, outputs[0], options, **fields))
+    graph.operators[0].outputs = graph.outputs = outputs
+    graph.inputs = [index for number, index in enumerate(inputs) if number not in constants]
+    path.write_bytes(tflite_schema.packed(model))
+    return path
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_that_the_converter_lacks(name: str, tf: Any, tmp_path: Path) -> None:
+    prove(written(tmp_path / "m.tflite", name), tmp_path)
+
+
+def test_an_operator_that_no_interpreter_has_is_no_damage(tf: Any, tmp_path: Path) -> None:
+    path = written(tmp_path / "m.tflite", "a sum of another project")
+    model = tflite_schema.read(path)
+    model.operatorCodes[0].builtinCode = tflite_schema.schema().BuiltinOperator.STABLEHLO_SUBTRACT
+    path.write_bytes(tflite_schema.packed(model))
+    with pytest.raises(UnsupportedError, match="STABLEHLO_SUBTRACT"):
+        open_source(path)
+
+
+def test_a_range_of_floats_adds_its_steps(tf: Any, tmp_path: Path) -> None:
+    bounds = [tf.TensorSpec([], tf.float32, name) for name in ("start", "limit", "step")]
+    prove(lite(tf, tmp_path / "m.tflite", lambda start, limit, step: tf.range(start, limit, step), *bounds), tmp_path)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_transposed_convolutions_of_a_size_that_is_fed(padding: str, tf: Any, tmp_path: Path) -> None:
+    """The interpreter's kernel takes any size, and reads beyond its data where that does not fit."""
+    inputs = [tf.TensorSpec([1, 8, 8, 3], tf.float32, "x"), tf.TensorSpec([4], tf.int32, "size")]
+    path = lite(
+        *(tf, tmp_path / "m.tflite"),
+        *(lambda x, size: tf.nn.conv2d_transpose(x, weights(3, 3, 4, 3), size, 2, padding), *inputs),
+    )
+    prove(path, tmp_path)
+
+
+def test_mirrors_of_a_width_that_is_fed(tf: Any, tmp_path: Path) -> None:
+    inputs = [tf.TensorSpec([3, 4, 5], tf.float32, "x"), tf.TensorSpec([3, 2], tf.int32, "pads")]
+    prove(lite(tf, tmp_path / "m.tflite", lambda x, pads: tf.pad(x, pads, "SYMMETRIC"), *inputs), tmp_path)
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["a detour through 16 bits", "places"])
+def test_what_is_lost_by_an_optimiser_or_does_not_load(sparse: bool, tf: Any, tmp_path: Path) -> None:
+    def scattered(i: Any, u: Any) -> Any:
+        return tf.compat.v1.sparse_to_dense(i, [8], u, -1.0)
+
+    inputs = [tf.TensorSpec([3, 1], tf.int32, "i"), tf.TensorSpec([3], tf.float32, "u")]
+    if sparse:
+        prove(lite(tf, tmp_path / "m.tflite", scattered, *inputs), tmp_path)
+        return
+    path = lite(tf, tmp_path / "m.tflite", lambda u: tf.cast(tf.cast(u, tf.float16), tf.float32), inputs[1])
+    assert "remove_back_to_back" in " ".join(prove(path, tmp_path).notes)
+
+
+def test_choices_are_filled_up(tf: Any, tmp_path: Path) -> None:
+    inputs = [tf.TensorSpec([6, 4], tf.float32, "boxes"), tf.TensorSpec([6], tf.float32, "scores")]
+    path = lite(
+        *(tf, tmp_path / "m.tflite"),
+        *(lambda boxes, scores: tf.image.non_max_suppression_with_scores(boxes, scores, 5, 0.5, 0.1, 0.0), *inputs),
+    )
+    prove(path, tmp_path)
