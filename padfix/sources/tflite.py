@@ -185,19 +185,20 @@ def _convert(
         main, bodies = tflite_graph.graphs(prepared)
         for item in (main, *bodies):
             item.set_config(None, wanted, None)
-        converted = tfonnx.process_graphs(
-            main,
-            bodies,
-            tf_ops.handlers() | tflite_ops.handlers(),
-            [],
-            [],
-            True,
-            [*tf_ops.rewriters(), *tflite_ops.rewriters(is_wide=prepared.is_wide)],
-            {},
-            None,
-            is_tflite=True,
-            dequantize=False,
-        )
+        with tflite_ops.whole_lists():
+            converted = tfonnx.process_graphs(
+                main,
+                bodies,
+                tf_ops.handlers() | tflite_ops.handlers(),
+                [],
+                [],
+                True,
+                [*tf_ops.rewriters(), *tflite_ops.rewriters(is_wide=prepared.is_wide)],
+                {},
+                None,
+                is_tflite=True,
+                dequantize=False,
+            )
         converted = optimizer.optimize_graph(converted, catch_errors=True, optimizers=optimizers(left_out))
         proto = converted.make_model(f"converted from {name}")
         settle(proto, [tensor.name.decode() for tensor in prepared.graph.tensors])

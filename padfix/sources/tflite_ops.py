@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,23 @@ def handlers() -> Handlers:
     for name, (convert, oldest) in _CONVERTED.items():
         found |= handlers_of([f"TFL_{name}"], convert, oldest)
     return found
+
+
+@contextlib.contextmanager
+def whole_lists() -> Iterator[None]:
+    """Let lists that loops write stay the tensors that the file makes of them.
+
+    tf2onnx makes a stack of what each turn writes, whatever the index: a loop that ends before its list does would give
+    a list that is too short.
+    """
+    from tf2onnx import tfonnx
+
+    replaced = tfonnx.rewrite_tfl_scan_outputs
+    tfonnx.rewrite_tfl_scan_outputs = lambda graph, nodes: nodes
+    try:
+        yield
+    finally:
+        tfonnx.rewrite_tfl_scan_outputs = replaced
 
 
 def rewriters(*, is_wide: bool) -> list[Any]:

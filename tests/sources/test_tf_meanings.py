@@ -537,3 +537,9 @@ def test_windows_over_an_image_of_unknown_rank(tf: Any) -> None:
         image,
         np.array([2, 6, 7, 2], "i4"),
     )
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_all_that_is_left_behind_a_place_that_is_computed(tf: Any, dtype: str) -> None:
+    for place in range(4):
+        same(tf, lambda x, begin: tf.slice(x, begin, [-1, 3]), ROWS, np.array([place, 1], dtype))

@@ -131,3 +131,16 @@ def test_choices_are_filled_up(tf: Any, tmp_path: Path) -> None:
         *(lambda boxes, scores: tf.image.non_max_suppression_with_scores(boxes, scores, 5, 0.5, 0.1, 0.0), *inputs),
     )
     prove(path, tmp_path)
+
+
+def test_a_loop_that_ends_before_its_list_does(tf: Any, tmp_path: Path) -> None:
+    """What the loop does not write stays as the list began; tf2onnx would stack what it writes alone."""
+
+    def run(x: Any, count: Any) -> Any:
+        def turn(place: Any, whole: Any) -> tuple[Any, Any]:
+            return place + 1, tf.tensor_scatter_nd_update(whole, [[place]], x[place : place + 1] * 2.0)
+
+        return tf.while_loop(lambda place, whole: place < tf.reduce_max(count), turn, [0, tf.zeros_like(x)])[1]
+
+    inputs = [tf.TensorSpec([5, 3], tf.float32, "x"), tf.TensorSpec([2], tf.int32, "count")]
+    prove(lite(tf, tmp_path / "m.tflite", run, *inputs), tmp_path)

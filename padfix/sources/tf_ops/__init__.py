@@ -42,6 +42,7 @@ from padfix.sources.tf_ops import (
     segments,
     sets,
     shapes,
+    slices,
     split,
     stitch,
     strings,
@@ -91,7 +92,7 @@ _OLDEST_OPSET = {
 
 def handlers() -> Handlers:
     """Return a handler by TensorFlow operator, as tf2onnx's ``custom_op_handlers`` takes them."""
-    found: Handlers = {operator: (volumes.handle, []) for operator in volumes.OPERATORS}
+    found: Handlers = {operator: (each.handle, []) for each in (slices, volumes) for operator in each.OPERATORS}
     for module, oldest in _OLDEST_OPSET.items():
         found |= handlers_of(module.OPERATORS, module.convert, oldest)
     return found
