@@ -1,7 +1,7 @@
 """Slice from a place that is computed, where tf2onnx adds up an end beyond the largest integer.
 
-
-It adds the largest integer to a size of -1 and the place to that: from the third place on, the sum is negative.
+A size of -1 means all the rest. It adds the largest integer to that and then the place: from the third place on, the
+sum is negative.
 """
 
 from __future__ import annotations
