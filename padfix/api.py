@@ -28,6 +28,7 @@ def check(
     target: str = "onnx",
     select: Sequence[str] | None = None,
     ignore: Sequence[str] | None = None,
+    progress: Progress = lambda stage: None,
 ) -> CheckReport:
     """Say what is implicit, legacy or unsafe in an ONNX file; needs neither TensorFlow nor the weights.
 
@@ -37,12 +38,13 @@ def check(
         select: Rule codes, families (``"PF1"``) or names to keep; None keeps all. A rule that only some targets ask
             for (asymmetric pads, an old opset) is asked whatever the target when its code or name is here.
         ignore: Rule codes, families or names to leave out.
+        progress: Called with a few words now and then.
 
     Raises:
         SourceError: The file can't be read as ONNX.
         UsageError: ``select``, ``ignore`` or ``target`` names something that does not exist.
     """
-    (report,) = check_for(source, [target], select=select, ignore=ignore)
+    (report,) = check_for(source, [target], select=select, ignore=ignore, progress=progress)
     return report
 
 
@@ -52,6 +54,7 @@ def check_for(
     *,
     select: Sequence[str] | None = None,
     ignore: Sequence[str] | None = None,
+    progress: Progress = lambda stage: None,
 ) -> list[CheckReport]:
     """Return what :func:`check` says for each of several targets; the file is read once."""
     from padfix.files.stores.traffic import counted
@@ -64,10 +67,12 @@ def check_for(
 
     wanted, place = [named(target) for target in targets], placed(source)
     require_known((*(select or ()), *(ignore or ())))
+    progress("reading")
     with counted() as traffic:
         model = open_onnx(place)
+    progress(f"types of {len(model.proto.graph.node):,} nodes")
     scopes, name = infer(model), str(place if isinstance(place, Url) else source)
-    reports = (examine(scopes, name, target, select=select, ignore=ignore) for target in wanted)
+    reports = (examine(scopes, name, target, select=select, ignore=ignore, progress=progress) for target in wanted)
     return [dataclasses.replace(each, fetched=traffic.fetched(), identity=model.identity) for each in reports]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import click
 
 from padfix import errors
 from padfix.cli import options, pipes
-from padfix.cli.exits import print_error
+from padfix.cli.exits import failure_of, print_error
 from padfix.cli.output import Delivery
 from padfix.cli.progress import Progress, stages
 from padfix.cli.sections import SectionedCommand
 from padfix.files.urls import Place, Url
+from padfix.process import watch
 from padfix.results import ConvertReport
 
 EXAMPLES = """
@@ -24,7 +26,7 @@ padfix convert saved_model/ --signature serving_default -o model.onnx --report r
 padfix convert old.onnx -o new.onnx --target portable --opset 17
 padfix convert old.onnx -o new.onnx --target opencv --prove-on opencv
 padfix convert --in-place models/*.onnx
-padfix convert a.keras b.tflite --output-dir converted
+padfix convert a.keras b.tflite --output-dir converted --jobs 2
 padfix convert model.onnx -o out.onnx --shape image=1,224,224,3 --probe photos --range tokens=0..30521
 """
 
@@ -67,6 +69,7 @@ padfix convert model.onnx -o out.onnx --shape image=1,224,224,3 --probe photos -
 )
 @options.trust_option
 @options.proof_options
+@options.jobs_option
 @options.limit_options
 def command(
     sources: tuple[Place, ...],
@@ -76,6 +79,7 @@ def command(
     in_place: bool,
     no_backup: bool,
     no_verify: bool,
+    jobs: int,
     delivery: Delivery,
     limits: options.Limits,
     **settings: Any,
@@ -87,9 +91,9 @@ def command(
     be URLs (s3://, gs:// and what else fsspec knows). The result is compared with the original, and written only when
     they agree and nothing was left implicit.
     """
-    jobs = _plan(sources, destination, output_dir, in_place)
-    _check_options(jobs, delivery.file, no_backup=no_backup, in_place=in_place)
-    several = len(jobs) > 1
+    plan = _plan(sources, destination, output_dir, in_place)
+    _check_options(plan, delivery.file, no_backup=no_backup, in_place=in_place)
+    several = len(plan) > 1
     as_one = several and delivery.format == "json"
     settings.update(
         verify=not no_verify,
@@ -100,10 +104,14 @@ def command(
         settings.update(in_place=True, backup=not no_backup)
     reports: list[ConvertReport] = []
     failures: list[tuple[str, errors.PadfixError]] = []
-    for number, (source, output) in enumerate(jobs, 1):
-        limits.apply([source])
-        about = f"{number} of {len(jobs)}: {source.name}: " if several else ""
-        report, failure = _attempt(source, output, settings, delivery, about)
+    outcomes = _by_workers(plan, settings, limits, delivery, jobs) if several and jobs > 1 else None
+    for number, (source, output) in enumerate(plan, 1):
+        if outcomes is None:
+            limits.apply([source])
+            about = f"{number} of {len(plan)}: {source.name}: " if several else ""
+            report, failure = _attempt(source, output, settings, delivery, about)
+        else:
+            report, failure = next(outcomes)
         if report is not None and failure is None:
             reports.append(report)
         if report is not None and not as_one:
@@ -118,6 +126,42 @@ def command(
 
         click.echo(json.conversions(reports, failures), nl=False)
     return max((failure.exit_code for _, failure in failures), default=errors.EXIT_YES)
+
+
+Outcome = tuple[ConvertReport | None, errors.PadfixError | None]
+
+
+@dataclass(frozen=True)
+class _Convert:
+    """The work on one of many sources, in a process that keeps TensorFlow for the next."""
+
+    settings: dict[str, Any]
+    limits: options.Limits
+
+    def __call__(self, task: tuple[Place, Place]) -> Outcome:
+        """Convert a source; return the report, as far as there is one, and what went wrong."""
+        source, output = task
+
+        def tell(stage: str) -> None:
+            watch.tell(f"padfix ({source.name}: {stage})")
+
+        tell("starting")
+        try:
+            self.limits.apply([source])
+            return _convert(source, output, self.settings, tell), None
+        except Exception as error:
+            return getattr(error, "report", None), failure_of(error)
+
+
+def _by_workers(
+    plan: Sequence[tuple[Place, Place]], settings: dict[str, Any], limits: options.Limits, delivery: Delivery, jobs: int
+) -> Iterator[Outcome]:
+    """Yield what comes of each source, in order; the end of a worker is the failure of the source that it worked on."""
+    from padfix.process.executors import executor
+
+    with stages(quiet=delivery.quiet or delivery.verbose) as progress:
+        for outcome in executor(jobs).outcomes(_Convert(settings, limits), plan, tell=progress):
+            yield (None, outcome) if isinstance(outcome, errors.PadfixError) else outcome
 
 
 def _attempt(
@@ -191,12 +235,12 @@ def _plan(
 
 
 def _check_options(
-    jobs: Sequence[tuple[Place, Place]], report_file: Path | None, *, no_backup: bool, in_place: bool
+    plan: Sequence[tuple[Place, Place]], report_file: Path | None, *, no_backup: bool, in_place: bool
 ) -> None:
     if no_backup and not in_place:
         raise errors.UsageError("--no-backup belongs to --in-place.", "Without it, nothing is replaced.")
     if report_file is not None:
-        if len(jobs) > 1:
+        if len(plan) > 1:
             raise errors.UsageError("--report is for one source.", "Use --format json for several.")
-        if report_file.resolve() in {path.resolve() for path in jobs[0] if isinstance(path, Path)}:
+        if report_file.resolve() in {path.resolve() for path in plan[0] if isinstance(path, Path)}:
             raise errors.UsageError("--report names the source or the output.", "Give the report a file of its own.")

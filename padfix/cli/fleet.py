@@ -169,12 +169,18 @@ def _opened(folder: Path, settings: str) -> Cache:
     return Cache(folder, settings)
 
 
-def check_one(config: Config, model: Place, file: Place) -> list[CheckReport]:
+def check_one(config: Config, model: Place, file: Place, progress: Progress = lambda stage: None) -> list[CheckReport]:
     """Return the reports of one model, read from a file, one for each target."""
     from padfix import api
 
-    watch.tell(f"padfix (checking {pipes.name(model)})")
-    return api.check_for(file, config.targets, select=config.select or None, ignore=config.ignore)
+    def tell(stage: str) -> None:
+        about = f"{pipes.name(model)}: {stage}" if stage else pipes.name(model)
+        watch.tell(f"padfix (checking {about})")
+        progress(f"Checking {about}")
+
+    tell("")
+    wanted: dict[str, Any] = {"select": config.select or None, "ignore": config.ignore}
+    return api.check_for(file, config.targets, progress=tell, **wanted)
 
 
 class Fleet:
@@ -251,7 +257,7 @@ class Fleet:
     def _answers(self, tasks: list[_Task], number: int, progress: Progress) -> Iterator[Outcome | Identity]:
         """Return what comes of each task; one model alone is checked in this process."""
         if number == 1 and self._wanted.scheduler is None:
-            return (self._alone(task) for task in tasks)
+            return (self._alone(task, progress) for task in tasks)
         if not tasks:
             return iter(())
         is_here = self._wanted.scheduler is None  # workers of a cluster have other disks and other limits
@@ -262,12 +268,13 @@ class Fleet:
         who: Executor = executor(self._wanted.jobs, self._wanted.scheduler)
         folder = self._cache.folder if is_here and self._cache is not None else None
         limits = self._limits if is_here else options.NO_LIMITS
-        return who.outcomes(_Check(self._config, limits, folder, not is_here), tasks, tell=progress)
+        work = _Check(self._config, limits, folder, not is_here)
+        return who.outcomes(work, tasks, tell=lambda doing: progress(_shown(doing)))
 
-    def _alone(self, task: _Task) -> Outcome | Identity:
+    def _alone(self, task: _Task, progress: Progress) -> Outcome | Identity:
         self._limits.apply([task.file])
         try:
-            return known(task, self._cache) or check_one(self._config, task.model, task.file)
+            return known(task, self._cache) or check_one(self._config, task.model, task.file, progress)
         except errors.PadfixError as failure:
             return failure
 
@@ -284,6 +291,12 @@ class Fleet:
             )
             for report in reports
         ]
+
+
+def _shown(doing: str) -> str:
+    """Return what a worker notes that it does as a stage of the whole."""
+    told = doing.removeprefix("padfix (").removesuffix(")")
+    return told[:1].upper() + told[1:]
 
 
 def _state_of(file: Place) -> str | None:

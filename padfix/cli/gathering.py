@@ -68,7 +68,7 @@ class Gathered(AbstractContextManager["Gathered"]):
         """Check the models that ``files`` names with the file to read."""
         settings = line_settings(self.config) if self.streams else ""
         stale = 0
-        with stages(quiet=self.quiet or len(files) == 1) as progress:
+        with stages(quiet=self.quiet) as progress:
             for model, outcome, is_written in fleet.outcomes(files, progress):
                 name = pipes.name(model)
                 if isinstance(outcome, errors.PadfixError):

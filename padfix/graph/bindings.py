@@ -8,6 +8,8 @@ from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto
 
 from padfix.graph.scopes import all_nodes, bodies_of
 
+_WITH_BODIES = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+
 Bindings = Mapping[str, AttributeProto] | None
 """What the caller of a function gives its attributes; None when that is not known."""
 
@@ -24,7 +26,12 @@ def strip_bodies(node: NodeProto) -> None:
 
 def refers(node: NodeProto) -> bool:
     """Whether an attribute of ``node``, or of a node in its bodies, is given by the caller of a function."""
-    return any(each.ref_attr_name for inner in all_nodes([node]) for each in inner.attribute)
+    for each in node.attribute:
+        if each.ref_attr_name:
+            return True
+        if each.type in _WITH_BODIES:
+            return any(each.ref_attr_name for inner in all_nodes([node]) for each in inner.attribute)
+    return False
 
 
 def bind(node: NodeProto, bindings: Bindings) -> bool:

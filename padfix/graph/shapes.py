@@ -207,7 +207,8 @@ class _Inference:
                 else:
                     graph.input.append(ValueInfoProto(name=name, type=proto))
         for node in graph.node:
-            strip_bodies(node)
+            if self._children[scope]:
+                strip_bodies(node)
             if refers(node) and not bind(node, bindings):
                 node.domain = PINNED_DOMAIN
                 del node.attribute[:]
@@ -261,7 +262,8 @@ class _Inference:
         """Return better types for outputs whose inferred ones are wrong or poorer; fill ``bodies`` on the way."""
         found: dict[str, TypeProto] = {}
         tainted: set[str] = set()
-        children = iter(self._children[scope])
+        inner = self._children[scope]
+        children = iter(inner)
 
         def lookup(name: str) -> ValueType | None:
             proto = found.get(name) or types.get(name)
@@ -275,7 +277,7 @@ class _Inference:
             return None if known is None else tensor_type(known)
 
         for node, original in zip(graph.node, scope.nodes, strict=True):
-            holders = [(name, next(children)) for name, _ in bodies_of(original)]
+            holders = [(name, next(children)) for name, _ in bodies_of(original)] if inner else []
             domain = normal_domain(original.domain)
             function = self._function_of(original)
             covered = function is None and (domain, original.op_type) in self._operators.covered

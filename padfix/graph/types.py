@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from onnx import TypeProto, ValueInfoProto
 
@@ -17,7 +18,16 @@ _GENERATED_SYMBOL = "unk__"
 
 
 def value_type(proto: TypeProto) -> ValueType | None:
-    """Return the :class:`ValueType` of a tensor type; None for sequences, maps, optionals and untyped values."""
+    """Return the :class:`ValueType` of a tensor type; None for sequences, maps, optionals and untyped values.
+
+    Values of one type share one, because a graph has few types and may have a million values.
+    """
+    return _value_type(proto.SerializeToString())
+
+
+@lru_cache(maxsize=4096)
+def _value_type(data: bytes) -> ValueType | None:
+    proto = TypeProto.FromString(data)
     kind = proto.WhichOneof("value")
     if kind not in ("tensor_type", "sparse_tensor_type"):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from padfix.config import is_chosen
 from padfix.graph.overview import maps_of
@@ -22,9 +22,10 @@ def examine(
     *,
     select: Sequence[str] | None = None,
     ignore: Sequence[str] | None = None,
+    progress: Callable[[str], object] = lambda stage: None,
 ) -> CheckReport:
-    """Return the report of a model with these scopes; ``select`` and ``ignore`` as in :func:`padfix.check`."""
-    found = list(findings(scopes, RULES, target))
+    """Return the report of a model with these scopes; the rest is as in :func:`padfix.check`."""
+    found = list(findings(scopes, RULES, target, progress))
     opted = []
     for rule in RULES:
         if rule.opt_in and any(word.lower() in (rule.code.lower(), rule.name) for word in select or ()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +14,9 @@ from padfix.rewrite.specialise import call_key, function_key, function_of
 from padfix.rules.base import Correction, Rewrite, Rule, ScopeRule, Site
 from padfix.rules.registry import RULES
 from padfix.targets import Target, named
+
+TOLD_EVERY = 10_000
+"""Nodes between two words of progress."""
 
 
 @dataclass
@@ -53,14 +56,25 @@ class Matches:
         found: The matches, scope by scope in order of the nodes, and rule by rule in the order of the rules.
     """
 
-    def __init__(self, scopes: Sequence[Scope], rules: Sequence[Rule] = RULES, target: Target | None = None) -> None:
+    def __init__(
+        self,
+        scopes: Sequence[Scope],
+        rules: Sequence[Rule] = RULES,
+        target: Target | None = None,
+        progress: Callable[[str], object] = lambda stage: None,
+    ) -> None:
         wanted = target or named("onnx")
+        total = sum(len(scope.nodes) for scope in scopes)
+        number = 0
         asked = rules_by_operator(rules)
         self.scopes = scopes
         self._called = {call_key(node) for scope in scopes for node in scope.nodes}
         self.found: list[Match] = []
         for scope in scopes:
             for index, node in enumerate(scope.nodes):
+                number += 1
+                if number % TOLD_EVERY == 0:
+                    progress(f"{number:,} of {total:,} nodes matched")
                 concerned = asked.get((normal_domain(node.domain), node.op_type))
                 if concerned:
                     self.found.extend(self._matches_at(Site(scope, index, node, wanted), concerned))
@@ -122,7 +136,12 @@ def corrections(
                     yield rule, correction
 
 
-def findings(scopes: Sequence[Scope], rules: Sequence[Rule] = RULES, target: Target | None = None) -> Iterator[Finding]:
-    """Yield every finding: those of nodes, then those of what scopes declare."""
-    yield from (match.finding for match in Matches(scopes, rules, target).found)
+def findings(
+    scopes: Sequence[Scope],
+    rules: Sequence[Rule] = RULES,
+    target: Target | None = None,
+    progress: Callable[[str], object] = lambda stage: None,
+) -> Iterator[Finding]:
+    """Yield every finding: those of nodes, then those of what scopes declare; tell how many nodes were matched."""
+    yield from (match.finding for match in Matches(scopes, rules, target, progress).found)
     yield from (correction.finding for _, correction in corrections(scopes, rules, target))

@@ -210,3 +210,36 @@ def test_a_file_is_named_once_in_an_error(folder: Path, command: list[str], caps
     shown = [line for line in capsys.readouterr().err.splitlines() if line.startswith("padfix: error: ")]
     assert [line.count("missing.onnx") + line.count("words.txt") for line in shown] == [1, 1]
     assert not any(str(folder) in line for line in shown), "named as the user wrote it"
+
+
+def test_several_processes_write_and_say_what_one_does(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "broken.onnx").write_bytes(b"\x08\x07\x3a\xff")
+    names = ("same_cnn.onnx", "broken.onnx", "explicit_cnn.onnx")
+    assert invoke("convert", *names, "--output-dir", "out") == 2
+    alone = capsys.readouterr()
+    written = {path.name: path.read_bytes() for path in Path("out").iterdir()}
+    shutil.rmtree("out")
+    assert invoke("convert", *names, "--output-dir", "out", "--jobs", 2) == 2
+    assert capsys.readouterr() == alone
+    assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == written
+    assert sorted(written) == ["explicit_cnn.onnx", "same_cnn.onnx"]
+
+
+def test_a_source_that_ends_its_process_is_named_and_leaves_nothing(folder: Path) -> None:
+    code = """
+import os, signal, sys
+from padfix import api
+from padfix.cli.group import cli, run
+before = api._Conversion._prove
+def prove(self, candidate):
+    if "same" in str(self.source):
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return before(self, candidate)
+api._Conversion._prove = prove
+sys.exit(run(cli, ["convert", "same_cnn.onnx", "explicit_cnn.onnx", "--output-dir", "out", "--jobs", "2"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.startswith("padfix: error: padfix (same_cnn.onnx: "), done.stderr
+    assert " crashed: a segmentation fault." in done.stderr
+    assert [path.name for path in (folder / "out").iterdir()] == ["explicit_cnn.onnx"]
