@@ -14,10 +14,12 @@ from click import Context
 
 import padfix
 from padfix import config, targets
+from padfix.cli.exits import run
 from padfix.cli.group import COMMANDS, cli
 from padfix.reports import catalogue, pages, target_facts
 from padfix.reports.pictures import operators
 from padfix.rules.registry import RULES, require_known
+from tests.benchmarks import measure_fleet
 from tests.support.warm_commands import WarmCommands
 
 ROOT = Path(__file__).parents[1]
@@ -126,6 +128,19 @@ def test_only_these_pages_show_output() -> None:
     }
 
 
+def test_the_page_on_fleets_is_fresh_and_its_commands_do_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file, text in measure_fleet.pages().items():
+        assert file.read_text(encoding="utf-8") == text, "run: python -m tests.benchmarks.measure_fleet --write"
+    (environment(tmp_path) / "models").symlink_to(ROOT / "fixtures" / "onnx")
+    monkeypatch.chdir(tmp_path)
+    commands = [line for block in blocks("sh", PAGES["fleet.md"]) for line in block.splitlines()]
+    ran = [line.split()[1:] for line in commands if line.startswith("padfix check models ")]
+    assert [run(cli, arguments) for arguments in ran] == [1, 1, 1]
+    assert (tmp_path / "models.jsonl").read_text().count("\n") == len(list((ROOT / "fixtures" / "onnx").glob("*.onnx")))
+
+
 def test_the_picture_is_fresh() -> None:
     illustration = padfix.check(ROOT / "fixtures/onnx/same_cnn.onnx").findings[0].illustration
     assert illustration is not None
@@ -199,7 +214,7 @@ def test_the_pages_name_every_command_and_every_option_they_name_exists() -> Non
     for name in ("convert", "check", "verify", "inspect", "explain", "rules"):
         assert any(f"padfix {name}" in text for text in PAGES.values()), name
     lines = [line for text in PAGES.values() for line in text.splitlines()]
-    ours = "\n".join(line for line in lines if not re.search(r"\bpip |mkdocs |pytest |docker ", line))
+    ours = "\n".join(line for line in lines if not re.search(r"\bpip |mkdocs |pytest |docker |dask ", line))
     mentioned = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", ours)) - {"--help", "--slow"}
     assert mentioned <= known
 
