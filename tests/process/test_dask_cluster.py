@@ -17,6 +17,7 @@ import pytest
 from padfix.errors import PadfixError
 from padfix.process.executors import executor
 from tests.support.dask_cluster import cluster
+from tests.support.store_server import serving
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.long
@@ -56,15 +57,21 @@ def test_models_are_checked_as_on_this_machine(address: str, tmp_path: Path) -> 
             shutil.copy(FIXTURES / f"{name}.onnx", tmp_path / f"{name}_{number}.onnx")
     (tmp_path / "broken.onnx").write_bytes(b"\x08\x07\x3a\xff")
 
+    with serving() as server:
+        server.files = {"same.onnx": FIXTURES / "same_cnn.onnx"}
+        _compare(tmp_path, address, server.url("parts", "same.onnx"))
+
+
+def _compare(tmp_path: Path, address: str, url: str) -> None:
     def check(*options: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "padfix", "check", ".", "--format", "json", "--no-cache", *options]
+        command = [sys.executable, "-m", "padfix", "check", ".", url, "--format", "json", "--no-cache", *options]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
 
     here, there = check(), check("--scheduler", address)
     assert (there.returncode, there.stdout) == (here.returncode, here.stdout) and here.returncode == 2
     assert there.stderr == here.stderr
-    assert len(json.loads(here.stdout)["sources"]) == 12
+    assert len(json.loads(here.stdout)["sources"]) == 13
     refused = check("--scheduler", address, "--memory", "2")
     assert (refused.returncode, "limits of their own" in refused.stderr) == (2, True)
 
