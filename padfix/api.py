@@ -57,23 +57,13 @@ def check_for(
     progress: Progress = lambda stage: None,
 ) -> list[CheckReport]:
     """Return what :func:`check` says for each of several targets; the file is read once."""
-    from padfix.files.stores.traffic import counted
-    from padfix.files.urls import Url, placed
-    from padfix.operators.inference import infer
-    from padfix.rewrite.examination import examine
+    from padfix.rewrite.examination import examine_file
     from padfix.rules.registry import require_known
-    from padfix.sources.onnx_file import open_onnx
     from padfix.targets import named
 
-    wanted, place = [named(target) for target in targets], placed(source)
+    wanted = [named(target) for target in targets]
     require_known((*(select or ()), *(ignore or ())))
-    progress("reading")
-    with counted() as traffic:
-        model = open_onnx(place)
-    progress(f"types of {len(model.proto.graph.node):,} nodes")
-    scopes, name = infer(model), str(place if isinstance(place, Url) else source)
-    reports = (examine(scopes, name, target, select=select, ignore=ignore, progress=progress) for target in wanted)
-    return [dataclasses.replace(each, fetched=traffic.fetched(), identity=model.identity) for each in reports]
+    return examine_file(source, wanted, select=select, ignore=ignore, progress=progress)
 
 
 def convert(

@@ -41,7 +41,11 @@ _PATIENCE = 5.0  # seconds that another process may take to write
 _DAY = 86400
 _TABLES = """
 CREATE TABLE IF NOT EXISTS reports (key TEXT PRIMARY KEY, content BLOB NOT NULL, day INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS files (path TEXT PRIMARY KEY, state TEXT NOT NULL, digest TEXT NOT NULL, day INTEGER);
+CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, state TEXT NOT NULL, digest TEXT NOT NULL, day INTEGER);
+"""
+
+_KNOWN = """
+SELECT state, digest, EXISTS (SELECT 1 FROM reports WHERE key = digest || ' ' || ?) FROM files WHERE path = ?
 """
 
 
@@ -94,6 +98,8 @@ class Cache:
         self.folder = folder
         self._file = folder / NAME
         self._settings = settings
+        self._here = os.getcwd()
+        self._known: dict[bytes, tuple[str, bool] | None] = {}
         self._day = int(time.time()) // _DAY
         self._written = time.monotonic()
         self._database: sqlite3.Connection | None = None
@@ -144,15 +150,17 @@ class Cache:
             self._give_up(error)
             return None
 
-    def digest(self, path: Path) -> str | None:
-        """Return the digest of a file that did not change since it was last read; None where that can't be told."""
-        state = state_of(path)
-        row = None if state is None else self._ask("SELECT state, digest FROM files WHERE path = ?", _name(path))
-        return str(row[1]) if row is not None and row[0] == state else None
+    def known(self, path: Path) -> tuple[str, bool] | None:
+        """Return the digest of a file that did not change since it was last read, and whether there are its reports.
 
-    def holds(self, digest: str) -> bool:
-        """Whether there is something of the model with a digest."""
-        return self._ask("SELECT 1 FROM reports WHERE key = ?", self._key(digest)) is not None
+        None where it is not known whether it changed. It is looked at once.
+        """
+        name = self._name(path)
+        if name not in self._known:
+            state = state_of(path)
+            row = None if state is None else self._ask(_KNOWN, self._settings, name)
+            self._known[name] = (str(row[1]), bool(row[2])) if row is not None and row[0] == state else None
+        return self._known[name]
 
     def reports(self, digest: str) -> list[CheckReport] | None:
         """Return what was said of the model with a digest; None where that is not known."""
@@ -177,7 +185,7 @@ class Cache:
 
     def keep_state(self, path: Path, state: str, digest: str) -> None:
         """Keep the digest of a file in a state that was taken before it was read."""
-        self._ask("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", _name(path), state, digest, self._day)
+        self._ask("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", self._name(path), state, digest, self._day)
         self._write(_PERIOD)
 
     def close(self) -> None:
@@ -195,12 +203,14 @@ class Cache:
             except sqlite3.Error as error:
                 self._give_up(error)
 
+    def _name(self, path: Path) -> bytes:
+        return os.fsencode(os.path.join(self._here, path))
+
     def _key(self, digest: str) -> str:
         return f"{digest} {self._settings}"
 
 
-def _name(path: Path) -> str:
-    return os.fsencode(path.absolute()).decode("utf-8", "backslashreplace")
+_CLASSES: dict[tuple[str, str], type] = {}
 
 
 class _Results(pickle.Unpickler):
@@ -208,8 +218,11 @@ class _Results(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         """Return one of the classes that reports are made of."""
+        known = _CLASSES.get((module, name))
+        if known is not None:
+            return known
         if module.startswith("padfix.results.") or (module, name) == ("fractions", "Fraction"):
             found = super().find_class(module, name)
             if isinstance(found, type) and found.__module__ == module:
-                return found
+                return _CLASSES.setdefault((module, name), found)
         raise pickle.UnpicklingError(f"{module}.{name} is no part of a report")

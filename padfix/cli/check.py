@@ -252,7 +252,7 @@ def _models(
         return is_below or config.excludes(path) or any(matches_path(pattern, path) for pattern in excluded)
 
     places = discovery.onnx_files(
-        arguments, excluded=is_left_out, is_known=lambda path: cache is not None and cache.digest(path) is not None
+        arguments, excluded=is_left_out, is_known=lambda path: cache is not None and cache.known(path) is not None
     )
     if reference is None:
         return places
@@ -315,7 +315,7 @@ def _refuse_collisions(files: Sequence[Path], models: Sequence[Place]) -> None:
     resolved = [file.resolve() for file in files]
     if len(set(resolved)) < len(resolved):
         raise errors.UsageError("Two reports have the same file.", "Give each a file of its own.")
-    if {model.resolve() for model in models if isinstance(model, Path)} & set(resolved):
+    if resolved and {model.resolve() for model in models if isinstance(model, Path)} & set(resolved):
         raise errors.UsageError("--output or another report names one of the models.", "Give it a file of its own.")
 
 

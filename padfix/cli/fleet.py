@@ -201,15 +201,17 @@ class Fleet:
 
         The third says whether the file of JSON lines holds it already.
         """
-        digests = {model: self._digest(file) for model, file in files.items()}
-        hits = {model for model, digest in digests.items() if digest is not None and self._is_known(model, digest)}
-        tasks = {model: self._task(model, file) for model, file in files.items() if model not in hits}
+        digests = {model: digest for model, file in files.items() if (digest := self._digest(model, file)) is not None}
+        tasks = {model: self._task(model, file) for model, file in files.items() if model not in digests}
         states = {} if self._cache is None else {model: _state_of(task.file) for model, task in tasks.items()}
         answers = self._answers(list(tasks.values()), len(files), progress)
+        answer: Outcome | Identity | None
         for number, (model, file) in enumerate(files.items(), 1):
-            progress(f"Checking {pipes.name(model)} ({number} of {len(files)})")
-            digest = digests[model]
-            answer = self._remembered(model, digest) if model in hits and digest is not None else next(answers)
+            if model in digests:
+                answer = self._remembered(model, digests[model])
+            else:
+                progress(f"Checking {pipes.name(model)} ({number} of {len(files)})")
+                answer = next(answers)
             if answer is None:
                 answer = _Check(self._config, self._limits)(_Task(model, file))
             if isinstance(answer, errors.UsageError):
@@ -225,17 +227,14 @@ class Fleet:
                         self._keep_state(file, states.get(model), answer[0].identity.digest)
                 yield model, answer if isinstance(answer, errors.PadfixError) else self._finished(model, answer), False
 
-    def _digest(self, file: Place) -> str | None:
-        """Return the digest of a file that is known not to have changed."""
-        return None if self._cache is None or isinstance(file, Url) else self._cache.digest(file)
+    def _digest(self, model: Place, file: Place) -> str | None:
+        """Return the digest of a file that did not change and whose reports are there; None for any other."""
+        known = None if self._cache is None or isinstance(file, Url) else self._cache.known(file)
+        return known[0] if known is not None and (known[1] or known[0] == self._expected(model)) else None
 
     def _keep_state(self, file: Place, state: str | None, digest: str) -> None:
         if self._cache is not None and state is not None and isinstance(file, Path):
             self._cache.keep_state(file, state, digest)
-
-    def _is_known(self, model: Place, digest: str) -> bool:
-        expected = self._expected(model)
-        return digest == expected or (self._cache is not None and self._cache.holds(digest))
 
     def _remembered(self, model: Place, digest: str) -> list[CheckReport] | Identity | None:
         if digest == self._expected(model):

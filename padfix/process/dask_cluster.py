@@ -32,6 +32,9 @@ MOST = 32
 QUICK = 0.25
 """Seconds of work below which a batch is worth being larger."""
 
+ASKED_EVERY = 5.0
+"""Seconds between questions for the number of threads."""
+
 _PROBE = """
 def probe():
     try:
@@ -119,17 +122,25 @@ class _Run(Generic[Item, Outcome]):
         self._address = address
         self._work = work
         self._size = 1
+        self._threads = 0
+        self._asked = -ASKED_EVERY
 
     def outcomes(self, items: Iterator[Item]) -> Iterator[Outcome | PadfixError]:
         """Yield the outcomes in order, with a few batches on their way at any time."""
         waiting: deque[_Batch[Item]] = deque()
         while True:
-            room = max(4, BATCHES * sum(self._client.ncores().values()))
-            while len(waiting) < room and (some := list(islice(items, self._size))):
+            while len(waiting) < self._room() and (some := list(islice(items, self._size))):
                 waiting.append(self._sent(some))
             if not waiting:
                 return
             yield from self._gathered(waiting.popleft())
+
+    def _room(self) -> int:
+        """Return how many batches may be on their way; the scheduler is asked now and then, as workers come and go."""
+        if time.monotonic() - self._asked > ASKED_EVERY:
+            self._threads = sum(self._client.ncores().values())
+            self._asked = time.monotonic()
+        return max(4, BATCHES * self._threads)
 
     def _sent(self, items: list[Item]) -> _Batch[Item]:
         return _Batch(items, self._client.submit(_work, padfix.__version__, self._work, items, pure=False))

@@ -1,18 +1,42 @@
-"""What ``check`` says of a model that was read, for one target."""
+"""What ``check`` says of a model, for each target."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Sequence
 
 from padfix.config import is_chosen
+from padfix.files.stores.traffic import counted
+from padfix.files.urls import Url, placed
 from padfix.graph.overview import maps_of
 from padfix.graph.scopes import Scope
+from padfix.operators.inference import infer
 from padfix.results import CheckReport
 from padfix.rewrite.matches import findings
 from padfix.rewrite.remedy import options_of_convert
 from padfix.rules.registry import RULES
+from padfix.sources.onnx_file import open_onnx
 from padfix.targets import Target
+
+
+def examine_file(
+    source: str | os.PathLike[str] | Url,
+    targets: Sequence[Target],
+    *,
+    select: Sequence[str] | None = None,
+    ignore: Sequence[str] | None = None,
+    progress: Callable[[str], object] = lambda stage: None,
+) -> list[CheckReport]:
+    """Return the reports of a file, which is read once; the rest is as in :func:`padfix.check`."""
+    place = placed(source)
+    progress("reading")
+    with counted() as traffic:
+        model = open_onnx(place)
+    progress(f"types of {len(model.proto.graph.node):,} nodes")
+    scopes, name = infer(model), str(place if isinstance(place, Url) else source)
+    reports = (examine(scopes, name, target, select=select, ignore=ignore, progress=progress) for target in targets)
+    return [dataclasses.replace(each, fetched=traffic.fetched(), identity=model.identity) for each in reports]
 
 
 def examine(

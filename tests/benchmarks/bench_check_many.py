@@ -27,7 +27,9 @@ def write_models(folder: Path, number: int) -> list[Path]:
     for index in range(number):
         path = folder / f"team_{index % 10}" / f"model_{index:03}.onnx"
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(parser.parse_model(texts[index % len(texts)]).SerializeToString())
+        model = parser.parse_model(texts[index % len(texts)])
+        model.graph.name = f"model_{index}"  # so that no two are the same
+        path.write_bytes(model.SerializeToString())
         paths.append(path)
     return paths
 

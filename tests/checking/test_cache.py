@@ -80,16 +80,17 @@ def test_a_file_is_known_until_it_changes(tmp_path: Path) -> None:
     assert state_of(file) is None, "its times may be coarse, and it may change again"
     there = Cache(tmp_path, "s")
     there.keep_state(file, "another", "digest")
-    assert there.digest(file) is None
+    assert there.known(file) is None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cache, "SETTLED", -1.0)
         state = state_of(file)
         assert state is not None
         there.keep_state(file, state, "digest")
-        assert there.digest(file) == "digest"
+        there.close()
+        assert Cache(tmp_path, "s").known(file) == ("digest", False)
         os.utime(file, (0, 0))
-        assert there.digest(file) is None
-        assert there.digest(tmp_path / "missing") is None
+        assert Cache(tmp_path, "s").known(file) is None
+        assert Cache(tmp_path, "s").known(tmp_path / "missing") is None
 
 
 def test_what_nobody_asks_for_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
