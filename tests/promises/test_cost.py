@@ -1,0 +1,52 @@
+"""What many models and long graphs cost, in processor time: whatever else the machine does plays no part in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+import padfix
+from tests.benchmarks import measure_fleet
+from tests.benchmarks.bench_check_many import write_models
+from tests.support.long_graphs import IMPLICIT_EVERY, write_long_graph
+
+
+def test_a_graph_of_five_times_the_nodes_takes_about_five_times_as_long(tmp_path: Path) -> None:
+    path, seconds = tmp_path / "long.onnx", []
+    for nodes in (2_000, 10_000):
+        write_long_graph(path, nodes)
+        begun = time.process_time()
+        assert len(padfix.check(path).findings) == nodes // IMPLICIT_EVERY
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < 10 * seconds[0]
+
+
+@pytest.mark.slow
+def test_a_million_nodes(tmp_path: Path) -> None:
+    found = []
+    for nodes in (100_000, 1_000_000):
+        size = write_long_graph(tmp_path / "long.onnx", nodes)
+        found.append(measure_fleet.check(tmp_path, tmp_path / "long.onnx", "--no-cache"))
+    assert found[1]["processor"] < 11 * found[0]["processor"]
+    assert found[1]["mebibytes"] * 2**20 < 40 * size
+
+
+@pytest.mark.slow
+def test_five_thousand_models(tmp_path: Path) -> None:
+    many = tmp_path / "models"
+    many.mkdir()
+    for path in write_models(many, 5000):
+        os.utime(path, (0, 0))
+    time.sleep(3)
+    alone = measure_fleet.check(tmp_path, many, "--no-cache")
+    several = measure_fleet.check(tmp_path, many, "--jobs", 2, "--format", "jsonl", "--output", tmp_path / "lines")
+    again = measure_fleet.check(tmp_path, many)
+    assert several["processor"] < 1.1 * alone["processor"]
+    assert again["processor"] < 0.05 * alone["processor"]
+    sources = [json.loads(line)["source"] for line in (tmp_path / "lines").read_text().splitlines()]
+    assert sources == sorted(set(sources))
+    assert len(sources) == 5000
