@@ -13,6 +13,7 @@ none, and one that is damaged is made anew.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import io
 import os
@@ -40,7 +41,7 @@ _PERIOD = 1.0  # seconds between writes to the disk
 _PATIENCE = 5.0  # seconds that another process may take to write
 _DAY = 86400
 _TABLES = """
-CREATE TABLE IF NOT EXISTS reports (key TEXT PRIMARY KEY, content BLOB NOT NULL, day INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS reports (key TEXT PRIMARY KEY, plain BLOB, drawn BLOB, day INTEGER);
 CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, state TEXT NOT NULL, digest TEXT NOT NULL, day INTEGER);
 """
 
@@ -63,14 +64,16 @@ def default_folder() -> Path | None:
 @cache
 def code_digest() -> str:
     """Return what stands for padfix's own code and the version of onnx: any change may change a report."""
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib.util import find_spec
 
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for file in sorted([*package.rglob("*.py"), *package.rglob("*.toml")]):
         digest.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
-    with contextlib.suppress(PackageNotFoundError):
-        digest.update(version("onnx").encode())
+    onnx = find_spec("onnx")  # which is not loaded for it
+    if onnx is not None and onnx.origin is not None:
+        with contextlib.suppress(OSError):
+            digest.update(Path(onnx.origin).with_name("version.py").read_bytes())
     return digest.hexdigest()
 
 
@@ -92,9 +95,17 @@ def state_of(path: Path) -> str | None:
 
 
 class Cache:
-    """The reports for some settings; of a folder that can't be used it knows nothing and keeps nothing."""
+    """The reports for some settings; of a folder that can't be used it knows nothing and keeps nothing.
 
-    def __init__(self, folder: Path, settings: str) -> None:
+    Args:
+        folder: Where it is.
+        settings: Stands for all but the model that a report depends on.
+        draws: Whether reports are wanted with what pictures are made of, which is the larger part of them.
+    """
+
+    def __init__(self, folder: Path, settings: str, *, draws: bool = True) -> None:
+        self.draws = draws
+        self._column = "drawn" if draws else "plain"
         self.folder = folder
         self._file = folder / NAME
         self._settings = settings
@@ -164,11 +175,12 @@ class Cache:
 
     def reports(self, digest: str) -> list[CheckReport] | None:
         """Return what was said of the model with a digest; None where that is not known."""
-        row = self._ask("SELECT content, day FROM reports WHERE key = ?", self._key(digest))
+        row = self._ask(f"SELECT {self._column}, day FROM reports WHERE key = ?", self._key(digest))
         if row is None:
             return None
         try:
-            reports = _Results(io.BytesIO(zlib.decompress(row[0]))).load()
+            data = row[0] if self._column == "plain" else zlib.decompress(row[0])
+            reports = _Results(io.BytesIO(data)).load()
         except Exception:  # a damaged row, or one that somebody else made: the model is checked again
             return None
         if row[1] != self._day:
@@ -178,9 +190,10 @@ class Cache:
     def keep(self, reports: Sequence[CheckReport]) -> None:
         """Keep what was said of a model, for each target."""
         if self._database is not None and reports and reports[0].identity is not None:
-            content = zlib.compress(pickle.dumps(list(reports), protocol=5), 1)
+            plain = pickle.dumps([_undrawn(report) for report in reports], protocol=5)
+            drawn = zlib.compress(pickle.dumps(list(reports), protocol=5), 1)
             key = self._key(reports[0].identity.digest)
-            self._ask("INSERT OR REPLACE INTO reports VALUES (?, ?, ?)", key, content, self._day)
+            self._ask("INSERT OR REPLACE INTO reports VALUES (?, ?, ?, ?)", key, plain, drawn, self._day)
             self._write(_PERIOD)
 
     def keep_state(self, path: Path, state: str, digest: str) -> None:
@@ -208,6 +221,11 @@ class Cache:
 
     def _key(self, digest: str) -> str:
         return f"{digest} {self._settings}"
+
+
+def _undrawn(report: CheckReport) -> CheckReport:
+    findings = [dataclasses.replace(finding, illustration=None) for finding in report.findings]
+    return dataclasses.replace(report, findings=findings, maps=())
 
 
 _CLASSES: dict[tuple[str, str], type] = {}

@@ -27,6 +27,8 @@ from padfix.files.urls import Place, Url, matched
 from padfix.reports import check_formats
 from padfix.results import CheckReport, Severity
 
+_DRAWN = frozenset({"github", "html", "markdown"})
+
 LARGEST_SUMMARY = 900_000
 """GitHub drops a step's summary above 1 MiB."""
 
@@ -139,7 +141,7 @@ def command(
     config = _config(config_file, settings)
     wanted = _Reports(report_format, report_file, more_reports, write_baseline, fleet.resumed, quiet)
     proof = _required_proof(proof_file, proof_source, verify_key, loose=allow_loose_proof)
-    with fleet.cache(models, config) as cache:
+    with fleet.cache(models, config, draws=wanted.draws) as cache:
         paths = _models(models, config, exclude, changed_since, cache)
         if changed_since is not None and not paths:
             _tell(f"no model differs from {changed_since}", quiet=quiet)
@@ -195,6 +197,11 @@ class _Reports:
     def keeps(self) -> bool:
         """Whether something is written of all models together."""
         return not self.streams or bool(self.more) or self.baseline is not None
+
+    @property
+    def draws(self) -> bool:
+        """Whether one of the reports has pictures, or a map of the graph."""
+        return not _DRAWN.isdisjoint((self.format, *(each for each, _ in self.more)))
 
     @property
     def files(self) -> list[Path]:

@@ -22,7 +22,7 @@ from padfix.config import Config
 from padfix.files.urls import Place, Url, matched
 from padfix.process import watch
 from padfix.process.executors import Executor, executor
-from padfix.results import CheckReport, Identity
+from padfix.results import CheckReport, Finding, Identity
 
 Outcome = list[CheckReport] | errors.PadfixError
 
@@ -45,14 +45,14 @@ class FleetOptions:
             raise errors.UsageError("--jobs is for this machine.", "The cluster of --scheduler has its own workers.")
 
     @contextlib.contextmanager
-    def cache(self, models: tuple[Place, ...], config: Config) -> Iterator[Cache | None]:
+    def cache(self, models: tuple[Place, ...], config: Config, *, draws: bool) -> Iterator[Cache | None]:
         """Yield the cache for these models: the one that was asked for, or the user's for more than one file."""
         is_one = len(models) == 1 and isinstance(models[0], Path) and (models[0] == pipes.PIPE or models[0].is_file())
         folder = self.cache_folder or (None if is_one else default_folder())
         if self.no_cache or folder is None:
             yield None
             return
-        with contextlib.closing(Cache(folder, _settings(config))) as cache:
+        with contextlib.closing(Cache(folder, _settings(config), draws=draws)) as cache:
             yield cache
 
     def lines(self, file: Path | None, config: Config) -> Lines | None:
@@ -126,13 +126,16 @@ class _Check:
     config: Config
     limits: options.Limits
     cache_folder: Path | None = None
+    draws: bool = True
     elsewhere: bool = False  # whether on another machine
 
     def __call__(self, task: _Task) -> Outcome | Identity:
         """Return the reports of a model, one for each target, or why there are none; its identity if it is expected."""
         try:
             self.limits.apply([task.file])
-            cache = None if self.cache_folder is None else _opened(self.cache_folder, _settings(self.config))
+            cache = (
+                None if self.cache_folder is None else _opened(self.cache_folder, _settings(self.config), self.draws)
+            )
             return known(task, cache) or check_one(self.config, task.model, task.file)
         except Exception as error:
             failure = failure_of(error)
@@ -164,9 +167,9 @@ def known(task: _Task, cache: Cache | None) -> list[CheckReport] | Identity | No
 
 
 @functools.cache
-def _opened(folder: Path, settings: str) -> Cache:
+def _opened(folder: Path, settings: str, draws: bool) -> Cache:
     """Return the cache, opened once in a worker."""
-    return Cache(folder, settings)
+    return Cache(folder, settings, draws=draws)
 
 
 def check_one(config: Config, model: Place, file: Place, progress: Progress = lambda stage: None) -> list[CheckReport]:
@@ -207,8 +210,9 @@ class Fleet:
         answers = self._answers(list(tasks.values()), len(files), progress)
         answer: Outcome | Identity | None
         for number, (model, file) in enumerate(files.items(), 1):
-            if model in digests:
-                answer = self._remembered(model, digests[model])
+            digest = digests.get(model)
+            if digest is not None:
+                answer = self._remembered(model, digest)
             else:
                 progress(f"Checking {pipes.name(model)} ({number} of {len(files)})")
                 answer = next(answers)
@@ -221,7 +225,7 @@ class Fleet:
                 self._keep_state(file, states.get(model), answer.digest)
                 yield model, self._written(model) or [], True
             else:
-                if isinstance(answer, list) and model in tasks and self._cache is not None:
+                if isinstance(answer, list) and digest is None and self._cache is not None:
                     self._cache.keep(answer)
                     if answer[0].identity is not None:
                         self._keep_state(file, states.get(model), answer[0].identity.digest)
@@ -267,7 +271,7 @@ class Fleet:
         who: Executor = executor(self._wanted.jobs, self._wanted.scheduler)
         folder = self._cache.folder if is_here and self._cache is not None else None
         limits = self._limits if is_here else options.NO_LIMITS
-        work = _Check(self._config, limits, folder, not is_here)
+        work = _Check(self._config, limits, folder, self._cache is None or self._cache.draws, not is_here)
         return who.outcomes(work, tasks, tell=lambda doing: progress(_shown(doing)))
 
     def _alone(self, task: _Task, progress: Progress) -> Outcome | Identity:
@@ -284,7 +288,7 @@ class Fleet:
             dataclasses.replace(
                 report,
                 source=pipes.name(model),
-                findings=[finding for finding in report.findings if not config.ignores(path, finding)],
+                findings=_left(report.findings, config, path),
                 rules=_asked(report.rules, config, path),
                 fix_options=None if model == pipes.PIPE else report.fix_options,  # there is no file to replace
             )
@@ -300,6 +304,13 @@ def _shown(doing: str) -> str:
 
 def _state_of(file: Place) -> str | None:
     return None if isinstance(file, Url) else state_of(file)
+
+
+def _left(findings: list[Finding], config: Config, path: Path | str) -> list[Finding]:
+    """Return the findings that are not ignored."""
+    if not (config.per_file_ignores or config.per_node_ignores):
+        return findings
+    return [finding for finding in findings if not config.ignores(path, finding)]
 
 
 def _asked(rules: tuple[str, ...], config: Config, path: Path | str) -> tuple[str, ...]:

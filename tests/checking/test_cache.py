@@ -62,7 +62,7 @@ def test_nothing_in_a_row_can_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert report.identity is not None
     monkeypatch.chdir(tmp_path)
     with sqlite3.connect(tmp_path / NAME) as database:
-        database.execute("UPDATE reports SET content = ?", (zlib.compress(pickle.dumps([Harm()])),))
+        database.execute("UPDATE reports SET drawn = ?", (zlib.compress(pickle.dumps([Harm()])),))
     assert Cache(tmp_path, "s").reports(report.identity.digest) is None
     assert not Path("harm").exists()
 
