@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
-from onnx import NodeProto
+from onnx import NodeProto, TensorProto, helper
 
 from padfix.geometry.resampling import output_size
 from padfix.graph import attributes
@@ -110,7 +110,17 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
         "batch-axis": batch,
         "rank": rank,
         "before-average": any(each.op_type == "AveragePool" for each in scope.consumers(node.output[0])),
+        "elements": elements_of(None if data is None else data.elem_type),
     }
+
+
+def elements_of(elem_type: int | None) -> str | None:
+    """Return what kind of numbers a type holds; integers of 8 bits are apart. None where it is not known."""
+    if not elem_type:
+        return None
+    if elem_type in (TensorProto.INT8, TensorProto.UINT8):
+        return "byte"
+    return "integer" if np.dtype(helper.tensor_dtype_to_np_dtype(elem_type)).kind in "iu" else "float"
 
 
 def _fill(scope: Scope, node: NodeProto) -> str | None:

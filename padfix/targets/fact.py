@@ -69,6 +69,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "negative": SWITCH,
     "value": ("zero", "finite", "infinite"),
     "before-average": SWITCH,
+    "elements": ("float", "integer", "byte"),
 }
 """The words that a fact's ``where`` may use, each with the values that there are."""
 

@@ -15,7 +15,7 @@ from onnx import TensorProto
 from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import Traits, transposed_traits, window_traits
+from padfix.operators.traits import Traits, elements_of, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME
@@ -167,6 +167,7 @@ def _pad_traits(window: Window, amounts: str, mode: str = "constant") -> Traits:
         "batch-axis": computed,
         "rank": window.rank + 2,
         "before-average": window.operator.is_average,
+        "elements": elements_of(window.elem_type),
         "value": value if mode == "constant" else "zero",
     }
 
