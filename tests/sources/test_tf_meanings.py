@@ -528,6 +528,23 @@ def test_places_of_a_depth_that_is_open(tf: Any, tmp_path: Path) -> None:
     assert report.verdict is not None and report.verdict.equivalent
 
 
+def test_places_in_a_shape_of_any_rank(tf: Any) -> None:
+    import onnxruntime
+
+    from padfix.sources import SourceOptions
+    from padfix.sources.saved_model import finish, freeze_function
+
+    types = [([None, None], tf.int32), ([None], tf.float32), ([None], tf.int32)]
+    specifications = [tf.TensorSpec(shape, dtype, name) for name, (shape, dtype) in zip("ius", types, strict=True)]
+    function = tf.function(lambda i, u, s: {"y": tf.scatter_nd(i, u, s)}, input_signature=specifications)
+    concrete = function.get_concrete_function()
+    source = finish(tf, "saved_model", freeze_function(tf, lambda: (None, concrete)), SourceOptions(), "m", [])
+    session = onnxruntime.InferenceSession(source.model.proto.SerializeToString())
+    for places, shape in (([[0, 1], [2, 2], [2, 2]], [4, 3]), ([[4], [0], [4]], [6])):
+        feed = {"i": np.array(places, "i4"), "u": np.array([1, 2, 3], "f4"), "s": np.array(shape, "i4")}
+        np.testing.assert_array_equal(session.run(None, feed)[0], function(**feed)["y"].numpy())
+
+
 def test_windows_over_an_image_of_unknown_rank(tf: Any) -> None:
     """TensorFlow's inference loses the rank behind a shape that is an input; each window takes one rank alone."""
     image = np.random.default_rng(5).standard_normal((1, 6, 7, 2)).astype("f")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from padfix.sources.tf_ops.segments import beside
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, filled, join
+from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up, filled, join
 from padfix.sources.tf_ops.windows import reduce
 
 _REDUCTIONS = {
@@ -36,8 +36,6 @@ def convert(builder: Builder, node: Any) -> Tensor:
     indices, updates = (first, second) if is_new else (second, third)
     shape = third.cast(INTEGER) if is_new else builder.node("Shape", [first], INTEGER)
     rank = (builder.ctx.get_shape(shape.name) or [-1])[0] if is_new else builder.ctx.get_rank(first.name) or -1
-    if rank < 1:
-        raise ValueError(f"how many axes {node.name} scatters into is not known")
     if node.type == "TensorScatterSub":
         updates = updates * -1
     reduction = _REDUCTIONS[node.type]
@@ -46,8 +44,8 @@ def convert(builder: Builder, node: Any) -> Tensor:
     kind, wide = updates.dtype, np.dtype(np.int32) if updates.dtype == np.bool_ else updates.dtype
     depth = builder.node("Shape", [indices], INTEGER).take(builder.integers([-1]))
     rest = builder.node("Slice", [shape, depth, builder.integers([_END])], INTEGER)
-    total, *strides = _numbers_below(shape, rank)
-    outer = builder.node("Slice", [join(builder, strides), builder.integers([0]), depth], INTEGER)
+    total, strides = _numbers_below(shape, rank)
+    outer = builder.node("Slice", [strides, builder.integers([0]), depth], INTEGER)
     row = _product(rest).maximum(1)
     place = reduce("ReduceSum", indices.cast(INTEGER) * outer, [-1]) / row
     count = total / row
@@ -64,8 +62,8 @@ def _dense(builder: Builder, node: Any) -> Tensor:
     rank = (builder.ctx.get_shape(shape.name) or [-1])[0]
     if rank < 1:
         raise ValueError(f"how many axes {node.name} scatters into is not known")
-    total, *strides = _numbers_below(shape.cast(INTEGER), rank)
-    apart = places.cast(INTEGER).reshape([-1, rank]) * join(builder, strides)
+    total, strides = _numbers_below(shape.cast(INTEGER), rank)
+    apart = places.cast(INTEGER).reshape([-1, rank]) * strides
     place = reduce("ReduceSum", apart, [1])
     kind, wide = values.dtype, np.dtype(np.int32) if values.dtype == np.bool_ else values.dtype
     given = values.cast(wide).reshape([-1]).expand(builder.node("Shape", [place], INTEGER))
@@ -74,12 +72,17 @@ def _dense(builder: Builder, node: Any) -> Tensor:
     return builder.node("Reshape", [result, shape.cast(INTEGER)], wide, {"allowzero": 1}).cast(kind)
 
 
-def _numbers_below(shape: Tensor, rank: int) -> list[Tensor]:
-    """Return how many elements the whole has, and what belongs to one place of each axis."""
-    found = [shape.builder.integers(1)]
+def _numbers_below(shape: Tensor, rank: int) -> tuple[Tensor, Tensor]:
+    """Return how many elements the whole has, and what belongs to one place of each of ``rank`` axes; -1 for any."""
+    builder = shape.builder
+    if rank < 1:
+        place = count_up(builder, builder.node("Size", [shape], INTEGER), INTEGER)
+        is_below = place.reshape([1, -1]).greater(place.reshape([-1, 1]))
+        return _product(shape), reduce("ReduceProd", builder.choose(is_below, shape, 1), [1])
+    found = [builder.integers(1)]
     for axis in reversed(range(rank)):
         found.insert(0, found[0] * shape.take(axis))
-    return found
+    return found[0], join(builder, found[1:])
 
 
 def _product(lengths: Tensor) -> Tensor:
