@@ -44,7 +44,7 @@ def invoke(*arguments: object) -> int:
 def bucket() -> Iterator[Any]:
     """Yield an empty bucket of S3, as fsspec sees it."""
     pytest.importorskip("s3fs", reason="needs s3fs")
-    moto = pytest.importorskip("moto.server", reason='needs moto: pip install "moto[server]"')
+    moto = pytest.importorskip("moto.server", reason="moto is not installed")
     server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
