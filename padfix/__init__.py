@@ -5,7 +5,11 @@ The public API is loaded on first use, so that ``import padfix`` costs nothing.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
+
+# From 1.32 on, ONNX Runtime tells its maker what is run, unless it is told not to before it is loaded.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
     from padfix.api import check, convert, inspect, verify

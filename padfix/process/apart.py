@@ -117,7 +117,7 @@ class Apart:
             RemoteError: The function raised something, or can't be made in a fresh process.
         """
         if self._process is None:
-            self._process = spawned(self._make) if self._fresh else forked(self._make)
+            self._process = spawned(self._make) if self._fresh else forked(self._make, keeps_files=False)
         process = self._process
         try:
             with deadline.stopping(process.kill):
@@ -144,8 +144,11 @@ class Apart:
         self.close()
 
 
-def forked(make: Callable[[], Function]) -> Process:
-    """Return a fork of this process that answers by the function that ``make`` makes there."""
+def forked(make: Callable[[], Function], *, keeps_files: bool = True) -> Process:
+    """Return a fork of this process that answers by the function that ``make`` makes there.
+
+    Whoever waits for the end of a pipe that this process closes waits for a fork that keeps open files as well.
+    """
     there, questions = os.pipe()
     answers, here = os.pipe()
     sys.stdout.flush()
@@ -154,9 +157,13 @@ def forked(make: Callable[[], Function]) -> Process:
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the child needs none of
         number = os.fork()
     if number == 0:
-        os.close(questions)
-        os.close(answers)
+        if keeps_files:
+            os.close(questions)
+            os.close(answers)
+        else:
+            _close_all_but(there, here)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a crash is told here, not in a library's last words
+        sys.stdout = sys.stderr = os.fdopen(2, "w", closefd=False)
         faulthandler.disable()
         _die_with_parent()
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -165,6 +172,15 @@ def forked(make: Callable[[], Function]) -> Process:
     os.close(there)
     os.close(here)
     return Process(number, os.fdopen(questions, "wb"), os.fdopen(answers, "rb"))
+
+
+def _close_all_but(*kept: int) -> None:
+    """Close every open file but the standard streams and ``kept``."""
+    last = 2
+    for each in sorted(kept):
+        os.closerange(last + 1, each)
+        last = each
+    os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))
 
 
 def spawned(make: Callable[[], Function], *, keep: Sequence[int] = ()) -> Process:

@@ -66,7 +66,7 @@ class WarmCommands:
     def close(self) -> None:
         """End the process."""
         if self._server is not None:
-            self._server.communicate()
+            self._server.communicate("\n")  # in words, because a fork of the tests may hold the pipe open
             self._server = None
 
 
@@ -74,7 +74,9 @@ def main() -> None:
     """Answer commands from standard input until it ends."""
     for module in sys.argv[1:]:
         importlib.import_module(module)
-    for line in sys.stdin:
+    for line in iter(sys.stdin.readline, ""):
+        if not line.strip():
+            return
         command, folder, most_seconds = json.loads(line)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             held = psutil.Process().memory_info().rss
