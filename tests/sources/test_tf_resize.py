@@ -110,6 +110,7 @@ def test_every_method_of_image_resize(
     assert_same_numbers(tf, function, feeds, free)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("antialias", [False, True])
 @pytest.mark.parametrize("free", [False, True])

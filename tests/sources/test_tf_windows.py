@@ -24,6 +24,7 @@ def images(free: bool, size: tuple[int, ...] = (7, 9), channels: int = 3) -> lis
     return [{"x": noise((1, *lengths, channels), "float32", seed)} for seed, lengths in enumerate(sizes)]
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("free", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 @pytest.mark.parametrize(
@@ -49,6 +50,7 @@ def test_morphology_of_every_type(tf: Any, dtype: str) -> None:
     assert_same_numbers(tf, function, [{"x": noise((1, 6, 7, 2), dtype)}], free=False)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("free", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
 @pytest.mark.parametrize(
@@ -73,6 +75,7 @@ def test_fused_convolutions(tf: Any, free: bool, mode: str, stride: int, padding
     assert_same_numbers(tf, function, images(free), free)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("free", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize("before", ["Pad", "PadV2", "REFLECT", "SYMMETRIC"])
 @pytest.mark.parametrize(
@@ -151,6 +154,7 @@ def test_windows_without_padding_over_images_of_any_size(tf: Any, operator: str,
     assert report.verdict is not None and report.verdict.equivalent
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("free", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 @pytest.mark.parametrize(("kernel", "stride", "rate"), [((3, 2), 2, 1), ((2, 3), 3, 2), ((1, 1), 2, 1), ((4, 5), 1, 1)])
