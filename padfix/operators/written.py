@@ -11,6 +11,7 @@ from onnx import AttributeProto, NodeProto, defs
 
 from padfix.graph.scopes import DEFAULT_DOMAIN, ValueType, normal_domain
 from padfix.operators.refusal import Meaningless, Refusal, TooLong
+from padfix.operators.schemas import schema
 from padfix.operators.table import Operator
 
 LONGEST = 2**31 - 1
@@ -158,25 +159,21 @@ def refused_lists(lists: Mapping[str, tuple[Integers | None, int, int]]) -> Refu
 @lru_cache(maxsize=4096)
 def _schema_arity(op_type: str, opset: int) -> tuple[int, int, tuple[int, ...]] | None:
     """Return (least, greatest number of inputs, the positions that must be given) of an operator of ONNX."""
-    try:
-        schema = defs.get_schema(op_type, opset, DEFAULT_DOMAIN)
-    except defs.SchemaError:
+    found = schema(op_type, opset)
+    if found is None:
         return None
     single = defs.OpSchema.FormalParameterOption.Single
-    required = tuple(position for position, each in enumerate(schema.inputs) if each.option == single)
-    return schema.min_input, schema.max_input, required
+    required = tuple(position for position, each in enumerate(found.inputs) if each.option == single)
+    return found.min_input, found.max_input, required
 
 
 @lru_cache(maxsize=4096)
 def _schema_attributes(op_type: str, opset: int) -> Mapping[str, int]:
     """Return the kinds of the attributes of an operator of ONNX, as ``AttributeProto.AttributeType``."""
-    try:
-        schema = defs.get_schema(op_type, opset, DEFAULT_DOMAIN)
-    except defs.SchemaError:
-        return {}
+    found = schema(op_type, opset)
     return {
         name: AttributeProto.AttributeType.Value(str(each.type).rpartition(".")[2])
-        for name, each in schema.attributes.items()
+        for name, each in (found.attributes if found is not None else {}).items()
     }
 
 

@@ -145,6 +145,7 @@ class _Pool(Generic[Item, Outcome]):
             page.truncate(watch.BOARD_BYTES)
             board = watch.Board(page.fileno())
             make = partial(_prepared, page.fileno(), self._work)
+            # A fork keeps this process's files: the database of a cache can't be opened anew without them.
             process = forked(make) if _may_fork() else spawned(make, keep=[page.fileno()])
         worker: _Worker[Item] = _Worker(process, Oversight(process.number, board))
         self._workers.append(worker)

@@ -213,22 +213,20 @@ def _moved(case: Case) -> Iterator[Array | None]:
         kinds = side.kinds(case.inner)
         part = part_of(side.model.proto, [case.name], kinds)
         known = constant_tensors(part.graph)
-        places = [
-            (node, position)
+        rounding = [
+            (node, position, numpy_helper.to_array(known[node.input[position]]))
             for node in part.graph.node
             if (position := OUTPUT_SCALE.get(node.op_type, len(node.input))) < len(node.input)
             and node.input[position] in known
         ]
-        read = [(node, position, known[node.input[position]]) for node, position in places]
-        for ways in _ways(len(places)):
-            for number, ((node, position, tensor), way) in enumerate(zip(read, ways, strict=True)):
-                array = numpy_helper.to_array(tensor)
+        for ways in _ways(len(rounding)):
+            for number, ((node, position, array), way) in enumerate(zip(rounding, ways, strict=True)):
                 scale = numpy_helper.from_array((array * (1 + way * TIE)).astype(array.dtype), f"moved scale {number}")
                 node.input[position] = scale.name
                 part.graph.initializer.append(scale)
             yield side.run_part(part, {**case.feeds, **case.inner}).get(output_name(case.name, kinds))
-            del part.graph.initializer[len(part.graph.initializer) - len(read) :]
-        if places:
+            del part.graph.initializer[len(part.graph.initializer) - len(rounding) :]
+        if rounding:
             return
     for way in (1, -1):
         arrays = {

@@ -15,7 +15,8 @@ from padfix.graph.fragment import Fragment
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, bodies_of
 from padfix.operators.inference import infer
 from padfix.operators.refusal import Refusal
-from padfix.rewrite.single_node import one_node_model, schema
+from padfix.operators.schemas import has_definition, schema
+from padfix.rewrite.single_node import one_node_model
 from padfix.rules.base import Site
 
 _LARGEST_FOLDED = 1 << 16
@@ -28,7 +29,7 @@ def defined_by_others(site: Site, target: int) -> Fragment | Refusal:
 
     op_type = site.node.op_type
     own = schema(op_type, site.opset)
-    if not (own.has_function or own.has_context_dependent_function):
+    if not has_definition(own):
         return Refusal(f"opset {target} has no such {op_type}, and no other operators define it")
     single = one_node_model(site)
     _tell_inliner(single, own)

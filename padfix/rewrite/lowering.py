@@ -16,8 +16,8 @@ from onnx import AttributeProto, NodeProto, TensorProto, helper
 from padfix.graph import attributes
 from padfix.graph.fragment import Fragment
 from padfix.operators.refusal import Refusal
+from padfix.operators.schemas import schema
 from padfix.rewrite.definitions import defined_by_others
-from padfix.rewrite.single_node import schema
 from padfix.rules.base import Site
 from padfix.rules.build.explicit_pads import bind, copied
 

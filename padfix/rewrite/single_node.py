@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
-from onnx import AttributeProto, ModelProto, NodeProto, defs, helper, numpy_helper
+from onnx import AttributeProto, ModelProto, NodeProto, helper, numpy_helper
 
 from padfix.graph import attributes
 from padfix.graph.fragment import Fragment
@@ -17,15 +16,6 @@ from padfix.rules.build.explicit_pads import copied
 
 _LARGEST_CONSTANT = 64
 """Elements; larger constants never decide how a node is moved."""
-
-
-@cache
-def schema(op_type: str, opset: int) -> Any:
-    """Return what an opset of the default domain says of an operator, or None where it has none."""
-    try:
-        return defs.get_schema(op_type, opset, DEFAULT_DOMAIN)
-    except defs.SchemaError:
-        return None
 
 
 def takes(new: Any, old: Any, node: NodeProto) -> bool:

@@ -21,13 +21,13 @@ from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, bodies_of, normal_domain
 from padfix.graph.splice import apply_splices, plan_splice
 from padfix.operators.inference import infer
 from padfix.operators.refusal import Refusal
+from padfix.operators.schemas import schema
 from padfix.rewrite.lowering import lowered
 from padfix.rewrite.single_node import (
     fragment_model,
     is_unchanged,
     one_node_model,
     problem_of,
-    schema,
     takes,
     with_old_defaults,
 )

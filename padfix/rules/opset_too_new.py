@@ -6,9 +6,8 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from onnx import defs
-
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, all_nodes, label, normal_domain
+from padfix.operators.schemas import has_definition, schema
 from padfix.results import Finding
 from padfix.rules.base import Correction, ScopeRule
 from padfix.targets import Target
@@ -81,12 +80,5 @@ def _as_it_can_be(finding: Finding, scope: Scope, ceiling: int) -> Finding:
 
 def _is_lost(op_type: str, opset: int, ceiling: int) -> bool:
     """Whether the lower opset neither has the operator nor what defines it."""
-    try:
-        own: Any = defs.get_schema(op_type, opset, DEFAULT_DOMAIN)
-    except defs.SchemaError:
-        return False
-    try:
-        defs.get_schema(op_type, ceiling, DEFAULT_DOMAIN)
-    except defs.SchemaError:
-        return not (own.has_function or own.has_context_dependent_function)
-    return False
+    own = schema(op_type, opset)
+    return own is not None and schema(op_type, ceiling) is None and not has_definition(own)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper
@@ -24,17 +24,8 @@ _OLDEST_OPSET = 14
 """Before it, a zero in a shape always means the length that the data has there."""
 
 
-@dataclass(frozen=True)
-class _Open:
-    """A Reshape whose shape is put together.
-
-    Attributes:
-        node: The Reshape.
-        parts: What its shape is put together from: names of values, and numbers, one of them -1.
-    """
-
-    node: NodeProto
-    parts: tuple[str | int, ...]
+_Parts = Sequence[str | int]
+"""What a shape is put together from: names of values, and numbers."""
 
 
 def has_some(scope: Scope) -> bool:
@@ -48,15 +39,17 @@ def settle(scope: Scope) -> None:
     for index, node in enumerate(scope.nodes):
         if not _is_computed(scope, node):
             continue
-        found = _found(scope, node)
-        if found is not None:
+        parts = _parts(scope, node)
+        if parts is None:
+            continue
+        if parts.count(-1) == 1 and 0 not in parts:
             builder = FragmentBuilder(scope.opset)
-            shape = _shape(builder, scope, found, _known_length(scope, found))
+            shape = _shape(builder, scope, node, parts)
             data = builder.input(node.input[0])
             builder.output(node.output[0], builder.op("Reshape", [data, shape], {"allowzero": 1}))
             plan_splice(scope, index, builder.build())
             unread.update(_chain(scope, node.input[1]))
-        elif not _keeps_zeros(scope, node):
+        elif not _keeps_zeros(scope, node, parts):
             node.attribute.append(helper.make_attribute("allowzero", 1))
     if unread:
         apply_splices(scope)
@@ -73,11 +66,10 @@ def _is_computed(scope: Scope, node: NodeProto) -> bool:
     )
 
 
-def _keeps_zeros(scope: Scope, node: NodeProto) -> bool:
+def _keeps_zeros(scope: Scope, node: NodeProto, parts: _Parts) -> bool:
     """Whether each length that may be zero is the data's at the same place, or nothing is known of them."""
     data, result = (scope.type_of(name) for name in (node.input[0], node.output[0]))
-    parts = _found_parts(scope, node)
-    if parts is None or {0, -1} & set(parts) or data is None or data.shape is None or result is None:
+    if {0, -1} & set(parts) or data is None or data.shape is None or result is None:
         return True
     own = dict(enumerate(data.shape))
     return all(
@@ -86,13 +78,8 @@ def _keeps_zeros(scope: Scope, node: NodeProto) -> bool:
     )
 
 
-def _found(scope: Scope, node: NodeProto) -> _Open | None:
-    parts = _found_parts(scope, node)
-    return _Open(node, parts) if parts is not None and parts.count(-1) == 1 and 0 not in parts else None
-
-
-def _found_parts(scope: Scope, node: NodeProto) -> tuple[str | int, ...] | None:
-    """Return what a shape is put together from; None where it is not."""
+def _parts(scope: Scope, node: NodeProto) -> _Parts | None:
+    """Return what the shape of a Reshape is put together from; None where it is not."""
     *_, first = _chain(scope, node.input[1])
     joined = scope.producer(first)
     if joined is None or joined.op_type != "Concat":
@@ -101,7 +88,7 @@ def _found_parts(scope: Scope, node: NodeProto) -> tuple[str | int, ...] | None:
     for name in joined.input:
         values = scope.constant(name)
         parts += [name] if values is None else [int(value) for value in values.reshape(-1)]
-    return tuple(parts)
+    return parts
 
 
 def _chain(scope: Scope, name: str) -> list[str]:
@@ -112,14 +99,14 @@ def _chain(scope: Scope, name: str) -> list[str]:
     return names
 
 
-def _known_length(scope: Scope, found: _Open) -> int | None:
+def _known_length(scope: Scope, node: NodeProto, parts: _Parts) -> int | None:
     """Return the open length where all the others that are computed are the data's own."""
-    data, result = (scope.type_of(name) for name in (found.node.input[0], found.node.output[0]))
-    if data is None or data.shape is None or result is None or len(result.shape or ()) != len(found.parts):
+    data, result = (scope.type_of(name) for name in (node.input[0], node.output[0]))
+    if data is None or data.shape is None or result is None or len(result.shape or ()) != len(parts):
         return None  # a part may be several lengths
     rest: Counter[Dimension] = Counter(data.shape)
     known = 1
-    for part, length in zip(found.parts, result.shape or (), strict=True):
+    for part, length in zip(parts, result.shape or (), strict=True):
         if isinstance(part, int):
             known *= abs(part)
         elif isinstance(length, int):
@@ -133,28 +120,29 @@ def _known_length(scope: Scope, found: _Open) -> int | None:
     return total // known if all(isinstance(length, int) for length in left) and known else None
 
 
-def _shape(builder: FragmentBuilder, scope: Scope, found: _Open, length: int | None) -> Value:
+def _shape(builder: FragmentBuilder, scope: Scope, node: NodeProto, parts: _Parts) -> Value:
     """Return the shape with the open length in it."""
-    given = [_wide(builder, scope, part) for part in found.parts if isinstance(part, str)]
+    length = _known_length(scope, node, parts)
+    given = [_wide(builder, scope, part) for part in parts if isinstance(part, str)]
     if length is None:
-        numbers = builder.constant(np.array([abs(part) for part in found.parts if isinstance(part, int)], np.int64))
+        numbers = builder.constant(np.array([abs(part) for part in parts if isinstance(part, int)], np.int64))
         one = builder.constant(np.array([1], np.int64))
         others = builder.op("Concat", given, {"axis": 0})
         least = builder.op("ReduceMin", [others], {"keepdims": 1})
         is_empty = builder.op("Equal", [least, builder.constant(np.array([0], np.int64))])
         floor = builder.op("Cast", [is_empty], {"to": TensorProto.INT64})
-        size = builder.op("Shape", [builder.input(found.node.input[0])])
+        size = builder.op("Shape", [builder.input(node.input[0])])
         total = builder.op("ReduceProd", [builder.op("Max", [size, floor])], {"keepdims": 1})
         known = builder.op("Concat", [builder.op("Max", [others, one]), numbers], {"axis": 0})
         left = builder.op("Div", [total, builder.op("ReduceProd", [known], {"keepdims": 1})])
     else:
         left = builder.constant(np.array([length], np.int64))
     waiting = iter(given)
-    parts = [
+    lengths = [
         next(waiting) if isinstance(part, str) else left if part == -1 else builder.constant(np.array([part], np.int64))
-        for part in found.parts
+        for part in parts
     ]
-    return builder.op("Concat", parts, {"axis": 0})
+    return builder.op("Concat", lengths, {"axis": 0})
 
 
 def _wide(builder: FragmentBuilder, scope: Scope, name: str) -> Value:

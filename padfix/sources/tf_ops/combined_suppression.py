@@ -43,13 +43,12 @@ def convert(builder: Builder, node: Any) -> list[Tensor]:
 
     is_chosen = best.greater(_LOWEST)
     begins = count_up(builder, images, INTEGER).reshape([-1, 1]) * (classes * count)
-    given_boxes = builder.node("Concat", [by_class.reshape([room, 4]), builder.floats(np.zeros((1, 4)))], FLOAT, _ROWS)
+    given_boxes = builder.node(
+        "Concat", [by_class.reshape([room, 4]), builder.floats(np.zeros((1, 4)))], FLOAT, {"axis": 0}
+    )
     found = given_boxes.take(builder.choose(is_chosen, begins + ranks, room))
     if node.get_attr_value("clip_boxes", True):
         found = found.maximum(0.0).minimum(1.0)
     owners = builder.choose(is_chosen, (ranks / count.maximum(1)).cast(FLOAT), 0.0)
     number = reduce("ReduceSum", is_chosen.cast(np.int32), [1])
     return [found, builder.choose(is_chosen, best, 0.0), owners, number]
-
-
-_ROWS = {"axis": 0}
