@@ -54,16 +54,17 @@ def check_for(
     *,
     select: Sequence[str] | None = None,
     ignore: Sequence[str] | None = None,
+    maps: bool = True,
     progress: Progress = lambda stage: None,
 ) -> list[CheckReport]:
-    """Return what :func:`check` says for each of several targets; the file is read once."""
+    """Return what :func:`check` says for each of several targets, with maps or without; the file is read once."""
     from padfix.rewrite.examination import examine_file
     from padfix.rules.registry import require_known
     from padfix.targets import named
 
     wanted = [named(target) for target in targets]
     require_known((*(select or ()), *(ignore or ())))
-    return examine_file(source, wanted, select=select, ignore=ignore, progress=progress)
+    return examine_file(source, wanted, select=select, ignore=ignore, maps=maps, progress=progress)
 
 
 def convert(

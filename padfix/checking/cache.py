@@ -24,7 +24,7 @@ import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from padfix.results import CheckReport
 
@@ -46,8 +46,41 @@ CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, state TEXT NOT NULL, di
 """
 
 _KNOWN = """
-SELECT state, digest, EXISTS (SELECT 1 FROM reports WHERE key = digest || ' ' || ?) FROM files WHERE path = ?
+SELECT state, digest, EXISTS (SELECT 1 FROM reports WHERE key = digest || ' ' || ? AND {column} IS NOT NULL)
+FROM files WHERE path = ?
 """
+
+
+class Row(NamedTuple):
+    """What is kept of the reports of a model, which is also how they travel.
+
+    Attributes:
+        digest: The model's (:class:`padfix.results.Identity`).
+        plain: The reports without what pictures are made of.
+        drawn: With it; None where nobody wants any, as it is the larger part.
+    """
+
+    digest: str
+    plain: bytes
+    drawn: bytes | None
+
+    def reports(self) -> list[CheckReport]:
+        """Return the reports.
+
+        Raises:
+            pickle.UnpicklingError: There is something else in it.
+        """
+        data = self.plain if self.drawn is None else zlib.decompress(self.drawn)
+        found: list[CheckReport] = _Results(io.BytesIO(data)).load()
+        return found
+
+
+def row_of(reports: Sequence[CheckReport], *, draws: bool) -> Row:
+    """Return what to keep of the reports of a model, one for each target."""
+    identity = reports[0].identity
+    plain = pickle.dumps([_undrawn(report) for report in reports], protocol=5)
+    drawn = zlib.compress(pickle.dumps(list(reports), protocol=5), 1) if draws else None
+    return Row("" if identity is None else identity.digest, plain, drawn)
 
 
 def default_folder() -> Path | None:
@@ -100,7 +133,7 @@ class Cache:
     Args:
         folder: Where it is.
         settings: Stands for all but the model that a report depends on.
-        draws: Whether reports are wanted with what pictures are made of, which is the larger part of them.
+        draws: Whether reports are wanted with what pictures are made of.
     """
 
     def __init__(self, folder: Path, settings: str, *, draws: bool = True) -> None:
@@ -169,31 +202,39 @@ class Cache:
         name = self._name(path)
         if name not in self._known:
             state = state_of(path)
-            row = None if state is None else self._ask(_KNOWN, self._settings, name)
+            row = None if state is None else self._ask(_KNOWN.format(column=self._column), self._settings, name)
             self._known[name] = (str(row[1]), bool(row[2])) if row is not None and row[0] == state else None
         return self._known[name]
 
+    def digests(self) -> frozenset[str]:
+        """Return the digests of all models whose reports are there."""
+        if self._database is None:
+            return frozenset()
+        where = "substr(key, instr(key, ' ') + 1) = ?" + (f" AND {self._column} IS NOT NULL" if self.draws else "")
+        try:
+            rows = self._database.execute(f"SELECT key FROM reports WHERE {where}", (self._settings,)).fetchall()
+        except sqlite3.Error as error:
+            self._give_up(error)
+            return frozenset()
+        return frozenset(key.partition(" ")[0] for (key,) in rows)
+
     def reports(self, digest: str) -> list[CheckReport] | None:
         """Return what was said of the model with a digest; None where that is not known."""
-        row = self._ask(f"SELECT {self._column}, day FROM reports WHERE key = ?", self._key(digest))
-        if row is None:
+        row = self._ask(f"SELECT plain, {self._column}, day FROM reports WHERE key = ?", self._key(digest))
+        if row is None or row[1] is None:
             return None
         try:
-            data = row[0] if self._column == "plain" else zlib.decompress(row[0])
-            reports = _Results(io.BytesIO(data)).load()
+            reports = Row(digest, row[0], row[1] if self.draws else None).reports()
         except Exception:  # a damaged row, or one that somebody else made: the model is checked again
             return None
-        if row[1] != self._day:
+        if row[2] != self._day:
             self._ask("UPDATE reports SET day = ? WHERE key = ?", self._day, self._key(digest))
         return reports if isinstance(reports, list) else None
 
-    def keep(self, reports: Sequence[CheckReport]) -> None:
-        """Keep what was said of a model, for each target."""
-        if self._database is not None and reports and reports[0].identity is not None:
-            plain = pickle.dumps([_undrawn(report) for report in reports], protocol=5)
-            drawn = zlib.compress(pickle.dumps(list(reports), protocol=5), 1)
-            key = self._key(reports[0].identity.digest)
-            self._ask("INSERT OR REPLACE INTO reports VALUES (?, ?, ?, ?)", key, plain, drawn, self._day)
+    def keep(self, row: Row) -> None:
+        """Keep what was said of a model."""
+        if row.digest:
+            self._ask("INSERT OR REPLACE INTO reports VALUES (?, ?, ?, ?)", self._key(row.digest), *row[1:], self._day)
             self._write(_PERIOD)
 
     def keep_state(self, path: Path, state: str, digest: str) -> None:

@@ -22,11 +22,11 @@ def onnx_files(
 ) -> list[Place]:
     """Return the models that ``arguments`` mean, each once, in the order of the arguments and then of the names.
 
-    A file stands for itself. A folder brings in every ONNX file below it, told by content; a file there that is called
-    ``*.onnx`` and is none is brought in as well, so that the damage is reported. Hidden folders and links to folders
-    are not entered. A pattern (``*``, ``?``, ``[``, with ``**`` for folders) brings in what it matches. The backups
-    that a conversion in place keeps (``NAME.bak``) are brought in by neither. All this holds for folders and patterns
-    of stores; there a file that is called ``*.onnx`` is not looked at before it is read.
+    A file stands for itself. A folder brings in every file below it that is called ``*.onnx``, which is not looked at
+    before it is read, so that damage is reported, and every other file that is ONNX by its content. Hidden folders and
+    links to folders are not entered. A pattern (``*``, ``?``, ``[``, with ``**`` for folders) brings in what it
+    matches. The backups that a conversion in place keeps (``NAME.bak``) are brought in by neither. All this holds for
+    folders and patterns of stores.
 
     Args:
         arguments: Paths, URLs and patterns.
@@ -99,7 +99,9 @@ def _below(folder: Path, is_known: Callable[[Path], bool]) -> Iterator[Path]:
 
 
 def _is_meant(path: Path, is_known: Callable[[Path], bool]) -> bool:
-    return not is_backup(path.name) and (is_known(path) or _is_onnx(path))
+    if is_backup(path.name):
+        return False
+    return path.suffix.lower() == ".onnx" or is_known(path) or _is_onnx(path)
 
 
 def _is_onnx(path: Path) -> bool:
@@ -108,4 +110,4 @@ def _is_onnx(path: Path) -> bool:
     try:
         return detect(path) == "onnx"
     except PadfixError:
-        return path.suffix.lower() == ".onnx"
+        return False

@@ -156,7 +156,7 @@ def command(
             pipes.received(paths) as files,
             Gathered(config, lines, wanted.streams, wanted.keeps, known, quiet) as gathered,
         ):
-            gathered.gather(Fleet(config, fleet, limits, cache, lines), files)
+            gathered.gather(Fleet(config, fleet, limits, cache, lines, draws=wanted.draws), files)
             reports, failures = gathered.reports, gathered.failures
             if write_baseline is not None:
                 _write_baseline(write_baseline, reports, quiet=quiet)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import click
 
 from padfix import errors
-from padfix.checking.cache import Cache, default_folder, settings_digest, state_of
+from padfix.checking.cache import Cache, Row, default_folder, row_of, settings_digest, state_of
 from padfix.checking.lines import Lines
 from padfix.cli import options, pipes
 from padfix.cli.exits import failure_of
@@ -120,23 +121,26 @@ class _Task:
 
 
 @dataclass(frozen=True)
+class _Plan:
+    task: _Task
+    digest: str | None  # of a file that did not change and whose reports are there
+    state: str | None  # of the file before it is read
+
+
+@dataclass(frozen=True)
 class _Check:
     """The work on one model, wherever it is done; it returns what it raises."""
 
     config: Config
     limits: options.Limits
-    cache_folder: Path | None = None
-    draws: bool = True
+    draws: bool
+    known: frozenset[str]  # digests of models whose reports are there
     elsewhere: bool = False  # whether on another machine
 
-    def __call__(self, task: _Task) -> Outcome | Identity:
-        """Return the reports of a model, one for each target, or why there are none; its identity if it is expected."""
+    def __call__(self, task: _Task) -> Row | Identity | errors.PadfixError:
+        """Return the reports of a model, or why there are none; its identity if it is expected or known."""
         try:
-            self.limits.apply([task.file])
-            cache = (
-                None if self.cache_folder is None else _opened(self.cache_folder, _settings(self.config), self.draws)
-            )
-            return known(task, cache) or check_one(self.config, task.model, task.file)
+            return self.work(task)
         except Exception as error:
             failure = failure_of(error)
             if (
@@ -148,55 +152,59 @@ class _Check:
                 failure.hint = "The cluster's workers read the models: name paths that they share, or URLs."
             return failure
 
+    def work(self, task: _Task, progress: Progress = lambda stage: None) -> Row | Identity:
+        """Return the reports of a model, one for each target; its identity if it is expected or known."""
+        self.limits.apply([task.file])
+        found = self._found(task)
+        return found or row_of(check_one(self.config, task, self.draws, progress), draws=self.draws)
 
-def known(task: _Task, cache: Cache | None) -> list[CheckReport] | Identity | None:
-    """Return what need not be found out again of a model; its identity if it is what is expected."""
-    if isinstance(task.file, Url):  # its graph would be fetched twice, where it is not the expected one
-        cache = None
-    if cache is None and task.expected is None:
-        return None
-    from padfix.files.skeleton import identity_of
+    def _found(self, task: _Task) -> Identity | None:
+        # The graph of one in a store would be fetched twice, where it is not the expected one.
+        known = frozenset[str]() if isinstance(task.file, Url) else self.known
+        if not known and task.expected is None:
+            return None
+        from padfix.files.skeleton import identity_of
 
-    try:
-        identity = identity_of(task.file)
-    except errors.SourceError:
-        return None
-    if identity.digest == task.expected:
-        return identity
-    return None if cache is None else cache.reports(identity.digest)
-
-
-@functools.cache
-def _opened(folder: Path, settings: str, draws: bool) -> Cache:
-    """Return the cache, opened once in a worker."""
-    return Cache(folder, settings, draws=draws)
+        try:
+            identity = identity_of(task.file)
+        except errors.SourceError:
+            return None
+        return identity if identity.digest == task.expected or identity.digest in known else None
 
 
-def check_one(config: Config, model: Place, file: Place, progress: Progress = lambda stage: None) -> list[CheckReport]:
+def check_one(config: Config, task: _Task, draws: bool, progress: Progress) -> list[CheckReport]:
     """Return the reports of one model, read from a file, one for each target."""
     from padfix import api
 
     def tell(stage: str) -> None:
-        about = f"{pipes.name(model)}: {stage}" if stage else pipes.name(model)
+        about = f"{pipes.name(task.model)}: {stage}" if stage else pipes.name(task.model)
         watch.tell(f"padfix (checking {about})")
         progress(f"Checking {about}")
 
     tell("")
     wanted: dict[str, Any] = {"select": config.select or None, "ignore": config.ignore}
-    return api.check_for(file, config.targets, progress=tell, **wanted)
+    return api.check_for(task.file, config.targets, maps=draws, progress=tell, **wanted)
 
 
 class Fleet:
     """The models of one call, and who works on them."""
 
     def __init__(
-        self, config: Config, wanted: FleetOptions, limits: options.Limits, cache: Cache | None, lines: Lines | None
+        self,
+        config: Config,
+        wanted: FleetOptions,
+        limits: options.Limits,
+        cache: Cache | None,
+        lines: Lines | None,
+        *,
+        draws: bool,
     ) -> None:
         self._config = config
         self._wanted = wanted
         self._limits = limits
         self._cache = cache
         self._lines = lines
+        self._draws = draws
         self.resumed = 0
 
     def outcomes(self, files: Mapping[Place, Place], progress: Progress) -> Iterator[tuple[Place, Outcome, bool]]:
@@ -204,46 +212,52 @@ class Fleet:
 
         The third says whether the file of JSON lines holds it already.
         """
-        digests = {model: digest for model, file in files.items() if (digest := self._digest(model, file)) is not None}
-        tasks = {model: self._task(model, file) for model, file in files.items() if model not in digests}
-        states = {} if self._cache is None else {model: _state_of(task.file) for model, task in tasks.items()}
-        answers = self._answers(list(tasks.values()), len(files), progress)
-        answer: Outcome | Identity | None
-        for number, (model, file) in enumerate(files.items(), 1):
-            digest = digests.get(model)
-            if digest is not None:
-                answer = self._remembered(model, digest)
-            else:
+        plans, ahead = itertools.tee(self._plan(model, file) for model, file in files.items())
+        answers = self._answers((plan.task for plan in ahead if plan.digest is None), files, progress)
+        for number, plan in enumerate(plans, 1):
+            model = plan.task.model
+            if plan.digest is None:
                 progress(f"Checking {pipes.name(model)} ({number} of {len(files)})")
-                answer = next(answers)
-            if answer is None:
-                answer = _Check(self._config, self._limits)(_Task(model, file))
-            if isinstance(answer, errors.UsageError):
-                raise answer  # the options are wrong, whatever the model
-            if isinstance(answer, Identity):
+            answer = next(answers) if plan.digest is None else Identity(0, plan.digest)
+            if isinstance(answer, Identity) and answer.digest == plan.task.expected:
                 self.resumed += 1
-                self._keep_state(file, states.get(model), answer.digest)
+                self._keep_state(plan, answer.digest)
                 yield model, self._written(model) or [], True
             else:
-                if isinstance(answer, list) and digest is None and self._cache is not None:
-                    self._cache.keep(answer)
-                    if answer[0].identity is not None:
-                        self._keep_state(file, states.get(model), answer[0].identity.digest)
-                yield model, answer if isinstance(answer, errors.PadfixError) else self._finished(model, answer), False
+                yield model, self._reports(plan, answer), False
 
-    def _digest(self, model: Place, file: Place) -> str | None:
-        """Return the digest of a file that did not change and whose reports are there; None for any other."""
-        known = None if self._cache is None or isinstance(file, Url) else self._cache.known(file)
-        return known[0] if known is not None and (known[1] or known[0] == self._expected(model)) else None
+    def _reports(self, plan: _Plan, answer: Row | Identity | errors.PadfixError) -> Outcome:
+        """Return the reports of a model: of the answer, or of the cache, or of checking it here and now."""
+        reports = None
+        if isinstance(answer, Identity):
+            reports = None if self._cache is None else self._cache.reports(answer.digest)
+            if reports is None:
+                answer = self._check(frozenset())(dataclasses.replace(plan.task, expected=None))
+        if isinstance(answer, errors.UsageError):
+            raise answer  # the options are wrong, whatever the model
+        if isinstance(answer, errors.PadfixError):
+            return answer
+        if isinstance(answer, Row):
+            reports = answer.reports()
+            if self._cache is not None:
+                self._cache.keep(answer)
+        self._keep_state(plan, answer.digest)
+        return self._finished(plan.task.model, reports or [])
 
-    def _keep_state(self, file: Place, state: str | None, digest: str) -> None:
-        if self._cache is not None and state is not None and isinstance(file, Path):
-            self._cache.keep_state(file, state, digest)
+    def _plan(self, model: Place, file: Place) -> _Plan:
+        expected = self._expected(model)
+        is_shared = self._wanted.scheduler is not None and isinstance(file, Path)
+        task = _Task(model, file.absolute() if is_shared and isinstance(file, Path) else file, expected)
+        if self._cache is None or isinstance(file, Url):
+            return _Plan(task, None, None)
+        known = self._cache.known(file)
+        if known is not None and (known[1] or known[0] == expected):
+            return _Plan(task, known[0], None)
+        return _Plan(task, None, state_of(file))
 
-    def _remembered(self, model: Place, digest: str) -> list[CheckReport] | Identity | None:
-        if digest == self._expected(model):
-            return Identity(0, digest)
-        return None if self._cache is None else self._cache.reports(digest)
+    def _keep_state(self, plan: _Plan, digest: str) -> None:
+        if self._cache is not None and plan.state is not None and isinstance(plan.task.file, Path):
+            self._cache.keep_state(plan.task.file, plan.state, digest)
 
     def _written(self, model: Place) -> list[CheckReport] | None:
         return None if self._lines is None else self._lines.reports(pipes.name(model), self._config.targets)
@@ -252,32 +266,33 @@ class Fleet:
         written = self._written(model)
         return written[0].identity.digest if written and written[0].identity is not None else None
 
-    def _task(self, model: Place, file: Place) -> _Task:
-        return _Task(
-            model, file.absolute() if self._wanted.scheduler and isinstance(file, Path) else file, self._expected(model)
-        )
+    def _check(self, known: frozenset[str], *, elsewhere: bool = False) -> _Check:
+        return _Check(self._config, self._limits, self._draws, known, elsewhere)
 
-    def _answers(self, tasks: list[_Task], number: int, progress: Progress) -> Iterator[Outcome | Identity]:
-        """Return what comes of each task; one model alone is checked in this process."""
-        if number == 1 and self._wanted.scheduler is None:
-            return (self._alone(task, progress) for task in tasks)
-        if not tasks:
-            return iter(())
+    def _answers(
+        self, tasks: Iterator[_Task], files: Mapping[Place, Place], progress: Progress
+    ) -> Iterator[Row | Identity | errors.PadfixError]:
+        """Yield what comes of each task; one model alone is checked in this process."""
+        first = next(tasks, None)
+        if first is None:
+            return
+        tasks = itertools.chain([first], tasks)
         is_here = self._wanted.scheduler is None  # workers of a cluster have other disks and other limits
+        known = self._cache.digests() if is_here and self._cache is not None else frozenset()
+        work = self._check(known, elsewhere=not is_here)
+        if len(files) == 1 and is_here:
+            yield from (self._alone(work, task, progress) for task in tasks)
+            return
         if not is_here and self._limits != options.NO_LIMITS:
             raise errors.UsageError("The workers of a cluster have limits of their own.", "Leave out those of padfix.")
-        if not is_here and any(task.model == pipes.PIPE for task in tasks):
+        if not is_here and pipes.PIPE in files:
             raise errors.UsageError("Standard input does not reach a cluster.", "Name a file that its workers see.")
         who: Executor = executor(self._wanted.jobs, self._wanted.scheduler)
-        folder = self._cache.folder if is_here and self._cache is not None else None
-        limits = self._limits if is_here else options.NO_LIMITS
-        work = _Check(self._config, limits, folder, self._cache is None or self._cache.draws, not is_here)
-        return who.outcomes(work, tasks, tell=lambda doing: progress(_shown(doing)))
+        yield from who.outcomes(work, tasks, tell=lambda doing: progress(_shown(doing)))
 
-    def _alone(self, task: _Task, progress: Progress) -> Outcome | Identity:
-        self._limits.apply([task.file])
+    def _alone(self, work: _Check, task: _Task, progress: Progress) -> Row | Identity | errors.PadfixError:
         try:
-            return known(task, self._cache) or check_one(self._config, task.model, task.file, progress)
+            return work.work(task, progress)
         except errors.PadfixError as failure:
             return failure
 
@@ -300,10 +315,6 @@ def _shown(doing: str) -> str:
     """Return what a worker notes that it does as a stage of the whole."""
     told = doing.removeprefix("padfix (").removesuffix(")")
     return told[:1].upper() + told[1:]
-
-
-def _state_of(file: Place) -> str | None:
-    return None if isinstance(file, Url) else state_of(file)
 
 
 def _left(findings: list[Finding], config: Config, path: Path | str) -> list[Finding]:

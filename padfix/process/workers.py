@@ -9,9 +9,10 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Generic, TypeVar
 
 from padfix.errors import PadfixError
@@ -22,11 +23,17 @@ from padfix.process.oversight import NO_MORE_MEMORY, Oversight, volunteer_for_th
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
-AHEAD = 16
+AHEAD = 64
 """Items for each process that may be done or handed out beyond the first one without an outcome."""
 
 DEPTH = 2
-"""Items that a process has at hand, the one it works on included, so that it never waits for the next."""
+"""Batches that a process has at hand, the one it works on included, so that it never waits for the next."""
+
+MOST = 16
+"""Items in a batch at most: they travel together, because to wake a process costs a good part of a small item."""
+
+TURN = 0.05
+"""Seconds of work after which a process answers, whatever is left of the batch."""
 
 ATTEMPTS = 2
 """How often an item is tried whose process ends: something else may have ended the first."""
@@ -73,7 +80,7 @@ class _Task(Generic[Item]):
 class _Worker(Generic[Item]):
     process: Process
     seen: Oversight
-    given: deque[_Task[Item]] = field(default_factory=deque)
+    given: deque[list[_Task[Item]]] = field(default_factory=deque)
     since: float = field(default_factory=time.monotonic)
 
     def end(self) -> int:
@@ -90,7 +97,9 @@ class _Pool(Generic[Item, Outcome]):
         self._tell = tell
         self._workers: list[_Worker[Item]] = []
         self._selector = selectors.DefaultSelector()
-        self._again: deque[_Task[Item]] = deque()
+        self._size = 1
+        self._left: deque[_Task[Item]] = deque()  # of batches that took longer than a turn
+        self._again: deque[_Task[Item]] = deque()  # whose process ended: each alone, so that it is known which was why
         self._done: dict[int, Outcome | PadfixError] = {}
         self._looked = time.monotonic()
 
@@ -118,34 +127,45 @@ class _Pool(Generic[Item, Outcome]):
     def _give(self, tasks: Iterator[_Task[Item]], room: int) -> int:
         """Hand out tasks, first those that have to be tried again; return how many were new."""
         begun = 0
-        while (worker := self._free()) is not None:
-            is_new = not self._again
-            task = (next(tasks, None) if begun < room else None) if is_new else self._again.popleft()
-            if task is None:
+        while self._has_room():
+            batch, new = self._batch(tasks, room - begun)
+            if not batch:
                 break
-            begun += is_new
+            begun += new
+            worker = self._free()
             if not worker.given:
                 worker.since = time.monotonic()
-            worker.given.append(task)
+            worker.given.append(batch)
             try:
-                worker.process.ask(task.item)
+                worker.process.ask([task.item for task in batch])
             except ENDED:
                 self._lose(worker)
         return begun
 
-    def _free(self) -> _Worker[Item] | None:
-        """Return a process with room for a task: one without any, else a new one, else the one with the fewest."""
+    def _batch(self, tasks: Iterator[_Task[Item]], room: int) -> tuple[list[_Task[Item]], int]:
+        """Return what to hand out next, and how many of it are new."""
+        if self._again:
+            return [self._again.popleft()], 0
+        if self._left:
+            return [self._left.popleft() for _ in range(min(self._size, len(self._left)))], 0
+        batch = list(islice(tasks, min(self._size, room)))
+        return batch, len(batch)
+
+    def _has_room(self) -> bool:
+        return len(self._workers) < self._jobs or any(len(worker.given) < DEPTH for worker in self._workers)
+
+    def _free(self) -> _Worker[Item]:
+        """Return the process for the next task: one without any, else a new one, else the one with the fewest."""
         worker = min(self._workers, key=lambda each: len(each.given), default=None)
-        if (worker is None or worker.given) and len(self._workers) < self._jobs:
-            worker = self._started()
-        return worker if worker is not None and len(worker.given) < DEPTH else None
+        if worker is None or (worker.given and len(self._workers) < self._jobs):
+            return self._started()
+        return worker
 
     def _started(self) -> _Worker[Item]:
         with tempfile.TemporaryFile() as page:
             page.truncate(watch.BOARD_BYTES)
             board = watch.Board(page.fileno())
             make = partial(_prepared, page.fileno(), self._work)
-            # A fork keeps this process's files: the database of a cache can't be opened anew without them.
             process = forked(make) if _may_fork() else spawned(make, keep=[page.fileno()])
         worker: _Worker[Item] = _Worker(process, Oversight(process.number, board))
         self._workers.append(worker)
@@ -166,43 +186,52 @@ class _Pool(Generic[Item, Outcome]):
         except ENDED:
             self._lose(worker)
             return
-        self._done[worker.given.popleft().number] = answer if succeeded else _internal(answer)
+        batch = worker.given.popleft()
+        outcomes = answer if succeeded else [_internal(answer)]
+        self._done.update((task.number, outcome) for task, outcome in zip(batch, outcomes, strict=False))
+        self._left.extendleft(reversed(batch[len(outcomes) :]))
         now = time.monotonic()
-        is_grown = now - worker.since > _LONG and memory.used_by(worker.process.number) > LARGEST
-        worker.since = now
+        seconds, worker.since = now - worker.since, now
+        if seconds > TURN:
+            self._size = max(1, len(outcomes) // 2)
+        elif len(outcomes) == self._size:
+            self._size = min(MOST, 2 * self._size)
+        is_grown = seconds > _LONG and memory.used_by(worker.process.number) > LARGEST
         if is_grown:
             self._lose(worker, is_fault=False)
 
     def _look(self) -> None:
         """End what is out of time or takes the last memory, and tell what is being done to the oldest task."""
-        busy = [worker for worker in self._workers if worker.given]
-        for worker in busy:
+        for worker in [each for each in self._workers if each.given]:
             if (reason := worker.seen.out_of_time()) is not None:
                 self._lose(worker, (f"{reason}, and was stopped.", "Allow more time with --timeout SECONDS."))
             elif worker.seen.out_of_memory(_HEAD_START):
                 self._lose(worker, (f"was stopped: {worker.seen.shortage()}", NO_MORE_MEMORY))
-        oldest = min((worker for worker in busy if worker.given), key=lambda each: each.given[0].number, default=None)
+        busy = [worker for worker in self._workers if worker.given]
+        oldest = min(busy, key=lambda each: each.given[0][0].number, default=None)
         if oldest is not None:
             self._tell(oldest.seen.board.read("doing"))
 
     def _lose(self, worker: _Worker[Item], words: tuple[str, str] | None = None, *, is_fault: bool = True) -> None:
         """End a process, and give to others what it had left to do; what it worked on has an end there, if it is why.
 
-        Without ``words`` of who ended it, the process ended by itself, and its item is tried once more.
+        Where that was more than one item, each is tried alone. Without ``words`` of who ended it, the process ended by
+        itself, and its item is tried once more.
         """
         self._workers.remove(worker)
         self._selector.unregister(worker.process.answers)
         doing = worker.seen.board.read("doing") or "The work"
         code = worker.end()
         if worker.given and is_fault:
-            task = worker.given.popleft()
-            task.attempts += 1
-            if words is None and task.attempts < ATTEMPTS:
-                self._again.append(task)
+            batch = worker.given.popleft()
+            batch[0].attempts += len(batch) == 1
+            if len(batch) > 1 or (words is None and batch[0].attempts < ATTEMPTS):
+                self._again.extend(batch)
             else:
                 message, hint = words or worker.seen.ending(code)
-                self._done[task.number] = PadfixError(f"{doing} {message}", hint)
-        self._again.extend(worker.given)
+                self._done[batch[0].number] = PadfixError(f"{doing} {message}", hint)
+        for batch in worker.given:
+            self._left.extend(batch)
         worker.given.clear()
 
 
@@ -216,9 +245,24 @@ def _may_fork() -> bool:
     return is_alone and sys.platform.startswith("linux")
 
 
-def _prepared(descriptor: int, work: Callable[[Item], Outcome]) -> Callable[[Item], Outcome]:
-    """Return the work, in the process that is to do it."""
+def _prepared(
+    descriptor: int, work: Callable[[Item], Outcome]
+) -> Callable[[Sequence[Item]], list[Outcome | PadfixError]]:
+    """Return the work on a batch, in the process that is to do it: on its first items, as many as fill a turn."""
     os.dup2(2, 1)  # what libraries print is none of the report
     watch.install(watch.Board(descriptor))
     volunteer_for_the_system(_OOM_SCORE)
-    return work
+
+    def turn(items: Sequence[Item]) -> list[Outcome | PadfixError]:
+        over = time.monotonic() + TURN
+        outcomes: list[Outcome | PadfixError] = []
+        for item in items:
+            try:
+                outcomes.append(work(item))
+            except Exception as error:
+                outcomes.append(_internal(str(error) or type(error).__name__))
+            if time.monotonic() > over:
+                break
+        return outcomes
+
+    return turn

@@ -9,4 +9,6 @@ def printable(text: str) -> str:
     Control characters can move a terminal's cursor or change its title, line breaks can forge a line of a report, and
     bidirectional marks can show a name as another; none of them is echoed.
     """
+    if text.isprintable():
+        return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

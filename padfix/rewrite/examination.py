@@ -26,9 +26,10 @@ def examine_file(
     *,
     select: Sequence[str] | None = None,
     ignore: Sequence[str] | None = None,
+    maps: bool = True,
     progress: Callable[[str], object] = lambda stage: None,
 ) -> list[CheckReport]:
-    """Return the reports of a file, which is read once; the rest is as in :func:`padfix.check`."""
+    """Return the reports of a file, read once, with maps or without; the rest is as in :func:`padfix.check`."""
     place = placed(source)
     progress("reading")
     with counted() as traffic:
@@ -36,7 +37,15 @@ def examine_file(
     progress(f"types of {len(model.proto.graph.node):,} nodes")
     scopes, name = infer(model), str(place if isinstance(place, Url) else source)
     reports = (examine(scopes, name, target, select=select, ignore=ignore, progress=progress) for target in targets)
-    return [dataclasses.replace(each, fetched=traffic.fetched(), identity=model.identity) for each in reports]
+    return [
+        dataclasses.replace(
+            report,
+            fetched=traffic.fetched(),
+            identity=model.identity,
+            maps=maps_of(scopes, report.findings) if maps else (),
+        )
+        for report in reports
+    ]
 
 
 def examine(
@@ -60,4 +69,4 @@ def examine(
     about = [rule for rule in RULES if rule in opted or rule.has_a_say(target)]
     codes = tuple(rule.code for rule in about if is_chosen(rule.code, rule.name, select, ignore))
     told = options_of_convert(found, target, opted)
-    return CheckReport(source, target.name, kept, fix_options=told, rules=codes, maps=maps_of(scopes, kept))
+    return CheckReport(source, target.name, kept, fix_options=told, rules=codes)

@@ -13,16 +13,16 @@ import pytest
 
 import padfix
 from padfix.checking import cache
-from padfix.checking.cache import NAME, Cache, state_of
+from padfix.checking.cache import NAME, Cache, row_of, state_of
 
 ROOT = Path(__file__).parents[2]
 MODEL = ROOT / "fixtures/onnx/same_cnn.onnx"
 
 
-def kept(folder: Path, settings: str = "s") -> padfix.CheckReport:
+def kept(folder: Path, settings: str = "s", *, draws: bool = True) -> padfix.CheckReport:
     report = padfix.check(MODEL)
     there = Cache(folder, settings)
-    there.keep([report])
+    there.keep(row_of([report], draws=draws))
     there.close()
     return report
 
@@ -36,6 +36,17 @@ def test_a_report_comes_back_with_its_pictures(tmp_path: Path) -> None:
         assert getattr(found[0], field.name) == getattr(report, field.name), field.name
     assert found[0].findings[0].illustration == report.findings[0].illustration is not None
     assert Cache(tmp_path, "other").reports(report.identity.digest) is None
+
+
+def test_a_report_without_pictures_is_one_for_those_who_want_none(tmp_path: Path) -> None:
+    report = kept(tmp_path, draws=False)
+    assert report.identity is not None
+    digest = report.identity.digest
+    plain, drawn = Cache(tmp_path, "s", draws=False), Cache(tmp_path, "s")
+    assert plain.reports(digest) == [report]
+    assert plain.digests() == {digest}
+    assert drawn.reports(digest) is None
+    assert drawn.digests() == Cache(tmp_path, "other", draws=False).digests() == set()
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database at all", None])

@@ -38,6 +38,11 @@ def test_a_folder_brings_in_models_by_content_and_damaged_ones_by_name(tree: Pat
     assert names(onnx_files([Path(".")])) == ["b.onnx", "broken.onnx", "a/model.bin", "a/deep/no_suffix"]
 
 
+def test_what_is_called_onnx_is_brought_in_unseen(tree: Path) -> None:
+    shutil.copy("frozen.pb", "a/another_kind.ONNX")
+    assert names(onnx_files([Path("a")])) == ["a/another_kind.ONNX", "a/model.bin", "a/deep/no_suffix"]
+
+
 def test_a_file_stands_for_itself_whatever_it_is_and_once(tree: Path) -> None:
     given = [Path("notes.txt"), Path("missing"), Path("b.onnx"), Path("b.onnx")]
     assert names(onnx_files(given)) == ["notes.txt", "missing", "b.onnx"]

@@ -26,6 +26,7 @@ from padfix.files.stores import failures
 from padfix.files.stores.access import opened
 from padfix.files.stores.copies import local_copy
 from padfix.files.urls import placed
+from tests.support.bucket import s3_bucket
 from tests.support.store_server import StoreServer, serving
 
 fsspec = pytest.importorskip("fsspec", reason='needs fsspec: pip install "padfix[remote]"')
@@ -42,26 +43,8 @@ def invoke(*arguments: object) -> int:
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[Any]:
-    """Yield an empty bucket of S3, as fsspec sees it."""
-    pytest.importorskip("s3fs", reason="needs s3fs")
-    moto = pytest.importorskip("moto.server", reason="moto is not installed")
-    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    settings = {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-        "AWS_ACCESS_KEY_ID": "hunter1",
-        "AWS_SECRET_ACCESS_KEY": "hunter2",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in settings.items():
-            patch.setenv(name, value)
-        store = fsspec.filesystem("s3")
-        store.mkdir("zoo")
-        yield store
-        store.clear_instance_cache()
-    server.stop()
+    with s3_bucket() as found:
+        yield found
 
 
 @pytest.fixture

@@ -11,11 +11,15 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import onnx
 import pytest
 
+import padfix
 from padfix.errors import PadfixError
 from padfix.process.executors import executor
+from tests.support.bucket import s3_bucket
 from tests.support.dask_cluster import cluster
 from tests.support.store_server import serving
 
@@ -37,10 +41,25 @@ def work(item: str) -> tuple[str, int]:
     return item, os.getpid()
 
 
+Cluster = tuple[str, list[subprocess.Popen[bytes]]]
+
+
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with cluster(tmp_path_factory.mktemp("cluster")) as (found, _):
+def bucket() -> Iterator[Any]:
+    with s3_bucket() as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def started(bucket: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Yield a cluster of three, two of which are killed by tests; its workers know of the bucket."""
+    with cluster(tmp_path_factory.mktemp("cluster"), 3) as found:
+        yield found
+
+
+@pytest.fixture
+def address(started: Cluster) -> str:
+    return started[0]
 
 
 def test_no_outcome_is_lost_or_doubled_when_a_worker_is_killed(address: str, tmp_path: Path) -> None:
@@ -74,6 +93,53 @@ def _compare(tmp_path: Path, address: str, url: str) -> None:
     assert len(json.loads(here.stdout)["sources"]) == 13
     refused = check("--scheduler", address, "--memory", "2")
     assert (refused.returncode, "limits of their own" in refused.stderr) == (2, True)
+
+
+def test_models_of_a_bucket_while_a_worker_is_killed_and_the_run_is_cut_off(
+    bucket: Any, started: Cluster, tmp_path: Path
+) -> None:
+    number, lines = 40, tmp_path / "lines.jsonl"
+    address, workers = started
+    command = [
+        sys.executable,
+        "-m",
+        "padfix",
+        "check",
+        "s3://zoo/models",
+        "-q",
+        "--scheduler",
+        address,
+        "--resume",
+        str(lines),
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    model = onnx.load(FIXTURES / "same_cnn.onnx")
+    for each in range(number):
+        model.graph.name = f"number {each}"
+        bucket.pipe(f"zoo/models/{each}.onnx", model.SerializeToString())
+    first = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment)
+    _wait_for(lines, 2)
+    first.send_signal(signal.SIGINT)
+    assert first.wait(60) == 130
+    before = lines.read_bytes().count(b"\n")
+    assert 2 <= before < number
+
+    second = subprocess.Popen(command, env=environment)
+    _wait_for(lines, before + 3)
+    next(worker for worker in workers if worker.poll() is None).kill()
+    assert second.wait(120) == 1
+    told = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert sorted(each["source"] for each in told) == sorted(f"s3://zoo/models/{each}.onnx" for each in range(number))
+    expected = padfix.check(FIXTURES / "same_cnn.onnx").to_dict()["findings"]
+    assert all(each["findings"] == expected for each in told)
+
+
+def _wait_for(file: Path, number: int) -> None:
+    """Wait until a file has so many lines."""
+    over = time.monotonic() + 60
+    while not file.exists() or file.read_bytes().count(b"\n") < number:
+        assert time.monotonic() < over
+        time.sleep(0.01)
 
 
 def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

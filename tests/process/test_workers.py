@@ -74,6 +74,20 @@ def test_an_item_that_ends_its_process_costs_no_other(
     assert [path.name for path in tmp_path.iterdir()] == ["killed"], "what a crash leaves is removed"
 
 
+def test_of_a_batch_that_ends_its_process_each_item_is_tried_alone(tmp_path: Path) -> None:
+    items = [*map(str, range(40)), f"crash {tmp_path}", "burn", *map(str, range(40, 80))]
+    found = list(executor(2).outcomes(work, items))
+    assert [item for item, outcome in zip(items, found, strict=True) if isinstance(outcome, PadfixError)] == items[40:42]
+    assert [outcome[0] for outcome in found if isinstance(outcome, tuple)] == [*items[:40], *items[42:]]
+
+
+def test_what_a_turn_leaves_of_a_batch_goes_to_whoever_is_free() -> None:
+    items = [*map(str, range(60)), *["sleep 0.3"] * 6]
+    found = [outcome for outcome in executor(2).outcomes(work, items) if isinstance(outcome, tuple)]
+    assert [item for item, _ in found] == items
+    assert len({process for item, process in found if item.startswith("sleep")}) == 2
+
+
 def test_no_more_items_are_taken_than_there_is_room_for() -> None:
     taken = []
 
