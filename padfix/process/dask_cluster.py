@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 
 import padfix
 from padfix.errors import MissingDependencyError, PadfixError
+from padfix.process.turns import Pace, turn
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -26,11 +27,11 @@ PATIENCE = 15.0
 BATCHES = 3
 """Batches for each thread of the cluster that are on their way at a time."""
 
-MOST = 32
+MOST = 256
 """Items in a batch at most."""
 
-QUICK = 0.25
-"""Seconds of work below which a batch is worth being larger."""
+TURN = 0.25
+"""Seconds of work after which a worker answers, whatever is left of the batch."""
 
 ASKED_EVERY = 5.0
 """Seconds between questions for the number of threads."""
@@ -121,7 +122,7 @@ class _Run(Generic[Item, Outcome]):
         self._client = client
         self._address = address
         self._work = work
-        self._size = 1
+        self._pace = Pace(TURN, MOST)
         self._threads = 0
         self._asked = -ASKED_EVERY
 
@@ -129,11 +130,17 @@ class _Run(Generic[Item, Outcome]):
         """Yield the outcomes in order, with a few batches on their way at any time."""
         waiting: deque[_Batch[Item]] = deque()
         while True:
-            while len(waiting) < self._room() and (some := list(islice(items, self._size))):
+            while len(waiting) < self._room() and (some := list(islice(items, self._pace.size))):
                 waiting.append(self._sent(some))
             if not waiting:
                 return
-            yield from self._gathered(waiting.popleft())
+            batch = waiting.popleft()
+            outcomes = self._outcomes(batch)
+            yield from outcomes
+            left = batch.items[len(outcomes) :]
+            size = self._pace.size
+            rest = [self._sent(left[start : start + size]) for start in range(0, len(left), size)]
+            waiting.extendleft(reversed(rest))
 
     def _room(self) -> int:
         """Return how many batches may be on their way; the scheduler is asked now and then, as workers come and go."""
@@ -145,19 +152,17 @@ class _Run(Generic[Item, Outcome]):
     def _sent(self, items: list[Item]) -> _Batch[Item]:
         return _Batch(items, self._client.submit(_work, padfix.__version__, self._work, items, pure=False))
 
-    def _gathered(self, batch: _Batch[Item]) -> Iterator[Outcome | PadfixError]:
-        """Yield what came of a batch; where it ended the workers that took it, of each item alone."""
+    def _outcomes(self, batch: _Batch[Item]) -> list[Outcome | PadfixError]:
+        """Return what came of the first items of a batch: none where it ended the workers that took it."""
         from distributed import CancelledError, KilledWorker
 
         try:
             seconds, outcomes = batch.future.result()
         except KilledWorker:
-            if len(batch.items) == 1:
-                yield PadfixError("Each worker of the cluster that worked on it ended.", "Its log may say why.")
-            else:
-                for alone in [self._sent([item]) for item in batch.items]:
-                    yield from self._gathered(alone)
-            return
+            self._pace.size = 1  # each is tried alone
+            if len(batch.items) > 1:
+                return []
+            return [PadfixError("Each worker of the cluster that worked on it ended.", "Its log may say why.")]
         except (CancelledError, OSError, TimeoutError) as error:
             raise PadfixError(f"The scheduler at {self._address} went away.", _GO_ON) from error
         except Exception as error:  # what a worker without padfix, or with another one, makes of the work
@@ -167,19 +172,17 @@ class _Run(Generic[Item, Outcome]):
             ) from error
         finally:
             batch.future.release()
-        if seconds < QUICK / 2:
-            self._size = min(MOST, 2 * self._size)
-        elif seconds > 2 * QUICK:
-            self._size = max(1, self._size // 2)
-        yield from outcomes
+        self._pace.note(seconds, len(outcomes))
+        found: list[Outcome | PadfixError] = outcomes
+        return found
 
 
 def _work(version: str, work: Callable[[Item], Outcome], items: list[Item]) -> tuple[float, list[Outcome]]:
-    """Do the work on some items, in a worker; return the seconds as well."""
+    """Do the work on the first items, in a worker; return the seconds as well."""
     if version != padfix.__version__:
         raise ValueError(f"it has padfix {padfix.__version__}, and was asked by padfix {version}")
     begun = time.monotonic()
-    outcomes = [work(item) for item in items]
+    outcomes = turn(work, items, TURN)
     return time.monotonic() - begun, outcomes
 
 

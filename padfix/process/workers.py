@@ -19,6 +19,7 @@ from padfix.errors import PadfixError
 from padfix.process import memory, watch
 from padfix.process.apart import ENDED, Process, forked, spawned
 from padfix.process.oversight import NO_MORE_MEMORY, Oversight, volunteer_for_the_system
+from padfix.process.turns import Pace, turn
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -97,7 +98,7 @@ class _Pool(Generic[Item, Outcome]):
         self._tell = tell
         self._workers: list[_Worker[Item]] = []
         self._selector = selectors.DefaultSelector()
-        self._size = 1
+        self._pace = Pace(TURN, MOST)
         self._left: deque[_Task[Item]] = deque()  # of batches that took longer than a turn
         self._again: deque[_Task[Item]] = deque()  # whose process ended: each alone, so that it is known which was why
         self._done: dict[int, Outcome | PadfixError] = {}
@@ -147,8 +148,8 @@ class _Pool(Generic[Item, Outcome]):
         if self._again:
             return [self._again.popleft()], 0
         if self._left:
-            return [self._left.popleft() for _ in range(min(self._size, len(self._left)))], 0
-        batch = list(islice(tasks, min(self._size, room)))
+            return [self._left.popleft() for _ in range(min(self._pace.size, len(self._left)))], 0
+        batch = list(islice(tasks, min(self._pace.size, room)))
         return batch, len(batch)
 
     def _has_room(self) -> bool:
@@ -192,10 +193,7 @@ class _Pool(Generic[Item, Outcome]):
         self._left.extendleft(reversed(batch[len(outcomes) :]))
         now = time.monotonic()
         seconds, worker.since = now - worker.since, now
-        if seconds > TURN:
-            self._size = max(1, len(outcomes) // 2)
-        elif len(outcomes) == self._size:
-            self._size = min(MOST, 2 * self._size)
+        self._pace.note(seconds, len(outcomes))
         is_grown = seconds > _LONG and memory.used_by(worker.process.number) > LARGEST
         if is_grown:
             self._lose(worker, is_fault=False)
@@ -253,16 +251,10 @@ def _prepared(
     watch.install(watch.Board(descriptor))
     volunteer_for_the_system(_OOM_SCORE)
 
-    def turn(items: Sequence[Item]) -> list[Outcome | PadfixError]:
-        over = time.monotonic() + TURN
-        outcomes: list[Outcome | PadfixError] = []
-        for item in items:
-            try:
-                outcomes.append(work(item))
-            except Exception as error:
-                outcomes.append(_internal(str(error) or type(error).__name__))
-            if time.monotonic() > over:
-                break
-        return outcomes
+    def attempt(item: Item) -> Outcome | PadfixError:
+        try:
+            return work(item)
+        except Exception as error:
+            return _internal(str(error) or type(error).__name__)
 
-    return turn
+    return lambda items: turn(attempt, items, TURN)
