@@ -251,9 +251,16 @@ def _splits(question: Question) -> Array | None:
     return np.array([0, *inner, rows][:count])
 
 
-def _padded_splits(question: Question) -> Array | None:
-    """Return the splits of RaggedTensorToTensor, whose values come before them."""
+def _partition(question: Question) -> Array | None:
+    """Return where rows begin and end, or the row of each value, for RaggedTensorToTensor; values come before them."""
     node, place, count = question.use.node, question.use.position, question.array.size
+    kinds = node.attribute("row_partition_types") or ()
+    if kinds[place - _PARTITIONS :][:1] == [b"VALUE_ROWIDS"]:
+        before = question.other(place - 1)
+        if before is None:
+            return None
+        rows = int(before.reshape(-1)[0]) if place == _PARTITIONS + 1 and before.size else before.size
+        return np.sort(question.below(rows), None).reshape(question.array.shape)
     is_last = place + 1 == len(node.inputs)
     shape = question.shape(1 if is_last else place + 1)
     if question.array.ndim != 1 or not count or not shape:
@@ -343,6 +350,9 @@ _SHORT = frozenset({"LSTM", "GRU", "RNN", "LRN"})
 
 _OTHERWISE = {"TopkV2": "TopKV2", "Padv2": "PadV2"}
 
+_PARTITIONS = 3
+"""Where the partitions of RaggedTensorToTensor begin among its inputs."""
+
 _RAGGED = ("RaggedGather", "RaggedTensorToVariant", "RaggedTensorToSparse")
 
 ANSWERS: Mapping[tuple[str, int], Answer] = {
@@ -399,7 +409,7 @@ ANSWERS: Mapping[tuple[str, int], Answer] = {
     ("SparseReshape", 2): _same_dense_shape,
     **{(name, place): _splits for name in _RAGGED for place in range(3)},
     ("RaggedGather", -1): _ragged_row,
-    **{("RaggedTensorToTensor", place): _padded_splits for place in range(3, 6)},
+    **{("RaggedTensorToTensor", place): _partition for place in range(_PARTITIONS, _PARTITIONS + 3)},
     **{(name, place): _stitched for name in ("DynamicStitch", "ParallelDynamicStitch") for place in range(8)},
     ("StringToNumber", 0): _number,
     ("InvertPermutation", 0): _permutation,

@@ -47,8 +47,8 @@ class Side(Protocol):
         """Return the axes of a tensor that are open and that nobody has swept yet; empty where none is known."""
         ...
 
-    def is_list(self, name: str) -> bool:
-        """Whether a tensor has fewer than two axes for certain."""
+    def lengths(self, name: str) -> tuple[int | None, ...] | None:
+        """Return the lengths of a tensor that the graph tells, None for an open one; None where no rank is known."""
         ...
 
     def values(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
@@ -92,8 +92,8 @@ class OnnxSide:
         # Each rewrite of an ONNX model was proven at every residue of its sizes on its own.
         return ()
 
-    def is_list(self, name: str) -> bool:
-        return False
+    def lengths(self, name: str) -> tuple[int | None, ...] | None:
+        return None
 
     def values(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
         if isinstance(self._executor, SpecExecutor):
@@ -178,12 +178,11 @@ class TensorFlowSide:
 
     def unknown_axes(self, name: str) -> tuple[int, ...]:
         # Where no input can change a size, the graph has but lost it, in a loop say.
-        shape = self._shapes.get(name) if self._is_open else None
+        shape = self.lengths(name) if self._is_open else None
         return tuple(axis for axis, length in enumerate(shape or ()) if length is None)
 
-    def is_list(self, name: str) -> bool:
-        shape = self._shapes.get(name)
-        return shape is not None and len(shape) < 2
+    def lengths(self, name: str) -> tuple[int | None, ...] | None:
+        return self._shapes.get(name)
 
     def values(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
         return self._inner.run_inner(feeds, names)

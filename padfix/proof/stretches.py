@@ -145,7 +145,10 @@ class Stretches:
         first, second = (side.view for side in self.sides)
         border = dict(self.pairing.partners)
         if through_lists:
-            border = {each: other for each, other in border.items() if not self.sides[0].is_list(each)}
+            shapes = {each: self.sides[0].lengths(each) for each in border}
+            border = {
+                each: other for each, other in border.items() if (shape := shapes[each]) is None or len(shape) > 1
+            }
         for _ in range(MOST_WIDENINGS):
             back = {other: each for each, other in border.items()}
             above, _ = first.stretch(name, border)

@@ -6,17 +6,18 @@ some together, one follows from the other here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from padfix.proof.executors import ExecutionFailed, Executor, TensorSpec
+from padfix.proof.executors import Executor, TensorSpec
 from padfix.proof.graph_view import GraphView, NodeView
 from padfix.proof.sides import side_of
 
-_KEEP_SHAPE = frozenset(
-    {"Identity", "Cast", "Relu", "Relu6", "Sigmoid", "Tanh", "Abs", "Neg", "Pad", "PadV2", "BiasAdd", "ExpandDims"}
-)
-
-"""Operators that keep the last axes of their first input, or all."""
+_KEEP_SHAPE = frozenset({"Identity", "Cast", "Relu", "Relu6", "Sigmoid", "Tanh", "Abs", "Neg", "BiasAdd"})
+_KEEP_LAST_AXES = _KEEP_SHAPE | {"Pad", "PadV2", "ExpandDims"}
+_KEEP_ELEMENTS = _KEEP_SHAPE | {"ExpandDims", "Squeeze", "Transpose", "Reshape", "Tile"}
+"""Operators that keep the shape of their first input, its last axes, or its elements (a whole number of times)."""
 
 _Place = tuple[int, int]
 """An input's position, and an axis of it."""
@@ -25,6 +26,16 @@ _SUPPRESSIONS = ("NonMaxSuppressionV2", "NonMaxSuppressionV3", "NonMaxSuppressio
 _TRANSPOSED = ("Conv2DBackpropInput", "Conv3DBackpropInputV2")
 _SPARSE = ("SparseReshape", "SparseToDense", "SparseFillEmptyRows")
 _PADS = ("Pad", "PadV2", "MirrorPad")
+_SCATTERS = (
+    *("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub", "TensorScatterMax", "TensorScatterMin"),
+    "ScatterNd",
+)
+_ELEMENTWISE = frozenset(
+    {"Add", "AddV2", "Sub", "Mul", "Div", "RealDiv", "DivNoNan", "FloorDiv", "FloorMod", "Pow", "Maximum", "Minimum"}
+    | {"SquaredDifference", "Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual"}
+    | {"LogicalAnd", "LogicalOr"}
+)
+"""Operators of two tensors that broadcast to one shape."""
 
 _EQUAL: Mapping[str, tuple[tuple[_Place, _Place], ...]] = {
     **dict.fromkeys(("Conv2D", "Conv3D", "DepthwiseConv2dNative"), (((1, -2), (0, -1)),)),
@@ -43,7 +54,12 @@ _EQUAL: Mapping[str, tuple[tuple[_Place, _Place], ...]] = {
 }
 """Pairs of which the first is as long as the second."""
 
-_LENGTHS: Mapping[str, tuple[tuple[int, int, int], ...]] = dict.fromkeys(_SPARSE, ((0, 1, 3), (0, 0, 5)))
+_LENGTHS: Mapping[str, tuple[tuple[int, int, int], ...]] = {
+    **dict.fromkeys(_SPARSE, ((0, 1, 3), (0, 0, 5))),
+    **dict.fromkeys(_SUPPRESSIONS, ((0, 1, 4),)),
+    **dict.fromkeys(("SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2"), ((0, 0, 3), (1, 2, 4))),
+    "CropAndResize": ((1, 1, 4),),
+}
 """Position, axis and length."""
 
 _AS_LONG_AS_AXES: Mapping[str, tuple[int, int]] = {
@@ -55,6 +71,32 @@ _AS_LONG_AS_AXES: Mapping[str, tuple[int, int]] = {
 _TAPS = 3
 _FILTERED = frozenset({"Conv2D", "Conv3D", "DepthwiseConv2dNative", *_TRANSPOSED})
 """Operators whose second input is a filter, spatial axes first."""
+
+
+_ROW_IDS = b"VALUE_ROWIDS"
+"""A partition of ragged rows that has the row of each value."""
+
+_TYING = (
+    _EQUAL.keys() | _LENGTHS.keys() | _AS_LONG_AS_AXES.keys() | _ELEMENTWISE
+    | {*_SCATTERS, "Reshape", "RaggedTensorToTensor"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """An operator, and by position the inputs of the model that it reads, through what keeps something of them.
+
+    Attributes:
+        node: The operator.
+        same_shape: Through operators that keep the shape.
+        last_axes: Through operators that keep the last axes.
+        elements: Through operators that keep the elements.
+    """
+
+    node: NodeView
+    same_shape: Mapping[int, str]
+    last_axes: Mapping[int, str]
+    elements: Mapping[int, str]
 
 
 class Ties:
@@ -71,55 +113,122 @@ class Ties:
             for spec in inputs
             if spec.shape is not None
         }
-        side = side_of(executor) if any(any(axes) for axes in self._open.values()) else None
-        self._side = side
-        self._readers = _readers(side.view, self._open) if side is not None else []
-        self._wanted = {node.index: self._size(node) for node, _ in self._readers if node.op_type in _TRANSPOSED}
+        self._side = side_of(executor) if any(any(axes) for axes in self._open.values()) else None
+        self._readers = _readers(self._side.view, self._open) if self._side is not None else []
 
     def fitted(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
         """Return the shapes with open lengths that go together."""
         found = {name: list(shape) for name, shape in shapes.items()}
-        for node, names in self._readers:
-            self._fit(node, names, found)
+        for reader in self._readers:
+            self._fit(reader, found)
         return {name: tuple(shape) for name, shape in found.items()}
 
-    def _fit(self, node: NodeView, names: Mapping[int, str], found: dict[str, list[int]]) -> None:
-        for place, axis, length in _LENGTHS.get(node.op_type, ()):
+    def _fit(self, reader: _Reader, found: dict[str, list[int]]) -> None:
+        node, names, operator = reader.node, reader.last_axes, reader.node.op_type
+        for place, axis, length in _LENGTHS.get(operator, ()):
             self._set(names.get(place), axis, length, found)
-        if node.op_type in _AS_LONG_AS_AXES:
-            listed, other = (names.get(each) for each in _AS_LONG_AS_AXES[node.op_type])
+        if operator in _AS_LONG_AS_AXES:
+            listed, other = (names.get(each) for each in _AS_LONG_AS_AXES[operator])
             if other is not None:
                 self._set(listed, 0, len(found[other]), found)
-        if node.op_type in _FILTERED and 1 in names:
+        if operator in _FILTERED and 1 in names:
             for axis in range(len(found[names[1]]) - 2):
                 self._set(names[1], axis, _TAPS, found)
-        if self._wanted.get(node.index):
+        if operator in _TRANSPOSED:
             self._undo(node, names, found)
-        for (place_of_one, axis), (place_of_other, other_axis) in _EQUAL.get(node.op_type, ()):
-            one, another = names.get(place_of_one), names.get(place_of_other)
-            if one is not None and another is not None and -len(found[another]) <= other_axis < len(found[another]):
-                length = found[another][other_axis]
-                if not self._set(one, axis, length, found) and -len(found[one]) <= axis < len(found[one]):
-                    self._set(another, other_axis, found[one][axis], found)
+        for pair in _EQUAL.get(operator, ()):
+            self._equate(reader, pair, found)
+        if operator in _SCATTERS:
+            self._scatter(reader, found)
+        elif operator in _ELEMENTWISE:
+            self._broadcast(reader, found)
+        elif operator == "Reshape" and 0 in reader.elements:
+            self._divide(reader.elements[0], self._declared(node.outputs[0]), found)
+        elif operator == "RaggedTensorToTensor" and (node.attribute("row_partition_types") or ())[-1:] == [_ROW_IDS]:
+            self._equate(reader, ((1, 0), (len(node.inputs) - 1, 0)), found)
 
-    def _size(self, node: NodeView) -> list[int]:
-        """Return the size that a transposed convolution is to give, where it is a constant; else nothing."""
-        try:
-            size = self._side.values({}, [node.inputs[0]])[node.inputs[0]] if self._side is not None else None
-        except ExecutionFailed:
-            return []
-        return [] if size is None else [int(length) for length in size.reshape(-1)]
+    def _declared(self, name: str) -> tuple[int | None, ...]:
+        """Return the lengths of a tensor that the graph tells, None for one that it doesn't; nothing of no rank."""
+        return (self._side.lengths(name) if self._side is not None else None) or ()
+
+    def _shape(
+        self, reader: _Reader, place: int, names: Mapping[int, str], found: Mapping[str, list[int]]
+    ) -> Sequence[int | None]:
+        """Return the lengths of what is read: those chosen for an input, or those that the graph tells."""
+        if place in names:
+            return found[names[place]]
+        return self._declared(reader.node.inputs[place]) if place < len(reader.node.inputs) else ()
+
+    def _equate(self, reader: _Reader, pair: tuple[_Place, _Place], found: dict[str, list[int]]) -> None:
+        """Give the axis of one operand the length of the other's, or the other way round."""
+        for (place, axis), (place_of_other, other_axis) in (pair, pair[::-1]):
+            shape = self._shape(reader, place_of_other, reader.last_axes, found)
+            length = shape[other_axis] if -len(shape) <= other_axis < len(shape) else None
+            if length is not None and self._set(reader.last_axes.get(place), axis, length, found):
+                return
+
+    def _broadcast(self, reader: _Reader, found: dict[str, list[int]]) -> None:
+        """Let inputs be as long as what they are joined with, where that is a constant say."""
+        for place, name in reader.same_shape.items():
+            if 1 - place in reader.same_shape or place > 1:
+                continue
+            for axis, length in enumerate(reversed(self._declared(reader.node.inputs[1 - place])), 1):
+                if length is not None and length > 1:
+                    self._set(name, -axis, length, found)
+
+    def _divide(self, name: str, wanted: Sequence[int | None], found: dict[str, list[int]]) -> None:
+        """Give an input as many elements as a Reshape needs: where it can, with the last axes of the result."""
+        shape = found[name]
+        for axis, length in enumerate(reversed(wanted), 1):
+            if axis > len(shape) or not length or not (self._set(name, -axis, length, found) or shape[-axis] == length):
+                break
+        known = math.prod(length for length in wanted if length)
+        axes = [axis for axis, is_open in enumerate(self._open[name]) if is_open]
+        if axes and known and math.prod(shape) % known:
+            lacking = known // math.gcd(known, math.prod(shape))
+            self._set(name, axes[0], shape[axes[0]] * lacking, found)
+
+    def _scatter(self, reader: _Reader, found: dict[str, list[int]]) -> None:
+        """Fit what is scattered, where it goes, and what it goes into, for indices of as many axes as that leaves."""
+        is_new = reader.node.op_type == "ScatterNd"
+        places = (0, 1, 2) if is_new else (1, 2, 0)
+        indices, updates, whole = (list(self._shape(reader, each, reader.same_shape, found)) for each in places)
+        names = [reader.same_shape.get(each) for each in places]
+        if not indices or not updates:
+            return
+        kept = len(updates) - len(indices) + 1
+        if is_new:
+            given = None if self._is_open(names[0], -1) else indices[-1]
+            indexed = whole[0] - kept if whole and whole[0] and not self._is_open(names[2], 0) else given or 1
+            self._set(names[2], 0, indexed + kept, found)
+            whole = []
+        else:
+            indexed = len(whole) - kept
+        self._set(names[0], -1, indexed, found)
+        for axis, (index, update) in enumerate(zip(indices[:-1], updates, strict=False)):
+            if not (update and self._set(names[0], axis, update, found)) and index:
+                self._set(names[1], axis, index, found)
+        for axis, (length, update) in enumerate(zip(whole[indexed:], updates[len(indices) - 1 :], strict=False)):
+            if not (update and self._set(names[2], indexed + axis, update, found)) and length:
+                self._set(names[1], len(indices) - 1 + axis, length, found)
 
     def _undo(self, node: NodeView, names: Mapping[int, str], found: dict[str, list[int]]) -> None:
         """Give the input of a transposed convolution the size that its result asks for."""
-        batch, *sizes, channels = self._wanted[node.index]
+        batch, *sizes, channels = self._declared(node.outputs[0]) or (None, None)
         strides, padding = node.attribute("strides"), node.attribute("padding")
-        self._set(names.get(1), -2, channels, found)
-        self._set(names.get(2), 0, batch, found)
+        if channels is not None:
+            self._set(names.get(1), -2, channels, found)
+        if batch is not None:
+            self._set(names.get(2), 0, batch, found)
         for axis, (size, stride) in enumerate(zip(sizes, (strides or ())[1:-1], strict=False)):
+            if size is None:
+                continue
             taps = found[names[1]][axis] if 1 in names else _TAPS
             length = -(-size // stride) if padding == b"SAME" else (size - taps) // stride + 1
             self._set(names.get(2), axis + 1, max(1, length), found)
+
+    def _is_open(self, name: str | None, axis: int) -> bool:
+        return name is not None and self._open[name][axis]
 
     def _set(self, name: str | None, axis: int, length: int, found: dict[str, list[int]]) -> bool:
         """Give an axis a length where it is open, and return whether it is."""
@@ -129,14 +238,15 @@ class Ties:
         return True
 
 
-def _readers(view: GraphView, inputs: Mapping[str, object]) -> list[tuple[NodeView, dict[int, str]]]:
-    """Return the operators that read several inputs, or what has their shape, with the input at each position."""
-    origin = {name: name for name in inputs}
+def _readers(view: GraphView, inputs: Mapping[str, object]) -> list[_Reader]:
+    """Return the operators that tie lengths together and read an input, or what has its shape or its elements."""
+    origins: list[dict[str, str]] = [{name: name for name in inputs} for _ in range(3)]
     found = []
     for node in view.nodes:
-        names = {place: origin[name] for place, name in enumerate(node.inputs) if name in origin}
-        if 0 in names and node.op_type in _KEEP_SHAPE:
-            origin |= dict.fromkeys(filter(None, node.outputs), names[0])
-        if names and (node.op_type in _EQUAL or node.op_type in _LENGTHS or node.op_type in _AS_LONG_AS_AXES):
-            found.append((node, names))
+        read = [{place: origin[name] for place, name in enumerate(node.inputs) if name in origin} for origin in origins]
+        for keep, origin, names in zip((_KEEP_SHAPE, _KEEP_LAST_AXES, _KEEP_ELEMENTS), origins, read, strict=True):
+            if 0 in names and node.op_type in keep:
+                origin |= dict.fromkeys(filter(None, node.outputs), names[0])
+        if any(read) and node.op_type in _TYING:
+            found.append(_Reader(node, *read))
     return found

@@ -185,7 +185,7 @@ def _convert(
         main, bodies = tflite_graph.graphs(prepared)
         for item in (main, *bodies):
             item.set_config(None, wanted, None)
-        with tflite_ops.whole_lists():
+        with tflite_ops.loops_as_written():
             converted = tfonnx.process_graphs(
                 main,
                 bodies,

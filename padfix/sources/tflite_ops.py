@@ -35,20 +35,37 @@ def handlers() -> Handlers:
 
 
 @contextlib.contextmanager
-def whole_lists() -> Iterator[None]:
-    """Let lists that loops write stay the tensors that the file makes of them.
+def loops_as_written() -> Iterator[None]:
+    """Let tf2onnx convert loops as the file has them: their lists whole, and sizes that grow left open.
 
-    tf2onnx makes a stack of what each turn writes, whatever the index: a loop that ends before its list does would give
-    a list that is too short.
+    It makes a stack of what each turn writes to a list, whatever the index: a loop that ends before its list does would
+    give a list that is too short. And it declares that in every turn the loop reads what has the shape of the first, so
+    that a size is computed once and for all, and a loop that waits for it to grow has no end.
     """
     from tf2onnx import tfonnx
+    from tf2onnx.tflite_handlers import tfl_controlflow
 
-    replaced = tfonnx.rewrite_tfl_scan_outputs
-    tfonnx.rewrite_tfl_scan_outputs = lambda graph, nodes: nodes
+    stacked, wired = tfonnx.rewrite_tfl_scan_outputs, tfl_controlflow.wire_tfl_while_body
+
+    def wire(body: Any, *told: Any) -> Any:
+        declared = {name: body.get_shape(name) for name in body.input_names}
+        made = wired(body, *told)
+        for name, shape in declared.items():
+            made.set_shape(name, _in_common(shape, made.get_shape(name)))
+        return made
+
+    tfonnx.rewrite_tfl_scan_outputs, tfl_controlflow.wire_tfl_while_body = (lambda graph, nodes: nodes), wire
     try:
         yield
     finally:
-        tfonnx.rewrite_tfl_scan_outputs = replaced
+        tfonnx.rewrite_tfl_scan_outputs, tfl_controlflow.wire_tfl_while_body = stacked, wired
+
+
+def _in_common(one: list[int] | None, other: list[int] | None) -> list[int] | None:
+    """Return the lengths of which two shapes say the same, the others open."""
+    if one is None or other is None or len(one) != len(other):
+        return None
+    return [length if length == beside else -1 for length, beside in zip(one, other, strict=True)]
 
 
 def rewriters(*, is_wide: bool) -> list[Any]:

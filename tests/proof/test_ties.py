@@ -66,3 +66,43 @@ def test_a_filter_that_is_an_input_has_the_channels_of_its_data(tf: Any, tmp_pat
     pads = np.array([[0, 0], [1, 2], [0, 0]])
     (found,) = session.run(None, {"data": data, "kernel": kernel, "pads": pads})
     np.testing.assert_allclose(found, compute(data, kernel, pads).numpy(), atol=1e-4)
+
+
+def test_lengths_that_follow_from_constants(tf: Any, tmp_path: Path) -> None:
+    """Of what is joined with one, reshaped by one, and where one is scattered; each input by itself.
+
+    TensorFlow's optimiser makes a square of the power, which it runs at any length.
+    """
+
+    def compute(base: Any, boxes: Any, scores: Any, rows: Any, places: Any) -> Any:
+        power = tf.nn.relu(base) ** tf.constant([2.0, 2, 2, 2])
+        shaped = tf.reshape(boxes, [-1, 10, 4]) * tf.reshape(scores, [-1, 10, 1])
+        added = tf.reshape(tf.reduce_sum(tf.reshape(rows, [-1, 3, 2]), 0), [6])[:4]
+        scattered = tf.tensor_scatter_nd_update(rows, places, tf.constant([5.0, 6]))
+        return shaped + added + power + scattered[:1]
+
+    specs = {
+        **{"base": ([None], "float32"), "boxes": ([None, None], "float32"), "scores": ([None], "float32")},
+        **{"rows": ([None], "float32"), "places": ([None, None], "int64")},
+    }
+    session = convert(tf, compute, specs, tmp_path)
+    random = np.random.default_rng(0)
+    shapes = {"base": 4, "boxes": (10, 4), "scores": 10, "rows": 6}
+    feeds = {name: random.standard_normal(shape).astype("f") for name, shape in shapes.items()}
+    feeds["places"] = np.array([[2], [0]])
+    (found,) = session.run(None, feeds)
+    np.testing.assert_allclose(found, compute(**feeds).numpy(), rtol=1e-5)
+
+
+def test_rows_of_ragged_values_by_number(tf: Any, tmp_path: Path) -> None:
+    """As many numbers as values, rising, each of a row that there is; and as many of those as outer rows have."""
+
+    def compute(values: Any, outer: Any, inner: Any) -> Any:
+        return tf.RaggedTensor.from_nested_value_rowids(values, [outer, inner], [4, 5]).to_tensor(7.0)
+
+    specs = {"values": ([None, 2], "float32"), "outer": ([None], "int32"), "inner": ([None], "int32")}
+    session = convert(tf, compute, specs, tmp_path)
+    feeds = {"values": np.arange(6, dtype="f").reshape(3, 2), "outer": np.array([0, 0, 1, 3, 3], "i4")}
+    feeds["inner"] = np.array([0, 2, 2], "i4")
+    (found,) = session.run(None, feeds)
+    np.testing.assert_array_equal(found, compute(**feeds).numpy())

@@ -144,3 +144,17 @@ def test_a_loop_that_ends_before_its_list_does(tf: Any, tmp_path: Path) -> None:
 
     inputs = [tf.TensorSpec([5, 3], tf.float32, "x"), tf.TensorSpec([2], tf.int32, "count")]
     prove(lite(tf, tmp_path / "m.tflite", run, *inputs), tmp_path)
+
+
+def test_a_loop_until_a_list_has_grown(tf: Any, tmp_path: Path) -> None:
+    """tf2onnx declares the list as long as it is at first in every turn, so that the loop would have no end."""
+
+    def run(x: Any) -> Any:
+        return tf.while_loop(
+            lambda whole: tf.shape(whole)[0] < 6,
+            lambda whole: [tf.concat([whole, whole[-1:] * 2], 0)],
+            [x],
+            shape_invariants=[tf.TensorShape([None])],
+        )[0]
+
+    prove(lite(tf, tmp_path / "m.tflite", run, tf.TensorSpec([1], tf.float32, "x")), tmp_path)
