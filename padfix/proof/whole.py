@@ -98,6 +98,7 @@ class _WholeProof:
     kept: list[Probe] = field(default_factory=list)
     results: list[tuple[Probe, dict[str, Array]]] = field(default_factory=list)
     is_consistent: bool = False
+    is_endless: bool = False
     computed: list[np.dtype[Any]] | None = None
     orders: dict[str, Order] = field(default_factory=dict)
     varies: dict[str, bool] = field(default_factory=dict)
@@ -308,6 +309,9 @@ class _WholeProof:
     def _judge_one(self, number: int, candidate: Executor, probe: Probe, results: dict[str, Array]) -> None:
         optimised = bool(getattr(candidate, "optimised", False))
         label = label_of(candidate)
+        if self.is_endless:
+            self._fail(probe.name, label, probe.shapes, "it was not run, because another run did not end")
+            return
         try:
             with self._in_time():
                 found = candidate.run(self.feeding.of_candidate(number, probe.arrays))
@@ -318,6 +322,7 @@ class _WholeProof:
             if failure.loading:
                 hint = "It has no kernel for all that the model needs." if failure.unsupported else ""
                 raise UnusableResultError(f"The result can't be loaded in {label}: {said}", hint) from None
+            self.is_endless = failure.overdue
             self._fail(probe.name, label, probe.shapes, f"it can't be run: {failure.message}")
             self.failures.append(Failure(probe, candidate, results, None, optimised))
             return

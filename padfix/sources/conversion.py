@@ -13,9 +13,10 @@ from onnx import ModelProto
 from padfix.errors import PadfixError, UnsupportedError, UsageError
 from padfix.files.model import Model
 from padfix.graph.scopes import all_nodes, normal_domain
+from padfix.proof.generated import sentence
 from padfix.sources import side_effects, unread_writes
 from padfix.sources.executor import lengths_of
-from padfix.sources.fixed_inputs import split
+from padfix.sources.fixed_inputs import RANDOM, split
 from padfix.sources.freezing import PROTOBUF_LIMIT
 from padfix.sources.graph_ends import output_types
 from padfix.sources.inner_graph import InnerGraph
@@ -169,7 +170,7 @@ def checked(build: Callable[[], ModelProto], inputs: Sequence[str], outputs: Seq
             raise
         except Exception as error:
             reason = complaints[0] if complaints else str(error)
-            raise UnsupportedError(f"tf2onnx can't convert this graph: {first_line(reason)}") from error
+            raise UnsupportedError(f"tf2onnx can't convert this graph: {sentence(first_line(reason))}") from error
     release_memory(proto.ByteSize())
     failures = [message for message in complaints if message.startswith("Failed to convert node")]
     left = unconverted(proto)
@@ -181,7 +182,7 @@ def checked(build: Callable[[], ModelProto], inputs: Sequence[str], outputs: Seq
             "Replace them in the model." if lite else _UNLOWERED if set(left) <= _LISTS else "",
         )
     if failures:
-        raise UnsupportedError(f"tf2onnx can't convert this graph: {_readable(failures[0])}")
+        raise UnsupportedError(f"tf2onnx can't convert this graph: {sentence(_readable(failures[0]))}")
     weights = {tensor.name for tensor in proto.graph.initializer}
     for index in reversed(range(len(proto.graph.input))):
         if proto.graph.input[index].name in weights:  # so below opset 9
@@ -234,7 +235,11 @@ def _builder(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str)
             try:
                 proto = _mapped(tensorflow, optimised, arguments, name, left_out)
             except Exception:
-                proto = _mapped(tensorflow, optimised, arguments, name, left_out, careful=True)
+                try:
+                    proto = _mapped(tensorflow, optimised, arguments, name, left_out, careful=True)
+                except Exception:  # whose words are about tf2onnx's own variables
+                    side_effects.refuse_chance({node.op for node in optimised.node if node.op in RANDOM})
+                    raise
             frozen.inner = frozen.inner or InnerGraph(tensorflow, optimised, renamed, frozen.tables)
         return proto
 
@@ -366,7 +371,7 @@ def unconverted(model: ModelProto) -> list[str]:
 def _why(failures: Sequence[str]) -> str:
     """Return the reason of the first failure as a sentence, behind another one; nothing where none is known."""
     reasons = [reason for reason in map(_readable, failures) if ": " in reason]
-    return f" {reasons[0][0].upper()}{reasons[0][1:]}." if reasons else ""
+    return f" {sentence(reasons[0][0].upper() + reasons[0][1:])}" if reasons else ""
 
 
 def _readable(failure: str) -> str:

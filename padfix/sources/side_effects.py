@@ -86,6 +86,19 @@ def refuse_kept_state(operators: Collection[str]) -> None:
         )
 
 
+def refuse_chance(operators: Collection[str]) -> None:
+    """Refuse a model that draws random numbers with ``operators``, if these are any.
+
+    Raises:
+        UnsupportedError: Naming them.
+    """
+    if operators:
+        raise UnsupportedError(
+            f"The model draws random numbers ({', '.join(sorted(operators))}); no two runs can be compared.",
+            "Give the model its random numbers as an input.",
+        )
+
+
 def refuse_in_saved_model(meta_graph: Any, signature: str, folder: Path) -> None:
     """Refuse a SavedModel that does more than compute when it is loaded or when ``signature`` is run.
 

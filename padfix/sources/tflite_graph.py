@@ -28,7 +28,7 @@ from onnx import ModelProto, ValueInfoProto, helper
 from padfix.errors import UnsupportedError
 from padfix.sources import tflite_ops
 from padfix.sources.conversion import Port
-from padfix.sources.side_effects import refuse_kept_state
+from padfix.sources.side_effects import refuse_chance, refuse_kept_state
 from padfix.sources.tflite_dense import write_dense
 from padfix.sources.tflite_schema import (
     add_buffer,
@@ -183,11 +183,7 @@ def _refuse(kinds: set[str], graphs: Sequence[Any]) -> None:
 
     has_variables = any(tensor.isVariable for graph in graphs for tensor in graph.tensors)
     refuse_kept_state(kinds & _STATE or ({"variable tensors"} if has_variables else ()))
-    if kinds & _RANDOM:
-        raise UnsupportedError(
-            f"The model draws random numbers ({', '.join(sorted(kinds & _RANDOM))}); no two runs can be compared.",
-            "Give the model its random numbers as an input.",
-        )
+    refuse_chance(kinds & _RANDOM)
     builtin = set(builtin_names().values())
     converted = {operator.removeprefix("TFL_") for operator in tflite_ops.handlers()} | _STABLE.keys()
     unknown = sorted(name for name in kinds & builtin - converted if not hasattr(BuiltinOperator, name))

@@ -132,6 +132,14 @@ def test_a_run_that_never_ends_is_dropped_and_the_others_count(monkeypatch: pyte
     assert {run.probe for run in verdict.runs} >= {"ones"}
 
 
+def test_a_result_that_never_ends_is_waited_for_once() -> None:
+    original = executor("g (float[1] x) => (float[1] y) { y = Identity(x) }")
+    verdict = verify(original, [executor(LOOP)], rewritten=True, patience=0.1)
+    told = [run.outputs[0].detail for run in verdict.runs]
+    assert sum("it did not end within" in each for each in told) == 1
+    assert any("it was not run, because another run did not end" in each for each in told)
+
+
 def test_a_specification_that_never_ends_is_ended() -> None:
     model = SpecExecutor(
         onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {LOOP}').SerializeToString()

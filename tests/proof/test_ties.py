@@ -81,10 +81,8 @@ def test_lengths_that_follow_from_constants(tf: Any, tmp_path: Path) -> None:
         scattered = tf.tensor_scatter_nd_update(rows, places, tf.constant([5.0, 6]))
         return shaped + added + power + scattered[:1]
 
-    specs = {
-        **{"base": ([None], "float32"), "boxes": ([None, None], "float32"), "scores": ([None], "float32")},
-        **{"rows": ([None], "float32"), "places": ([None, None], "int64")},
-    }
+    specs = dict.fromkeys(("base", "scores", "rows"), ([None], "float32"))
+    specs |= {"boxes": ([None, None], "float32"), "places": ([None, None], "int64")}
     session = convert(tf, compute, specs, tmp_path)
     random = np.random.default_rng(0)
     shapes = {"base": 4, "boxes": (10, 4), "scores": 10, "rows": 6}
