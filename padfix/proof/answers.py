@@ -336,9 +336,33 @@ def _matrix_size(question: Question) -> Array | None:
     return np.full(question.array.shape, shape[-1] + max(0, int(ends.min())))
 
 
+def _unlike(question: Question) -> Array | None:
+    """Return scores of which no two are alike: TensorFlow Lite takes equal ones as its heap happens to hold them."""
+    scores = question.array.reshape(-1)
+    if not question.use.node.op_type.isupper() or len(np.unique(scores)) == scores.size:
+        return None
+    ranks = np.argsort(np.argsort(scores, kind="stable"))
+    return ((ranks + 1) / (scores.size + 1)).reshape(question.array.shape)
+
+
+def _boxes(question: Question) -> Array | None:
+    """Return boxes with an area each: TensorFlow Lite takes one that has none again and again."""
+    corners = question.array.reshape(-1, 2, 2) if question.array.size % 4 == 0 else None
+    if corners is None or not question.use.node.op_type.isupper() or (corners[:, 0] != corners[:, 1]).all():
+        return None
+    return np.stack([corners.min(1), corners.max(1) + 1], 1).reshape(question.array.shape)
+
+
 def _turn(question: Question) -> Array | None:
     return question.random.uniform(-1, 1, question.array.shape)
 
+
+OF_FLOATS: Mapping[tuple[str, int], Answer] = {
+    ("AdjustHue", 1): _turn,
+    **dict.fromkeys((("NonMaxSuppressionV4", 0), ("NonMaxSuppressionV5", 0)), _boxes),
+    **dict.fromkeys((("NonMaxSuppressionV4", 1), ("NonMaxSuppressionV5", 1)), _unlike),
+}
+"""What may be given of floats, where these are not just any."""
 
 _MOST_ROOM = 1 << 20
 """Elements of a dense tensor of which places are chosen."""
@@ -394,7 +418,7 @@ ANSWERS: Mapping[tuple[str, int], Answer] = {
     **{(f"Matrix{name}{version}", 1): _band(0) for name in ("Diag", "DiagPart") for version in ("V2", "V3")},
     **{(f"MatrixSetDiag{version}", 2): _band(1) for version in ("V2", "V3")},
     **{(f"MatrixDiag{version}", place): _matrix_size for version in ("V2", "V3") for place in (2, 3)},
-    ("AdjustHue", 1): _turn,
+    **OF_FLOATS,
     **{
         (name, 0): _coordinates(place)
         for name, place in (

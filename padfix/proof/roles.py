@@ -14,7 +14,7 @@ import numpy as np
 
 from padfix.graph.dependence import reached
 from padfix.process import deadline
-from padfix.proof.answers import Question, Use, answer_for, tensorflow_name
+from padfix.proof.answers import OF_FLOATS, Question, Use, answer_for, tensorflow_name
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array, ExecutionFailed, Executor, TensorSpec, numpy_type
 from padfix.proof.graph_view import NodeView
@@ -186,10 +186,10 @@ class _Looked:
         while rest and len(seen) < _MOST_STEPS:
             name, integral = rest.pop(0)
             for node in self._side.view.readers.get(name, ()):
+                kind = tensorflow_name(node.op_type)
                 positions = [position for position, each in enumerate(node.inputs) if each == name]
                 uses = [Use(node, position) for position in positions]
-                found += [use for use in uses if answer_for(use) and (integral or node.op_type == "AdjustHue")]
-                kind = tensorflow_name(node.op_type)
+                found += [use for use in uses if answer_for(use) and (integral or (kind, use.position) in OF_FLOATS)]
                 keeps = kind in _KEEPS and positions[0] == 0
                 if not keeps and not (kind in _MIXES and integral):
                     continue

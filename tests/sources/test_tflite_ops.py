@@ -124,6 +124,16 @@ def test_what_is_lost_by_an_optimiser_or_does_not_load(sparse: bool, tf: Any, tm
     assert "remove_back_to_back" in " ".join(prove(path, tmp_path).notes)
 
 
+def test_boxes_that_are_made_have_areas_and_scores_of_their_own(tf: Any, tmp_path: Path) -> None:
+    """Of equal scores the interpreter takes any, and of boxes without an area one for all."""
+    inputs = [tf.TensorSpec([10, 4], tf.float32, "boxes"), tf.TensorSpec([10], tf.float32, "scores")]
+    path = lite(
+        *(tf, tmp_path / "m.tflite"),
+        *(lambda boxes, scores: tf.image.non_max_suppression(boxes, scores, 5, 0.5), *inputs),
+    )
+    prove(path, tmp_path)
+
+
 def test_choices_are_filled_up(tf: Any, tmp_path: Path) -> None:
     inputs = [tf.TensorSpec([6, 4], tf.float32, "boxes"), tf.TensorSpec([6], tf.float32, "scores")]
     path = lite(
