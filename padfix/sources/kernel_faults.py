@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from padfix.geometry.padding import same_output_size
+from padfix.sources.tensorflow_runtime import quiet
+from padfix.sources.tflite_schema import constant_of, operators
 
 _VOLUMES = frozenset({"Conv3D", "MaxPool3D", "AvgPool3D"})
 _FUSED = frozenset({"FusedPadConv2D", "FusedResizeAndPadConv2D"})
@@ -57,6 +59,39 @@ def faults(tensorflow: Any, graph_def: Any) -> list[str]:
             elif node.op in _VOLUMES and node.attr["padding"].s == b"SAME":
                 found.extend(_volume_faults(tensorflow, node, constants))
     return found
+
+
+def lite_faults(tensorflow: Any, model: Any) -> list[str]:
+    """Return the same for the operators of a TensorFlow Lite file, a ``ModelT``, and its interpreter."""
+    found = []
+    for graph in model.subgraphs:
+        for operator, name in zip(graph.operators or (), operators(model, graph), strict=True):
+            sizes = constant_of(model, graph.tensors[operator.inputs[1]]) if name == "RFFT2D" else None
+            if sizes is not None and sizes[-1] == 1 and _doubles_single_numbers(tensorflow):
+                found.append(
+                    f"TensorFlow Lite's own kernel contradicts TensorFlow's documentation at {name} "
+                    f"{graph.tensors[operator.outputs[0]].name.decode()!r}: what it makes of single numbers (a "
+                    "transform of length 1) has each as its imaginary part too, which is zero."
+                )
+    return found
+
+
+def _doubles_single_numbers(tensorflow: Any) -> bool:
+    """Whether the transform of one number is another number."""
+
+    def transform(x: Any) -> Any:
+        return tensorflow.abs(tensorflow.signal.rfft(x, [1]))
+
+    function = tensorflow.function(transform, input_signature=[tensorflow.TensorSpec([1, 4])])
+    with quiet():
+        converter = tensorflow.lite.TFLiteConverter.from_concrete_functions(
+            [function.get_concrete_function()], tensorflow.Module()
+        )
+        loaded = tensorflow.lite.Interpreter(model_content=converter.convert(), num_threads=1)
+        loaded.allocate_tensors()
+        loaded.set_tensor(loaded.get_input_details()[0]["index"], np.ones([1, 4], np.float32))
+        loaded.invoke()
+    return not np.allclose(loaded.get_tensor(loaded.get_output_details()[0]["index"]), 1)
 
 
 def _volume_faults(tensorflow: Any, node: Any, constants: dict[str, Any]) -> Iterator[str]:

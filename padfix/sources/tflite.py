@@ -8,11 +8,13 @@ of its own, each input and output its public one, and in which what tf2onnx lose
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from padfix.sources import (
     conversion,
+    kernel_faults,
     side_effects,
     tflite_custom,
     tflite_graph,
@@ -85,7 +87,8 @@ def open_tflite(tensorflow: Any, path: Path, options: SourceOptions) -> Source:
             *(inner, beside, prepared.is_wide),
         )
 
-    return with_passes_to_leave_out(Source("tflite", convert(), executor), convert)
+    faults = partial(kernel_faults.lite_faults, tensorflow, prepared.model)
+    return with_passes_to_leave_out(Source("tflite", convert(), executor, faults=faults), convert)
 
 
 def _borrowed_operators(model: Any) -> Iterator[str]:

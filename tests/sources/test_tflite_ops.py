@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from padfix.errors import UnsupportedError
+from padfix.errors import NotEquivalent, UnsupportedError
 from padfix.sources import open_source, tflite_schema
 from tests.support.lite_files import lite, made, prove, weights
 
@@ -132,6 +132,14 @@ def test_boxes_that_are_made_have_areas_and_scores_of_their_own(tf: Any, tmp_pat
         *(lambda boxes, scores: tf.image.non_max_suppression(boxes, scores, 5, 0.5), *inputs),
     )
     prove(path, tmp_path)
+
+
+def test_a_transform_of_single_numbers_is_blamed_on_the_interpreter(tf: Any, tmp_path: Path) -> None:
+    """Each number is its imaginary part as well there, so that the absolute value is 1.4 times as large."""
+    x = tf.TensorSpec([2, 4], tf.float32, "x")
+    path = lite(tf, tmp_path / "m.tflite", lambda x: tf.abs(tf.signal.rfft(x, [1])), x)
+    with pytest.raises(NotEquivalent, match="contradicts TensorFlow's documentation at RFFT2D"):
+        prove(path, tmp_path)
 
 
 def test_choices_are_filled_up(tf: Any, tmp_path: Path) -> None:
