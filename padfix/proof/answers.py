@@ -7,61 +7,19 @@ negative position counts from the last input.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 
 from padfix.graph import attributes
+from padfix.proof import sparse_answers
 from padfix.proof.executors import Array
-from padfix.proof.graph_view import NodeView
+from padfix.proof.questions import Answer, Question, Use
 
 _TRANSPOSED = (
     *("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput"),
     *("TransposeConv", "Conv3DTranspose"),  # of TensorFlow Lite, whose kernels don't look whether a size fits
 )
-
-
-@dataclass(frozen=True)
-class Use:
-    """One reader of an input.
-
-    Attributes:
-        node: The operator.
-        position: Where among its inputs.
-    """
-
-    node: NodeView
-    position: int
-
-    @property
-    def name(self) -> str:
-        """The tensor that it reads."""
-        return self.node.inputs[self.position]
-
-
-@dataclass
-class Question:
-    """What one reader may be given: the array that it would read so far, and what else it reads."""
-
-    use: Use
-    array: Array
-    other: Callable[[int], Array | None]
-    random: np.random.Generator
-
-    def shape(self, position: int = 0) -> tuple[int, ...] | None:
-        found = self.other(position)
-        return None if found is None else found.shape
-
-    def below(self, limit: int) -> Array:
-        """Return indices below a limit."""
-        return np.asarray(self.random.integers(0, max(1, limit), self.array.shape))
-
-    def filled(self, low: int, high: int) -> Array:
-        return np.asarray(self.random.integers(low, high + 1, self.array.shape))
-
-
-Answer = Callable[[Question], Array | None]
 
 
 def _axis(question: Question, given: int | None = None) -> int:
@@ -201,91 +159,6 @@ def _transposed_size(question: Question) -> Array | None:
     return np.array(spatial if count == len(data) - 2 else [data[0], *spatial, filters[-2]])
 
 
-def _dense_shape(question: Question) -> Array | None:
-    """Return lengths of a tensor that has room for as many elements as are given."""
-    indices = question.shape()
-    if indices is None or not question.array.size:
-        return None
-    least = math.ceil((indices[0] if indices else 1) ** (1 / question.array.size))
-    return question.filled(least + 1, least + 3)
-
-
-def _same_dense_shape(question: Question) -> Array | None:
-    """Return another shape of as many elements: that of the sparse tensor, its last lengths multiplied."""
-    shape, count = question.other(1), question.array.size
-    if shape is None or not count:
-        return None
-    lengths = [int(length) for length in shape.reshape(-1)]
-    kept = lengths[: count - 1]
-    return np.array([*kept, math.prod(lengths[len(kept) :]), *[1] * (count - len(kept) - 1)])
-
-
-def _coordinates(place: int) -> Answer:
-    """Return what gives rising coordinates, each once, in the shape that the operator reads at ``place``."""
-
-    def answer(question: Question) -> Array | None:
-        shape, indices = question.other(place), question.array
-        if shape is None or not shape.size or (shape < 1).any() or not indices.size:
-            return None
-        lengths = [int(length) for length in shape.reshape(-1)]
-        number, room = indices.size // len(lengths), math.prod(lengths)
-        if number > room or room > _MOST_ROOM or len(lengths) > _MOST_AXES or indices.size % len(lengths):
-            return None
-        chosen = np.sort(question.random.choice(room, number, replace=False))
-        return np.stack(np.unravel_index(chosen, lengths), 1).reshape(indices.shape)
-
-    return answer
-
-
-def _splits(question: Question) -> Array | None:
-    """Return where rows begin and end: of the next splits, or of the values, which come behind the last."""
-    node, count = question.use.node, question.array.size
-    is_gather = node.op_type == "RaggedGather"
-    place = question.use.position + 1
-    values = len(node.inputs) - (2 if is_gather else 1)
-    shape = question.shape(place)
-    if not count or not shape or place > values:
-        return None
-    rows = shape[0] - (place < values)
-    inner = np.sort(question.random.integers(0, rows + 1, max(0, count - 2)))
-    return np.array([0, *inner, rows][:count])
-
-
-def _partition(question: Question) -> Array | None:
-    """Return where rows begin and end, or the row of each value, for RaggedTensorToTensor; values come before them."""
-    node, place, count = question.use.node, question.use.position, question.array.size
-    kinds = node.attribute("row_partition_types") or ()
-    if kinds[place - _PARTITIONS :][:1] == [b"VALUE_ROWIDS"]:
-        before = question.other(place - 1)
-        if before is None:
-            return None
-        rows = int(before.reshape(-1)[0]) if place == _PARTITIONS + 1 and before.size else before.size
-        return np.sort(question.below(rows), None).reshape(question.array.shape)
-    is_last = place + 1 == len(node.inputs)
-    shape = question.shape(1 if is_last else place + 1)
-    if question.array.ndim != 1 or not count or not shape:
-        return None
-    rows = shape[0] - (not is_last)
-    return np.array([0, *np.sort(question.random.integers(0, rows + 1, max(0, count - 2))), rows][:count])
-
-
-def _ragged_row(question: Question) -> Array | None:
-    shape = question.shape()
-    return question.below(shape[0] - 1) if shape else None
-
-
-def _stitched(question: Question) -> Array | None:
-    """Return places behind those of the indices before."""
-    before = 0
-    for place in range(question.use.position):
-        shape = question.shape(place)
-        if shape is None:
-            return None
-        before += math.prod(shape)
-    places = before + question.random.permutation(question.array.size)
-    return np.asarray(places.reshape(question.array.shape))
-
-
 def _permutation(question: Question) -> Array | None:
     return np.asarray(question.random.permutation(question.array.size).reshape(question.array.shape))
 
@@ -364,18 +237,10 @@ OF_FLOATS: Mapping[tuple[str, int], Answer] = {
 }
 """What may be given of floats, where these are not just any."""
 
-_MOST_ROOM = 1 << 20
-"""Elements of a dense tensor of which places are chosen."""
-
-_MOST_AXES = 16
-
 _SHORT = frozenset({"LSTM", "GRU", "RNN", "LRN"})
 """Operators of ONNX and TensorFlow that are written in capitals."""
 
 _OTHERWISE = {"TopkV2": "TopKV2", "Padv2": "PadV2"}
-
-_PARTITIONS = 3
-"""Where the partitions of RaggedTensorToTensor begin among its inputs."""
 
 _RAGGED = ("RaggedGather", "RaggedTensorToVariant", "RaggedTensorToSparse")
 
@@ -420,21 +285,31 @@ ANSWERS: Mapping[tuple[str, int], Answer] = {
     **{(f"MatrixDiag{version}", place): _matrix_size for version in ("V2", "V3") for place in (2, 3)},
     **OF_FLOATS,
     **{
-        (name, 0): _coordinates(place)
+        (name, 0): sparse_answers.coordinates(place)
         for name, place in (
             *(("SparseToDense", 1), ("SparseReshape", 1)),
             *((name, 2) for name in ("SparseFillEmptyRows", "SparseReorder", "SparseTensorDenseMatMul")),
         )
     },
-    **dict.fromkeys((("SparseToDense", 1), ("SparseReshape", 1)), _dense_shape),
-    **{(name, 2): _dense_shape for name in ("SparseFillEmptyRows", "SparseReorder", "SparseTensorDenseMatMul")},
+    **dict.fromkeys((("SparseToDense", 1), ("SparseReshape", 1)), sparse_answers.dense_shape),
+    **{
+        (name, 2): sparse_answers.dense_shape
+        for name in ("SparseFillEmptyRows", "SparseReorder", "SparseTensorDenseMatMul")
+    },
     ("ScatterNd", 0): _places,
     ("ScatterNd", 2): _scattered_shape,
-    ("SparseReshape", 2): _same_dense_shape,
-    **{(name, place): _splits for name in _RAGGED for place in range(3)},
-    ("RaggedGather", -1): _ragged_row,
-    **{("RaggedTensorToTensor", place): _partition for place in range(_PARTITIONS, _PARTITIONS + 3)},
-    **{(name, place): _stitched for name in ("DynamicStitch", "ParallelDynamicStitch") for place in range(8)},
+    ("SparseReshape", 2): sparse_answers.same_dense_shape,
+    **{(name, place): sparse_answers.splits for name in _RAGGED for place in range(3)},
+    ("RaggedGather", -1): sparse_answers.ragged_row,
+    **{
+        ("RaggedTensorToTensor", place): sparse_answers.partition
+        for place in range(sparse_answers.PARTITIONS, sparse_answers.PARTITIONS + 3)
+    },
+    **{
+        (name, place): sparse_answers.stitched
+        for name in ("DynamicStitch", "ParallelDynamicStitch")
+        for place in range(8)
+    },
     ("StringToNumber", 0): _number,
     ("InvertPermutation", 0): _permutation,
 }

@@ -14,11 +14,12 @@ import numpy as np
 
 from padfix.graph.dependence import reached
 from padfix.process import deadline
-from padfix.proof.answers import OF_FLOATS, Question, Use, answer_for, tensorflow_name
+from padfix.proof.answers import OF_FLOATS, answer_for, tensorflow_name
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array, ExecutionFailed, Executor, TensorSpec, numpy_type
 from padfix.proof.graph_view import NodeView
 from padfix.proof.probes import Probe
+from padfix.proof.questions import Question, Use
 from padfix.proof.sides import Side, side_of
 
 _MARKS = ((2, 1), (3, 5), (7, 2), (11, 3))
