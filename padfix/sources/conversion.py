@@ -14,7 +14,7 @@ from padfix.errors import PadfixError, UnsupportedError, UsageError
 from padfix.files.model import Model
 from padfix.graph.scopes import all_nodes, normal_domain
 from padfix.proof.generated import sentence
-from padfix.sources import side_effects, unread_writes
+from padfix.sources import side_effects, unread_writes, ways_out
 from padfix.sources.executor import lengths_of
 from padfix.sources.fixed_inputs import RANDOM, split
 from padfix.sources.freezing import PROTOBUF_LIMIT
@@ -206,6 +206,7 @@ def _builder(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str)
         # A node of its own for each output, so that one tensor may be several outputs, or an input as well.
         node = frozen.graph_def.node.add(name=f"padfix_output_{index}", op="Identity", input=[port.tensor])
         node.attr["T"].type = _tensor_type(frozen.graph_def, port.tensor)
+        ways_out.require_real(port.name, tensorflow.dtypes.as_dtype(node.attr["T"].type))
         outputs.append(f"{node.name}:0")
     inputs = [port.tensor for port in frozen.inputs]
     renamed = dict(zip(inputs, (port.name for port in frozen.inputs), strict=True))

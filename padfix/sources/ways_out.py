@@ -36,6 +36,19 @@ def require_onnx_types(kind: Kind, types: Types) -> None:
         raise UnsupportedError(f"The input {name} is {_type_words(dtype)}, which no operator of ONNX reads.", hint)
 
 
+def require_real(name: str, dtype: Any) -> None:
+    """Refuse an output of complex numbers.
+
+    Raises:
+        UnsupportedError: Naming the output.
+    """
+    if dtype.is_complex:
+        raise UnsupportedError(
+            f"The output {name} is {_type_words(dtype)}, which no operator of ONNX gives.",
+            "Let the model give the real and the imaginary parts as two outputs.",
+        )
+
+
 def _type_words(dtype: Any) -> str:
     meant = {"resource": "a variable, a table or the like", "variant": "a list, a data set or the like"}.get(dtype.name)
     return f"of TensorFlow's type {dtype.name}{f' ({meant})' if meant else ''}"

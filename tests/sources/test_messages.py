@@ -167,6 +167,28 @@ def test_inputs_that_are_no_numbers(tf: Any, capsys: pytest.CaptureFixture[str])
         assert hint
 
 
+def test_an_output_of_complex_numbers(tf: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    def build() -> None:
+        tf.cos(tf.signal.rfft(placeholder(tf, [2, 8])), name="y")
+
+    code, error, hint, _ = said(capsys, write_graph(tf, build))
+    assert code == 2
+    assert "The output y is of TensorFlow's type complex64" in error
+    assert "the real and the imaginary parts" in hint
+
+
+def test_random_numbers_that_the_importer_fails_on(tf: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """tf2onnx's own words are about its variables: 'str' object has no attribute 'name'."""
+
+    def build() -> None:
+        tf.identity(tf.raw_ops.RandomStandardNormal(shape=[2, 3], dtype=tf.float32), name="y")
+
+    code, error, hint, _ = said(capsys, write_graph(tf, build))
+    assert code == 2
+    assert "random numbers (RandomStandardNormal)" in error
+    assert "random numbers as an input" in hint
+
+
 def test_names_that_are_not_in_a_graph(tf: Any, capsys: pytest.CaptureFixture[str]) -> None:
     source = write_graph(tf, lambda: tf.nn.relu(placeholder(tf, [2, 3]), name="scores"))
     for option in ("--input", "--output", "--constant"):
