@@ -48,10 +48,8 @@ from padfix.sources.tflite_schema import (
 )
 from padfix.sources.tflite_schema import operator as operator_of
 
-_STATE = frozenset(
-    {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"}
-    | {"HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE"}
-)
+_STATE = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"})
+_TABLES = frozenset({"HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE"})
 _RANDOM = frozenset({"RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL", "STABLEHLO_RNG_BIT_GENERATOR"})
 _NO_ACTIVATION = 0
 _RENAMED = {"COMPLEX_ABS": "MAGNITUDE", "RANGE": "COUNT"}
@@ -181,6 +179,12 @@ def _refuse(kinds: set[str], graphs: Sequence[Any]) -> None:
     from tf2onnx.tflite.BuiltinOperator import BuiltinOperator
     from tf2onnx.tflite_utils import TFLITE_TO_TF_DTYPE
 
+    if kinds & _TABLES:
+        named = ", ".join(sorted(kinds & _TABLES))
+        raise UnsupportedError(
+            f"The model looks up a table ({named}), which padfix converts from a SavedModel.",
+            "Give padfix the SavedModel that it was made from.",
+        )
     has_variables = any(tensor.isVariable for graph in graphs for tensor in graph.tensors)
     refuse_kept_state(kinds & _STATE or ({"variable tensors"} if has_variables else ()))
     refuse_chance(kinds & _RANDOM)

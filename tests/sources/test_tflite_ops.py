@@ -134,6 +134,16 @@ def test_boxes_that_are_made_have_areas_and_scores_of_their_own(tf: Any, tmp_pat
     prove(path, tmp_path)
 
 
+def test_a_table_is_the_saved_models(tf: Any, tmp_path: Path) -> None:
+    def run(x: Any) -> Any:
+        table = tf.raw_ops.HashTableV2(key_dtype=tf.int64, value_dtype=tf.string, shared_name="words")
+        return x + tf.raw_ops.LookupTableSizeV2(table_handle=table)
+
+    path = lite(tf, tmp_path / "m.tflite", run, tf.TensorSpec([2], tf.int64, "x"))
+    with pytest.raises(UnsupportedError, match=r"looks up a table \(HASHTABLE, HASHTABLE_SIZE\)"):
+        prove(path, tmp_path)
+
+
 def test_a_transform_of_single_numbers_is_blamed_on_the_interpreter(tf: Any, tmp_path: Path) -> None:
     """Each number is its imaginary part as well there, so that the absolute value is 1.4 times as large."""
     x = tf.TensorSpec([2, 4], tf.float32, "x")
