@@ -78,6 +78,10 @@ class GraphView:
                 rest.extend(each for each in node.inputs if each and each not in found)
         return found
 
+    def is_computed_from(self, name: str, others: Iterable[str]) -> bool:
+        """Whether a name depends on another one of ``others``."""
+        return not (self.needed([name]) - {name}).isdisjoint(others)
+
     def stretch(
         self, end: str, border: Mapping[str, object] | set[str], *, most: int | None = None
     ) -> tuple[list[str], list[NodeView]]:

@@ -185,9 +185,17 @@ class StretchJudge:
         found, reached = dict[str, Judged](), set[str]()
         for some in [plain, *alone]:
             wrong, living = own.judge(some, probe)
-            found |= wrong
+            found |= {name: each for name, each in wrong.items() if self._is_confirmed(own, each, probe)}
             reached |= living
         return found, reached
+
+    def _is_confirmed(self, own: OwnData, judged: Judged, probe: Probe) -> bool:
+        """Whether a stretch differs as well where nothing that it is fed contradicts another part of it."""
+        free = self.stretches.common_stretch(judged.stretch.name, independent=True)
+        if free is None or free.above == judged.stretch.above:
+            return True
+        wrong, living = own.judge([free], probe)
+        return bool(wrong) or not living
 
     def _observe(self, group: Sequence[Stretch], probes: Sequence[Probe]) -> dict[str, _Observation]:
         seen = {each.name: _Observation() for each in group}

@@ -135,12 +135,13 @@ class Stretches:
         """Return the stretch that ends with a paired tensor."""
         return self._between(name, self.pairing.partners)
 
-    def common_stretch(self, name: str, *, through_lists: bool = False) -> Stretch | None:
+    def common_stretch(self, name: str, *, through_lists: bool = False, independent: bool = False) -> Stretch | None:
         """Return the shortest stretch that both models compute from the same tensors, or None.
 
         One model may read a tensor where the other reads what that is made of; fed with data of its own, the two would
         contradict each other. ``through_lists``, lists (sizes, scales, shapes) are computed in the stretch, as they
-        follow from the size of what is fed.
+        follow from the size of what is fed. ``independent``, so is what is computed from others that are fed: where
+        one model computes it twice, its copies would contradict each other as well.
         """
         first, second = (side.view for side in self.sides)
         border = dict(self.pairing.partners)
@@ -149,16 +150,19 @@ class Stretches:
             border = {
                 each: other for each, other in border.items() if (shape := shapes[each]) is None or len(shape) > 1
             }
-        for _ in range(MOST_WIDENINGS):
+        for _ in range(len(border) if independent else MOST_WIDENINGS):
             back = {other: each for each, other in border.items()}
             above, _ = first.stretch(name, border)
             beyond, _ = second.stretch(self.pairing.partners[name], back)
             uneven = {*above} ^ {back[each] for each in beyond}
-            if not uneven:
-                return self._between(name, border)
             # Of an input that only one model reads, the other reads what is made of it.
             inner = [each for each in uneven if each not in first.inputs]
-            inner = inner or [each for each in above if each not in first.inputs]
+            if uneven:
+                inner = inner or [each for each in above if each not in first.inputs]
+            elif independent:
+                inner = [each for each in above if first.is_computed_from(each, above)]
+            if not uneven and not inner:
+                return self._between(name, border)
             if not inner:
                 return None
             for each in inner:

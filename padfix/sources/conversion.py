@@ -285,11 +285,12 @@ def _mapped(
     """
     from tf2onnx import optimizer, tfonnx
 
+    from padfix.sources.branch_shapes import declared_in_branches
     from padfix.sources.graph_optimizers import optimizers
     from padfix.sources.tf_ops import handlers, prepared_graphs, rewriters
     from padfix.sources.tf_ops.element_types import bfloat16
 
-    with tensorflow.Graph().as_default() as graph, bfloat16(), prepared_graphs():
+    with tensorflow.Graph().as_default() as graph, bfloat16(), prepared_graphs(), declared_in_branches():
         tensorflow.import_graph_def(graph_def, name="")
         converted = tfonnx.process_tf_graph(
             graph, custom_op_handlers=handlers(), custom_rewriter=rewriters(), **arguments

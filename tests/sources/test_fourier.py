@@ -129,3 +129,43 @@ def test_one_transform_is_an_output(tf: Any, tmp_path: Path) -> None:
         tf, tmp_path / "m.tflite", lambda x: tf.abs(tf.signal.rfft(x)), tf.TensorSpec([None, 16], tf.float32, "x")
     )
     prove(path, tmp_path)
+
+
+def test_one_number_for_all_of_the_other_part(tf: Any) -> None:
+    def function(x: Any) -> Any:
+        turned = tf.signal.fft(tf.complex(0.0, x)) + tf.signal.fft(tf.complex(x, x[:1]))
+        return both(tf, turned * tf.exp(tf.complex(0.0, x)))
+
+    assert_same_numbers(tf, function, [{"x": noise((3, 16), "float32")}], False)
+
+
+def test_parts_of_which_one_has_no_rows(tf: Any) -> None:
+    def function(x: Any, y: Any) -> Any:
+        return {"z": tf.signal.irfft(tf.complex(x, y))}
+
+    feeds = [{"x": noise((rows, 3, 9), "float32"), "y": noise((1, 3, 9), "float32")} for rows in (1, 2, 0)]
+    assert_same_numbers(tf, function, feeds, True)
+
+
+def test_a_cosine_transform_of_an_open_length(tf: Any) -> None:
+    feeds = [{"x": noise((2, length, 16), "float32")} for length in (5, 8)]
+    assert_same_numbers(tf, lambda x: {"y": tf.signal.dct(tf.transpose(x, [0, 2, 1]))}, feeds, True)
+
+
+def test_what_the_original_computes_three_times_and_the_result_once_is_fed_once(tf: Any, tmp_path: Path) -> None:
+    """Data of its own for one copy only would let the original contradict itself."""
+
+    mel = tf.signal.linear_to_mel_weight_matrix(20, 65, 8000, 80.0, 3800.0)
+
+    def spectrum(x: Any) -> Any:
+        return tf.math.log(tf.tensordot(tf.abs(tf.signal.stft(x, 128, 64)), mel, 1) + 1e-3)
+
+    def function(x: Any) -> Any:
+        centred = spectrum(x) - tf.reduce_mean(spectrum(x), 1, keepdims=True)
+        return {"y": centred / (tf.math.reduce_std(spectrum(x), 1, keepdims=True) + 1e-3)}
+
+    module = tf.Module()
+    module.call = tf.function(function, input_signature=[tf.TensorSpec([None, None], tf.float32, "x")])
+    tf.saved_model.save(module, str(tmp_path / "m"), signatures=module.call)
+    report = padfix.convert(tmp_path / "m", tmp_path / "m.onnx")
+    assert not [note for note in report.notes if "left out" in note]

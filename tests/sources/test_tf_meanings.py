@@ -560,3 +560,34 @@ def test_windows_over_an_image_of_unknown_rank(tf: Any) -> None:
 def test_all_that_is_left_behind_a_place_that_is_computed(tf: Any, dtype: str) -> None:
     for place in range(4):
         same(tf, lambda x, begin: tf.slice(x, begin, [-1, 3]), ROWS, np.array([place, 1], dtype))
+
+
+SLICES: dict[str, Callable[[Any, Any], Any]] = {
+    "ends": lambda x, n: x[: n[0], n[1] :, ..., n[3] : n[2]],
+    "one row": lambda x, n: x[n[3], :, n[0]],
+    "ellipsis and new axes": lambda x, n: x[..., None, n[3], None, : n[0]],
+    "steps": lambda x, n: x[::2, n[1] :: -1, ::-1],
+    "a start before the first": lambda x, n: x[:, n[4] :: -2, n[4] : n[0]],
+    "constants": lambda x, n: x[-9::-1, ..., None, 1:],
+}
+
+
+@pytest.mark.parametrize("free", [False, True], ids=["fixed", "free"])
+@pytest.mark.parametrize("case", SLICES)
+def test_strided_slices(tf: Any, case: str, free: bool) -> None:
+    image = np.arange(120, dtype="f").reshape(2, 5, 4, 3)
+    feeds = [{"n": np.array(n, "i4"), "x": image} for n in ([1, 2, 3, -1, -9], [2, 4, -1, 0, -7])]
+    assert_same_numbers(tf, lambda n, x: {"y": SLICES[case](x, n)}, feeds, free)
+
+
+def test_a_slice_ends_at_any_integer(tf: Any) -> None:
+    """tf2onnx's ends were float32, which has no 2**24 + 1."""
+    long = np.zeros((1, 2**24 + 3), "u1")
+    same(tf, lambda x, n: tf.shape(x[:, : n[0]]), long, np.array([2**24 + 1], "i4"))
+
+
+@pytest.mark.parametrize(("shift", "axis"), [(1, 0), ([2], [1]), ([-7, 9], [-1, 0]), ([1, 1, 2], [0, 1, 0])])
+def test_rolls(tf: Any, shift: Any, axis: Any) -> None:
+    same(tf, lambda x: tf.roll(x, shift, axis), ROWS)
+    same(tf, lambda x, n: tf.roll(x, n, axis), ROWS, np.array(shift, "i4"))
+    assert_same_numbers(tf, lambda x: {"y": tf.roll(x, shift, axis)}, [{"x": IMAGE}, {"x": IMAGE[:0]}], free=True)

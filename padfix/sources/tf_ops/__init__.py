@@ -38,6 +38,7 @@ from padfix.sources.tf_ops import (
     resize_bilinear,
     resize_matrices,
     resize_nearest,
+    roll,
     scatter,
     segments,
     sets,
@@ -45,6 +46,7 @@ from padfix.sources.tf_ops import (
     slices,
     split,
     stitch,
+    strided_slices,
     strings,
     unique,
     volumes,
@@ -78,6 +80,7 @@ _OLDEST_OPSET = {
     resize_bilinear: 11,
     resize_matrices: 11,
     resize_nearest: 11,
+    roll: 10,
     scatter: 16,
     segments: 16,
     sets: 13,
@@ -92,7 +95,8 @@ _OLDEST_OPSET = {
 
 def handlers() -> Handlers:
     """Return a handler by TensorFlow operator, as tf2onnx's ``custom_op_handlers`` takes them."""
-    found: Handlers = {operator: (each.handle, []) for each in (slices, volumes) for operator in each.OPERATORS}
+    themselves = (slices, strided_slices, volumes)
+    found: Handlers = {operator: (each.handle, []) for each in themselves for operator in each.OPERATORS}
     for module, oldest in _OLDEST_OPSET.items():
         found |= handlers_of(module.OPERATORS, module.convert, oldest)
     return found

@@ -141,6 +141,15 @@ def _part_type(builder: Builder, node: Any) -> np.dtype[Any]:
     return np.dtype(np.float64 if builder.ctx.get_dtype(node.output[0]) == 15 else np.float32)
 
 
+def _joined(builder: Builder, node: Any, read: Sequence[Sequence[Tensor]]) -> Parts:
+    """Return the two parts in one shape: one number may be given for all of the other part."""
+    (real,), (imaginary,) = read
+    shapes = [builder.ctx.get_shape(each.name) for each in (real, imaginary)]
+    if shapes[0] == shapes[1] and shapes[0] is not None and -1 not in shapes[0]:
+        return real, imaginary
+    return real.expand(imaginary.shape()), imaginary.expand(real.shape())
+
+
 def _widened(builder: Builder, node: Any, read: Sequence[Sequence[Tensor]]) -> Parts:
     """Return a Cast to complex numbers, from real ones or from others."""
     dtype = _part_type(builder, node)
@@ -173,7 +182,7 @@ def _exponential(builder: Builder, node: Any, read: Sequence[Sequence[Tensor]]) 
 
 
 _TO_COMPLEX: Mapping[str, Callable[[Builder, Any, Sequence[Sequence[Tensor]]], Parts]] = {
-    "Complex": lambda builder, node, read: (read[0][0], read[1][0]),
+    "Complex": _joined,
     "Cast": _widened,
     "Conj": lambda builder, node, read: (read[0][0], read[0][1] * -1.0),
     "RealDiv": _quotient,

@@ -177,6 +177,8 @@ class Tensor:
     logarithm = _unary("Log", np.log)
     root = _unary("Sqrt", np.sqrt)
     negated = _unary("Not", np.logical_not)
+    modulo = _binary("Mod", np.mod)
+    """What is left of a division of integers that rounds down, with the sign of the divisor."""
     round_even = _unary("Round", np.rint)
     """The nearest integer as a float, halves to the even one."""
 
@@ -220,6 +222,11 @@ class Tensor:
         return self.builder._apply(
             "Gather", [self, index], self.dtype, lambda array, at: np.take(array, at, axis), {"axis": axis}
         )
+
+    def part(self, start: Operand, end: Operand, axis: int) -> Tensor:
+        """Return the entries from ``start`` up to ``end`` along ``axis``, as ONNX's Slice from opset 10 on."""
+        given = [each if isinstance(each, Tensor) else self.builder.integers(each) for each in (start, end, axis)]
+        return self.builder.node("Slice", [self, *(each.reshape([1]) for each in given)], self.dtype)
 
     def reshape(self, shape: Sequence[int | Tensor]) -> Tensor:
         """Return the elements in another shape. Lengths may be tensors; 0 keeps a length and -1 takes the rest."""

@@ -1,0 +1,45 @@
+"""The shapes that the branches of a condition are called with.
+
+tf2onnx hands a branch the shapes of all that the If reads, the condition first, so that each input has the shape of the
+one before it; and TensorFlow prefers what the branch declares by itself, which is often nothing. A convolution by
+weights from outside then fails, and lengths are taken for known that are others'. The bodies of loops are left alone:
+what they read may grow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+_CONDITIONS = ("If", "StatelessIf")
+_BRANCHES = ("then_branch", "else_branch")
+
+
+@contextlib.contextmanager
+def declared_in_branches() -> Iterator[None]:
+    """Let tf2onnx read branches with the shapes that they are called with."""
+    from tf2onnx import tf_loader
+
+    read, import_function = tf_loader.tflist_to_onnx, tf_loader.function_def_to_graph
+    called_with: dict[str, list[Any]] = {}
+
+    def noting_branches(graph: Any, *arguments: Any) -> Any:
+        for node in graph.get_operations():
+            if node.type in _CONDITIONS:
+                shapes = [each.shape for each in node.inputs[1:]]
+                called_with.update((node.get_attr(branch).name, shapes) for branch in _BRANCHES)
+        return read(graph, *arguments)
+
+    def with_shapes(function: Any, input_shapes: Any = None) -> Any:
+        shapes = called_with.get(function.signature.name)
+        for index, shape in enumerate(shapes or ()):
+            if shape.rank is not None and index in function.arg_attr:
+                function.arg_attr[index].attr.pop("_output_shapes", None)
+        return import_function(function, input_shapes=input_shapes if shapes is None else shapes)
+
+    tf_loader.tflist_to_onnx, tf_loader.function_def_to_graph = noting_branches, with_shapes
+    try:
+        yield
+    finally:
+        tf_loader.tflist_to_onnx, tf_loader.function_def_to_graph = read, import_function
