@@ -6,8 +6,8 @@ of its own.
 
 from __future__ import annotations
 
+import _thread
 import contextlib
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -49,9 +49,7 @@ def stopping(stop: Callable[[], object]) -> Iterator[None]:
         return
     until = time.monotonic() + allowed
     token = _until.set(until)
-    timer = threading.Timer(allowed, stop)
-    timer.daemon = True
-    timer.start()
+    over = _called_after(allowed, stop)
     try:
         yield
     except Exception as error:
@@ -59,8 +57,24 @@ def stopping(stop: Callable[[], object]) -> Iterator[None]:
             raise
         raise Overdue(f"it did not end within {allowed:.0f} s") from error
     finally:
-        timer.cancel()
+        over.release()
         _until.reset(token)
+
+
+def _called_after(seconds: float, stop: Callable[[], object]) -> _thread.LockType:
+    """Call ``stop`` from another thread when the time is over, unless the lock that is returned is released before.
+
+    ``threading.Thread`` waits until its thread says that it began, which one that finds no memory never does.
+    """
+    lock = _thread.allocate_lock()
+    lock.acquire()
+
+    def wait() -> None:
+        if not lock.acquire(timeout=seconds):
+            stop()
+
+    _thread.start_new_thread(wait, ())
+    return lock
 
 
 def require_time() -> None:

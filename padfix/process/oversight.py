@@ -17,6 +17,9 @@ IDLE = 20.0
 
 NO_MORE_MEMORY = "Close other programs, or use a machine with more memory."
 
+_MORE_TIME = "Allow more time with --timeout SECONDS."
+_MORE_MEMORY = "Allow more with --memory GIB."
+
 _NEAR = 0.6
 """Share of a limit of memory from which on a crash counts as one for want of memory. Stacks and reserves of libraries
 count against the limit without being used."""
@@ -41,10 +44,15 @@ class Oversight:
     _used: float = 0.0
     _memory: memory.Memory | None = field(default_factory=memory.available)
 
-    def out_of_time(self) -> str | None:
-        """Return the words for a process that is over its limit, None for one that is not."""
+    def stuck(self) -> tuple[str, str] | None:
+        """Return the words for a process that is over its limit of time or hangs, and what to do; None for any other.
+
+        One that is limited hangs when it does nothing; with a limit of memory alone, when that is near as well: threads
+        and locks of libraries wait for ever for what found none.
+        """
         limits = self.board.limits
-        if not limits.seconds:
+        is_near = self._is_near()
+        if not (limits.seconds or is_near):
             return None
         now = time.monotonic()
         elapsed = now - limits.since
@@ -56,11 +64,17 @@ class Oversight:
         worked = used - limits.used
         # On a machine that is busy with other things a share of the time is enough, or a hang would seem to last.
         is_over = worked > limits.seconds or (elapsed > 1.3 * limits.seconds and worked > limits.seconds / 4)
-        if is_over or elapsed > 10 * limits.seconds:
-            return f"took longer than {limits.seconds:.0f} s"
+        if limits.seconds and (is_over or elapsed > 10 * limits.seconds):
+            return f"took longer than {limits.seconds:.0f} s, and was stopped.", _MORE_TIME
         if now - self._idle_since > IDLE and not memory.children_of(self.process):
-            return f"did nothing for {IDLE:.0f} s"
+            beside = f" beside the limit of {limits.mebibytes / 1024:.1f} GiB of memory" if is_near else ""
+            return f"did nothing for {IDLE:.0f} s{beside}, and was stopped.", _MORE_MEMORY if is_near else _MORE_TIME
         return None
+
+    def _is_near(self) -> bool:
+        """Whether the limit of memory explains what goes wrong."""
+        limit = self.board.limits.mebibytes
+        return bool(limit) and self.most > _NEAR * limit
 
     def out_of_memory(self, head_start: float = 1.0) -> bool:
         """Whether the machine has next to nothing left, and the process holds a good part of what is gone.
@@ -96,9 +110,9 @@ class Oversight:
         limit = self.board.limits.mebibytes
         if name == "SIGKILL":
             return "was killed, most likely by the system for want of memory.", NO_MORE_MEMORY
-        if limit and self.most > _NEAR * limit:
+        if self._is_near():
             beside = f"crashed ({crash}) beside the limit of {limit / 1024:.1f} GiB of memory."
-            return beside, "Allow more with --memory GIB."
+            return beside, _MORE_MEMORY
         if not limit and self._memory is not None and self._memory.is_short:
             return f"crashed ({crash}) for want of memory, most likely: {self.shortage()}", NO_MORE_MEMORY
         hint = "A newer version of the runtime may cure it; another judge (--reference) may do without it."

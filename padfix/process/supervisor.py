@@ -135,8 +135,8 @@ class _Supervisor:
                 if time.monotonic() > self._patience or (len(self.received) > 1 and self._hurried()):
                     self._kill()
                     return self._say_stopped()
-            elif (reason := self._seen.out_of_time()) is not None:
-                return self._end(f"{reason}, and was stopped.", "Allow more time with --timeout SECONDS.")
+            elif (words := self._seen.stuck()) is not None:
+                return self._end(*words)
             elif self._seen.out_of_memory():
                 return self._end(f"was stopped: {self._seen.shortage()}", NO_MORE_MEMORY)
 

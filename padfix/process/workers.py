@@ -201,8 +201,8 @@ class _Pool(Generic[Item, Outcome]):
     def _look(self) -> None:
         """End what is out of time or takes the last memory, and tell what is being done to the oldest task."""
         for worker in [each for each in self._workers if each.given]:
-            if (reason := worker.seen.out_of_time()) is not None:
-                self._lose(worker, (f"{reason}, and was stopped.", "Allow more time with --timeout SECONDS."))
+            if (words := worker.seen.stuck()) is not None:
+                self._lose(worker, words)
             elif worker.seen.out_of_memory(_HEAD_START):
                 self._lose(worker, (f"was stopped: {worker.seen.shortage()}", NO_MORE_MEMORY))
         busy = [worker for worker in self._workers if worker.given]

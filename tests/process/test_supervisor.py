@@ -115,6 +115,21 @@ def work():
 
 
 @LIMITED
+def test_work_that_waits_for_ever_beside_its_limit_of_memory_is_ended(tmp_path: Path) -> None:
+    body = """
+oversight.IDLE = 0.5
+def work():
+    watch.restrict([], gibibytes=0.25)
+    held = bytearray(200 * 2**20)
+    time.sleep(600)
+"""
+    done = ask(tmp_path, body)
+    assert done.returncode == 2
+    assert "padfix did nothing for 0 s beside the limit of 0.2 GiB of memory, and was stopped." in done.stderr
+    assert "--memory" in done.stderr
+
+
+@LIMITED
 def test_work_that_takes_too_much_memory_is_told_so(tmp_path: Path) -> None:
     done = ask(tmp_path, "def work():\n    watch.restrict([], gibibytes=0.25)\n    bytearray(2**30)")
     assert done.returncode == 2
