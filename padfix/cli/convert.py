@@ -172,11 +172,9 @@ def _attempt(
         with stages(about, quiet=delivery.quiet, verbose=delivery.verbose) as progress:
             return _convert(source, output, settings, progress), None
     except errors.PadfixError as error:
-        return error.report, error
+        return error.report, failure_of(error)
     except MemoryError as error:  # one source's matter, where there are several
-        shortage = errors.PadfixError("There is not enough memory.", "Nothing was written.")
-        shortage.__cause__ = error
-        return None, shortage
+        return None, failure_of(error)
 
 
 def _convert(source: Place, output: Place, settings: dict[str, Any], progress: Progress) -> ConvertReport:

@@ -31,6 +31,10 @@ _LONGEST = 2000
 """Characters of a message; names from a model may be as long as a file."""
 
 
+class _ShortageError(PadfixError):
+    """A want of memory, explained."""
+
+
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     """Run ``command`` and return its exit code; everything that goes wrong becomes one or two lines on stderr.
 
@@ -42,8 +46,9 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return outcome if isinstance(outcome, int) else EXIT_YES
     except PadfixError as error:
-        print_error(error)
-        return error.exit_code
+        shown = _explained(error)
+        _print(shown)
+        return shown.exit_code
     except SystemExit as leaving:  # Click leaves so behind what completes a shell's words
         return leaving.code if isinstance(leaving.code, int) else EXIT_COULD_NOT_TELL
     except click.ClickException as error:
@@ -103,7 +108,7 @@ def _outcome(command: click.Command, arguments: Sequence[str] | None) -> object:
 
 def _explained(error: PadfixError) -> PadfixError:
     """Return the error to show for ``error``: another one if it comes from a want of memory, whoever noticed that."""
-    want = _want_of_memory(error)
+    want = None if isinstance(error, _ShortageError) else _want_of_memory(error)
     return error if want is None else _out_of_memory(want)
 
 
@@ -113,16 +118,16 @@ def _want_of_memory(error: BaseException) -> str | None:
     return memory.want_behind(error, under_a_limit=is_limited)
 
 
-def _out_of_memory(want: str) -> PadfixError:
+def _out_of_memory(want: str) -> _ShortageError:
     outcome = "The output had been written." if watch.was_written() else "Nothing was written."
     said = f" ({want.strip().rstrip('.')})" if want.strip() else ""
     limit = watch.memory_limit()
     if limit:
-        return PadfixError(
+        return _ShortageError(
             f"The work needs more memory than the {limit / 1024:.1f} GiB that it may use{said}.",
             f"{outcome} Allow more with --memory GIB.",
         )
-    return PadfixError(
+    return _ShortageError(
         f"There is not enough memory for this work{said}.",
         f"{outcome} Close other programs, or use a machine with more memory.",
     )

@@ -12,6 +12,7 @@ import click
 
 from padfix import errors
 from padfix.cli import options
+from padfix.cli.exits import failure_of
 from padfix.cli.output import Delivery
 from padfix.cli.progress import stages
 from padfix.cli.sections import SectionedCommand
@@ -88,12 +89,17 @@ def command(
                 **settings,
             )
         except errors.PadfixError as error:
-            delivery.keep(Verdict(False, "", error=Failure(error.message, error.hint, error.exit_code)))
+            delivery.keep(Verdict(False, "", error=_told(error)))
             raise
     delivery.deliver(verdict)
     if not (verdict.equivalent or settings["locate"] or delivery.quiet):
         print("hint: --locate names the first tensor that differs, and the node that computes it.", file=sys.stderr)
     return errors.EXIT_YES if verdict.equivalent else errors.EXIT_NO
+
+
+def _told(error: errors.PadfixError) -> Failure:
+    shown = failure_of(error)
+    return Failure(shown.message, shown.hint, shown.exit_code)
 
 
 def _require_own_file(delivery: Delivery, models: Sequence[Path]) -> None:
@@ -124,8 +130,7 @@ def _on_runtimes(
                 verdict = verify_on(models[-1], name, original=original, keep_repro=kept, progress=progress, **settings)
                 report = dataclasses.replace(report, runtimes=(*report.runtimes, verdict))
     except errors.PadfixError as error:
-        failure = Failure(error.message, error.hint, error.exit_code)
-        delivery.keep(dataclasses.replace(report, error=failure))
+        delivery.keep(dataclasses.replace(report, error=_told(error)))
         raise
     delivery.deliver(report)
     return errors.EXIT_YES if report.agrees else errors.EXIT_NO

@@ -237,16 +237,16 @@ def test_a_want_of_memory_is_named_whoever_noticed_it(said: str, limited: bool, 
     """Behind an error that blames the model, too; where memory is not limited, protobuf may mean something else."""
     body = f"""
 from google.protobuf.message import DecodeError, EncodeError
-from padfix.errors import SourceError
+from padfix.errors import RefusedError
 def work():
     {"watch.restrict([], gibibytes=4)" if limited else "pass"}
     try:
         raise {said}
     except Exception as error:
-        raise SourceError("model.pb can't be read.", "Fetch or export it again.") from error
+        raise RefusedError("model.pb can't be converted.", "Fetch or export it again.") from error
 """
     done = ask(tmp_path, body)
-    assert done.returncode == 2
+    assert done.returncode == (2 if limited or said in SAID else 1)
     assert done.stderr.count("error: ") == 1
     if limited:
         assert done.stderr.startswith("padfix: error: The work needs more memory than the 4.0 GiB that it may use")
