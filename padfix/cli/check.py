@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,6 +147,8 @@ def command(
         if changed_since is not None and not paths:
             _tell(f"no model differs from {changed_since}", quiet=quiet)
         _refuse_collisions(wanted.files, paths)
+        if fleet.resumed is not None:
+            _refuse_same_names(paths)
         if proof is not None and (len(paths) != 1 or wanted.streams):
             raise errors.UsageError(
                 "A proof is about one model, and one report.", "Give one MODEL with --require-proof, and no JSON lines."
@@ -324,6 +327,17 @@ def _refuse_collisions(files: Sequence[Path], models: Sequence[Place]) -> None:
         raise errors.UsageError("Two reports have the same file.", "Give each a file of its own.")
     if resolved and {model.resolve() for model in models if isinstance(model, Path)} & set(resolved):
         raise errors.UsageError("--output or another report names one of the models.", "Give it a file of its own.")
+
+
+def _refuse_same_names(models: Sequence[Place]) -> None:
+    """Refuse models that the lines of a run could not tell apart."""
+    counts = Counter(map(pipes.name, models))
+    name, number = max(counts.items(), key=lambda each: each[1], default=("", 0))
+    if number > 1:
+        raise errors.UsageError(
+            f"{number} models are called {name} in a report, where no query is told.",
+            "Give each a --resume of its own.",
+        )
 
 
 def _step_summary(reports: Sequence[CheckReport], failures: Failures) -> None:

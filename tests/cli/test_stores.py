@@ -242,6 +242,15 @@ def test_from_memory_to_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         store.rm(folder, recursive=True)
 
 
+def test_urls_that_lines_can_not_tell_apart_are_refused(
+    server: StoreServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    urls = [server.url("parts", "same.onnx", query=f"?token={each}") for each in "ab"]
+    assert invoke("check", *urls, "--resume", tmp_path / "lines") == 2
+    assert "2 models are called" in capsys.readouterr().err
+    assert invoke("check", urls[0], "--resume", tmp_path / "lines") == 1
+
+
 def test_the_command_line_as_a_process(server: StoreServer, tmp_path: Path) -> None:
     url = server.url("parts", "same.onnx", user="me:hunter2", query="?key=secret")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
