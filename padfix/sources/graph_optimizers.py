@@ -82,14 +82,20 @@ def optimizers(left_out: Collection[str] = ()) -> dict[str, Any]:
         """Leaves a Reshape alone that is an output, or whose open length could be any without rows."""
 
         def _optimize_reshape(self, node: Any, graph: Any) -> bool:
-            before = list(node.input)
-            if node.output[0] in graph.outputs or not super()._optimize_reshape(node, graph):
+            result, before = node.output[0], list(node.input)
+            readers, shape = graph.find_output_consumers(result), graph.get_shape(result)
+            if result in graph.outputs or not super()._optimize_reshape(node, graph):
                 return False
             lengths = node.inputs[1].get_tensor_value()
-            is_open = 0 in lengths and -1 in lengths
-            if is_open and node.input[0] == before[0] and not _is_squeezed(graph, node):
-                graph.replace_inputs(node, before)
-            return not is_open
+            if 0 not in lengths or -1 not in lengths:
+                return True
+            for squeeze in graph.find_output_consumers(result):
+                if squeeze not in readers:
+                    graph.replace_all_inputs(squeeze.output[0], result)
+                    graph.remove_node(squeeze.name)
+                    graph.set_shape(result, shape)
+            graph.replace_inputs(node, before)
+            return False
 
     class SteadyMergeOptimizer(optimizer.MergeDuplicatedNodesOptimizer):  # type: ignore[misc]
         """Keeps the source's own node, or the one that was made first."""
@@ -105,10 +111,6 @@ def optimizers(left_out: Collection[str] = ()) -> dict[str, Any]:
     }
     kept = {name: made for name, made in optimizer._get_optimizers().items() if name not in left_out}
     return {name: _without_writing(careful.get(made, made)) for name, made in kept.items()}
-
-
-def _is_squeezed(graph: Any, node: Any) -> bool:
-    return any(reader.type == "Squeeze" for reader in graph.find_output_consumers(node.output[0]))
 
 
 def _without_writing(made: Any) -> Any:

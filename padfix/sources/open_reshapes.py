@@ -83,12 +83,20 @@ def _parts(scope: Scope, node: NodeProto) -> _Parts | None:
     *_, first = _chain(scope, node.input[1])
     joined = scope.producer(first)
     if joined is None or joined.op_type != "Concat":
-        return None
+        return [first] if _is_of_a_shape(scope, first) else None
     parts: list[str | int] = []
     for name in joined.input:
         values = scope.constant(name)
         parts += [name] if values is None else [int(value) for value in values.reshape(-1)]
     return parts
+
+
+def _is_of_a_shape(scope: Scope, name: str) -> bool:
+    """Whether a list holds lengths of a tensor, some of them or in another order, and nothing else."""
+    node = scope.producer(name)
+    while node is not None and node.op_type in ("Gather", "Slice", "Cast", "Identity"):
+        node = scope.producer(node.input[0])
+    return node is not None and node.op_type == "Shape"
 
 
 def _chain(scope: Scope, name: str) -> list[str]:

@@ -62,3 +62,31 @@ def test_no_rows_are_taken(name: str, tmp_path: Path) -> None:
         data = RANDOM.standard_normal((rows, *shape)).astype(np.float32)
         (found,) = session.run(None, {session.get_inputs()[0].name: data})
         np.testing.assert_allclose(found, function(data).numpy(), rtol=1e-5, atol=1e-5)
+
+
+LENGTHS: dict[str, Callable[[Any, Any], Any]] = {
+    "rows behind a new axis": lambda tf, x: tf.reshape(x[None] * 2.0, [tf.shape(x)[0], 2, 1, tf.shape(x)[1]]),
+    "columns first": lambda tf, x: tf.reshape(x * 2.0, [tf.shape(x)[1], tf.shape(x)[0], 2]),
+    "a new axis moved behind the rows": lambda tf, x: tf.transpose((x * 2.0)[None], [1, 0, 2, 3]),
+    "a new axis moved to the columns": lambda tf, x: tf.transpose((x * 2.0)[None], [1, 2, 0, 3]),
+    "a new axis between": lambda tf, x: tf.reshape(x * 2.0, [2, tf.shape(x)[0], 1, tf.shape(x)[1]]),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_no_rows_are_taken_where_columns_are_open(name: str, tmp_path: Path) -> None:
+    """tf2onnx's optimiser writes a zero and an open length, and adds an axis so that the zero is in its place."""
+    import tensorflow as tf
+
+    module = tf.Module()
+    module.f = tf.function(
+        lambda x: LENGTHS[name](tf, x) + 1.0, input_signature=[tf.TensorSpec([None, None, 2], tf.float32, name="x")]
+    )
+    tf.saved_model.save(module, str(tmp_path / "saved"), signatures=module.f)
+    report = padfix.convert(tmp_path / "saved", tmp_path / "out.onnx")
+    assert report.verdict is not None and report.verdict.equivalent
+    session = onnxruntime.InferenceSession(str(tmp_path / "out.onnx"))
+    for shape in ((0, 5, 2), (1, 4, 2), (3, 5, 2)):
+        data = RANDOM.standard_normal(shape).astype(np.float32)
+        (found,) = session.run(None, {session.get_inputs()[0].name: data})
+        np.testing.assert_array_equal(found, module.f(data).numpy())
