@@ -68,6 +68,12 @@ _AS_LONG_AS_AXES: Mapping[str, tuple[int, int]] = {
 }
 """A list that has a number for each axis of another input."""
 
+_FILTER = 1
+"""Where the filter is among the inputs, or the weights of each channel."""
+
+_TURNED: Mapping[int, tuple[str, str]] = {0: ("transpose_a", "adj_x"), 1: ("transpose_b", "adj_y")}
+"""Attributes that turn a factor of a matrix product."""
+
 _TAPS = 3
 _FILTERED = frozenset({"Conv2D", "Conv3D", "DepthwiseConv2dNative", *_TRANSPOSED})
 """Operators whose second input is a filter, spatial axes first."""
@@ -134,10 +140,10 @@ class Ties:
         if operator in _FILTERED and 1 in names:
             for axis in range(len(found[names[1]]) - 2):
                 self._set(names[1], axis, _TAPS, found)
-        if operator in _TRANSPOSED:
+        if operator in _TRANSPOSED and not _has_channels_first(node):
             self._undo(node, names, found)
         for pair in _EQUAL.get(operator, ()):
-            self._equate(reader, pair, found)
+            self._equate(reader, _as_laid_out(node, pair), found)
         if operator in _SCATTERS:
             self._scatter(reader, found)
         elif operator in _ELEMENTWISE:
@@ -178,15 +184,15 @@ class Ties:
 
     def _divide(self, name: str, wanted: Sequence[int | None], found: dict[str, list[int]]) -> None:
         """Give an input as many elements as a Reshape needs: where it can, with the last axes of the result."""
-        shape = found[name]
+        shape, known = found[name], math.prod(length for length in wanted if length)
+        if math.prod(shape) == known or (None in wanted and math.prod(shape) % known == 0):
+            return
         for axis, length in enumerate(reversed(wanted), 1):
             if axis > len(shape) or not length or not (self._set(name, -axis, length, found) or shape[-axis] == length):
                 break
-        known = math.prod(length for length in wanted if length)
         axes = [axis for axis, is_open in enumerate(self._open[name]) if is_open]
-        if axes and known and math.prod(shape) % known:
-            lacking = known // math.gcd(known, math.prod(shape))
-            self._set(name, axes[0], shape[axes[0]] * lacking, found)
+        if axes and math.prod(shape) % known:
+            self._set(name, axes[0], shape[axes[0]] * (known // math.gcd(known, math.prod(shape))), found)
 
     def _scatter(self, reader: _Reader, found: dict[str, list[int]]) -> None:
         """Fit what is scattered, where it goes, and what it goes into, for indices of as many axes as that leaves."""
@@ -236,6 +242,22 @@ class Ties:
             return False
         found[name][axis] = length
         return True
+
+
+def _has_channels_first(node: NodeView) -> bool:
+    return bool((node.attribute("data_format") or b"").startswith(b"NC"))
+
+
+def _as_laid_out(node: NodeView, pair: tuple[_Place, _Place]) -> tuple[_Place, _Place]:
+    """Return a pair of axes as they are where channels come second (not of filters), or a factor is transposed."""
+    is_first = _has_channels_first(node)
+
+    def laid_out(place: int, axis: int) -> _Place:
+        if any(node.attribute(name) for name in _TURNED.get(place, ())):
+            return place, -3 - axis  # the last but one for the last, and the other way round
+        return place, 1 if is_first and axis == -1 and place != _FILTER else axis
+
+    return laid_out(*pair[0]), laid_out(*pair[1])
 
 
 def _readers(view: GraphView, inputs: Mapping[str, object]) -> list[_Reader]:

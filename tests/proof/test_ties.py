@@ -92,6 +92,23 @@ def test_lengths_that_follow_from_constants(tf: Any, tmp_path: Path) -> None:
     np.testing.assert_allclose(found, compute(**feeds).numpy(), rtol=1e-5)
 
 
+def test_channels_that_come_first_are_not_the_width(tf: Any, tmp_path: Path) -> None:
+    """There is a number for each channel, and a window wider than there are channels; nor rows columns, transposed."""
+
+    def compute(data: Any, rows: Any) -> Any:
+        shifted = tf.nn.bias_add(data, tf.constant([1.0, 2, 3]), data_format="NCHW")
+        factor = tf.constant(np.arange(18, dtype="f").reshape(3, 6))
+        pooled = tf.nn.max_pool2d(tf.transpose(shifted, [0, 2, 3, 1]), 5, 1, "VALID")
+        return pooled + tf.matmul(rows, factor, transpose_b=True)[0]
+
+    specs = {"data": ([None, 3, None, None], "float32"), "rows": ([None, None], "float32")}
+    session = convert(tf, compute, specs, tmp_path)
+    random = np.random.default_rng(0)
+    feeds = {"data": random.standard_normal((1, 3, 6, 7)).astype("f"), "rows": random.random((2, 6)).astype("f")}
+    (found,) = session.run(None, feeds)
+    np.testing.assert_allclose(found, compute(**feeds).numpy(), rtol=1e-5)
+
+
 def test_rows_of_ragged_values_by_number(tf: Any, tmp_path: Path) -> None:
     """As many numbers as values, rising, each of a row that there is; and as many of those as outer rows have."""
 
