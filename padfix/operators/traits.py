@@ -11,6 +11,7 @@ from onnx import NodeProto, TensorProto, helper
 from padfix.geometry.resampling import output_size
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.constant_chains import COMPUTED, chain_of, is_read_by_data
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample
@@ -36,7 +37,15 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
             return transposed_traits(window)
         case Resample() as resize:
             return _resample(scope, node, resize)
-    return None
+    return _computed(scope, node)
+
+
+def _computed(scope: Scope, node: NodeProto) -> Traits | None:
+    """Return what a constant is like that a graph computes and data meets; None for all else."""
+    if node.op_type not in COMPUTED or chain_of(scope, node) is None or not is_read_by_data(scope, node):
+        return None
+    known = scope.type_of(node.output[0])
+    return {"of-constants": True, "elements": elements_of(None if known is None else known.elem_type)}
 
 
 def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:
@@ -63,6 +72,10 @@ def window_traits(window: Window) -> Traits:
     return {
         **_common(window),
         "padding": _padding(pairs),
+        "depthwise": None if window.maps is None else 1 < window.written.group == window.maps == window.channels,
+        # Of a length that is left open it is taken that it is more: what a model is for is never one element.
+        "one-element": any(size == 1 and pair != (0, 0) for size, pair in zip(window.sizes, pairs, strict=True)),
+        "one-pad-before": all(pair is not None and pair[0] == 1 for pair in pairs),
         "counts-pads": window.operator.is_average and window.written.count_include_pad,
         "rounds-up": window.written.ceil_mode,
     }

@@ -139,7 +139,7 @@ class NodeSearch:
             return False
         expected = {name: self._known[name] for name in names}
         part = self._part({name: self._known[name] for name in fed}, expected, folded=True)
-        feeds = {value.name: self._known[value.name] for value in part.graph.input}
+        feeds = self._feeds(part)
         unnamed = [("", "")] * len(expected)
         found = judged(self._runtime, part, Probe(self._probe.name, feeds), expected, unnamed, NODE)
         return all(each.agrees for each in found)
@@ -177,7 +177,7 @@ class NodeSearch:
         if any(map(self._is_text, (*expected, *feeds))):
             return None
         part = self._part(feeds, expected, folded=folded)
-        feeds = {value.name: feeds[value.name] for value in part.graph.input}
+        feeds = self._feeds(part)
         places = [(last.label, last.node.op_type)] * len(expected)
         found = list(judged(self._runtime, part, Probe(self._probe.name, feeds), expected, places, share))
         worst = next((each for each in found if not each.agrees), found[0])
@@ -198,7 +198,12 @@ class NodeSearch:
             part.graph.input.remove(value)
             if value.name in given:
                 part.graph.initializer.append(numpy_helper.from_array(given[value.name], value.name))
-        return with_shapes(part, feeds, expected)
+        return with_shapes(part, {**self._probe.arrays, **feeds}, expected)  # constants may read the inputs' shapes
+
+    def _feeds(self, part: ModelProto) -> dict[str, Array]:
+        """Return what a part of the model is fed; an input with a default keeps that."""
+        held = {tensor.name for tensor in part.graph.initializer}
+        return {value.name: self._known[value.name] for value in part.graph.input if value.name not in held}
 
     def _first_fault(self, *, is_refused: bool) -> tuple[int, int]:
         """Return between which nodes the model goes wrong: the last index that is right, and the first that is not."""
@@ -273,7 +278,7 @@ class NodeSearch:
         """Return what the runtime makes of the model up to some tensors, whose right values are known."""
         expected = {name: self._known[name] for name in names}
         part = with_shapes(part_of(self._model, names), self._probe.arrays, expected)
-        feeds = {value.name: self._probe.arrays[value.name] for value in part.graph.input}
+        feeds = self._feeds(part)
         unnamed = [("", "")] * len(expected)
         return list(judged(self._runtime, part, Probe(self._probe.name, feeds), expected, unnamed, WHOLE))
 

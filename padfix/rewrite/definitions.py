@@ -13,6 +13,7 @@ from padfix.files.model import Model
 from padfix.graph import attributes
 from padfix.graph.fragment import Fragment
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, bodies_of
+from padfix.operators.constant_chains import lengths_given
 from padfix.operators.inference import infer
 from padfix.operators.refusal import Refusal
 from padfix.operators.schemas import has_definition, schema
@@ -98,13 +99,8 @@ def _branch(node: NodeProto, constants: Mapping[str, np.ndarray]) -> list[NodePr
 def _values(node: NodeProto, scope: Scope, constants: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
     """Return what the node gives whatever the data, or None where that depends on it."""
     if node.op_type in ("Shape", "Size"):
-        known = scope.type_of(node.input[0])
-        lengths = None if known is None else known.lengths
-        if lengths is None:
-            return None
-        start, end = attributes.integer(node, "start", 0), attributes.integer(node, "end", len(lengths))
-        value = lengths[start:end] if node.op_type == "Shape" else np.prod(lengths)
-        return {node.output[0]: np.array(value, np.int64)}
+        value = lengths_given(scope, node)
+        return None if value is None else {node.output[0]: value}
     if node.op_type == "CastLike" and node.input[0] in constants:
         like = scope.type_of(node.input[1])
         if like is None or not like.elem_type:

@@ -10,6 +10,7 @@ from padfix.config import is_named
 from padfix.errors import UsageError, suggestion
 from padfix.rules.asymmetric_padding import AsymmetricPadding
 from padfix.rules.base import Rule
+from padfix.rules.computed_constant import ComputedConstant
 from padfix.rules.conflicting_padding import ConflictingPadding
 from padfix.rules.dynamic_same_padding import DynamicSamePadding
 from padfix.rules.empty_resize_scales import EmptyResizeScales
@@ -58,6 +59,8 @@ RULES: tuple[Rule, ...] = (
     UnsupportedWindow(),
     UnsupportedPad(),
     UnsupportedResize(),
+    # It is about nodes that no other rule is about; behind them, because they may leave constants to be computed.
+    ComputedConstant(),
     # What runtimes are known to get wrong: after all rules that give the node another form, so that a node that is
     # rewritten anyway is not reported, or padded apart, for a slip of the form that goes.
     ResizeRuntimeSlip(),

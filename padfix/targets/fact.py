@@ -24,6 +24,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "dilated": SWITCH,
     "dilations-written": SWITCH,
     "grouped": SWITCH,
+    "depthwise": SWITCH,
+    "one-element": SWITCH,
+    "one-pad-before": SWITCH,
     "strides-written": SWITCH,
     "kernel-written": SWITCH,
     "kernel-below-stride": SWITCH,
@@ -70,8 +73,14 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "value": ("zero", "finite", "infinite"),
     "before-average": SWITCH,
     "elements": ("float", "integer", "byte"),
+    # Of a constant that other operators compute, which has elements as well.
+    "of-constants": SWITCH,
 }
 """The words that a fact's ``where`` may use, each with the values that there are."""
+
+
+_UNSAID: Mapping[str, Trait] = {"of-constants": False}
+"""What is taken of an operator of which a trait is not told at all."""
 
 
 class Outcome(enum.StrEnum):
@@ -117,7 +126,7 @@ class Fact:
         """Return which traits are not known where all others fit; None where one does not fit."""
         open_ones = []
         for name, values in self.where.items():
-            known = traits.get(name)
+            known = traits.get(name, _UNSAID.get(name))
             if known is None:
                 open_ones.append(name)
             elif known not in values:

@@ -298,6 +298,45 @@ def test_a_node_whose_fault_the_outputs_hide_is_named(network: Path) -> None:
     assert "the outputs hide it" in text.report(RuntimesReport("network.onnx", runtimes=(verdict,)))
 
 
+def test_a_model_whose_weights_are_inputs_too(network: Path) -> None:
+    """As older exporters write it."""
+    model = onnx.load(network)
+    weights = onnx.numpy_helper.from_array(np.ones((1, 4, 1, 1), np.float32), "weights")
+    model.graph.initializer.append(weights)
+    model.graph.input.append(onnx.helper.make_tensor_value_info("weights", weights.data_type, weights.dims))
+    model.graph.node[-1].output[0] = "squeezed"
+    model.graph.node.append(onnx.helper.make_node("Mul", ["squeezed", "weights"], ["Y"]))
+    onnx.save(model, network)
+    verdict, _ = proven(Odd("Sigmoid"), network)
+    assert [node.op_type for node in verdict.nodes] == ["Sigmoid"]
+
+
+class Simple(Odd):
+    """A runtime that refuses one operator wherever it stands."""
+
+    def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | str:
+        if any(node.op_type == self.op_type for node in onnx.load_from_string(model).graph.node):
+            return f"no kernel for {self.op_type}"
+        return self._runtime.run(model, feeds, shapes)
+
+
+def test_constants_that_are_computed_from_an_inputs_lengths(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    network (float[2,3] X) => (float[2,3] Y)
+    {
+        activated = Relu (X)
+        shape = Shape (X)
+        zeros = ConstantOfShape (shape)
+        Y = Add (activated, zeros)
+    }
+    """
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "network.onnx")
+    verdict, _ = proven(Simple("ConstantOfShape"), tmp_path / "network.onnx")
+    (node,) = verdict.nodes
+    assert (node.op_type, node.together) == ("Add", ("#1", "#2"))
+    assert node.refused == "no kernel for ConstantOfShape"
+
+
 class Standing(Odd):
     """A runtime that misreads an operator by itself, and not within a network."""
 

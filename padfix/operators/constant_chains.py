@@ -1,0 +1,90 @@
+"""Nodes that depend on no data once the lengths are known: what they read, and what they give."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope, bodies_of, normal_domain
+
+COMPUTED = frozenset(
+    """
+    Add Cast Concat ConstantOfShape Div Equal Expand Flatten Floor Gather Identity Mul Neg Pow Range Reshape Shape Size
+    Slice Sqrt Squeeze Sub Tile Transpose Unsqueeze Where
+    """.split()  # noqa: SIM905
+)
+"""Operators that exporters write to compute constants of shapes; what they give is exact, or rounded to the nearest."""
+
+LONGEST_CHAIN = 1000
+"""Nodes that a constant may be computed by; more are looked at for nothing too often."""
+
+
+def lengths_given(scope: Scope, node: NodeProto) -> np.ndarray | None:
+    """Return what a Shape or Size gives; None for other operators, and where a length is open."""
+    if node.op_type not in ("Shape", "Size"):
+        return None
+    known = scope.type_of(node.input[0])
+    lengths = None if known is None else known.lengths
+    if lengths is None:
+        return None
+    start, end = attributes.integer(node, "start", 0), attributes.integer(node, "end", len(lengths))
+    return np.array(lengths[start:end] if node.op_type == "Shape" else np.prod(lengths), np.int64)
+
+
+def chain_of(scope: Scope, node: NodeProto) -> list[NodeProto] | None:
+    """Return the nodes that compute what ``node`` gives from constants and lengths alone, itself the last of them.
+
+    None where it depends on data, on constants that stay in the file, or on an open length.
+    """
+    found: dict[int, NodeProto] = {}
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in found:
+            continue
+        is_told = normal_domain(each.domain) == "" and each.op_type in COMPUTED and not any(bodies_of(each))
+        if not is_told or len(found) == LONGEST_CHAIN or any(one.ref_attr_name for one in each.attribute):
+            return None
+        found[id(each)] = each
+        if lengths_given(scope, each) is not None:
+            continue
+        for name in filter(None, each.input):
+            if scope.constant(name) is not None:
+                continue
+            producer = scope.producer(name) if scope.defines(name) else None
+            if producer is None:
+                return None
+            waiting.append(producer)
+    return _in_order(scope, found, node)
+
+
+def _in_order(scope: Scope, found: dict[int, NodeProto], last: NodeProto) -> list[NodeProto]:
+    """Return the nodes, each behind those that it reads."""
+    ordered: dict[int, NodeProto] = {}
+    waiting = [last]
+    while waiting:
+        node = waiting[-1]
+        before = [scope.producer(name) for name in node.input if name]
+        missing = [each for each in before if each is not None and id(each) in found and id(each) not in ordered]
+        if missing:
+            waiting += missing
+        else:
+            ordered[id(waiting.pop())] = node
+    return list(ordered.values())
+
+
+def is_read_by_data(scope: Scope, node: NodeProto) -> bool:
+    """Whether what ``node`` gives is an output, or goes into something that depends on data."""
+    return any(
+        scope.is_output(name) or any(chain_of(scope, each) is None for each in scope.consumers(name))
+        for name in filter(None, node.output)
+    )
+
+
+def leaves_of(scope: Scope, chain: list[NodeProto]) -> tuple[list[str], list[str]]:
+    """Return the constants that a chain reads, and the tensors of which it reads the lengths alone."""
+    given = {name for node in chain for name in node.output}
+    read = dict.fromkeys(name for node in chain for name in node.input if name and name not in given)
+    constants = [name for name in read if scope.constant(name) is not None]
+    return constants, [name for name in read if name not in constants]
