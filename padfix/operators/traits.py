@@ -11,7 +11,6 @@ from onnx import NodeProto, TensorProto, helper
 from padfix.geometry.resampling import output_size
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
-from padfix.operators.constant_chains import COMPUTED, chain_of, is_read_by_data
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample
@@ -37,15 +36,13 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
             return transposed_traits(window)
         case Resample() as resize:
             return _resample(scope, node, resize)
-    return _computed(scope, node)
+    return None
 
 
-def _computed(scope: Scope, node: NodeProto) -> Traits | None:
-    """Return what a constant is like that a graph computes and data meets; None for all else."""
-    if node.op_type not in COMPUTED or chain_of(scope, node) is None or not is_read_by_data(scope, node):
-        return None
+def computed_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return what a node is like that computes a constant."""
     known = scope.type_of(node.output[0])
-    return {"of-constants": True, "elements": elements_of(None if known is None else known.elem_type)}
+    return {"of-constants": True, "rank": None if known is None else known.rank}
 
 
 def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:

@@ -9,11 +9,12 @@ from functools import partial
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from padfix.operators.constant_chains import COMPUTED, chain_of, leaves_of, lengths_given
+from padfix.operators.constant_chains import COMPUTED, chain_of, is_read_by_data, leaves_of, lengths_given
 from padfix.operators.refusal import Refusal
-from padfix.results import Finding
+from padfix.operators.traits import computed_traits, elements_of
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.forms import Form
+from padfix.rules.build.objections import Objection, worst_objection
 from padfix.rules.build.target_rule import TargetRule
 
 LARGEST = 1 << 22
@@ -34,14 +35,14 @@ class ComputedConstant(TargetRule):
 
     Before, opset 17, for opencv:
 
-        main (float[1,3] X) => (float[1,3] Y) <float start = {0}, float limit = {3}, float delta = {1}> {
-          places = Range (start, limit, delta)
+        main (float[1,3] X) => (float[1,3] Y) <float[3] left = {0, 2, 4}, float[3] half = {1, 1, 1}> {
+          places = Add (left, half)
           Y = Add (X, places)
         }
 
     After:
 
-        places = Constant <value: tensor = float[3] {0, 1, 2}> ()
+        places = Constant <value: tensor = float[3] {1, 3, 5}> ()
         Y = Add (X, places)
 
     References:
@@ -54,11 +55,20 @@ class ComputedConstant(TargetRule):
     operators = frozenset(("", op_type) for op_type in COMPUTED)
     example_target = "opencv"
 
-    def match(self, site: Site) -> Finding | None:
-        """Return a finding where a fact is about constants that are computed, and this is one that data meets."""
+    def objection(self, site: Site) -> Objection | None:
+        """Return the worst that a fact says of what computes a constant, where data meets it and it is a float."""
         if not any("of-constants" in fact.where for fact in site.target.facts):
             return None
-        return super().match(site)
+        known = site.scope.type_of(site.node.output[0])
+        is_float = known is None or elements_of(known.elem_type) in (None, "float")
+        chain = chain_of(site.scope, site.node) if is_float else None
+        if chain is None or not is_read_by_data(site.scope, site.node):
+            return None
+        found = [
+            worst_objection(site.target, each.op_type, site.opset, computed_traits(site.scope, each)) for each in chain
+        ]
+        objections = [each for each in found if each is not None and "of-constants" in each.fact.where]
+        return max(objections, key=lambda each: (not each.unknown, each.severity.rank), default=None)
 
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the constant."""

@@ -11,7 +11,7 @@ from padfix.operators.traits import traits_of
 from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.build.forms import Form, first_right
-from padfix.rules.build.objections import worst_objection
+from padfix.rules.build.objections import Objection, worst_objection
 from padfix.targets import Target
 
 
@@ -31,8 +31,7 @@ class TargetRule(Rule):
 
     def match(self, site: Site) -> Finding | None:
         """Return a finding where a fact of the target fits the node."""
-        traits = traits_of(site.scope, site.node) if site.target.facts else None
-        objection = None if traits is None else worst_objection(site.target, site.node.op_type, site.opset, traits)
+        objection = self.objection(site) if site.target.facts else None
         if objection is None:
             return None
         found = self.finding(
@@ -41,6 +40,11 @@ class TargetRule(Rule):
             f"padfix convert --target {site.target.name} writes it in a form that is right there.",
         )
         return dataclasses.replace(found, severity=objection.severity)
+
+    def objection(self, site: Site) -> Objection | None:
+        """Return the worst thing that the target has against the node; None where it has nothing."""
+        traits = traits_of(site.scope, site.node)
+        return None if traits is None else worst_objection(site.target, site.node.op_type, site.opset, traits)
 
     def minimum_opset(self, site: Site) -> int:
         """Return the version that the first right form is written in."""
