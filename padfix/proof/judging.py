@@ -191,11 +191,24 @@ class StretchJudge:
 
     def _is_confirmed(self, own: OwnData, judged: Judged, probe: Probe) -> bool:
         """Whether a stretch differs as well where nothing that it is fed contradicts another part of it."""
+        if not self._may_repeat(judged.stretch):
+            return True
         free = self.stretches.common_stretch(judged.stretch.name, independent=True)
         if free is None or free.above == judged.stretch.above:
             return True
         wrong, living = own.judge([free], probe)
         return bool(wrong) or not living
+
+    def _may_repeat(self, stretch: Stretch) -> bool:
+        """Whether one of the models may compute in the stretch once more what it is fed."""
+        first, second = (side.view.producers for side in self.stretches.sides)
+        return any(
+            {node.op_type for node in nodes} & {producers[name].op_type for name in fed if name in producers}
+            for producers, nodes, fed in (
+                (first, stretch.nodes, stretch.above.keys()),
+                (second, stretch.candidate_nodes, stretch.above.values()),
+            )
+        )
 
     def _observe(self, group: Sequence[Stretch], probes: Sequence[Probe]) -> dict[str, _Observation]:
         seen = {each.name: _Observation() for each in group}
