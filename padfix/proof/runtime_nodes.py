@@ -95,8 +95,7 @@ class NodeSearch:
             each.index: (each, repro)
             for each, repro in self._by_themselves()
             if not repro.found.agrees and (is_refused or not repro.found.refused)
-            # Where the outputs are right, runtimes' approximations of functions are no fault.
-            if is_wrong or repro.found.share > WHOLE / NODE
+            if is_wrong or _is_beyond_rounding(repro)
         }
         if not is_wrong:
             wrong_ones = self._wrong_in_the_model([each for each, _ in suspects.values()])
@@ -106,7 +105,7 @@ class NodeSearch:
         is_found = any(bool(each.found.refused) == is_refused for each in guilty.values())
         left_out = set(guilty) or {wrong}
         for index, (each, repro) in suspects.items():
-            if index > wrong and self._is_wrong_in_place(each, left_out):
+            if index > wrong and _is_beyond_rounding(repro) and self._is_wrong_in_place(each, left_out):
                 guilty[index] = repro
         if is_found:
             return list(guilty.values())
@@ -317,6 +316,11 @@ class NodeSearch:
         every = [each.label for each in self._nodes if each.index < last.index]
         found = self._run(last, list(self._probe.arrays), WHOLE, every, folded=False)
         return None if found is None or found.found.agrees else found
+
+
+def _is_beyond_rounding(repro: Repro) -> bool:
+    """Whether a node is at fault though another is, or none: quick convolutions and functions are no fault."""
+    return bool(repro.found.refused) or repro.found.share > WHOLE / NODE
 
 
 def _fixed_names(model: ModelProto) -> set[str]:
