@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from pathlib import Path
@@ -93,6 +94,10 @@ class _Held(threading.local):
 
 
 _held = _Held()
+
+if hasattr(os, "register_at_fork"):
+    # A session that a fork inherits has lost its threads: whoever releases it waits for them for ever.
+    os.register_at_fork(after_in_child=lambda: _held.sessions.clear())
 
 
 def _make_room(wanted: Session) -> None:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -11,8 +12,10 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import padfix
+from padfix.process import deadline
+from padfix.process.apart import Apart
 from padfix.proof.executors import OnnxRuntimeExecutor
-from padfix.proof.sessions import HELD_BYTES
+from padfix.proof.sessions import HELD_BYTES, Session
 
 MATRICES, WIDTH = 8, 4096
 
@@ -131,3 +134,22 @@ def test_weights_beside_a_linked_model_are_found(tmp_path: Path) -> None:
     output = tmp_path / "out.onnx"
     report = padfix.convert(tmp_path / "names" / "m.onnx", output, opset=18)
     assert report.verdict is not None and report.verdict.runs
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_fork_that_makes_room_leaves_alone_what_it_inherited() -> None:
+    """The threads of such a session are not there, and its end would wait for them."""
+    text = '<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float[2] y) { y = Neg(x) }'
+    model = onnx.parser.parse_model(text).SerializeToString()
+
+    def run(x: Any) -> Any:
+        session = Session(model, folder=None, optimised=False, weights=HELD_BYTES)
+        return session.loaded().run(None, {"x": x})[0].tolist()
+
+    inherited = Session(model, folder=None, optimised=False, weights=HELD_BYTES)
+    assert inherited.loaded()
+    apart = Apart(lambda: run)
+    with deadline.each_run(10.0):
+        assert apart(np.ones(2, np.float32)) == [-1.0, -1.0]
+    apart.close()
+    assert inherited.is_loaded
