@@ -209,7 +209,10 @@ def _elem_type_of(text: str) -> int | None:
     return dict(TensorProto.DataType.items()).get("FLOAT" if name == "FLOAT32" else name)
 
 
-_UNSUPPORTED_TYPE = re.compile(r"Type 'tensor\(\w+\)' of input parameter .* is invalid")
+_UNSUPPORTED = re.compile(
+    r"Type 'tensor\(\w+\)' of input parameter .* is invalid|Dilation not supported for AutoPadType"
+)
+"""What ONNX Runtime says where it lacks an element type, or padding that its kernel for dilations does not compute."""
 
 
 @dataclass(frozen=True)
@@ -445,6 +448,6 @@ class OnnxRuntimeExecutor:
 
     def _failure(self, error: Exception, *, loading: bool = False) -> ExecutionFailed:
         message = runtime_words(str(error))
-        unsupported = isinstance(error, self._errors) or bool(_UNSUPPORTED_TYPE.search(message))
+        unsupported = isinstance(error, self._errors) or bool(_UNSUPPORTED.search(message))
         overdue = isinstance(error, deadline.Overdue)
         return ExecutionFailed(message, unsupported=unsupported, loading=loading, overdue=overdue)

@@ -346,3 +346,19 @@ def test_a_model_with_an_unused_mask_is_converted(tmp_path: Path) -> None:
     after = onnx.load(tmp_path / "after.onnx")
     assert after.opset_import[0].version == 13
     assert {node.op_type for node in after.graph.node} >= {"Dropout", "Resize", "Softmax"}
+
+
+def test_what_the_runtime_runs_in_neither_version_is_moved_by_the_specification(tmp_path: Path) -> None:
+    """ONNX Runtime lacks padding by name for dilations; the Upsample behind needs a newer opset."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], auto_pad="SAME_LOWER", dilations=[2, 2]),
+        helper.make_node("Upsample", ["c"], ["y"], scales=[1.0, 1.0, 2.0, 2.0]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 5, 5])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2, 10, 10])
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [2, 2, 3, 3], [0.5] * 36)
+    graph = helper.make_graph(nodes, "g", [x], [y], [weights])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 7)], ir_version=8), tmp_path / "a.onnx")
+    report = padfix.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", reference="spec")
+    assert report.verdict is not None and report.verdict.equivalent
+    assert not padfix.check(tmp_path / "b.onnx").findings
