@@ -209,10 +209,7 @@ def _elem_type_of(text: str) -> int | None:
     return dict(TensorProto.DataType.items()).get("FLOAT" if name == "FLOAT32" else name)
 
 
-_UNSUPPORTED = re.compile(
-    r"Type 'tensor\(\w+\)' of input parameter .* is invalid|Dilation not supported for AutoPadType"
-)
-"""What ONNX Runtime says where it lacks an element type, or padding that its kernel for dilations does not compute."""
+_UNSUPPORTED = re.compile(r"Type 'tensor\(\w+\)' of input parameter .* is invalid|Dilation not supported for AutoPad")
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,7 @@ def test_channels_that_come_first_are_not_the_width(tf: Any, tmp_path: Path) -> 
     np.testing.assert_allclose(found, compute(**feeds).numpy(), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_rows_of_ragged_values_by_number(tf: Any, tmp_path: Path) -> None:
     """As many numbers as values, rising, each of a row that there is; and as many of those as outer rows have."""
 

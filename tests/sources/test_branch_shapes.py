@@ -22,7 +22,7 @@ def by_lengths(tf: Any, module: Any, x: Any) -> Any:
     return tf.repeat(x, 2, -1) * tf.cast(tf.size(module.weights) + 10 * tf.size(module.offsets), tf.float32)
 
 
-@pytest.mark.parametrize("branch", [by_weights, by_lengths])
+@pytest.mark.parametrize("branch", [by_weights, pytest.param(by_lengths, marks=pytest.mark.slow)])
 def test_what_a_branch_reads_from_outside_has_its_own_shape(
     tf: Any, branch: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -91,7 +91,7 @@ def seconds_of(make: Callable[[int], GraphProto], count: int, folder: Path) -> f
     [
         many_windows,
         pytest.param(many_windows_of_one_name, marks=pytest.mark.slow),
-        many_upsamples,
+        pytest.param(many_upsamples, marks=pytest.mark.slow),
         pytest.param(many_pads_before_pools, marks=pytest.mark.slow),
         pytest.param(one_value_for_all, marks=pytest.mark.slow),
     ],
