@@ -209,7 +209,7 @@ def _elem_type_of(text: str) -> int | None:
     return dict(TensorProto.DataType.items()).get("FLOAT" if name == "FLOAT32" else name)
 
 
-_UNSUPPORTED = re.compile(r"Type 'tensor\(\w+\)' of input parameter .* is invalid|Dilation not supported for AutoPad")
+_UNSUPPORTED_TYPE = re.compile(r"Type 'tensor\(\w+\)' of input parameter .* is invalid")
 
 
 @dataclass(frozen=True)
@@ -445,6 +445,6 @@ class OnnxRuntimeExecutor:
 
     def _failure(self, error: Exception, *, loading: bool = False) -> ExecutionFailed:
         message = runtime_words(str(error))
-        unsupported = isinstance(error, self._errors) or bool(_UNSUPPORTED.search(message))
+        unsupported = isinstance(error, self._errors) or bool(_UNSUPPORTED_TYPE.search(message))
         overdue = isinstance(error, deadline.Overdue)
         return ExecutionFailed(message, unsupported=unsupported, loading=loading, overdue=overdue)

@@ -348,7 +348,7 @@ def test_a_model_with_an_unused_mask_is_converted(tmp_path: Path) -> None:
     assert {node.op_type for node in after.graph.node} >= {"Dropout", "Resize", "Softmax"}
 
 
-def test_what_the_runtime_runs_in_neither_version_is_moved_by_the_specification(tmp_path: Path) -> None:
+def test_what_the_runtime_runs_in_neither_form_is_moved_by_the_specification(tmp_path: Path) -> None:
     """ONNX Runtime lacks padding by name for dilations; the Upsample behind needs a newer opset."""
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["c"], auto_pad="SAME_LOWER", dilations=[2, 2]),
