@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import gc
 import os
 import pickle
 import signal
@@ -165,6 +166,7 @@ def forked(make: Callable[[], Function], *, keeps_files: bool = True) -> Process
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a crash is told here, not in a library's last words
         sys.stdout = sys.stderr = os.fdopen(2, "w", closefd=False)
         faulthandler.disable()
+        gc.freeze()  # what was left behind there isn't collected here: a session waits for threads that aren't here
         _die_with_parent()
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(each, signal.SIG_DFL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import signal
 import time
@@ -53,6 +54,32 @@ def test_a_call_ends_when_its_time_is_over() -> None:
     assert time.monotonic() - begun < 20
     with deadline.each_run(60):
         assert apart(1) == 2
+
+
+def test_what_was_left_behind_is_not_collected_in_a_fork() -> None:
+    """A session of ONNX Runtime, say, would wait there for its threads, which a fork does not have."""
+
+    class LeftBehind:
+        def __init__(self) -> None:
+            self.itself, self.process = self, os.getpid()
+
+        def __del__(self) -> None:
+            if os.getpid() != self.process:
+                time.sleep(60)
+
+    def collect(question: Any) -> Any:
+        gc.collect()
+        return question
+
+    apart = Apart(lambda: collect)
+    gc.disable()
+    try:
+        LeftBehind()
+        with deadline.each_run(10):
+            assert apart(1) == 1
+    finally:
+        gc.enable()
+        apart.close()
 
 
 def test_the_shortest_limit_holds_and_only_inside() -> None:
