@@ -4,7 +4,8 @@ A report depends on what padfix reads of the model (:class:`padfix.results.Ident
 version of onnx, and on the targets and rules that are asked for: all of them are in its key. What a configuration file
 leaves out, and a baseline, come after. To tell that a file is the one of last time without reading it, its path is kept
 with its size, its number in the file system, and the times of its last changes; where one differs the file is read, and
-its digest asked.
+its digest asked. Of a file in a store, what its listing says is kept, beside a digest of its address, which may hold
+credentials.
 
 One SQLite file, which several processes may use at once. Nothing here is ever an error: a cache that can't be used is
 none, and one that is damaged is made anew.
@@ -26,6 +27,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from padfix.files.urls import Place, Url
 from padfix.results import CheckReport
 
 NAME = "checks-1.sqlite"
@@ -115,10 +117,12 @@ def settings_digest(*parts: Any) -> str:
     return hashlib.sha256(repr((code_digest(), *parts)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def state_of(path: Path) -> str | None:
+def state_of(place: Place) -> str | None:
     """Return what changes when a file does; None where it changed a moment ago, or can't be looked at."""
+    if isinstance(place, Url):
+        return place.state
     try:
-        status = os.stat(path)
+        status = os.stat(place)
     except (OSError, ValueError):
         return None
     changed = max(status.st_mtime_ns, status.st_ctime_ns)
@@ -194,14 +198,14 @@ class Cache:
             self._give_up(error)
             return None
 
-    def known(self, path: Path) -> tuple[str, bool] | None:
+    def known(self, place: Place) -> tuple[str, bool] | None:
         """Return the digest of a file that did not change since it was last read, and whether there are its reports.
 
         None where it is not known whether it changed. It is looked at once.
         """
-        name = self._name(path)
+        name = self._name(place)
         if name not in self._known:
-            state = state_of(path)
+            state = state_of(place)
             row = None if state is None else self._ask(_KNOWN.format(column=self._column), self._settings, name)
             self._known[name] = (str(row[1]), bool(row[2])) if row is not None and row[0] == state else None
         return self._known[name]
@@ -237,9 +241,9 @@ class Cache:
             self._ask("INSERT OR REPLACE INTO reports VALUES (?, ?, ?, ?)", self._key(row.digest), *row[1:], self._day)
             self._write(_PERIOD)
 
-    def keep_state(self, path: Path, state: str, digest: str) -> None:
+    def keep_state(self, place: Place, state: str, digest: str) -> None:
         """Keep the digest of a file in a state that was taken before it was read."""
-        self._ask("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", self._name(path), state, digest, self._day)
+        self._ask("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", self._name(place), state, digest, self._day)
         self._write(_PERIOD)
 
     def close(self) -> None:
@@ -257,8 +261,10 @@ class Cache:
             except sqlite3.Error as error:
                 self._give_up(error)
 
-    def _name(self, path: Path) -> bytes:
-        return os.fsencode(os.path.join(self._here, path))
+    def _name(self, place: Place) -> bytes:
+        if isinstance(place, Url):
+            return b"url " + hashlib.sha256(os.fsencode(place.address)).digest()
+        return os.fsencode(os.path.join(self._here, place))
 
     def _key(self, digest: str) -> str:
         return f"{digest} {self._settings}"

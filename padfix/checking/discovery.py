@@ -18,7 +18,7 @@ def onnx_files(
     arguments: Sequence[Place],
     *,
     excluded: Callable[[Place], bool] = lambda path: False,
-    is_known: Callable[[Path], bool] = lambda path: False,
+    is_known: Callable[[Place], bool] = lambda place: False,
 ) -> list[Place]:
     """Return the models that ``arguments`` mean, each once, in the order of the arguments and then of the names.
 
@@ -38,7 +38,7 @@ def onnx_files(
     """
     found: dict[Place, None] = {}
     for argument in arguments:
-        expanded = _expand_url(argument) if isinstance(argument, Url) else _expand(argument, is_known)
+        expanded = _expand_url(argument, is_known) if isinstance(argument, Url) else _expand(argument, is_known)
         if expanded is None:
             found[argument] = None
             continue
@@ -58,25 +58,26 @@ def _is_plain(argument: Path) -> bool:
     return argument.exists() or not glob.has_magic(str(argument))
 
 
-def _expand(argument: Path, is_known: Callable[[Path], bool]) -> Iterator[Path] | None:
+def _expand(argument: Path, is_known: Callable[[Place], bool]) -> Iterator[Path] | None:
     """Return what an argument brings in; None where it stands for itself."""
     return None if _is_plain(argument) else _brought(argument, is_known)
 
 
-def _expand_url(argument: Url) -> list[Url] | None:
+def _expand_url(argument: Url, is_known: Callable[[Place], bool]) -> list[Url] | None:
     """Return what a URL brings in; None where it stands for itself, which one that ends in ``.onnx`` does unasked."""
     if not argument.is_pattern and (argument.is_web or argument.suffix.lower() == ".onnx"):
         return None
-    from padfix.files.stores.listing import files_below, models
+    from padfix.files.stores import listing
 
-    if not argument.is_pattern:
-        inner = files_below(argument)
-        if inner is None or any(each.name in _SAVED_MODEL for each in inner):
-            return None
-    return models(argument)
+    if argument.is_pattern:
+        return listing.models(listing.files_that_match(argument), is_known)
+    inner = listing.files_below(argument)
+    if inner is None or any(each.name in _SAVED_MODEL for each in inner):
+        return None
+    return listing.models(inner, is_known)
 
 
-def _brought(argument: Path, is_known: Callable[[Path], bool]) -> Iterator[Path]:
+def _brought(argument: Path, is_known: Callable[[Place], bool]) -> Iterator[Path]:
     if argument.is_dir():
         yield from _below(argument, is_known)
         return
@@ -89,7 +90,7 @@ def _brought(argument: Path, is_known: Callable[[Path], bool]) -> Iterator[Path]
             yield path
 
 
-def _below(folder: Path, is_known: Callable[[Path], bool]) -> Iterator[Path]:
+def _below(folder: Path, is_known: Callable[[Place], bool]) -> Iterator[Path]:
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
@@ -98,7 +99,7 @@ def _below(folder: Path, is_known: Callable[[Path], bool]) -> Iterator[Path]:
                 yield path
 
 
-def _is_meant(path: Path, is_known: Callable[[Path], bool]) -> bool:
+def _is_meant(path: Path, is_known: Callable[[Place], bool]) -> bool:
     if is_backup(path.name):
         return False
     return path.suffix.lower() == ".onnx" or is_known(path) or _is_onnx(path)

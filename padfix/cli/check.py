@@ -262,7 +262,7 @@ def _models(
         return is_below or config.excludes(path) or any(matches_path(pattern, path) for pattern in excluded)
 
     places = discovery.onnx_files(
-        arguments, excluded=is_left_out, is_known=lambda path: cache is not None and cache.known(path) is not None
+        arguments, excluded=is_left_out, is_known=lambda place: cache is not None and cache.known(place) is not None
     )
     if reference is None:
         return places

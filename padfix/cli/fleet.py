@@ -231,7 +231,9 @@ class Fleet:
         reports = None
         if isinstance(answer, Identity):
             reports = None if self._cache is None else self._cache.reports(answer.digest)
-            if reports is None:
+            if reports is not None:
+                reports = [dataclasses.replace(each, fetched=None) for each in reports]  # which was another time
+            else:
                 answer = self._check(frozenset())(dataclasses.replace(plan.task, expected=None))
         if isinstance(answer, errors.UsageError):
             raise answer  # the options are wrong, whatever the model
@@ -248,7 +250,7 @@ class Fleet:
         expected = self._expected(model)
         is_shared = self._wanted.scheduler is not None and isinstance(file, Path)
         task = _Task(model, file.absolute() if is_shared and isinstance(file, Path) else file, expected)
-        if self._cache is None or isinstance(file, Url):
+        if self._cache is None:
             return _Plan(task, None, None)
         known = self._cache.known(file)
         if known is not None and (known[1] or known[0] == expected):
@@ -256,7 +258,7 @@ class Fleet:
         return _Plan(task, None, state_of(file))
 
     def _keep_state(self, plan: _Plan, digest: str) -> None:
-        if self._cache is not None and plan.state is not None and isinstance(plan.task.file, Path):
+        if self._cache is not None and plan.state is not None:
             self._cache.keep_state(plan.task.file, plan.state, digest)
 
     def _written(self, model: Place) -> list[CheckReport] | None:

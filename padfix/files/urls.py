@@ -35,9 +35,12 @@ class Url:
 
     Attributes:
         address: All of it, credentials included: for opening, never for showing.
+        state: What the store said of the file when it listed it, which changes with its content; None where that is not
+            known. It is no part of what the URL is.
     """
 
     address: str = field(repr=False)
+    state: str | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
         """Return the address without credentials."""

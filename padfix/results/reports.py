@@ -30,7 +30,7 @@ class CheckReport(Record):
         rules: Codes of the rules that were asked, the others being left out by the user or without a say about the
             target.
         proof: Whether the required proof is one of this model; None where none was required.
-        fetched: What was fetched of the model; None where it is a file of this machine.
+        fetched: What was fetched of the model; None where nothing was.
         maps: The model's graphs as a report draws them; this and the next are not part of what :meth:`to_dict` gives.
         identity: The file that was read.
     """

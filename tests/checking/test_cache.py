@@ -14,6 +14,7 @@ import pytest
 import padfix
 from padfix.checking import cache
 from padfix.checking.cache import NAME, Cache, row_of, state_of
+from padfix.files.urls import Url
 
 ROOT = Path(__file__).parents[2]
 MODEL = ROOT / "fixtures/onnx/same_cnn.onnx"
@@ -102,6 +103,17 @@ def test_a_file_is_known_until_it_changes(tmp_path: Path) -> None:
         os.utime(file, (0, 0))
         assert Cache(tmp_path, "s").known(file) is None
         assert Cache(tmp_path, "s").known(tmp_path / "missing") is None
+
+
+def test_a_file_of_a_store_is_known_by_what_its_listing_says(tmp_path: Path) -> None:
+    address = "s3://user:hunter2@zoo/m.onnx"
+    there = Cache(tmp_path, "s")
+    there.keep_state(Url(address, "4 etag a"), "4 etag a", "digest")
+    there.close()
+    assert Cache(tmp_path, "s").known(Url(address, "4 etag a")) == ("digest", False)
+    assert Cache(tmp_path, "s").known(Url(address, "4 etag b")) is None
+    assert Cache(tmp_path, "s").known(Url(address)) is None
+    assert b"hunter" not in (tmp_path / NAME).read_bytes()
 
 
 def test_what_nobody_asks_for_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

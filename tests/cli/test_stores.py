@@ -22,7 +22,7 @@ from padfix.cli.exits import run
 from padfix.cli.group import cli
 from padfix.errors import OutputError, SourceError, UsageError
 from padfix.files.detection import detect
-from padfix.files.stores import failures
+from padfix.files.stores import access, failures
 from padfix.files.stores.access import opened
 from padfix.files.stores.copies import local_copy
 from padfix.files.urls import placed
@@ -121,6 +121,31 @@ def test_what_is_known_of_models_in_a_bucket(
     assert invoke("check", "s3://zoo/models/**/*.onnx", "--format", "json") == 2
     document = json.loads(capsys.readouterr().out)
     assert (document["sources"], len(document["errors"])) == ([], 1)
+
+
+def test_models_of_a_bucket_that_did_not_change_are_not_fetched_again(
+    zoo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    zoo.rm(["zoo/models/broken.onnx", "zoo/models/readme.txt"])
+    command = ("check", "s3://zoo/models", "--format", "json", "--cache-dir", tmp_path / "cache")
+
+    def sources_fetched() -> tuple[list[str], list[str]]:
+        assert invoke(*command) == 1
+        document = json.loads(capsys.readouterr().out)
+        found = [each["source"] for each in document["findings"]]
+        return found, [each["source"].rpartition("/")[2] for each in document["fetched"]]
+
+    found, fetched = sources_fetched()
+    assert fetched == ["explicit_cnn.onnx", "same_cnn.onnx", "nameless"]
+    with monkeypatch.context() as patch:
+        patch.setattr(access, "_opened_url", lambda *_: pytest.fail("a file was opened"))
+        assert sources_fetched() == (found, [])
+        assert invoke("check", "s3://zoo/models/**/*same*", "--cache-dir", tmp_path / "cache") == 1
+        assert "fetched" not in capsys.readouterr().out
+    zoo.pipe("zoo/models/deep/same_cnn.onnx", (FIXTURES / "explicit_cnn.onnx").read_bytes())
+    kept, fetched = sources_fetched()
+    assert fetched == ["same_cnn.onnx"]
+    assert kept == [each for each in found if "same_cnn" not in each]
 
 
 def test_a_model_that_was_replaced(zoo: Any) -> None:

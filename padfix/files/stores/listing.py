@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -17,6 +18,11 @@ _LISTING_BYTES = 600 * failures.SLOWEST
 """What a listing counts as: a store may have a million names, and says nothing of how far it is."""
 
 _LOOKS_AT_ONCE = 8
+
+_VERSIONS = ("etag", "generation", "blob_id")
+"""Names, in small letters, under which stores say which content a file has: S3 and Azure, Google's, Hugging Face's."""
+
+_TIMES = ("lastmodified", "last_modified", "updated")
 
 
 class Listed(NamedTuple):
@@ -53,21 +59,29 @@ def is_folder(url: Url) -> bool:
     return not url.is_web and url.suffix.lower() != ".onnx" and files_below(url) is not None
 
 
-def models(url: Url) -> list[Url]:
-    """Return the ONNX files that a folder or a pattern brings in, told by content.
+def models(listed: Sequence[Listed], is_known: Callable[[Url], bool]) -> list[Url]:
+    """Return those of listed files that are ONNX files, told by content.
 
     A file that is called ``*.onnx`` is taken at its word, so that it is fetched once; what it really is, is said when
-    its turn comes.
+    its turn comes. What ``is_known`` to be an ONNX file is not looked into either.
 
     Raises:
         SourceError: The store can't be reached.
     """
-    listed = _matches(url) if url.is_pattern else files_below(url) or []
+    urls = [each.url for each in listed if not is_backup(each.url.name)]
+    told = {url for url in urls if url.suffix.lower() == ".onnx" or is_known(url)}
+    others = [url for url in urls if url not in told]
     with ThreadPoolExecutor(_LOOKS_AT_ONCE) as pool:
-        return [each.url for each, taken in zip(listed, pool.map(_is_onnx, listed), strict=True) if taken]
+        told.update(url for url, taken in zip(others, pool.map(_is_onnx, others), strict=True) if taken)
+    return [url for url in urls if url in told]
 
 
-def _matches(url: Url) -> list[Listed]:
+def files_that_match(url: Url) -> list[Listed]:
+    """Return the files that a pattern brings in, those below the folders that it matches included.
+
+    Raises:
+        SourceError: The store can't be reached.
+    """
     pattern = url.part[1]
     with reached(url) as (filesystem, path), failures.told(url):
         found = in_time(filesystem.glob, path, size=_LISTING_BYTES, detail=True)
@@ -79,7 +93,7 @@ def _matches(url: Url) -> list[Listed]:
             if _is_hidden(relative) and "/." not in pattern:
                 continue
             if info["type"] != "directory":
-                listed.append(Listed(url.at(pattern[:start] + relative), relative))
+                listed.append(_listed(url, pattern[:start] + relative, relative, info))
             elif "**" not in pattern:  # which has already gone through the folders
                 listed.extend(_below(url, filesystem, name, pattern[:start] + relative))
         return listed
@@ -88,10 +102,27 @@ def _matches(url: Url) -> list[Listed]:
 def _below(url: Url, filesystem: Any, path: str, text: str) -> Iterator[Listed]:
     """Yield the files below a folder, which the store calls ``path`` and the URL ``text``; hidden folders left out."""
     root, text = path.rstrip("/"), text.rstrip("/")
-    for name in sorted(in_time(filesystem.find, path, size=_LISTING_BYTES)):
+    for name, info in sorted(in_time(filesystem.find, path, size=_LISTING_BYTES, detail=True).items()):
         relative = name.removeprefix(root).lstrip("/")
         if not _is_hidden(relative):
-            yield Listed(url.at(f"{text}/{relative}" if text else relative), relative)
+            yield _listed(url, f"{text}/{relative}" if text else relative, relative, info)
+
+
+def _listed(url: Url, path: str, name: str, info: Mapping[str, Any]) -> Listed:
+    return Listed(dataclasses.replace(url.at(path), state=_state_of(info)), name)
+
+
+def _state_of(info: Mapping[str, Any]) -> str | None:
+    """Return what changes with the content of a file; None where the store says nothing of that kind.
+
+    A time is too coarse to tell by itself, but a file that was written again is read again, even where its entity tag
+    is a checksum (MD5 on S3) that somebody could meet on purpose.
+    """
+    said = {key.lower(): str(value) for key, value in info.items() if value is not None}
+    versions = [f"{key} {said[key]}" for key in _VERSIONS if key in said and not said[key].startswith("W/")]
+    if not versions:
+        return None
+    return " ".join([said.get("size", ""), *versions, *(said[key] for key in _TIMES if key in said)])
 
 
 def _is_hidden(name: str) -> bool:
@@ -99,12 +130,8 @@ def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") for part in name.split("/")[:-1])
 
 
-def _is_onnx(listed: Listed) -> bool:
-    if is_backup(listed.url.name):
-        return False
-    if listed.url.suffix.lower() == ".onnx":
-        return True
+def _is_onnx(url: Url) -> bool:
     try:
-        return detection.detect(listed.url) == "onnx"
+        return detection.detect(url) == "onnx"
     except PadfixError:
         return False
