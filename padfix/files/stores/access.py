@@ -74,6 +74,7 @@ def _opened_file(url: Url, filesystem: Any, path: str, kept: int | None) -> Iter
         if fetcher is not None:  # what is asked for is fetched, not a large block around it
             from fsspec.caching import BaseCache
 
+            stack.callback(setattr, file, "cache", file.cache)  # which the file closes, with what may work behind it
             file.cache = BaseCache(0, fetcher, size)
         is_inner = url.around is not None
         if not is_inner:  # what is read of an archive is counted there

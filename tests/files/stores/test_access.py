@@ -233,3 +233,35 @@ def test_a_store_that_is_silent_is_left(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(TimeoutError):
         access.in_time(over.wait, 10)
     over.set()
+
+
+def test_a_file_is_closed_with_its_own_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Google's cache fetches ahead in a task, which the file ends when it is closed."""
+    from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
+
+    closed: list[object] = []
+
+    class File(AbstractBufferedFile):  # type: ignore[misc]
+        def _fetch_range(self, start: int, end: int) -> bytes:
+            return SAME.read_bytes()[start:end]
+
+        def close(self) -> None:
+            closed.append(self.cache)
+            super().close()
+
+    class Store(AbstractFileSystem):  # type: ignore[misc]
+        protocol = "store"
+
+        def info(self, path: str, **settings: object) -> dict[str, object]:
+            return {"name": path, "type": "file", "size": SAME.stat().st_size}
+
+        def _open(self, path: str, mode: str = "rb", **settings: object) -> File:
+            file = File(self, path, mode, cache_type="readahead")
+            opened_with.append(file.cache)
+            return file
+
+    opened_with: list[object] = []
+    monkeypatch.setitem(sys.modules["fsspec.registry"]._registry, "store", Store)
+    assert padfix.check("store://zoo/m.onnx").findings
+    assert closed
+    assert closed == opened_with
