@@ -38,7 +38,6 @@ def read_model(path: Place) -> Model:
     Raises:
         SourceError: There is no such file, or it is not a whole ONNX model.
     """
-    path = path if isinstance(path, Url) else Path(path).absolute()
     try:
         with opened(path) as source:
             detection.require_onnx(path, source)
@@ -60,7 +59,8 @@ def read_model(path: Place) -> Model:
         raise SourceError(f"{path} is not an ONNX model: {error}.", DAMAGED) from error
     if isinstance(path, Url):
         return Model(proto, identity=reader.identity)
-    return Model(proto, path, path.parent, reader.identity)
+    absolute = path.absolute()
+    return Model(proto, absolute, absolute.parent, reader.identity)
 
 
 def identity_of(path: Place) -> Identity:
