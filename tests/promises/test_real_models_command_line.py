@@ -53,7 +53,14 @@ import keras
 name, form, path = sys.argv[1:]
 keras.utils.set_random_seed(7)
 model = getattr(keras.applications, name)(weights=None)
-model.export(path, verbose=False) if form == "saved_model" else model.save(path)
+if form == "saved_model":
+    model.export(path, verbose=False)
+else:
+    model.save(path)
+    try:
+        keras.models.load_model(path)
+    except ValueError as error:
+        print("Keras can't read it:", error)
 """
 
 
@@ -93,4 +100,13 @@ def test_an_application_of_keras(name: str, form: str, warm: WarmCommands, tmp_p
     source = tmp_path / ("model" if form == "saved_model" else f"model.{form}")
     saved = warm.run(["-c", SAVE, name, form, str(source)], tmp_path)
     assert saved.returncode == 0, saved.stderr
-    holds(source, tmp_path)
+    _, unreadable, reason = saved.stdout.rpartition("Keras can't read it: ")
+    if not unreadable:
+        holds(source, tmp_path)
+        return
+    # Keras 3.15 writes the operator of `x + 3.0` to .h5 like the layer Add, which takes no number.
+    refused = run(["-m", "padfix", "convert", source.name, "-o", "out.onnx"], tmp_path)
+    assert (refused.returncode, form) == (2, "h5")
+    assert f"Keras can't read {source.name}: {reason.strip().splitlines()[0]}" in refused.stderr
+    assert "model.export(folder)" in refused.stderr
+    assert not (tmp_path / "out.onnx").exists()
