@@ -17,12 +17,13 @@ import contextlib
 import dataclasses
 import hashlib
 import io
+import itertools
 import os
 import pickle
 import sqlite3
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,9 +49,10 @@ CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, state TEXT NOT NULL, di
 """
 
 _KNOWN = """
-SELECT state, digest, EXISTS (SELECT 1 FROM reports WHERE key = digest || ' ' || ? AND {column} IS NOT NULL)
-FROM files WHERE path = ?
+SELECT path, state, digest, EXISTS (SELECT 1 FROM reports WHERE key = digest || ' ' || ? AND {column} IS NOT NULL)
+FROM files WHERE path IN ({places})
 """
+_AT_ONCE = 500  # places that one question is about; SQLite takes 999 parameters
 
 
 class Row(NamedTuple):
@@ -188,15 +190,19 @@ class Cache:
             with contextlib.suppress(OSError):
                 self._remove()
 
-    def _ask(self, question: str, *parameters: Any) -> Any:
-        """Return the first row of an answer, None without one."""
+    def _rows(self, question: str, *parameters: Any) -> list[Any]:
+        """Return the rows of an answer; none where the cache can't be used."""
         if self._database is None:
-            return None
+            return []
         try:
-            return self._database.execute(question, parameters).fetchone()
+            return self._database.execute(question, parameters).fetchall()
         except sqlite3.Error as error:
             self._give_up(error)
-            return None
+            return []
+
+    def _ask(self, question: str, *parameters: Any) -> Any:
+        """Return the first row of an answer, None without one."""
+        return next(iter(self._rows(question, *parameters)), None)
 
     def known(self, place: Place) -> tuple[str, bool] | None:
         """Return the digest of a file that did not change since it was last read, and whether there are its reports.
@@ -205,21 +211,24 @@ class Cache:
         """
         name = self._name(place)
         if name not in self._known:
-            state = state_of(place)
-            row = None if state is None else self._ask(_KNOWN.format(column=self._column), self._settings, name)
-            self._known[name] = (str(row[1]), bool(row[2])) if row is not None and row[0] == state else None
+            self.look_up([place])
         return self._known[name]
+
+    def look_up(self, places: Iterable[Place]) -> None:
+        """Look at many files at once, so that :meth:`known` knows all about them."""
+        places = iter(places)
+        while states := {self._name(place): state_of(place) for place in itertools.islice(places, _AT_ONCE)}:
+            names = [name for name, state in states.items() if state is not None and name not in self._known]
+            self._known.update(dict.fromkeys(states.keys() - self._known.keys()))
+            question = _KNOWN.format(column=self._column, places=", ".join("?" * len(names)))
+            for name, state, digest, there in self._rows(question, self._settings, *names):
+                if state == states[name]:
+                    self._known[name] = (str(digest), bool(there))
 
     def digests(self) -> frozenset[str]:
         """Return the digests of all models whose reports are there."""
-        if self._database is None:
-            return frozenset()
         where = "substr(key, instr(key, ' ') + 1) = ?" + (f" AND {self._column} IS NOT NULL" if self.draws else "")
-        try:
-            rows = self._database.execute(f"SELECT key FROM reports WHERE {where}", (self._settings,)).fetchall()
-        except sqlite3.Error as error:
-            self._give_up(error)
-            return frozenset()
+        rows = self._rows(f"SELECT key FROM reports WHERE {where}", self._settings)
         return frozenset(key.partition(" ")[0] for (key,) in rows)
 
     def reports(self, digest: str) -> list[CheckReport] | None:

@@ -212,6 +212,8 @@ class Fleet:
 
         The third says whether the file of JSON lines holds it already.
         """
+        if self._cache is not None:
+            self._cache.look_up(files.values())
         plans, ahead = itertools.tee(self._plan(model, file) for model, file in files.items())
         answers = self._answers((plan.task for plan in ahead if plan.digest is None), files, progress)
         for number, plan in enumerate(plans, 1):
@@ -231,10 +233,10 @@ class Fleet:
         reports = None
         if isinstance(answer, Identity):
             reports = None if self._cache is None else self._cache.reports(answer.digest)
-            if reports is not None:
-                reports = [dataclasses.replace(each, fetched=None) for each in reports]  # which was another time
-            else:
+            if reports is None:
                 answer = self._check(frozenset())(dataclasses.replace(plan.task, expected=None))
+            else:  # what was fetched was so another time
+                reports = [dataclasses.replace(each, fetched=None) if each.fetched else each for each in reports]
         if isinstance(answer, errors.UsageError):
             raise answer  # the options are wrong, whatever the model
         if isinstance(answer, errors.PadfixError):
@@ -300,11 +302,14 @@ class Fleet:
 
     def _finished(self, model: Place, reports: list[CheckReport]) -> list[CheckReport]:
         """Return reports as the configuration wants them: by the model's name, without what it ignores."""
-        config, path = self._config, matched(model)
+        config, path, name = self._config, matched(model), pipes.name(model)
+        ignores = config.per_file_ignores or config.per_node_ignores
+        if not ignores and model != pipes.PIPE and all(report.source == name for report in reports):
+            return reports
         return [
             dataclasses.replace(
                 report,
-                source=pipes.name(model),
+                source=name,
                 findings=_left(report.findings, config, path),
                 rules=_asked(report.rules, config, path),
                 fix_options=None if model == pipes.PIPE else report.fix_options,  # there is no file to replace

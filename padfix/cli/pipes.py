@@ -17,8 +17,9 @@ PIPE = Path("-")
 
 def name(path: Place, *, output: bool = False) -> str:
     """Return a path as a report names it."""
-    if path != PIPE:
-        return str(path)
+    text = str(path)
+    if text != str(PIPE):
+        return text
     return "standard output" if output else "standard input"
 
 

@@ -23,7 +23,7 @@ def findings(
     A rule that was not asked about a model has no case there: it did not pass. Lesser findings are the case's output. A
     model that could not be read is a suite with one case in error.
     """
-    suites = [_suite(report, sentences.model_of(report, reports), fail_on) for report in reports]
+    suites = [_suite(report, model, fail_on) for model, report in sentences.headed(reports)]
     tests, failed = sum(suite[0] for suite in suites), sum(suite[1] for suite in suites)
     head = (
         f'<testsuites name="padfix check" tests="{tests + len(failures)}" failures="{failed}" '

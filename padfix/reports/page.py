@@ -45,8 +45,10 @@ def of_result(result: ConvertReport | Verdict | RuntimesReport) -> Page:
 
 def of_findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, PadfixError]]) -> Page:
     """Return the page of what ``check`` found: a section for each model with findings, and what could not be read."""
-    found = [report for report in reports if report.findings]
-    clean = tuple(sentences.model_of(report, reports) for report in reports if not report.findings)
+    told = sentences.headed(reports)
+    found = [report for _, report in told if report.findings]
+    titles = [title for title, report in told if report.findings]
+    clean = tuple(title for title, report in told if not report.findings)
     anchors = [f"m{number}" for number in range(1, len(found) + 1)]
     blocks: list[Block] = []
     if sentences.is_about_targets(reports):
@@ -54,11 +56,9 @@ def of_findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, Pa
         blocks.append(Section("Targets", (Table(head, tuple(rows)),)))
     elif len(found) > 1:
         blocks.append(_overview(found, anchors))
-    for report, anchor in zip(found, anchors, strict=True):
+    for title, report, anchor in zip(titles, found, anchors, strict=True):
         folded = len(found) > FEW
-        blocks.append(
-            Section(sentences.model_of(report, reports), tuple(_findings(report, anchor)), folded=folded, anchor=anchor)
-        )
+        blocks.append(Section(title, tuple(_findings(report, anchor)), folded=folded, anchor=anchor))
     if clean:
         blocks.append(Section("Without findings", (Bullets(clean),), folded=len(clean) > 10))
     if failures:

@@ -150,9 +150,10 @@ def is_about_targets(reports: Sequence[CheckReport]) -> bool:
     return len({each.target for each in reports}) > 1
 
 
-def model_of(report: CheckReport, reports: Sequence[CheckReport]) -> str:
-    """Return how a report of one model, among others, is headed: with its target where there are several."""
-    return f"{report.source} for {report.target}" if is_about_targets(reports) else report.source
+def headed(reports: Sequence[CheckReport]) -> list[tuple[str, CheckReport]]:
+    """Return each report with what it is headed: its model, with its target where there are several."""
+    several = is_about_targets(reports)
+    return [(f"{each.source} for {each.target}" if several else each.source, each) for each in reports]
 
 
 def matrix(reports: Sequence[CheckReport]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

@@ -39,7 +39,8 @@ def findings(
     out as good where nothing is of severity ``fail_on`` or worse; empty when no model could be read. Models that can't
     be read are not text's to name: standard error has them.
     """
-    blocks = ["\n".join(_model(each, reports, style)) for each in reports if each.findings or each.proof is not None]
+    told = [(head, each) for head, each in sentences.headed(reports) if each.findings or each.proof is not None]
+    blocks = ["\n".join(_model(head, each, style)) for head, each in told]
     if sentences.is_about_targets(reports):
         head, rows = sentences.matrix(reports)
         blocks.append(aligned([tuple(map(printable, row)) for row in (head, *rows)]).rstrip("\n"))
@@ -50,8 +51,8 @@ def findings(
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
-def _model(report: CheckReport, reports: Sequence[CheckReport], style: Style) -> Iterator[str]:
-    yield style.paint(printable(sentences.model_of(report, reports)), "strong")
+def _model(head: str, report: CheckReport, style: Style) -> Iterator[str]:
+    yield style.paint(printable(head), "strong")
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in report.findings:
         groups.setdefault((finding.rule, finding.name), []).append(finding)

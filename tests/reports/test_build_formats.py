@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from padfix.checking import baseline
 from padfix.cli.exits import run
 from padfix.cli.group import cli
 from padfix.errors import SourceError
-from padfix.reports import catalogue, github, gitlab, html, junit, sarif
+from padfix.reports import catalogue, check_formats, github, gitlab, html, junit, sarif
 from padfix.reports import json as as_json
 from padfix.results import CheckReport, Finding, Severity
 from padfix.rules.registry import RULES
@@ -240,3 +241,18 @@ def test_rules_that_were_not_asked_did_not_pass() -> None:
     assert json.loads(as_json.findings([report]))["rules_asked"] == cases
     assert "PF106" in padfix.check(model, select=["PF106"]).rules
     assert "PF301" in padfix.check(model, target="portable").rules
+
+
+@pytest.mark.parametrize("report_format", check_formats.FORMATS)
+def test_a_report_of_many_models_goes_through_them_as_often_as_one_of_few(report_format: str) -> None:
+    class Counted(list[CheckReport]):
+        times = 0
+
+        def __iter__(self) -> Iterator[CheckReport]:
+            self.times += 1
+            return super().__iter__()
+
+    few, many = (Counted(CheckReport(f"{place}.onnx", "onnx", [finding("x")]) for place in range(n)) for n in (30, 300))
+    for reports in (few, many):
+        check_formats.render(report_format, reports)
+    assert few.times == many.times < 30
