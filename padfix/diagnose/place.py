@@ -64,7 +64,7 @@ def _positions(
         return None, None, ()
     wide, other = first.astype(np.float64), second.astype(np.float64)
     with np.errstate(invalid="ignore"):
-        distance = np.abs(wide - other)
+        distance = np.asarray(np.abs(wide - other))  # of single numbers NumPy makes no array
     distance[(np.isnan(wide) & np.isnan(other)) | (wide == other)] = 0
     distance[np.isnan(distance)] = np.inf
     outside = distance > tolerance

@@ -113,13 +113,22 @@ def conditioning(case: Case) -> float | None:
 
 def own_move(case: Case) -> float:
     """Return how far the original's stretch moves when everything that it reads moves in its last bit."""
+    return float(own_moves(case).max(initial=0.0))
+
+
+def own_moves(case: Case) -> Array:
+    """Return how far each number of the original's stretch moves when everything that it reads moves in its last bit.
+
+    Zeros where that can't be told.
+    """
 
     def run(arrays: Mapping[str, Array]) -> Mapping[str, Array]:
         feeds = {name: array for name, array in arrays.items() if name in case.feeds and name not in case.inner}
         inner = {name: arrays[name] for name in case.inner}
         return case.reference.fed(feeds, inner, [case.name])
 
-    return spread(run, {**case.feeds, **case.inner}, {case.name: case.expected}).get(case.name, 0.0)
+    none = np.zeros(())
+    return spread(run, {**case.feeds, **case.inner}, {case.name: case.expected}).get(case.name, none)
 
 
 def ties(case: Case) -> float | None:
@@ -310,7 +319,8 @@ def optimiser_rounding(reference: Executor, probe: Probe, results: Mapping[str, 
     ``results`` is what ``reference``, which runs the original, gives for the probe.
     """
     try:
-        found = spread(reference.run, probe.arrays, results)
+        moves = spread(reference.run, probe.arrays, results)
+        found = {name: float(each.max(initial=0.0)) for name, each in moves.items()}
         others = reference.optimised_twin.run(probe.arrays) if isinstance(reference, OnnxRuntimeExecutor) else {}
     except ExecutionFailed:
         return {}

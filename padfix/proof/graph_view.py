@@ -16,6 +16,9 @@ from onnx import GraphProto, NodeProto
 from padfix.graph.scopes import label, outer_names_of
 from padfix.proof.inner import no_attribute
 
+_OF_SHAPES = frozenset({"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "EyeLike", "SHAPE", "ZEROS_LIKE"})
+"""Operators of all sources whose results don't depend on the numbers that they read."""
+
 
 @dataclass(frozen=True)
 class NodeView:
@@ -77,6 +80,19 @@ class GraphView:
             if node is not None:
                 rest.extend(each for each in node.inputs if each and each not in found)
         return found
+
+    def follows_from_numbers(self, name: str) -> bool:
+        """Whether a name depends on what an input holds, and not on the shapes of inputs alone."""
+        seen, rest = {name}, [name]
+        while rest:
+            each = rest.pop()
+            if each in self.inputs:
+                return True
+            node = self.producers.get(each)
+            if node is not None and node.op_type not in _OF_SHAPES:
+                rest += [read for read in node.inputs if read and read not in seen]
+                seen.update(node.inputs)
+        return False
 
     def is_computed_from(self, name: str, others: Iterable[str]) -> bool:
         """Whether a name depends on another one of ``others``."""

@@ -14,16 +14,18 @@ from typing import cast
 
 import numpy as np
 
-from padfix.proof.allowances import Case, allowed_by
+from padfix.proof.allowances import Case, allowed_by, own_moves
 from padfix.proof.compare import Distance, compare, described, distance
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.merging import made_up_for
 from padfix.proof.own_data import OwnData
 from padfix.proof.probes import Probe, Ranges
-from padfix.proof.rounding import tolerance
+from padfix.proof.rounding import farthest_slice, tolerance
 from padfix.proof.stretches import Judged, NotATensorError, Outcome, Stretch, Stretches
 from padfix.proof.sweep import sweep
+from padfix.proof.wide_data import size_of_arithmetic
+from padfix.results import OutputDifference
 
 _CASTS: dict[int, np.dtype[np.generic]] = {1: np.dtype(np.float32), 10: np.dtype(np.float16), 11: np.dtype(np.float64)}
 
@@ -138,6 +140,37 @@ class StretchJudge:
         found = self.stretches.candidate([stretch], probe.arrays, values, optimised=judged.optimised)[stretch.name]
         return values[stretch.name], None if isinstance(found, str) else found
 
+    def beyond_rounding(self, judged: Iterable[Judged], probes: Sequence[Probe]) -> list[Judged]:
+        """Return the stretches that differ somewhere by more than the rounding there, however small numbers are there.
+
+        To be asked where outputs disagree and every stretch agrees: the tolerance of a stretch goes by its largest
+        numbers, and what follows may enlarge the smallest ones. Only plain arithmetic is asked: a function is
+        approximated to parts of its largest result.
+        """
+        found = []
+        for each in judged:
+            nodes = (*each.stretch.nodes, *each.stretch.candidate_nodes)
+            if each.largest > 0 and not each.allowance and size_of_arithmetic(nodes, None, ()) is not None:
+                found += [wrong for probe in probes if (wrong := self._in_detail(each, probe)) is not None][:1]
+        return self.in_order(found)
+
+    def _in_detail(self, judged: Judged, probe: Probe) -> Judged | None:
+        """Return the stretch as wrong where some slice of its tensor differs by more than its rounding on a probe."""
+        stretch = judged.stretch
+        values = self.stretches.values(probe, (stretch.name, *stretch.above))
+        expected = values[stretch.name]
+        found = self.stretches.candidate([stretch], probe.arrays, values, optimised=False)[stretch.name]
+        if isinstance(found, str) or expected.dtype.kind != "f" or not self.stretches.sides[0].can_be_fed:
+            return None
+        case = self.case(stretch, probe.arrays, values, found, judged.difference.tolerance)
+        apart, allowed = farthest_slice(self._types_of(stretch, values), expected, found, own_moves(case))
+        if apart <= allowed:
+            return None
+        relative = apart / max(float(np.abs(expected).max()), apart)
+        words = "in a part of the tensor where numbers are small; what follows enlarges it"
+        difference = OutputDifference(stretch.name, apart, relative, allowed, False, words)
+        return Judged(stretch, difference, probe.name)
+
     def in_order(self, judged: Iterable[Judged]) -> list[Judged]:
         producers = self.stretches.sides[0].view.producers
         return sorted(judged, key=lambda each: producers[each.stretch.name].index)
@@ -159,14 +192,15 @@ class StretchJudge:
             self._progress(f"Proving stretches on the original's own values ({done} of {len(stretches)} done)")
             done += len(group)
             seen = self._observe(group, probes)
-            judged.extend(self._verdict(each, seen[each.name], probes) for each in group)
+            found = [self._verdict(each, seen[each.name], probes) for each in group]
+            judged += [self._without_copies(each, probes) for each in found]
             alive = [each for each in group if seen[each.name].living]
             right = {each.stretch.name for each in judged if each.difference.equivalent}
             loose = self._rtol is not None or self._atol is not None or self._probes_only or repeated
             if not loose and (not self._rewritten or len(alive) < len(group)):
                 asked = [each for each in group if each.name in right and not (self._rewritten and each in alive)]
-                found, reached = self._on_own_data(asked, probes[0])
-                judged = [found.get(each.stretch.name, each) for each in judged]
+                wrong, reached = self._on_own_data(asked, probes[0])
+                judged = [wrong.get(each.stretch.name, each) for each in judged]
                 alive += [each for each in asked if each.name in reached]
             if not loose:
                 right = {each.stretch.name for each in judged if each.difference.equivalent}
@@ -188,6 +222,20 @@ class StretchJudge:
             found |= {name: each for name, each in wrong.items() if self._is_confirmed(own, each, probe)}
             reached |= living
         return found, reached
+
+    def _without_copies(self, judged: Judged, probes: Sequence[Probe]) -> Judged:
+        """Judge a stretch that differs once more where nothing that it is fed is computed in it again.
+
+        What is fed bears the original's rounding, the copy the candidate's, and their difference may be all there is.
+        """
+        if judged.difference.equivalent or not self._may_repeat(judged.stretch):
+            return judged
+        free = self.stretches.common_stretch(judged.stretch.name, independent=True)
+        if free is None or free.above == judged.stretch.above:
+            return judged
+        self.types.pop(free.name, None)
+        again = self._verdict(free, self._observe([free], probes)[free.name], probes)
+        return again if again.difference.equivalent else judged
 
     def _is_confirmed(self, own: OwnData, judged: Judged, probe: Probe) -> bool:
         """Whether a stretch differs as well where nothing that it is fed contradicts another part of it."""

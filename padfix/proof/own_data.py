@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from padfix.process import deadline
 from padfix.proof.allowances import allowed_by, own_move
+from padfix.proof.bounds import ANY, Bounds, bounds_of
 from padfix.proof.compare import Distance, described, distance, is_float
+from padfix.proof.deciding_data import DecidingData, is_exact
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.probes import Probe, within
 from padfix.proof.rounding import own_tolerance
 from padfix.proof.stretches import Judged, Stretch
-from padfix.proof.wide_data import largest_limit, size_of_arithmetic, wide_data
+from padfix.proof.wide_data import is_filled, largest_limit, size_of_arithmetic, wide_data
 from padfix.results import OutputDifference
 
 if TYPE_CHECKING:
@@ -42,14 +45,18 @@ class OwnData:
         nodes = {node.index: node for each in group for node in each.nodes}.values()
         others = {node.index: node for each in group for node in each.candidate_nodes}.values()
         limit = max(largest_limit(nodes, self._judge.constants[0]), largest_limit(others, self._judge.constants[1]))
-        values = self._stretches.values(probe, {name for each in group for name in each.above})
-        for kind, wide in wide_data(values, limit):
-            words, data = f"{kind} data", self._in_range(wide)
+        names = {name for each in group for name in each.above}
+        values = self._stretches.values(probe, names)
+        free = {name for name in names if self._is_free(name, values[name])}
+        deciding = DecidingData(group, self._judge.constants, values)
+        for kind, changed in chain(wide_data(values, free, limit), deciding.kinds()):
+            words, data = f"{kind} data", self._in_range({**values, **changed})
             shared = self._stretches.feeding.common(Probe(words, {**probe.arrays, **data})).arrays
             feeds = {name: shared[name] for name in probe.arrays}
             inner = {name: array for name, array in data.items() if name not in feeds}
-            expected = self._original(group, feeds, inner)
-            asked = [each for each in group if each.name in expected and each.name not in wrong]
+            some = [each for each in group if each.name not in wrong and not changed.keys().isdisjoint(each.above)]
+            expected = self._original(some, feeds, inner)
+            asked = [each for each in some if each.name in expected]
             found = self._stretches.candidate(asked, feeds, data, optimised=False) if asked else {}
             for each in asked:
                 result = found[each.name]
@@ -86,9 +93,23 @@ class OwnData:
                 return judged
         return None
 
+    def _is_free(self, name: str, array: Array) -> bool:
+        """Whether a tensor holds other floats on other data: one number all over may be an initial state, or a mask."""
+        if array.dtype.kind != "f" or not array.size:
+            return False
+        view = self._stretches.sides[0].view
+        return not is_filled(array) or (name in view.producers and view.follows_from_numbers(name))
+
     def _in_range(self, data: Mapping[str, Array]) -> dict[str, Array]:
-        """Return the data with inputs clipped to what the user said of them."""
-        return {name: within(array, self._judge.ranges.get(name)) for name, array in data.items()}
+        """Return the data within what the user said of inputs, and what the operators above can give."""
+        return {name: within(array, self._bounds(name, array)) for name, array in data.items()}
+
+    def _bounds(self, name: str, array: Array) -> Bounds | None:
+        told = self._judge.ranges.get(name)
+        if told is not None or array.dtype.kind not in "fiu":
+            return told
+        known = bounds_of(self._stretches.sides[0].view, self._judge.constants[0], name)
+        return None if known == ANY or (array.dtype.kind != "f" and not np.isfinite(known).all()) else known
 
     def _original(
         self, group: Sequence[Stretch], feeds: Mapping[str, Array], inner: Mapping[str, Array]
@@ -115,13 +136,16 @@ class OwnData:
     ) -> Judged | None:
         """Return the stretch as wrong where data of its own shows more than rounding, and more than its own moves."""
         expected = values[stretch.name]
-        if not is_float(expected.dtype) or expected.shape != found.shape:
-            return (
-                None if expected.shape == found.shape else self._shown(stretch, distance(expected, found), 0.0, words)
-            )
         apart = distance(expected, found)
+        if is_exact(stretch, values, expected):
+            return self._shown(stretch, apart, 0.0, words) if apart.largest > 0 else None
+        if not is_float(expected.dtype) or expected.shape != found.shape:
+            return None if expected.shape == found.shape else self._shown(stretch, apart, 0.0, words)
         if not np.isfinite(apart.largest):
             usual = np.isfinite(_floats(expected)) & np.isfinite(_floats(found))
+            is_strange = any(not np.isfinite(values[name]).all() for name in stretch.above if name in values)
+            if is_strange and not np.array_equal(usual, np.isfinite(_floats(expected))):
+                return self._shown(stretch, apart, 0.0, words)
             if not usual.any():
                 return None
             apart = distance(expected[usual], found[usual])

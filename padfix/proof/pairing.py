@@ -163,9 +163,30 @@ class _Aligner:
         free = [twin for twin in self._index.get(key, ()) if twin.index not in self._taken]
         if not {*key[2]} - {"#", ""}:  # constants alone: no wiring tells one such node from another
             free = [twin for twin in free if self._same_constants(twin, node) or {*twin.outputs} & {*node.outputs}]
-        if len(free) < 2:
-            return free[0] if free else None
-        return max(free, key=lambda twin: (self._likeness(twin, node), -twin.index))
+        for twin in sorted(free, key=lambda each: (self._likeness(each, node), -each.index), reverse=True):
+            if not self._has_likelier(twin, node, key):
+                return twin
+        return None
+
+    def _has_likelier(self, twin: NodeView, node: NodeView, key: _Key) -> bool:
+        """Whether another node that reads what ``node`` reads, and is still to come, is likelier to be ``twin``.
+
+        Of several that read one tensor, an optimiser may have made another operator of some.
+        """
+        readers = self._views[1].readers
+        rivals = {
+            rival.index: rival
+            for name in node.inputs
+            if name and name not in self._constants[1]
+            for rival in readers.get(name, ())
+            if rival.index > node.index and rival.op_type == node.op_type
+        }
+        own = self._likeness(twin, node) if rivals else None
+        return any(
+            self._likeness(twin, rival) > own and self._key(rival, 1, self._pairing.back.get) == key
+            for rival in rivals.values()
+            if own is not None
+        )
 
     def _likeness(self, node: NodeView, twin: NodeView) -> tuple[int, int, int, int]:
         """Return how much speaks for two nodes to be one: equal constants, names, attributes, kinds of constants."""

@@ -69,16 +69,16 @@ def spread(
     run: Callable[[Mapping[str, Array]], Mapping[str, Array]],
     arrays: Mapping[str, Array],
     results: Mapping[str, Array],
-) -> dict[str, float]:
-    """Return for each float result how far it moves when every float input moves by one unit in the last place.
+) -> dict[str, Array]:
+    """Return for each float result how far its numbers move when every float input moves by a unit in the last place.
 
-    The largest absolute difference over some runs of the original by name; ``results`` is what it gives for ``arrays``.
+    The largest absolute differences over some runs of the original by name, which gives ``results`` for ``arrays``.
     There is nothing for results that are not finite or not floats, and nothing at all where no input is a float.
     """
     if not any(array.dtype.kind == "f" for array in arrays.values()):
         return {}
     random = np.random.default_rng([0, 1])
-    found: dict[str, float] = {}
+    found: dict[str, Array] = {}
     for _ in range(SAMPLES):
         try:
             again = run({name: moved(array, random) for name, array in arrays.items()})
@@ -89,7 +89,36 @@ def spread(
             if result.dtype.kind != "f" or other is None or other.shape != result.shape or not result.size:
                 continue
             with np.errstate(invalid="ignore"):
-                difference = float(np.abs(other.astype(np.float64) - result.astype(np.float64)).max())
-            if np.isfinite(difference):
-                found[name] = max(found.get(name, 0.0), difference)
+                difference = np.abs(other.astype(np.float64) - result.astype(np.float64))
+            if np.isfinite(difference).all():
+                found[name] = np.maximum(found.get(name, 0.0), difference)
     return found
+
+
+def farthest_slice(
+    types: Iterable[np.dtype[np.generic]], expected: Array, found: Array, moves: Array
+) -> tuple[float, float]:
+    """Return the difference in the slice of an array that goes furthest beyond its rounding, and that rounding.
+
+    Args:
+        types: As in :func:`tolerance`.
+        expected: What the original gives; finite where the result counts.
+        found: What the candidate gives, of the same shape.
+        moves: How far each number of the original moves with the last bits of what it is computed from.
+    """
+    name = coarsest(types)
+    units, place = UNITS.get(name, 1), LAST_PLACE.get(name, _OTHER_UNIT)
+    if expected.shape != found.shape or not np.isfinite(expected).all() or not np.isfinite(found).all():
+        return 0.0, 0.0
+    wide = expected.astype(np.float64)
+    apart, size, moves = np.abs(found - wide), np.abs(wide), np.broadcast_to(moves, expected.shape)
+    worst, share = (0.0, 0.0), 1.0
+    for axis in range(expected.ndim):
+        others = tuple(each for each in range(expected.ndim) if each != axis)
+        differences = apart.max(axis=others, initial=0.0)
+        allowed = units * np.maximum(place * size.max(axis=others, initial=0.0), moves.max(axis=others, initial=0.0))
+        beyond = np.divide(differences, allowed, out=np.zeros_like(differences), where=allowed > 0)
+        if beyond.size and beyond.max() > share:
+            index, share = int(beyond.argmax()), float(beyond.max())
+            worst = float(differences[index]), float(allowed[index])
+    return worst

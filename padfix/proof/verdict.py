@@ -192,6 +192,7 @@ class _Judge:
         """Return the runs with what the stretches say of them."""
         outcome = self._inside.outcome
         runs = [each.run for each in ran]
+        self._look_closer(runs)
         if outcome is not None and outcome.wrong:
             if all(run.equivalent for run in runs):
                 runs.append(self._hidden(ran))
@@ -203,6 +204,17 @@ class _Judge:
         found = [self._forgiven(each) if not each.run.equivalent and not each.refused else each.run for each in ran]
         self.note_amplification()
         return found
+
+    def _look_closer(self, runs: Sequence[ProofRun]) -> None:
+        """Where outputs disagree and every stretch agrees, ask each for what is small in it and enlarged behind it."""
+        judge, outcome = self._inside.judge, self._inside.outcome
+        is_judged = self._settings.rtol is None and self._settings.atol is None
+        if judge is None or outcome is None or outcome.wrong or not is_judged or all(run.equivalent for run in runs):
+            return
+        failed = {run.probe for run in runs if not run.equivalent}
+        outcome.wrong = judge.beyond_rounding(
+            outcome.judged, [each for each in self._inside.probes if each.name in failed]
+        )
 
     def _hidden(self, ran: Sequence[Ran]) -> ProofRun:
         assert self._inside.outcome is not None

@@ -8,7 +8,7 @@ models also sees wide numbers, long tails, small ones, and nearly constant ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import numpy as np
 from onnx import AttributeProto
@@ -28,15 +28,16 @@ _PERIOD = 65_537
 """How many different numbers there are; a prime, so that they meet others in every row and channel."""
 
 
-def wide_data(values: Mapping[str, Array], limit: float) -> Iterator[tuple[str, dict[str, Array]]]:
-    """Yield (words for the data, the same tensors with other floats); whole numbers stay as they are.
+def wide_data(
+    values: Mapping[str, Array], free: Collection[str], limit: float
+) -> Iterator[tuple[str, dict[str, Array]]]:
+    """Yield (words for the data, other floats for the tensors in ``free``).
 
     ``limit`` is the largest constant that values are held against in the stretch, so that data goes beyond it.
     """
-    if not any(array.dtype.kind == "f" and array.size for array in values.values()):
+    if not free:
         return
     random = np.random.default_rng([0, 7])
-    free = {name for name, array in values.items() if array.dtype.kind == "f" and array.size and not _is_filled(array)}
     normal = random.standard_normal(_PERIOD)
     signs = random.integers(0, 2, _PERIOD) * 2.0 - 1.0
     for words, numbers in (
@@ -45,12 +46,9 @@ def wide_data(values: Mapping[str, Array], limit: float) -> Iterator[tuple[str, 
         ("small", normal * 1e-3),
         ("nearly constant", 1.0 + 1e-5 * normal),
     ):
-        yield (
-            words,
-            {name: _filled(array, numbers, random) if name in free else array for name, array in values.items()},
-        )
+        yield words, {name: _filled(array, numbers, random) for name, array in values.items() if name in free}
     for words, factor in (("enlarged", 16), ("reversed", -1)):
-        yield words, {name: _times(array, factor) if name in free else array for name, array in values.items()}
+        yield words, {name: _times(array, factor) for name, array in values.items() if name in free}
 
 
 def _filled(array: Array, numbers: Array, random: np.random.Generator) -> Array:
@@ -71,8 +69,8 @@ def _most(array: Array) -> float:
     return float(np.finfo(array.dtype).max) / 64
 
 
-def _is_filled(array: Array) -> bool:
-    """Whether one number was filled in all over: initial states, masks; such a tensor never holds other data."""
+def is_filled(array: Array) -> bool:
+    """Whether one number was filled in all over, as in initial states and masks."""
     first = array.reshape(-1)[0]
     return bool(np.all(array == first)) and (array.size > 1 or first in (0, 1))
 

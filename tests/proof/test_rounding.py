@@ -38,14 +38,14 @@ def test_a_calm_model_has_a_spread_of_its_last_bits() -> None:
     executor = SpecExecutor(model(CALM))
     arrays = {"X": np.random.default_rng(0).normal(size=(1, 1, 8, 8)).astype(np.float32)}
     (found,) = spread(executor.run, arrays, executor.run(arrays)).values()
-    assert 0 < found < 1e-6
+    assert 0 < found.max() < 1e-6
 
 
 def test_a_chaotic_model_has_a_large_one() -> None:
     executor = SpecExecutor(model(CHAOTIC))
     arrays = {"X": np.random.default_rng(0).normal(size=(1, 1, 8, 8)).astype(np.float32)}
     (found,) = spread(executor.run, arrays, executor.run(arrays)).values()
-    assert found > 1e-5
+    assert found.max() > 1e-5
 
 
 def test_whole_numbers_are_not_moved() -> None:

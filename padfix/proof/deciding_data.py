@@ -1,0 +1,274 @@
+"""Data at what a stretch decides by: the limits it holds numbers against, the rows it picks, the branches it takes.
+
+Wide data goes past most limits and meets none of them, and whole numbers and switches stay what the probes made of
+them: a row of a table that nobody picked, or a branch that nobody took, would be proven by nothing. So stretches also
+see numbers at their limits and between them, indices of every row that differs, switches turned over, and, where
+they ask for such, numbers that are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from onnx import NodeProto, TensorProto
+
+from padfix.graph import attributes
+from padfix.proof.constants import Constants
+from padfix.proof.executors import Array
+from padfix.proof.graph_view import NodeView
+
+if TYPE_CHECKING:
+    from padfix.proof.stretches import Stretch
+
+MOST_TURNS = 8
+"""How often a tensor that is smaller than the numbers it should see is filled anew."""
+
+_MOST_LISTED = 64
+"""Elements of a constant that values are held against one by one."""
+
+_COMPARING = frozenset(
+    {"Clip", "Min", "Max", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal", "ThresholdedRelu", "Shrink"}
+)
+_ROUNDING = frozenset({"Round", "Floor", "Ceil", "Sign"})
+_LOGICAL = frozenset({"Not", "And", "Or", "Xor", "Where", "IsNaN", "IsInf"})
+_MOVING = frozenset(
+    {
+        "Identity",
+        "Reshape",
+        "Flatten",
+        "Squeeze",
+        "Unsqueeze",
+        "Transpose",
+        "Concat",
+        "Slice",
+        "Split",
+        "Expand",
+        "Tile",
+    }
+)
+EXACT = _COMPARING - {"Shrink"} | _ROUNDING | _LOGICAL | _MOVING | {"Relu", "Abs", "Neg"}
+"""Operators whose results are no more rounded than what they read."""
+
+_COUNTING = frozenset({"Add", "Sub", "Mul", "Sum", "Abs", "Neg", "Sign", "Min", "Max", "Clip", "Where", "Concat"})
+"""Arithmetic of whole numbers, at every input."""
+
+_OF_FIRST = _MOVING | {"Div", "Mod", "CumSum", "ReduceSum", "ReduceMax", "ReduceMin", "Pad"}
+"""Operators whose first input is data; at the others stand sizes, and divisors, which must not be zero."""
+
+_PICKING = frozenset({"Gather", "GatherElements", "GatherND"})
+_IEEE = frozenset({"Add", "Sub", "Mul", "Div", "Neg", "Abs", "MatMul", "Gemm"})
+"""Operators that hand on what is no number, in every runtime."""
+
+_ASKING = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+
+_STRANGE = (np.nan, np.inf, -np.inf, 1.5, -2.5)
+
+_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16})
+
+
+class DecidingData:
+    """What some stretches decide by, read from the nodes and constants of both models."""
+
+    def __init__(
+        self,
+        group: Sequence[Stretch],
+        constants: tuple[Constants | None, Constants | None],
+        values: Mapping[str, Array],
+    ) -> None:
+        self._group = group
+        self._constants = constants
+        self._values = values
+
+    def kinds(self) -> Iterator[tuple[str, dict[str, Array]]]:
+        """Yield (words for the data, the tensors that change); the others stay as they are."""
+        if None in self._constants:
+            return
+        names = {name for each in self._group for name in each.above if self._values[name].size}
+        floats = [name for name in names if self._values[name].dtype.kind == "f"]
+        whole = [name for name in names if _is_whole(self._values[name])]
+        switches = sorted(name for name in names if self._values[name].dtype.kind == "b")
+        yield from self._turned("limiting", {name: self._limits(name) for name in sorted(floats)})
+        free = sorted(name for name in whole if self._may_be_any(name))
+        yield from self._turned("counting", {name: self._counts(name) for name in free})
+        yield from self._turned("indexing", {name: self._rows(name) for name in free})
+        yield from self._turned("selecting", {name: self._different_rows(name) for name in free})
+        if switches:
+            random = np.random.default_rng([0, 11])
+            yield "switched", {name: np.asarray(~self._values[name]) for name in switches}
+            shapes = {name: self._values[name].shape for name in switches}
+            yield "switching", {name: np.asarray(random.integers(0, 2, shape) > 0) for name, shape in shapes.items()}
+        strange = {
+            name: [np.nan, np.inf, -np.inf, 1.5, -2.5] for name in sorted(floats) if self._asks_for_numbers(name)
+        }
+        yield from self._turned("not finite", strange)
+        if strange:  # a sum with an infinity of either sign is no infinity any more
+            yield "infinite", {name: _with_first(self._values[name], np.inf) for name in strange}
+
+    def _turned(self, words: str, numbers: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, dict[str, Array]]]:
+        """Yield tensors filled with the numbers for each, as often as it takes to show them all."""
+        numbers = {name: found for name, found in numbers.items() if len(found)}
+        turns = [-(-len(found) // self._values[name].size) for name, found in numbers.items()]
+        for turn in range(min(MOST_TURNS, max(turns, default=0))):
+            yield words, {name: _filled(self._values[name], found, turn) for name, found in numbers.items()}
+
+    def _readers(self, name: str) -> Iterator[tuple[Sequence[NodeView], Constants, str]]:
+        """Yield for each stretch that reads a tensor, and each model, its nodes, constants, and name of the tensor."""
+        for each in self._group:
+            if name not in each.above:
+                continue
+            for nodes, known, own in (
+                (each.nodes, self._constants[0], name),
+                (each.candidate_nodes, self._constants[1], each.above[name]),
+            ):
+                assert known is not None
+                yield nodes, known, own
+
+    def _limits(self, name: str) -> list[float]:
+        """Return the constants that a tensor's values are held against, their neighbours, and what lies between."""
+        found: set[float] = set()
+        for nodes, known, _ in self._readers(name):
+            for node in nodes:
+                if node.op_type in _ROUNDING:
+                    found |= {0.0, 0.5, 1.0, 1.5}
+                if node.op_type in _COMPARING:
+                    found |= {float(each) for each in _listed(node, known) if each.dtype.kind == "f"}
+                    found |= {attribute.f for attribute in _proto(node).attribute if attribute.type == attribute.FLOAT}
+        dtype = self._values[name].dtype
+        largest = float(np.finfo(dtype).max) / 64
+        limits = sorted(each for each in found if abs(each) <= largest)
+        if not limits:
+            return []
+        at = np.array(limits, dtype)
+        near = [at, np.nextafter(at, dtype.type(np.inf)), np.nextafter(at, dtype.type(-np.inf))]
+        between = [(one + other) / 2 for one, other in pairwise(limits)]
+        beyond = [limits[0] - 1 - abs(limits[0]) / 2, limits[-1] + 1 + abs(limits[-1]) / 2]
+        return [*beyond, *between, *(float(each) for array in near for each in array)]
+
+    def _may_be_any(self, name: str) -> bool:
+        """Whether whole numbers are but counted with, compared, or used as indices, and are no sizes."""
+        return all(
+            _takes_any(node, position) for nodes, _, own in self._readers(name) for node, position in _reads(nodes, own)
+        )
+
+    def _counts(self, name: str) -> list[float]:
+        """Return whole numbers at the constants that a tensor's values meet, and beyond them."""
+        found: set[int] = set()
+        for nodes, known, own in self._readers(name):
+            for node in {node.index: node for node, _ in _reads(nodes, own)}.values():
+                found |= {int(each) for each in _listed(node, known) if each.dtype.kind in "iu"}
+        limits = np.iinfo(self._values[name].dtype)
+        near = {each + step for each in found for step in (-1, 0, 1)} | {-1, 0, 1}
+        near |= {2 * max(map(abs, near)) + 1, -2 * max(map(abs, near)) - 1}
+        return sorted(each for each in near if limits.min // 4 < each < limits.max // 4)
+
+    def _picked(self, name: str) -> Iterator[tuple[NodeView, int, int]]:
+        """Yield each node that picks by a tensor, of the first model, the axis that it picks from, and its length."""
+        for nodes, known, own in self._readers(name):
+            if known is not self._constants[0]:
+                continue
+            for node, position in _reads(nodes, own):
+                table = node.inputs[0]
+                if node.op_type not in _PICKING or position != 1:
+                    continue
+                shape = known.shape(table) if table in known else getattr(self._values.get(table), "shape", ())
+                axis = attributes.integer(_proto(node), "axis" if node.op_type != "GatherND" else "batch_dims", 0)
+                if shape:
+                    yield node, axis % len(shape), shape[axis % len(shape)]
+
+    def _rows(self, name: str) -> list[float]:
+        lengths = {length for _, _, length in self._picked(name)}
+        if not lengths:
+            return []
+        return [*np.random.default_rng(0).permutation(min(min(lengths), 1 << 16)).tolist()]
+
+    def _different_rows(self, name: str) -> list[float]:
+        """Return which rows of a table are other ones in the candidate."""
+        found: set[int] = set()
+        first, second = self._constants
+        assert first is not None and second is not None
+        others = {
+            (twin.op_type, second.shape(twin.inputs[0])): twin.inputs[0]
+            for nodes, known, own in self._readers(name)
+            for twin, position in _reads(nodes, own)
+            if known is second and twin.op_type in _PICKING and position == 1 and twin.inputs[0] in second
+        }
+        for node, axis, _ in self._picked(name):
+            table = node.inputs[0]
+            twin = others.get((node.op_type, first.shape(table))) if table in first else None
+            if twin is None or first.digest(table) == second.digest(twin):
+                continue
+            ours, theirs = first.find(table), second.find(twin)
+            if ours is not None and theirs is not None and ours.dtype == theirs.dtype:
+                apart = np.moveaxis(ours != theirs, axis, 0).reshape(ours.shape[axis], -1).any(1)
+                found |= set(np.flatnonzero(apart).tolist())
+        return sorted(found)
+
+    def _asks_for_numbers(self, name: str) -> bool:
+        """Whether what is no number is told apart, and nothing reads it but what IEEE arithmetic settles."""
+        kinds = {node.op_type for nodes, _, _ in self._readers(name) for node in nodes}
+        return bool(kinds & {"IsNaN", "IsInf"}) and kinds <= _LOGICAL | _MOVING | _ASKING | _IEEE
+
+
+def is_exact(stretch: Stretch, values: Mapping[str, Array], expected: Array) -> bool:
+    """Whether nothing that a stretch gives is rounded, in either model: the least difference is one."""
+    nodes = (*stretch.nodes, *stretch.candidate_nodes)
+    if any(node.proto is None or node.proto.domain not in ("", "ai.onnx") for node in nodes):
+        return False
+    if all(node.op_type in EXACT for node in nodes):
+        return True
+    read = [values[name] for name in stretch.above if name in values]
+    is_counted = expected.dtype.kind in "iub" and all(each.dtype.kind == "b" or _is_whole(each) for each in read)
+    return is_counted and all(node.op_type in EXACT | _COUNTING | _OF_FIRST | _PICKING for node in nodes)
+
+
+def _proto(node: NodeView) -> NodeProto:
+    assert node.proto is not None
+    return node.proto
+
+
+def _is_whole(array: Array) -> bool:
+    """Whether an array holds whole numbers that are no quantised ones."""
+    return array.dtype.kind in "iu" and array.dtype.itemsize >= 4
+
+
+def _filled(array: Array, numbers: Sequence[float], turn: int) -> Array:
+    return np.resize(np.roll(np.array(numbers, array.dtype), -turn * array.size), array.shape)
+
+
+def _with_first(array: Array, number: float) -> Array:
+    copy = array.copy()
+    copy.flat[0] = number
+    return copy
+
+
+def _listed(node: NodeView, constants: Constants) -> Iterable[np.generic]:
+    """Return the numbers of the small constants that a node reads."""
+    for name in node.inputs:
+        if name in constants and int(np.prod(constants.shape(name))) <= _MOST_LISTED:
+            array = constants.find(name)
+            yield from () if array is None or array.dtype.kind not in "fiu" else np.unique(array)
+
+
+def _reads(nodes: Sequence[NodeView], name: str) -> Iterator[tuple[NodeView, int]]:
+    """Yield where a tensor, or whole numbers that follow from it, is read: the node and the position."""
+    names = {name}
+    for node in nodes:
+        positions = [position for position, each in enumerate(node.inputs) if each in names]
+        yield from ((node, position) for position in positions)
+        if positions and node.op_type in _COUNTING | _OF_FIRST | _MOVING | {"Cast"} and not _is_to_float(node):
+            names.update(node.outputs)
+
+
+def _is_to_float(node: NodeView) -> bool:
+    return node.op_type == "Cast" and attributes.integer(_proto(node), "to", 0) in _FLOATS
+
+
+def _takes_any(node: NodeView, position: int) -> bool:
+    if node.proto is None or node.proto.domain not in ("", "ai.onnx"):
+        return False
+    if node.op_type in _PICKING or node.op_type == "OneHot":
+        return (node.op_type in _PICKING and position == 1) or position == 0
+    return node.op_type in _COUNTING | _ASKING | {"Cast"} or (node.op_type in _OF_FIRST and position == 0)

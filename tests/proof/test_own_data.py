@@ -1,0 +1,179 @@
+"""Data of their own for stretches: what they decide by, what no probe brings there, and what can never come."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, numpy_helper
+
+from padfix.diagnose.place import describe
+from padfix.proof.executors import OnnxRuntimeExecutor
+from padfix.proof.whole import verify
+from padfix.results import Verdict
+
+RANDOM = np.random.default_rng(0)
+WEIGHT = RANDOM.standard_normal((4, 3, 3, 3)).astype(np.float32)
+NEXT_WEIGHT = RANDOM.standard_normal((5, 4, 3, 3)).astype(np.float32)
+TABLE = RANDOM.standard_normal((1000, 4)).astype(np.float32)
+TABLE_DAMAGED = TABLE.copy()
+TABLE_DAMAGED[777] *= -1
+
+IMAGE = "float[1, 3, 8, 8] X"
+WORDS = "int64[1, 8] X"
+ROW = "float[1, 8] X"
+
+
+def network(inputs: str, body: str, output: str = "float", **constants: object) -> ModelProto:
+    parsed = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 17]> g ({inputs}) => ({output}[1] Y) {{ {body} }}'
+    )
+    parsed.graph.output[0].type.tensor_type.ClearField("shape")
+    for name, value in constants.items():
+        array = np.asarray(value)
+        array = array.astype(np.float32) if array.dtype == np.float64 else array
+        parsed.graph.initializer.append(numpy_helper.from_array(array, name))
+    return parsed
+
+
+def judged(first: ModelProto, second: ModelProto) -> Verdict:
+    reference = OnnxRuntimeExecutor(first.SerializeToString(), optimised=False)
+    candidates = [OnnxRuntimeExecutor(second.SerializeToString(), optimised=each) for each in (False, True)]
+    return verify(reference, candidates, describe=describe)
+
+
+BRANCHES = """
+    s = ReduceSum<keepdims = 0>(X)
+    c = Greater(s, limit)
+    Y = If<then_branch = t () => (float[1, 8] a) { a = Mul(X, k) }, else_branch = e () => (float[1, 8] b) { b = Neg(X) }
+    >(c)
+"""
+DIFFERENT: dict[str, tuple[ModelProto, ModelProto]] = {
+    "a limit far beyond all data": (
+        network(IMAGE, "c = Conv(X, W) Y = Clip(c, low, high)", W=WEIGHT, low=0.0, high=20000.0),
+        network(IMAGE, "c = Conv(X, W) Y = Clip(c, low, high)", W=WEIGHT, low=0.0, high=30000.0),
+    ),
+    "a limit of whole numbers": (
+        network(WORDS, "Y = Min(X, k)", "int64", k=50),
+        network(WORDS, "Y = Min(X, k)", "int64", k=60),
+    ),
+    "negative whole numbers": (
+        network(WORDS, "a = Abs(X) Y = Cast<to = 1>(a)"),
+        network(WORDS, "Y = Cast<to = 1>(X)"),
+    ),
+    "a row that nobody picks": (
+        network(WORDS, "Y = Gather(T, X)", T=TABLE),
+        network(WORDS, "Y = Gather(T, X)", T=TABLE_DAMAGED),
+    ),
+    "a branch that is never taken": (
+        network(ROW, BRANCHES, limit=1e6, k=2.0),
+        network(ROW, BRANCHES, limit=1e6, k=3.0),
+    ),
+    "a condition that is never met": (
+        network(ROW, BRANCHES, limit=1000.0, k=2.0),
+        network(ROW, BRANCHES, limit=2000.0, k=2.0),
+    ),
+    "a mask that is never set": (
+        network(ROW, "g = Greater(X, h) l = Less(X, m) a = And(g, l) Y = Where(a, k, X)", h=1e3, m=1.5e3, k=4.0),
+        network(ROW, "g = Greater(X, h) l = Less(X, m) a = And(g, l) Y = Where(a, k, X)", h=1e3, m=1.5e3, k=5.0),
+    ),
+    "a comparison with the limit itself": (
+        network(ROW, "m = Mul(X, k) c = Greater(m, h) Y = Cast<to = 1>(c)", k=4.0, h=3.0),
+        network(ROW, "m = Mul(X, k) c = GreaterOrEqual(m, h) Y = Cast<to = 1>(c)", k=4.0, h=3.0),
+    ),
+    "a Relu that no probe opens": (
+        network(IMAGE, "c = Conv(X, W, B) r = Relu(c) Y = Conv(r, V)", W=WEIGHT, B=np.full(4, -3000.0), V=NEXT_WEIGHT),
+        network(IMAGE, "c = Conv(X, W, B) r = Relu(c) Y = Conv(r, V)", W=WEIGHT, B=np.full(4, -3000.0), V=-NEXT_WEIGHT),
+    ),
+    "what takes the place of what is no number": (
+        network(ROW, "m = Mul(X, k) n = IsNaN(m) Y = Where(n, z, m)", k=4.0, z=0.0),
+        network(ROW, "m = Mul(X, k) n = IsNaN(m) Y = Where(n, z, m)", k=4.0, z=1.0),
+    ),
+    "infinities that are kept": (
+        network(ROW, "m = MatMul(X, W) n = IsInf(m) Y = Where(n, z, m)", W=np.eye(8), z=0.0),
+        network(ROW, "Y = MatMul(X, W)", W=np.eye(8)),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DIFFERENT)
+def test_what_a_stretch_decides_by_is_brought_to_it(kind: str) -> None:
+    first, second = DIFFERENT[kind]
+    verdict = judged(first, second)
+    assert not verdict.equivalent
+    assert verdict.first_difference is not None
+    assert judged(first, first).equivalent
+
+
+TWICE = "c = Conv(X, W) r = Relu(c) q = Relu(r) Y = Conv(q, V)"
+ONCE = "c = Conv(X, W) r = Relu(c) Y = Conv(r, V)"
+
+
+def test_what_never_comes_out_of_the_operator_above_is_no_data() -> None:
+    """A second Relu does nothing, since none of what it reads is negative."""
+    twice, once = (network(IMAGE, body, W=WEIGHT, V=NEXT_WEIGHT) for body in (TWICE, ONCE))
+    assert judged(once, twice).equivalent
+    assert judged(twice, once).equivalent
+
+
+@pytest.mark.parametrize("reader", ["Div(K, {0})", "Tile(K, {0})", "Expand(K, {0})"])
+def test_whole_numbers_that_divide_or_say_a_size_stay_what_they_are(reader: str) -> None:
+    """Zero would end the process, and a large number its memory."""
+    above = "a = Abs(X) n = Add(a, one) i = Cast<to = 7>(n)"
+    known = {"one": np.ones(1), "K": np.arange(1)}
+    first = network("float[1] X", f"{above} Y = {reader.format('i')}", "int64", **known)
+    second = network("float[1] X", f"{above} j = Mul(i, o) Y = {reader.format('j')}", "int64", o=np.array([1]), **known)
+    assert judged(first, second).equivalent
+
+
+def test_a_channel_of_small_numbers_is_held_to_its_own_size_where_it_is_enlarged_behind() -> None:
+    small = WEIGHT.copy()
+    small[3] *= 1e-8
+    damaged = small.copy()
+    damaged[3] *= 1.5
+    factors = np.array([1, 1, 1, 1e8]).reshape(4, 1, 1)
+    body = "c = Conv(X, W) n = BatchNormalization<epsilon = 1e-20>(c, s, b, m, v) Y = Relu(n)"
+    own = {"s": np.ones(4), "b": np.zeros(4), "m": np.zeros(4), "v": factors.reshape(-1) ** -2.0}
+    first, second = (network(IMAGE, body, W=weight, **own) for weight in (small, damaged))
+    verdict = judged(first, second)
+    assert not verdict.equivalent
+    assert verdict.first_difference is not None
+    assert verdict.first_difference.op_type == "Conv"
+    assert judged(first, first).equivalent
+
+
+def test_equal_branches_whose_rounding_cancels_are_no_difference() -> None:
+    """One copy is fed with the original's rounding, the other computed by the candidate."""
+    bias = {"B": np.full((1, 4, 1, 1), 0.5), "V": np.full(4, 0.5)}
+    plain = "p = Conv(X, W, V) e = Exp(p) q = Conv(X, W, V) f = Exp(q) Y = Sub(e, f)"
+    split = "c = Conv(X, W) p = Add(c, B) e = Exp(p) d = Conv(X, W) q = Add(d, B) f = Exp(q) Y = Sub(e, f)"
+    assert judged(network(IMAGE, plain, W=WEIGHT, V=bias["V"]), network(IMAGE, split, W=WEIGHT, B=bias["B"])).equivalent
+    wrong = split.replace("Conv(X, W) q", "Conv(X, U) q")
+    damaged = network(IMAGE, wrong, W=WEIGHT, U=WEIGHT * 1.01, B=bias["B"])
+    assert not judged(network(IMAGE, plain, W=WEIGHT, V=bias["V"]), damaged).equivalent
+
+
+def test_a_difference_of_single_numbers_is_described() -> None:
+    first = network(ROW, "s = ReduceSum<keepdims = 0>(X) c = Greater(s, h) Y = Where(c, X, k)", h=0.5, k=9.0)
+    second = network(ROW, "s = ReduceSum<keepdims = 0>(X) c = Less(s, h) Y = Where(c, X, k)", h=0.5, k=9.0)
+    verdict = judged(first, second)
+    assert not verdict.equivalent
+    assert verdict.first_difference is not None
+    assert verdict.first_difference.candidate_op_type == "Less"
+
+
+def test_readers_of_one_tensor_are_paired_by_what_is_likest() -> None:
+    """An optimiser makes another operator of the first of two convolutions; the second is not its partner."""
+    both = "r = Relu(X) c = Conv(r, W) a = Relu(c) d = Conv(r, V) e = Sigmoid(d) Y = Concat<axis = 1>(a, e)"
+    other = network(IMAGE, both, W=WEIGHT, V=RANDOM.standard_normal((2, 3, 3, 3)))
+    fused = ModelProto()
+    fused.CopyFrom(other)
+    fused.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    conv = next(each for each in fused.graph.node if "c" in each.output)
+    conv.op_type, conv.domain, conv.output[0] = "FusedConv", "com.microsoft", "a"
+    conv.attribute.append(onnx.helper.make_attribute("activation", "Relu"))
+    fused.graph.node.remove(next(each for each in fused.graph.node if each.op_type == "Relu" and "a" in each.output))
+    verdict = judged(fused, other)
+    assert verdict.equivalent
+    assert verdict.stretches is not None
+    assert verdict.stretches.judged == 1
