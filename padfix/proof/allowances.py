@@ -6,7 +6,7 @@ but to see whether it stays within what the original itself leaves open, and eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -138,7 +138,7 @@ def ties(case: Case) -> float | None:
     :data:`TIE`, or when the runtime runs the original's own stretch with its optimisations, which round elsewhere.
     Position by position, nothing else may differ.
     """
-    if not any(node.op_type in OUTPUT_SCALE or "Quant" in node.op_type for node in case.nodes):
+    if not rounds_to_steps(case.nodes):
         return None
     if case.expected.shape != case.found.shape or not case.reference.can_be_fed:
         return None
@@ -156,6 +156,11 @@ def ties(case: Case) -> float | None:
     if not np.all(difference <= reach):
         return None
     return float(difference.max(initial=0.0))
+
+
+def rounds_to_steps(nodes: Iterable[NodeView]) -> bool:
+    """Whether some operator rounds to the steps of quantised numbers."""
+    return any(node.op_type in OUTPUT_SCALE or "Quant" in node.op_type for node in nodes)
 
 
 def _fixed_point_step(case: Case) -> float:

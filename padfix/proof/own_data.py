@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from padfix.process import deadline
-from padfix.proof.allowances import allowed_by, own_move
+from padfix.proof.allowances import allowed_by, own_move, rounds_to_steps
 from padfix.proof.bounds import ANY, Bounds, bounds_of
 from padfix.proof.compare import Distance, described, distance, is_float
 from padfix.proof.deciding_data import DecidingData, is_exact
@@ -139,8 +139,14 @@ class OwnData:
         apart = distance(expected, found)
         if is_exact(stretch, values, expected):
             return self._shown(stretch, apart, 0.0, words) if apart.largest > 0 else None
-        if not is_float(expected.dtype) or expected.shape != found.shape:
-            return None if expected.shape == found.shape else self._shown(stretch, apart, 0.0, words)
+        if expected.shape != found.shape:
+            return self._shown(stretch, apart, 0.0, words)
+        if not is_float(expected.dtype):
+            # What was compared or sorted may follow from rounding; steps are held against those between which it lies.
+            if apart.largest == 0 or not rounds_to_steps(stretch.nodes):
+                return None
+            case = self._judge.case(stretch, feeds, values, found, apart.magnitude)
+            return self._shown(stretch, apart, 0.0, words) if allowed_by(case) is None else None
         if not np.isfinite(apart.largest):
             usual = np.isfinite(_floats(expected)) & np.isfinite(_floats(found))
             is_strange = any(not np.isfinite(values[name]).all() for name in stretch.above if name in values)
