@@ -15,7 +15,7 @@ from typing import TypeVar
 from onnx import NodeProto
 
 from padfix.proof.allowances import Case, allowed_by
-from padfix.proof.compare import described, distance
+from padfix.proof.compare import Distance, described, distance
 from padfix.proof.disagreement import RuntimeSlip, difference
 from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor
 from padfix.proof.rounding import tolerance
@@ -193,10 +193,12 @@ class _Witnesses:
         for executor in new_runtimes:
             result, problem = _run(executor, feeds)
             if result is not None:
+                apart = self._distances(expected, result)
+                is_equal = self._difference(expected, result, feeds, apart) is None
                 # A runtime that misreads both forms alike is the runtime's slip, not the rewrite's.
-                alike = ran is not None and meant is not None and self._difference(ran, result, feeds) is None
-                if not (alike and self._difference(expected, result, feeds) is not None):
-                    self._must_agree(expected, result, feeds, executor.label, reference)
+                both = ran if meant is not None and not is_equal else None
+                if both is None or self._difference(both, result, feeds) is not None:
+                    self._must_agree(expected, result, feeds, executor.label, reference, apart)
                 continue
             # Optimised, a node may have another name in the runtime's words.
             is_refused = is_refused or str(problem) == str(refusal)
@@ -212,30 +214,35 @@ class _Witnesses:
         feeds: Mapping[str, Array],
         label: str,
         reference: Executor,
+        apart: Mapping[str, Distance] | None = None,
     ) -> None:
-        found = self._difference(expected, result, feeds, reference)
+        apart = apart or self._distances(expected, result)
+        found = self._difference(expected, result, feeds, apart, reference)
         if found is not None:
             detail = found.detail or f"differs by {found.max_abs_diff:g}"
             position = self.case.outputs.index(found.name)
             raise _NotProvenError(f"output {position} of the new form in {label}: {detail}{_at(feeds)}.")
-        differences = (distance(expected.get(name), result.get(name)) for name in self.case.outputs)
-        self.largest = max(self.largest, *(each.largest for each in differences))
+        self.largest = max(self.largest, *(each.largest for each in apart.values()))
+
+    def _distances(self, expected: Mapping[str, Array], result: Mapping[str, Array]) -> dict[str, Distance]:
+        return {name: distance(expected.get(name), result.get(name)) for name in self.case.outputs}
 
     def _difference(
         self,
         expected: Mapping[str, Array],
         result: Mapping[str, Array],
         feeds: Mapping[str, Array],
+        distances: Mapping[str, Distance] | None = None,
         reference: Executor | None = None,
     ) -> OutputDifference | None:
-        """Return the first output that is not equal, or None.
+        """Return the first output that is not equal, or None; ``distances`` are those of all outputs, where known.
 
         Rounding and, where ``reference`` is given, which gave ``expected``, the allowances are those of a stretch. An
         exact rewrite has neither.
         """
-        for name in self.case.outputs:
+        for name, apart in (distances or self._distances(expected, result)).items():
             first, second = expected.get(name), result.get(name)
-            apart, allowed = distance(first, second), 0.0
+            allowed = 0.0
             if first is not None and second is not None and not self.case.rewrite.exact:
                 types = (first.dtype, *(array.dtype for array in feeds.values()))
                 allowed = tolerance(types, apart.magnitude) if apart.is_float else 0.0
@@ -265,7 +272,7 @@ class _Witnesses:
     ) -> None:
         if self.contradiction is not None and self.contradiction.found is not None:
             return  # a run to other numbers says more than a refusal
-        found = self._difference(meant, ran, feeds, reference)
+        found = self._difference(meant, ran, feeds, reference=reference)
         if found is not None:
             message = (
                 f"ONNX Runtime {OnnxRuntimeExecutor.version()} runs it against the specification: "
