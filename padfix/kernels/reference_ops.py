@@ -150,6 +150,11 @@ def _global_lp_pool(X: Array, **attributes: Any) -> Array:
     return lp_pool(X, kernel_shape=list(X.shape[2:]), **attributes)
 
 
+def _global_max_pool(X: Array) -> Array:
+    # onnx.reference keeps an axis too many of a volume.
+    return np.asarray(X.max(axis=tuple(range(2, X.ndim)), keepdims=True))
+
+
 SPEC_OPS: list[type[OpRun]] = [
     operator("Conv", conv, *CONVOLUTION),
     operator("ConvTranspose", conv_transpose, *CONVOLUTION, "output_padding", "output_shape"),
@@ -157,6 +162,7 @@ SPEC_OPS: list[type[OpRun]] = [
     operator("AveragePool", average_pool, *WINDOW, "ceil_mode", "count_include_pad"),
     operator("LpPool", lp_pool, *WINDOW, "ceil_mode", "p"),
     operator("GlobalLpPool", _global_lp_pool, "p"),
+    operator("GlobalMaxPool", _global_max_pool),
     Pad,
     Upsample,
     Resize,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
+from padfix.geometry.padding import effective_kernel
 from padfix.geometry.resampling import output_size
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
@@ -29,6 +30,8 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
         return None
     if node.op_type == "Pad":
         return _pad(scope, node)
+    if node.op_type in _OTHERS:
+        return _OTHERS[node.op_type](scope, node)
     match read(scope, node):
         case Window() as window:
             return window_traits(window)
@@ -73,9 +76,24 @@ def window_traits(window: Window) -> Traits:
         # Of a length that is left open it is taken that it is more: what a model is for is never one element.
         "one-element": any(size == 1 and pair != (0, 0) for size, pair in zip(window.sizes, pairs, strict=True)),
         "one-pad-before": all(pair is not None and pair[0] == 1 for pair in pairs),
+        "pads-before": _any([None if pair is None else pair[0] > 0 for pair in pairs]),
+        "leaves-a-rest": _any([_leaves_a_rest(window, axis, pair) for axis, pair in enumerate(pairs)]),
+        "indices": window.has_indices,
+        "column-major": window.has_indices and window.written.storage_order != 0,
+        "batched": window.batch > 1 if isinstance(window.batch, int) else None,
         "counts-pads": window.operator.is_average and window.written.count_include_pad,
         "rounds-up": window.written.ceil_mode,
     }
+
+
+def _leaves_a_rest(window: Window, axis: int, pair: Pair | None) -> bool | None:
+    """Whether there are elements at the end of an axis that no window reaches."""
+    size, taps, stride = window.sizes[axis], window.kernel[axis], window.strides[axis]
+    if stride == 1:
+        return False
+    if taps is None or pair is None or not isinstance(size, int):
+        return None
+    return (size + sum(pair) - effective_kernel(taps, window.dilations[axis])) % stride != 0
 
 
 def transposed_traits(window: TransposedWindow) -> Traits:
@@ -172,6 +190,7 @@ def _resample(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "resized-axes": None if changed is None else len(changed),
         "outer-axes": None if changed is None or axes is None else any(axis.changes for axis in axes[:2]),
         "rank": rank,
+        "elements": elements_of(resize.elem_type),
     }
 
 
@@ -238,3 +257,57 @@ def _any(known: Sequence[bool | None]) -> bool | None:
     if any(known):
         return True
     return None if None in known else False
+
+
+def _rank_alone(scope: Scope, node: NodeProto) -> Traits:
+    data = scope.type_of(node.input[0])
+    return {"rank": None if data is None else data.rank}
+
+
+def _depth_to_space(scope: Scope, node: NodeProto) -> Traits:
+    return {"order": attributes.text(node, "mode", "DCR") or "DCR"}
+
+
+def _grid_sample(scope: Scope, node: NodeProto) -> Traits:
+    # Opset 20 gave the modes new names.
+    mode = (attributes.text(node, "mode", "linear") or "linear").removeprefix("bi")
+    return {
+        "mode": mode,
+        "outside": attributes.text(node, "padding_mode", "zeros") or "zeros",
+        "aligned": attributes.integer(node, "align_corners", 0) != 0,
+    }
+
+
+def _gate(scope: Scope, node: NodeProto) -> Traits:
+    """Return whether the node is what HardSwish and Mish multiply their input by, and other data is multiplied."""
+    own = node.input[0]
+    if node.op_type == "HardSigmoid":
+        alpha, beta = attributes.find(node, "alpha"), attributes.find(node, "beta")
+        is_gate = np.float32(0.2 if alpha is None else alpha.f) == np.float32(1 / 6) and (beta is None or beta.f == 0.5)
+    else:
+        before = scope.producer(own) if scope.defines(own) else None
+        is_gate = before is not None and before.op_type == "Softplus"
+        own = before.input[0] if before is not None and is_gate else own
+    others = (
+        name
+        for each in scope.consumers(node.output[0])
+        if each.op_type == "Mul"
+        for name in each.input
+        if name != node.output[0]
+    )
+    return {"gates-other-data": is_gate and any(name != own for name in others)}
+
+
+_OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
+    "HardSigmoid": _gate,
+    "Tanh": _gate,
+    "GridSample": _grid_sample,
+    "DepthToSpace": _depth_to_space,
+    "SpaceToDepth": lambda scope, node: {},
+    "QuantizeLinear": lambda scope, node: {},
+    "GlobalAveragePool": _rank_alone,
+    "GlobalMaxPool": _rank_alone,
+    "GlobalLpPool": _rank_alone,
+}
+OTHER_OPERATORS = frozenset(_OTHERS)
+"""Types of the operators that facts may be about and that neither pad nor resize."""

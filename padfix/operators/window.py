@@ -89,12 +89,14 @@ class Window(Windowed):
         has_indices: Whether it gives the positions of its maxima as well.
         channels: Channels of the input that the weights are for; None for pools, and where it is not known.
         maps: Channels of the result; as ``channels``.
+        batch: Length of the first axis.
     """
 
     channels_last: bool = False
     has_indices: bool = False
     channels: int | None = None
     maps: int | None = None
+    batch: Dimension = None
 
     @property
     def is_exact(self) -> bool:
@@ -174,12 +176,14 @@ def read_window_node(
     if isinstance(common, Refusal):
         return common
     maps, per_group = leading_lengths(place.type_at(node, operator.weights))
+    data = place.type_at(node, 0)
     return Window(
         **vars(common),
         channels_last=operator.channels_last or written.channels_last,
         has_indices=operator.is_maximum and len(node.output) > 1 and bool(node.output[1]),
         channels=None if per_group is None else per_group * written.group,
         maps=maps,
+        batch=None if data is None or not data.shape else data.shape[0],
     )
 
 

@@ -28,6 +28,7 @@ from padfix.rules.runtime_contradicts_spec import RuntimeContradictsSpec
 from padfix.rules.separate_pad import SeparatePad
 from padfix.rules.stale_shapes import StaleShapes
 from padfix.rules.unproven_model import UnprovenModel
+from padfix.rules.unsupported_operator import UnsupportedOperator
 from padfix.rules.unsupported_pad import UnsupportedPad
 from padfix.rules.unsupported_resize import UnsupportedResize
 from padfix.rules.unsupported_window import UnsupportedWindow
@@ -59,6 +60,7 @@ RULES: tuple[Rule, ...] = (
     UnsupportedWindow(),
     UnsupportedPad(),
     UnsupportedResize(),
+    UnsupportedOperator(),
     # It is about nodes that no other rule is about; behind them, because they may leave constants to be computed.
     ComputedConstant(),
     # What runtimes are known to get wrong: after all rules that give the node another form, so that a node that is

@@ -27,6 +27,11 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "depthwise": SWITCH,
     "one-element": SWITCH,
     "one-pad-before": SWITCH,
+    "pads-before": SWITCH,
+    "leaves-a-rest": SWITCH,
+    "indices": SWITCH,
+    "column-major": SWITCH,
+    "batched": SWITCH,
     "strides-written": SWITCH,
     "kernel-written": SWITCH,
     "kernel-below-stride": SWITCH,
@@ -68,11 +73,18 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "mode-written": SWITCH,
     # Of a Slice that padfix writes.
     "behind-window": SWITCH,
-    # Of Pad, which also has mode, mode-written, amounts, axes-listed, outer-axes and rank.
+    # Of Pad, which like Resize has elements, and also mode, mode-written, amounts, axes-listed, outer-axes and rank.
     "negative": SWITCH,
     "value": ("zero", "finite", "infinite"),
     "before-average": SWITCH,
     "elements": ("float", "integer", "byte"),
+    # Of GridSample, which also has mode.
+    "aligned": SWITCH,
+    "outside": ("zeros", "border", "reflection"),
+    # Of DepthToSpace.
+    "order": ("DCR", "CRD"),
+    # Of a HardSigmoid or Tanh as in HardSwish and Mish.
+    "gates-other-data": SWITCH,
     # Of a constant that other operators compute, which has elements as well.
     "of-constants": SWITCH,
 }

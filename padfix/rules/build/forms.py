@@ -53,4 +53,5 @@ def first_right(site: Site, forms: Iterable[Form]) -> Form | Refusal:
             return form
         reasons.append(f"{form.name}: it {objection.fact.says}")
     runtime = site.target.title or site.target.name
-    return Refusal(f"No equal form is known to be right on {runtime} ({'; '.join(dict.fromkeys(reasons))}).")
+    tried = f" ({'; '.join(dict.fromkeys(reasons))})" if reasons else ""
+    return Refusal(f"No equal form is known to be right on {runtime}{tried}.")

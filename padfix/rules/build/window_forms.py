@@ -334,10 +334,7 @@ def _even_pads(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], add
         why_not = Refusal("more is cut off at the end than at the begin")
     elif even == pads:
         why_not = Refusal("its pads are equal already")
-    elif any(
-        more >= max(stride, dilation)
-        for more, stride, dilation in zip(given_back, window.strides, window.dilations, strict=True)
-    ):
+    elif any(more >= stride for more, stride in zip(given_back, window.strides, strict=True)):
         why_not = Refusal("output_padding would be as long as the stride")
 
     def write() -> Rewrite | Refusal:

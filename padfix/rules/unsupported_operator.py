@@ -1,0 +1,209 @@
+"""PF306: an operator beside the convolutions, pools and resizes that the target refuses, or computes wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import helper
+
+from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import OTHER_OPERATORS, transposed_traits, window_traits
+from padfix.operators.transposed import TransposedWindow
+from padfix.operators.window import Window
+from padfix.operators.written import Written
+from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.target_rule import TargetRule
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_PLANE = 4
+"""Axes of an image with its batch and channels."""
+
+_AXES_AS_INPUT_SINCE = 18
+
+_MOST_WEIGHTS = 1 << 20
+
+
+class UnsupportedOperator(TargetRule):
+    """An operator that the target refuses, or runs and gives other numbers for, and that pads and resizes nothing.
+
+    Importers recognise activations by the nodes that exporters write for them, and some look at the nodes alone: what
+    multiplies other data by the gate of a HardSwish (as squeeze-and-excitation does) becomes a HardSwish. Others read
+    the channels of DepthToSpace in one order only, or pool no volume. `padfix targets NAME` lists what is known.
+
+    padfix puts an Identity behind such a gate, so that it is read for what it is; writes DepthToSpace and SpaceToDepth
+    as a convolution whose weights are zeros and ones; and a global pool of a volume as one of a plane.
+
+    Refused: what has no such form, as a GridSample or a QuantizeLinear.
+
+    Before, opset 17, for opencv:
+
+        main (float[1,3,8,8] X, float[1,3,1,1] S) => (float[1,3,8,8] Y) {
+          gate = HardSigmoid <alpha = 0.16666667, beta = 0.5> (S)
+          Y = Mul (X, gate)
+        }
+
+    After:
+
+        alone = HardSigmoid <alpha = 0.16666667, beta = 0.5> (S)
+        gate = Identity (alone)
+        Y = Mul (X, gate)
+
+    References:
+
+    - The ONNX specification of HardSigmoid: <https://onnx.ai/onnx/operators/onnx__HardSigmoid.html>
+    - The ONNX specification of SpaceToDepth: <https://onnx.ai/onnx/operators/onnx__SpaceToDepth.html>
+    """
+
+    code = "PF306"
+    name = "unsupported-operator"
+    operators = frozenset(("", op_type) for op_type in OTHER_OPERATORS)
+    example_target = "opencv"
+
+    def forms(self, site: Site) -> Iterator[Form]:
+        """Yield the form that operators of this type have."""
+        yield from _FORMS[site.node.op_type](site)
+
+
+def _apart(site: Site) -> Iterator[Form]:
+    def write() -> Rewrite:
+        return _replaced(site, lambda builder, value: builder.op("Identity", [builder.original(node, [value])]))
+
+    node = copied(site.node)
+    yield Form("an Identity behind it", ((site.node.op_type, {"gates-other-data": False}),), write)
+
+
+def _flat(site: Site) -> Iterator[Form]:
+    """Yield the pool of a volume as one of a plane; and a norm as what sums along axes."""
+    known = site.input_type(0)
+    rank = known.rank if known is not None and known.rank is not None else 0
+    is_volume = rank > _PLANE
+    node = copied(site.node)
+    name = "a plane in place of a volume"
+    yield _pooled(site, name, rank, lambda builder, value: builder.original(node, [value]), site.node.op_type)
+    if site.node.op_type == "GlobalLpPool":
+        norm = {1: "ReduceL1", 2: "ReduceL2"}.get(attributes.integer(site.node, "p", 2) or 0)
+
+        def summed(builder: FragmentBuilder, value: Any) -> Any:
+            axes = list(range(2, _PLANE if is_volume else rank))
+            if builder.opset < _AXES_AS_INPUT_SINCE:
+                return builder.op(norm or "", [value], {"axes": axes, "keepdims": 1})
+            return builder.op(norm or "", [value, builder.constant(np.array(axes, np.int64), "axes")], {"keepdims": 1})
+
+        if norm is None or not rank:
+            yield Form("a norm along axes", (), _unwritten, Refusal("there is no such operator for this p"))
+        else:
+            yield _pooled(site, "a norm along axes", rank, summed, norm, as_it_is=not is_volume)
+
+
+def _unwritten() -> Rewrite | Refusal:
+    return Refusal("There is no such form.")
+
+
+def _pooled(
+    site: Site,
+    name: str,
+    rank: int,
+    pool: Callable[[FragmentBuilder, Any], Any],
+    op_type: str,
+    *,
+    as_it_is: bool = False,
+) -> Form:
+    """Return what ``pool`` makes of the data, which is made a plane first and a volume again unless ``as_it_is``."""
+
+    def whole(builder: FragmentBuilder, value: Any) -> Any:
+        if as_it_is:
+            return pool(builder, value)
+        return builder.reshaped(pool(builder, builder.reshaped(value, [0, 0, 1, -1])), [0, 0, *[1] * (rank - 2)])
+
+    reshapes = () if as_it_is else (("Reshape", {"rank": _PLANE}), ("Reshape", {"rank": rank}))
+    why_not = None if as_it_is or rank > _PLANE else Refusal("its data is no volume")
+    return Form(name, (*reshapes, (op_type, {"rank": min(rank, _PLANE)})), lambda: _replaced(site, whole), why_not)
+
+
+def _by_convolution(site: Site) -> Iterator[Form]:
+    """Yield what moves elements between space and depth as a convolution with one tap of 1 for each element."""
+    block = attributes.integer(site.node, "blocksize", 0) or 0
+    known = site.input_type(0)
+    channels = known.shape[1] if known is not None and known.shape is not None and known.rank == _PLANE else None
+    sizes = known.shape[2:] if known is not None and known.shape is not None else (None, None)
+    is_transposed = site.node.op_type == "DepthToSpace"
+    why_not = None
+    if not isinstance(channels, int) or block < 1:
+        why_not, channels = Refusal("the number of channels is not known"), 0
+    elif site.elem_type(0) not in FLOATS:
+        why_not = Refusal("convolutions are of floats")
+    elif channels * channels * (1 if is_transposed else block**4) > _MOST_WEIGHTS:
+        why_not = Refusal(f"it would have more than {_MOST_WEIGHTS} weights")
+    written = Written(kernel_shape=(block, block), strides=(block, block))
+    plain: dict[str, Any] = {
+        "domain": "",
+        "written": written,
+        "kernel": (block, block),
+        "strides": (block, block),
+        "dilations": (1, 1),
+        "sizes": sizes,
+        "elem_type": site.elem_type(0),
+        "channels": channels,
+    }
+    if is_transposed:
+        window = TransposedWindow(**plain, op_type="ConvTranspose", output_padding=(0, 0), output_shape=None)
+        operators = (("ConvTranspose", transposed_traits(window)),)
+    else:
+        operators = (("Conv", window_traits(Window(**plain, op_type="Conv", maps=channels * block**2))),)
+    write = partial(_convolved, site, operators[0][0], block, channels)
+    yield Form("a convolution with weights of 0 and 1", operators, write, why_not)
+
+
+def _convolved(site: Site, op_type: str, block: int, channels: int) -> Rewrite:
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    deep = channels if op_type == "ConvTranspose" else channels * block**2
+    shallow = deep // block**2
+    is_column_first = op_type == "ConvTranspose" and site.text("mode", "DCR") == "CRD"
+    weights = np.zeros((deep, shallow, block, block), dtype)
+    for row in range(block):
+        for column in range(block):
+            place, maps = row * block + column, np.arange(shallow)
+            first = maps * block**2 + place if is_column_first else place * shallow + maps
+            weights[first, maps, row, column] = 1
+    given = {"kernel_shape": [block, block], "strides": [block, block]}
+    return _replaced(
+        site, lambda builder, value: builder.op(op_type, [value, builder.constant(weights, "weights")], given)
+    )
+
+
+def _replaced(site: Site, write: Callable[[FragmentBuilder, Any], Any]) -> Rewrite:
+    """Return what ``write`` makes of the data in place of the node."""
+    builder = site.builder()
+    builder.output(site.node.output[0], write(builder, builder.input(site.input_name(0))))
+    known = site.input_type(0)
+    shape = [None] * _PLANE if known is None or known.shape is None else list(known.shape)
+    block = attributes.integer(site.node, "blocksize", 1) or 1
+    lengths = tuple(each if isinstance(each, int) else 2 * block for each in shape)
+    trial = {site.input_name(0): TrialInput(lengths, site.elem_type(0))}
+    return Rewrite(builder.build(), (trial,), exact="Space" in site.node.op_type)
+
+
+def _none(site: Site) -> Iterator[Form]:
+    yield from ()
+
+
+_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
+    "HardSigmoid": _apart,
+    "Tanh": _apart,
+    "GlobalAveragePool": _flat,
+    "GlobalMaxPool": _flat,
+    "GlobalLpPool": _flat,
+    "DepthToSpace": _by_convolution,
+    "SpaceToDepth": _by_convolution,
+    "GridSample": _none,
+    "QuantizeLinear": _none,
+}
