@@ -20,9 +20,12 @@ LONGEST_CHAIN = 1000
 """Nodes that a constant may be computed by; more are looked at for nothing too often."""
 
 
+_MEASURING = ("Shape", "Size")
+
+
 def lengths_given(scope: Scope, node: NodeProto) -> np.ndarray | None:
     """Return what a Shape or Size gives; None for other operators, and where a length is open."""
-    if node.op_type not in ("Shape", "Size"):
+    if node.op_type not in _MEASURING:
         return None
     known = scope.type_of(node.input[0])
     lengths = None if known is None else known.lengths
@@ -32,10 +35,10 @@ def lengths_given(scope: Scope, node: NodeProto) -> np.ndarray | None:
     return np.array(lengths[start:end] if node.op_type == "Shape" else np.prod(lengths), np.int64)
 
 
-def chain_of(scope: Scope, node: NodeProto) -> list[NodeProto] | None:
+def chain_of(scope: Scope, node: NodeProto, *, open_lengths: bool = False) -> list[NodeProto] | None:
     """Return the nodes that compute what ``node`` gives from constants and lengths alone, itself the last of them.
 
-    None where it depends on data, on constants that stay in the file, or on an open length.
+    None where it depends on data, on constants that stay in the file, or on an open length unless ``open_lengths``.
     """
     found: dict[int, NodeProto] = {}
     waiting = [node]
@@ -47,7 +50,7 @@ def chain_of(scope: Scope, node: NodeProto) -> list[NodeProto] | None:
         if not is_told or len(found) == LONGEST_CHAIN or any(one.ref_attr_name for one in each.attribute):
             return None
         found[id(each)] = each
-        if lengths_given(scope, each) is not None:
+        if lengths_given(scope, each) is not None or (open_lengths and each.op_type in _MEASURING):
             continue
         for name in filter(None, each.input):
             if scope.constant(name) is not None:
@@ -74,10 +77,11 @@ def _in_order(scope: Scope, found: dict[int, NodeProto], last: NodeProto) -> lis
     return list(ordered.values())
 
 
-def is_read_by_data(scope: Scope, node: NodeProto) -> bool:
-    """Whether what ``node`` gives is an output, or goes into something that depends on data."""
+def is_read_by_data(scope: Scope, node: NodeProto, *, open_lengths: bool = False) -> bool:
+    """Whether what ``node`` gives is an output, or goes into something that depends on data; as in :func:`chain_of`."""
     return any(
-        scope.is_output(name) or any(chain_of(scope, each) is None for each in scope.consumers(name))
+        scope.is_output(name)
+        or any(chain_of(scope, each, open_lengths=open_lengths) is None for each in scope.consumers(name))
         for name in filter(None, node.output)
     )
 

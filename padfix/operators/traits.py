@@ -34,7 +34,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
         return _OTHERS[node.op_type](scope, node)
     match read(scope, node):
         case Window() as window:
-            return window_traits(window)
+            return {**window_traits(window), "dequantized": _is_dequantized(scope, node, window)}
         case TransposedWindow() as window:
             return transposed_traits(window)
         case Resample() as resize:
@@ -45,7 +45,11 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
 def computed_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return what a node is like that computes a constant."""
     known = scope.type_of(node.output[0])
-    return {"of-constants": True, "rank": None if known is None else known.rank}
+    return {
+        "of-constants": True,
+        "rank": None if known is None else known.rank,
+        "elements": elements_of(None if known is None else known.elem_type),
+    }
 
 
 def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:
@@ -81,9 +85,17 @@ def window_traits(window: Window) -> Traits:
         "indices": window.has_indices,
         "column-major": window.has_indices and window.written.storage_order != 0,
         "batched": window.batch > 1 if isinstance(window.batch, int) else None,
+        "elements": elements_of(window.elem_type),
         "counts-pads": window.operator.is_average and window.written.count_include_pad,
         "rounds-up": window.written.ceil_mode,
     }
+
+
+def _is_dequantized(scope: Scope, node: NodeProto, window: Window) -> bool:
+    """Whether a DequantizeLinear gives the data, and the weights of what has some."""
+    names = [node.input[0], *([] if window.operator.weights is None else [node.input[window.operator.weights]])]
+    producers = [scope.producer(name) if scope.defines(name) else None for name in names]
+    return all(each is not None and each.op_type == "DequantizeLinear" for each in producers)
 
 
 def _leaves_a_rest(window: Window, axis: int, pair: Pair | None) -> bool | None:
@@ -264,6 +276,13 @@ def _rank_alone(scope: Scope, node: NodeProto) -> Traits:
     return {"rank": None if data is None else data.rank}
 
 
+def _measured(scope: Scope, node: NodeProto) -> Traits:
+    data = scope.type_of(node.input[0])
+    lengths = None if data is None else data.shape
+    # Runtimes take a batch that is left open for one image.
+    return {"sizes": "static" if lengths and all(isinstance(each, int) for each in lengths[1:]) else "dynamic"}
+
+
 def _depth_to_space(scope: Scope, node: NodeProto) -> Traits:
     return {"order": attributes.text(node, "mode", "DCR") or "DCR"}
 
@@ -304,6 +323,7 @@ _OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "GridSample": _grid_sample,
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": lambda scope, node: {},
+    "Shape": _measured,
     "QuantizeLinear": lambda scope, node: {},
     "GlobalAveragePool": _rank_alone,
     "GlobalMaxPool": _rank_alone,

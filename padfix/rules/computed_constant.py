@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from padfix.operators.constant_chains import COMPUTED, chain_of, is_read_by_data, leaves_of, lengths_given
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import computed_traits, elements_of
+from padfix.operators.traits import computed_traits
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Objection, worst_objection
@@ -28,10 +28,10 @@ class ComputedConstant(TargetRule):
     Range, Expand, Concat. With fixed lengths (`--shape`) all of that is one constant, and most runtimes work it out
     when they load the model. Some importers do so with arrays of their own that know no list of one dimension.
 
-    padfix writes the constant in place of what computes it, as far as data does not enter into it. A shape or an index,
-    which is no float, stays: that is read as it is meant. What is computed from long weights stays as well.
+    padfix writes the constant in place of what computes it, as far as data does not enter into it. What is read as it
+    is meant stays, as shapes and indices mostly are, and so does what is computed from long weights.
 
-    Refused: constants of more than four million elements.
+    Refused: constants of more than four million elements, and those that depend on a length which is left open.
 
     Before, opset 17, for opencv:
 
@@ -56,13 +56,12 @@ class ComputedConstant(TargetRule):
     example_target = "opencv"
 
     def objection(self, site: Site) -> Objection | None:
-        """Return the worst that a fact says of what computes a constant, where data meets it and it is a float."""
+        """Return the worst that a fact says of what computes a constant, where data meets it."""
         if not any("of-constants" in fact.where for fact in site.target.facts):
             return None
-        known = site.scope.type_of(site.node.output[0])
-        is_float = known is None or elements_of(known.elem_type) in (None, "float")
-        chain = chain_of(site.scope, site.node) if is_float else None
-        if chain is None or not is_read_by_data(site.scope, site.node):
+        is_open = chain_of(site.scope, site.node) is None
+        chain = chain_of(site.scope, site.node, open_lengths=True)
+        if chain is None or not is_read_by_data(site.scope, site.node, open_lengths=is_open):
             return None
         found = [
             worst_objection(site.target, each.op_type, site.opset, computed_traits(site.scope, each)) for each in chain
@@ -74,8 +73,12 @@ class ComputedConstant(TargetRule):
         """Yield the constant."""
         known = site.scope.type_of(site.node.output[0])
         lengths = None if known is None else known.lengths
-        is_large = lengths is not None and math.prod(lengths) > LARGEST
-        yield Form("a constant", (), partial(_worked_out, site), Refusal("it is very large") if is_large else None)
+        why_not = None
+        if chain_of(site.scope, site.node) is None:
+            why_not = Refusal("it depends on a length that is left open (--shape)")
+        elif lengths is not None and math.prod(lengths) > LARGEST:
+            why_not = Refusal("it is very large")
+        yield Form("a constant", (), partial(_worked_out, site), why_not)
 
 
 def _worked_out(site: Site) -> Rewrite | Refusal:

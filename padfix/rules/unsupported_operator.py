@@ -42,7 +42,7 @@ class UnsupportedOperator(TargetRule):
     padfix puts an Identity behind such a gate, so that it is read for what it is; writes DepthToSpace and SpaceToDepth
     as a convolution whose weights are zeros and ones; and a global pool of a volume as one of a plane.
 
-    Refused: what has no such form, as a GridSample or a QuantizeLinear.
+    Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
     Before, opset 17, for opencv:
 
@@ -192,6 +192,10 @@ def _replaced(site: Site, write: Callable[[FragmentBuilder, Any], Any]) -> Rewri
     return Rewrite(builder.build(), (trial,), exact="Space" in site.node.op_type)
 
 
+def _lengths(site: Site) -> Iterator[Form]:
+    yield Form("its lengths as a constant", (), _unwritten, Refusal("they are left open (--shape)"))
+
+
 def _none(site: Site) -> Iterator[Form]:
     yield from ()
 
@@ -204,6 +208,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "GlobalLpPool": _flat,
     "DepthToSpace": _by_convolution,
     "SpaceToDepth": _by_convolution,
+    "Shape": _lengths,
     "GridSample": _none,
     "QuantizeLinear": _none,
 }

@@ -32,6 +32,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "indices": SWITCH,
     "column-major": SWITCH,
     "batched": SWITCH,
+    "dequantized": SWITCH,
     "strides-written": SWITCH,
     "kernel-written": SWITCH,
     "kernel-below-stride": SWITCH,
@@ -91,7 +92,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
 """The words that a fact's ``where`` may use, each with the values that there are."""
 
 
-_UNSAID: Mapping[str, Trait] = {"of-constants": False}
+_UNSAID: Mapping[str, Trait] = {"of-constants": False, "dequantized": False}
 """What is taken of an operator of which a trait is not told at all."""
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -39,6 +40,7 @@ _WANTED = ("strides", "kernel_shape")
 def window_forms(site: Site, window: Window) -> Iterator[Form]:
     """Yield the forms of a convolution or pool, the nearest to what stands there first."""
     yield _written_out(site, window, window_traits(all_written(window)))
+    yield from _of_other_data(site, window)
     if window.auto_pad:
         yield from _without_auto_pad(window)
     pairs = _explicit_pairs(window)
@@ -58,6 +60,29 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
     yield from pools_along_axes(site, as_it_was)
     if window.op_type == "Conv" and max(window.dilations) > 1:
         yield _grown(site, explicit, pairs)
+
+
+def _of_other_data(site: Site, window: Window) -> Iterator[Form]:
+    """Yield the operator apart from the DequantizeLinear before it, and the maximum of integers as one of floats."""
+    before = site.scope.producer(site.input_name(0))
+    traits = window_traits(window)
+    cases = partial(trials, site, window, same=window.auto_pad in SAME)
+
+    def write(types: tuple[int, int] | None) -> Rewrite:
+        builder = site.builder()
+        data, *rest = (builder.input(name) for name in site.node.input)
+        first, last = ({"to": each} for each in types) if types else (None, None)
+        moved = builder.op("Cast", [data], first) if first else builder.op("Identity", [data])
+        result = builder.original(copied(site.node), [moved, *rest])
+        bind(builder, site.node, builder.op("Cast", [result], last) if last else result)
+        return Rewrite(builder.build(), cases(), exact=window.is_exact)
+
+    if before is not None and before.op_type == "DequantizeLinear":
+        yield Form("an Identity before it", ((window.op_type, traits),), partial(write, None))
+    if window.operator.is_maximum and not window.has_indices and elements_of(window.elem_type) == "byte":
+        types = (int(TensorProto.FLOAT), site.elem_type(0))
+        operators: Operators = (("Cast", {}), (window.op_type, {**traits, "elements": "float"}), ("Cast", {}))
+        yield Form("the maximum of floats", operators, partial(write, types))
 
 
 def all_written(window: AnyWindow) -> AnyWindow:
