@@ -283,6 +283,15 @@ def _measured(scope: Scope, node: NodeProto) -> Traits:
     return {"sizes": "static" if lengths and all(isinstance(each, int) for each in lengths[1:]) else "dynamic"}
 
 
+def _reduction(scope: Scope, node: NodeProto) -> Traits:
+    given = len(node.input) > 1 and bool(node.input[1])
+    known = scope.constant(node.input[1]) if given else None
+    listed = known.reshape(-1).tolist() if known is not None else attributes.integers(node, "axes")
+    data = scope.type_of(node.input[0])
+    every = None if data is None else data.rank
+    return {"axes-as-input": given, "reduced-axes": len(listed) if listed else None if given else every}
+
+
 def _depth_to_space(scope: Scope, node: NodeProto) -> Traits:
     return {"order": attributes.text(node, "mode", "DCR") or "DCR"}
 
@@ -323,6 +332,12 @@ _OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "GridSample": _grid_sample,
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": lambda scope, node: {},
+    "InstanceNormalization": _rank_alone,
+    "ReduceL1": _reduction,
+    "ReduceL2": _reduction,
+    "ReduceMax": _reduction,
+    "ReduceMean": _reduction,
+    "ReduceSum": _reduction,
     "Shape": _measured,
     "QuantizeLinear": lambda scope, node: {},
     "GlobalAveragePool": _rank_alone,

@@ -70,7 +70,8 @@ class UnsupportedOperator(TargetRule):
 
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the form that operators of this type have."""
-        yield from _FORMS[site.node.op_type](site)
+        if site.node.op_type in _FORMS:
+            yield from _FORMS[site.node.op_type](site)
 
 
 def _apart(site: Site) -> Iterator[Form]:
@@ -124,9 +125,12 @@ def _pooled(
             return pool(builder, value)
         return builder.reshaped(pool(builder, builder.reshaped(value, [0, 0, 1, -1])), [0, 0, *[1] * (rank - 2)])
 
+    axes = {"axes-as-input": site.opset >= _AXES_AS_INPUT_SINCE, "reduced-axes": max(min(rank, _PLANE) - 2, 0)}
     reshapes = () if as_it_is else (("Reshape", {"rank": _PLANE}), ("Reshape", {"rank": rank}))
     why_not = None if as_it_is or rank > _PLANE else Refusal("its data is no volume")
-    return Form(name, (*reshapes, (op_type, {"rank": min(rank, _PLANE)})), lambda: _replaced(site, whole), why_not)
+    return Form(
+        name, (*reshapes, (op_type, {"rank": min(rank, _PLANE), **axes})), lambda: _replaced(site, whole), why_not
+    )
 
 
 def _by_convolution(site: Site) -> Iterator[Form]:
@@ -196,10 +200,6 @@ def _lengths(site: Site) -> Iterator[Form]:
     yield Form("its lengths as a constant", (), _unwritten, Refusal("they are left open (--shape)"))
 
 
-def _none(site: Site) -> Iterator[Form]:
-    yield from ()
-
-
 _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "HardSigmoid": _apart,
     "Tanh": _apart,
@@ -209,6 +209,4 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "DepthToSpace": _by_convolution,
     "SpaceToDepth": _by_convolution,
     "Shape": _lengths,
-    "GridSample": _none,
-    "QuantizeLinear": _none,
 }

@@ -82,6 +82,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of GridSample, which also has mode.
     "aligned": SWITCH,
     "outside": ("zeros", "border", "reflection"),
+    # Of the operators that reduce axes.
+    "axes-as-input": SWITCH,
+    "reduced-axes": COUNT,
     # Of DepthToSpace.
     "order": ("DCR", "CRD"),
     # Of a HardSigmoid or Tanh as in HardSwish and Mish.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import onnx
 import onnx.parser
+import pytest
 
 import padfix
 
@@ -38,9 +39,32 @@ def test_what_is_misread_is_worked_out_and_what_nothing_else_reads_goes(tmp_path
     assert sorted(nodes) == ["Add", "Constant", "ConstantOfShape", "Mul", "Shape"]
 
 
-def test_what_depends_on_an_open_length_stays(tmp_path: Path) -> None:
-    codes, nodes = converted(tmp_path, GRID)
-    assert (codes, len(nodes)) == ([], 6)
+@pytest.mark.parametrize("text", [GRID, GRID.replace("3,H,4", "3,5,4").replace("<start = 2, end = 4>", "")])
+def test_what_depends_on_an_open_length_is_declined(text: str, tmp_path: Path) -> None:
+    with pytest.raises(padfix.PadfixError, match="--shape"):
+        converted(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "computed",
+    [
+        "wanted = Mul (shape, ones)",
+        "turned = Neg (shape) wanted = Neg (turned)",
+        "places = Range (none, four, one) wanted = Gather (shape, places)",
+    ],
+)
+def test_a_list_of_lengths_that_is_computed_with_is_worked_out(computed: str, tmp_path: Path) -> None:
+    text = f"""(float[2,3,4,5] X) => (float[A,B,C,D] Y)
+    <int64[4] ones = {{1, 1, 1, 1}}, int64 none = {{0}}, int64 one = {{1}}, int64 four = {{4}}>
+    {{
+        shape = Shape (X)
+        {computed}
+        Y = Reshape (X, wanted)
+    }}
+    """
+    codes, nodes = converted(tmp_path, text)
+    assert set(codes) == {"PF305"}
+    assert nodes[-2:] == ["Constant", "Reshape"]
 
 
 def test_shapes_and_indices_stay(tmp_path: Path) -> None:

@@ -45,6 +45,36 @@ CASES = {
         "ncnn",
         ["AveragePool", "Mul", "Pad", "Pad"],
     ),
+    "pads at the end that leave a rest": (
+        text("Y = MaxPool <kernel_shape = [3, 3], pads = [0, 0, 2, 0], strides = [2, 2]> (X)"),
+        "ncnn",
+        ["MaxPool", "Pad"],
+    ),
+    "maxima of bytes": (
+        text("Y = MaxPool <kernel_shape = [3, 2], strides = [1, 1]> (X)", "uint8[1,2,8,9] X").replace(
+            "float Y", "uint8 Y"
+        ),
+        "opencv@5.0",
+        ["Cast", "Cast", "MaxPool"],
+    ),
+    "a quantized convolution": (
+        text(
+            "q = QuantizeLinear (X, s, z) d = DequantizeLinear (q, s, z) w = DequantizeLinear (W, s, z) "
+            "Y = Conv (d, w)",
+            weights="int8[1,2,1,1] W = {3, -4}, float s = {0.1}, int8 z = {2}",
+        ),
+        "opencv@5.0",
+        ["Conv", "DequantizeLinear", "DequantizeLinear", "Identity", "QuantizeLinear"],
+    ),
+    "transposed with more dilation than stride": (
+        text(
+            "Y = ConvTranspose <kernel_shape = [3, 3], dilations = [3, 3], pads = [2, 0, 0, 0], strides = [1, 1]> "
+            "(X, W)",
+            weights="float[2,1,3,3] W = {1, 2, 3, 4, 5, 7, 1, 0, 2, 3, 4, 1, 2, 9, 1, 2, 1, 3}",
+        ),
+        "ncnn",
+        ["ConvTranspose", "Slice"],
+    ),
     "strides left out": (text("Y = MaxPool <kernel_shape = [2, 3]> (X)"), "mnn", ["MaxPool"]),
     "dilated averages": (
         text("Y = AveragePool <kernel_shape = [3, 2], dilations = [2, 2], pads = [1, 1, 0, 0]> (X)", opset=19),
@@ -178,3 +208,10 @@ def test_open_sizes_stay_as_written_only_where_the_target_takes_no_computed_pad(
     padfix.convert(source, result, target=target)
     assert ("Pad" in {node.op_type for node in onnx.load(result).graph.node}) is not left
     assert padfix.check(result, target=target).findings == []
+
+
+def test_pads_at_the_end_alone_stay_where_they_leave_no_rest(tmp_path: Path) -> None:
+    """As Keras has them in front of every second block: a Pad there costs ncnn a copy of the whole map."""
+    written = text("Y = MaxPool <kernel_shape = [3, 3], pads = [0, 0, 1, 0], strides = [2, 2]> (X)")
+    onnx.save(onnx.parser.parse_model(written), tmp_path / "model.onnx")
+    assert not padfix.check(tmp_path / "model.onnx", target="ncnn", select=["PF1"]).findings

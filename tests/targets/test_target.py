@@ -142,6 +142,21 @@ EXAMPLES = {
     "LpPool": "(float[1,2,8,8] X) => (float[1,2,6,6] Y) { Y = LpPool <kernel_shape = [3, 3]> (X) }",
     "Pad": "(float[1,2] X) => (float[1,3] Y) <int64[4] p = {0, 0, 0, 1}> { Y = Pad (X, p) }",
     "Resize": "(float[1,2] X) => (float[1,4] Y) <float[2] s = {1, 2}> { Y = Resize (X, , s) }",
+    "GridSample": "(float[1,2,8,8] X, float[1,3,3,2] G) => (float[1,2,3,3] Y) { Y = GridSample (X, G) }",
+    "HardSigmoid": "(float[1,2] X) => (float[1,2] Y) { Y = HardSigmoid (X) }",
+    "Tanh": "(float[1,2] X) => (float[1,2] Y) { Y = Tanh (X) }",
+    "DepthToSpace": "(float[1,8,2,2] X) => (float[1,2,4,4] Y) { Y = DepthToSpace <blocksize = 2> (X) }",
+    "SpaceToDepth": "(float[1,2,4,4] X) => (float[1,8,2,2] Y) { Y = SpaceToDepth <blocksize = 2> (X) }",
+    "GlobalAveragePool": "(float[1,2,8,8] X) => (float[1,2,1,1] Y) { Y = GlobalAveragePool (X) }",
+    "GlobalMaxPool": "(float[1,2,8,8] X) => (float[1,2,1,1] Y) { Y = GlobalMaxPool (X) }",
+    "GlobalLpPool": "(float[1,2,8,8] X) => (float[1,2,1,1] Y) { Y = GlobalLpPool (X) }",
+    "InstanceNormalization": "(float[1,2,8] X, float[2] S) => (float[1,2,8] Y) { Y = InstanceNormalization (X, S, S) }",
+    **{
+        name: f"(float[1,2,8] X) => (float[1,2,1] Y) {{ Y = {name} (X) }}"
+        for name in ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceSum")
+    },
+    "Shape": "(float[1,2] X) => (int64[2] Y) { Y = Shape (X) }",
+    "QuantizeLinear": "(float[1,2] X, float S) => (uint8[1,2] Y) { Y = QuantizeLinear (X, S) }",
     "Upsample": "(float[1,2] X) => (float[1,4] Y) <float[2] s = {1, 2}> { Y = Upsample (X, s) }",
 }
 

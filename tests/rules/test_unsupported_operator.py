@@ -1,0 +1,101 @@
+"""Operators beside convolutions, pools and resizes: what targets get wrong of them, and the forms that are right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+
+GATED = "(float[1,3,8,8] X, float[1,3,1,1] S) => (float[1,3,8,8] Y)"
+DEPTH = "(float[1,8,6,4] X) => (float[1,N,A,B] Y)"
+VOLUME = "(float[1,3,4,5,6] X) => (float[1,3,1,1,1] Y)"
+PLANE = "(float[1,3,4,5] X) => (float[1,3,1,1] Y)"
+
+
+def saved(tmp_path: Path, text: str, opset: int = 17) -> Path:
+    path = tmp_path / "model.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]>\nmain {text}'), path)
+    return path
+
+
+def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options: Any) -> list[str]:
+    """Return the types of the nodes in the result, which a second conversion leaves as it is."""
+    source, once, twice = saved(tmp_path, text, opset), tmp_path / "once.onnx", tmp_path / "twice.onnx"
+    assert padfix.check(source, target=target).findings
+    padfix.convert(source, once, target=target, **options)
+    padfix.convert(once, twice, target=target)
+    assert once.read_bytes() == twice.read_bytes()
+    return [node.op_type for node in onnx.load(once).graph.node]
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "opset", "nodes"),
+    [
+        (
+            GATED + "{ h = HardSigmoid <alpha = 0.16666667> (S) Y = Mul (X, h) }",
+            "opencv",
+            17,
+            ["HardSigmoid", "Identity", "Mul"],
+        ),
+        (
+            GATED + "{ s = Softplus (S) h = Tanh (s) Y = Mul (h, X) }",
+            "opencv",
+            17,
+            ["Softplus", "Tanh", "Identity", "Mul"],
+        ),
+        (DEPTH + "{ Y = SpaceToDepth <blocksize = 2> (X) }", "ncnn", 17, ["Conv"]),
+        (DEPTH + "{ Y = DepthToSpace <blocksize = 2> (X) }", "ncnn", 17, ["ConvTranspose"]),
+        (VOLUME + "{ Y = GlobalAveragePool (X) }", "opencv", 17, ["Reshape", "GlobalAveragePool", "Reshape"]),
+        (VOLUME + "{ Y = GlobalMaxPool (X) }", "opencv", 17, ["Reshape", "GlobalMaxPool", "Reshape"]),
+        (VOLUME + "{ Y = GlobalLpPool <p = 1> (X) }", "opencv", 17, ["Reshape", "ReduceL1", "Reshape"]),
+        (PLANE + "{ Y = GlobalLpPool (X) }", "opencv", 17, ["ReduceL2"]),
+        (PLANE + "{ Y = GlobalLpPool (X) }", "opencv", 18, ["ReduceL2"]),
+    ],
+)
+def test_an_equal_form_is_found_and_proven(
+    text: str, target: str, opset: int, nodes: list[str], tmp_path: Path
+) -> None:
+    assert converted(tmp_path, text, target, opset) == nodes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GATED + "{ h = HardSigmoid (S) Y = Mul (X, h) }",
+        GATED + "{ h = HardSigmoid <alpha = 0.16666667, beta = 0.4> (S) Y = Mul (X, h) }",
+        "(float[1,3] X) => (float[1,3] Y) { h = HardSigmoid <alpha = 0.16666667> (X) Y = Mul (X, h) }",
+        "(float[1,3] X) => (float[1,3] Y) { s = Softplus (X) h = Tanh (s) Y = Mul (X, h) }",
+        PLANE + "{ Y = GlobalMaxPool (X) }",
+    ],
+)
+def test_what_the_target_gets_right_is_left_alone(text: str, tmp_path: Path) -> None:
+    assert not padfix.check(saved(tmp_path, text), target="opencv").findings
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "reason"),
+    [
+        (DEPTH + '{ Y = GridSample <mode = "bicubic"> (X, G) }', "opencv@5.0", "No equal form"),
+        (PLANE + "{ Y = GlobalLpPool <p = 3> (X) }", "opencv", "no such operator for this p"),
+        ("(float[1,C,6,4] X) => (float[1,N,A,B] Y) { Y = SpaceToDepth <blocksize = 2> (X) }", "ncnn", "channels"),
+        ("(float[1,3,H,4] X) => (int64[4] Y) { Y = Shape (X) }", "opencv@4.14", "--shape"),
+        ("(float[1,3,4] X) => (float[1,3,1] Y) <int64[1] a = {2}> { Y = ReduceMean (X, a) }", "ncnn", "No equal form"),
+        ("(float[1,3] X) => (uint8[1,3] Y) <float s = {0.1}> { Y = QuantizeLinear (X, s) }", "mnn", "No equal form"),
+    ],
+)
+def test_what_has_no_equal_form_is_declined_with_a_reason(text: str, target: str, reason: str, tmp_path: Path) -> None:
+    text = text.replace("X) => (float[1,N,A,B] Y){ Y = Grid", "X, float[1,3,4,2] G) => (float[1,N,A,B] Y) { Y = Grid")
+    with pytest.raises(padfix.PadfixError) as caught:
+        padfix.convert(saved(tmp_path, text, 18), tmp_path / "out.onnx", target=target)
+    assert reason in str(caught.value)
+
+
+def test_lengths_that_are_told_are_known(tmp_path: Path) -> None:
+    text = "(float[N,3,H,4] X) => (int64[4] Y) { Y = Shape (X) }"
+    padfix.convert(saved(tmp_path, text), tmp_path / "out.onnx", target="opencv@4.14", shapes={"X": (1, 3, 5, 4)})
+    assert not padfix.check(saved(tmp_path, text.replace("H", "5")), target="opencv@4.14").findings
