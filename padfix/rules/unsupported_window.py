@@ -39,7 +39,7 @@ class UnsupportedWindow(TargetRule):
     Before, opset 17, for ncnn:
 
         main (float[1,3,8,8] X) => (float[1,3,4,4] Y) {
-          Y = MaxPool <kernel_shape = [3, 3], pads = [0, 0, 1, 1], strides = [2, 2]> (X)
+          Y = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 0, 0], strides = [2, 2]> (X)
         }
 
     After:
