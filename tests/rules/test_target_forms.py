@@ -156,6 +156,11 @@ CASES = {
         "ncnn",
         ["MatMul", "MatMul", "Reshape", "Reshape"],
     ),
+    "resized by what was a scale of no exact ratio": (
+        text('Y = Resize <mode = "nearest"> (X, s)', "float[1,4,13,6] X", "float[4] s = {1, 1, 1.5, 4}", opset=10),
+        "tvm",
+        ["Resize"],
+    ),
     "coordinates left out": (
         text('Y = Resize <mode = "linear"> (X, , , z)', weights="int64[4] z = {1, 2, 16, 18}"),
         "opencv@4.14",

@@ -104,12 +104,14 @@ def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
         return
     axes = sampled_axes(site, resize)
     for spelling in spellings(site, resize, axes):
-        yield Form(
-            f"{spelling.coordinates} with {spelling.rounding} by {'sizes' if spelling.by_sizes else 'scales'}",
-            (("Resize", {**traits, **_traits_of_spelling(spelling, traits)}),),
-            partial(respelled, site, resize, spelling, axes),
-            _why_not_respelled(resize, spelling, axes),
-        )
+        name = f"{spelling.coordinates} with {spelling.rounding} by {'sizes' if spelling.by_sizes else 'scales'}"
+        written = {**traits, **_traits_of_spelling(spelling, traits)}
+        write, why_not = partial(respelled, site, resize, spelling, axes), _why_not_respelled(resize, spelling, axes)
+        if spelling.by_sizes and site.opset < _OMITTED_SINCE:
+            yield Form(name, (("Resize", {**written, "empty-scales": True}),), write, why_not)
+            yield Form(name, (("Resize", written),), write, why_not, _OMITTED_SINCE)
+        else:
+            yield Form(name, (("Resize", written),), write, why_not)
     lengths = axes if isinstance(axes, Refusal) else None
     known = () if isinstance(axes, Refusal) else axes
     if resize.mode == "nearest":
