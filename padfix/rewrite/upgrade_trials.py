@@ -319,7 +319,7 @@ def _cut_alike(site: Site, shapes: Mapping[int, tuple[int, ...]]) -> dict[int, t
 def _trial_shape(site: Site, position: int, known: ValueType | None) -> tuple[int, ...]:
     if known is not None and known.shape is not None:
         shape = [size if isinstance(size, int) else _run_time_size(site, axis) for axis, size in enumerate(known.shape)]
-        return _shortened(site.node.op_type, shape, position)
+        return _shortened(site, shape, position)
     if site.node.op_type == "BatchNormalization" and position > 0:
         return (3,)
     pads = attributes.integers(site.node, "pads") or attributes.integers(site.node, "paddings") or []
@@ -341,11 +341,16 @@ def _run_time_size(site: Site, axis: int) -> int:
     return 3 if site.node.op_type == "BatchNormalization" and axis == 1 else _UNKNOWN_SIZE
 
 
-def _shortened(op_type: str, shape: list[int], position: int) -> tuple[int, ...]:
-    """Shorten the axes of a large input that the operator treats alike."""
-    if math.prod(shape) > _LARGEST_AXIS and position == 0:
-        if op_type in _REDUCTIONS:
-            return tuple(min(size, _SHORT_SIZE) for size in shape)
-        if op_type == "BatchNormalization":
-            return tuple(size if axis == 1 else min(size, _SHORT_SIZE) for axis, size in enumerate(shape))
+def _shortened(site: Site, shape: list[int], position: int) -> tuple[int, ...]:
+    """Shorten the axes of an input that the operator treats alike."""
+    node = site.node
+    short = tuple(min(size, _SHORT_SIZE) for size in shape)
+    if node.op_type in _REDUCTIONS and position == 0 and math.prod(shape) > _LARGEST_AXIS:
+        return short
+    if node.op_type == "BatchNormalization" and position == 0:
+        return (*short[:1], *shape[1:2], *short[2:])
+    is_joined = node.op_type == "Concat" and all(site.constant(each) is None for each in range(len(node.input)))
+    if is_joined and shape:
+        kept = attributes.integer(node, "axis", 1) % len(shape)
+        return (*short[:kept], shape[kept], *short[kept + 1 :])
     return tuple(shape)
