@@ -50,7 +50,7 @@ class OwnData:
         free = {name for name in names if self._is_free(name, values[name])}
         deciding = DecidingData(group, self._judge.constants, values)
         for kind, changed in chain(wide_data(values, free, limit), deciding.kinds()):
-            words, data = f"{kind} data", self._in_range({**values, **changed})
+            words, data = f"{kind} data", {**values, **self._in_range(changed, values)}
             shared = self._stretches.feeding.common(Probe(words, {**probe.arrays, **data})).arrays
             feeds = {name: shared[name] for name in probe.arrays}
             inner = {name: array for name, array in data.items() if name not in feeds}
@@ -74,7 +74,7 @@ class OwnData:
         Raises:
             ExecutionFailed: The original refuses the data.
         """
-        data = self._in_range(data)
+        data = self._in_range(data, data)
         shared = self._stretches.feeding.common(Probe(words, {**probe.arrays, **data})).arrays
         feeds = {name: shared[name] for name in probe.arrays}
         inner = {name: array for name, array in data.items() if name not in feeds}
@@ -100,9 +100,16 @@ class OwnData:
         view = self._stretches.sides[0].view
         return not is_filled(array) or (name in view.producers and view.follows_from_numbers(name))
 
-    def _in_range(self, data: Mapping[str, Array]) -> dict[str, Array]:
-        """Return the data within what the user said of inputs, and what the operators above can give."""
-        return {name: within(array, self._bounds(name, array)) for name, array in data.items()}
+    def _in_range(self, data: Mapping[str, Array], values: Mapping[str, Array]) -> dict[str, Array]:
+        """Return the data within what the user said of inputs, and what the operators above can give.
+
+        Where nothing is left of it but one number all over, ``values`` stand for it.
+        """
+        found = {name: within(array, self._bounds(name, array)) for name, array in data.items()}
+        return {
+            name: values[name] if is_filled(array) and not is_filled(data[name]) else array
+            for name, array in found.items()
+        }
 
     def _bounds(self, name: str, array: Array) -> Bounds | None:
         told = self._judge.ranges.get(name)

@@ -71,6 +71,8 @@ def _most(array: Array) -> float:
 
 def is_filled(array: Array) -> bool:
     """Whether one number was filled in all over, as in initial states and masks."""
+    if not array.size:
+        return False
     first = array.reshape(-1)[0]
     return bool(np.all(array == first)) and (array.size > 1 or first in (0, 1))
 

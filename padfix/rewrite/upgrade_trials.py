@@ -7,7 +7,7 @@ not negative. What no role describes is data, which the local proof fills in by 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto, defs, helper
 
+from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.graph.scopes import DEFAULT_DOMAIN, ValueType
+from padfix.operators.reading import operator_of, read
+from padfix.operators.window import Window
 from padfix.rules.base import Site, Trial, TrialInput
 
 LARGEST_TRIAL = 1 << 18
@@ -353,4 +356,17 @@ def _shortened(site: Site, shape: list[int], position: int) -> tuple[int, ...]:
     if is_joined and shape:
         kept = attributes.integer(node, "axis", 1) % len(shape)
         return (*short[:kept], shape[kept], *short[kept + 1 :])
-    return tuple(shape)
+    return _windows_alone(site, shape) if position == 0 else tuple(shape)
+
+
+def _windows_alone(site: Site, shape: Sequence[int]) -> tuple[int, ...]:
+    """Return a shape with room for a few windows of a convolution or pool, of the same remainder at its strides."""
+    window = read(site.scope, site.node) if operator_of(site.node) is not None else None
+    if not isinstance(window, Window) or None in window.kernel or len(shape) != window.leading + window.rank:
+        return tuple(shape)
+    lengths = list(shape)
+    for axis, (_, taps, stride, dilation) in enumerate(window.axes, window.leading):
+        least = 2 * (effective_kernel(taps or 1, dilation) + stride)
+        if lengths[axis] > least:
+            lengths[axis] = least + (lengths[axis] - least) % stride
+    return tuple(lengths)
