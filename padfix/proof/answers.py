@@ -68,6 +68,11 @@ def _small(question: Question) -> Array | None:
     return question.filled(1, 4)
 
 
+def _many(question: Question) -> Array | None:
+    """So many numbers to draw from that nobody draws the same again."""
+    return np.full(question.array.shape, 1 << 30)
+
+
 def _image_size(question: Question) -> Array | None:
     return question.filled(3, 12)
 
@@ -242,6 +247,7 @@ _SHORT = frozenset({"LSTM", "GRU", "RNN", "LRN"})
 
 _OTHERWISE = {"TopkV2": "TopKV2", "Padv2": "PadV2"}
 
+_DRAWING = ("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal")
 _RAGGED = ("RaggedGather", "RaggedTensorToVariant", "RaggedTensorToSparse")
 
 ANSWERS: Mapping[tuple[str, int], Answer] = {
@@ -260,7 +266,9 @@ ANSWERS: Mapping[tuple[str, int], Answer] = {
     **{(name, 0): _transposed_size for name in _TRANSPOSED},
     ("Reshape", 1): _same_elements,
     **{(name, 1): _wider_shape for name in ("Expand", "BroadcastTo")},
-    **{(name, 0): _small for name in ("ConstantOfShape", "Fill", "RandomUniform", "RandomStandardNormal")},
+    **{(name, 0): _small for name in ("ConstantOfShape", "Fill", *_DRAWING)},
+    ("RandomUniformInt", 1): _zero,
+    ("RandomUniformInt", 2): _many,
     ("Tile", 1): _small,
     **{(name, 1): _count for name in ("TopK", "TopKV2")},
     **{(name, 1): _parts for name in ("Split", "SplitV")},

@@ -114,6 +114,20 @@ def test_dropout_in_training_names_its_switch(tf: Any, capsys: pytest.CaptureFix
     assert "--constant training=False" in hint
 
 
+def test_numbers_drawn_between_inputs_are_random(tf: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Between 0 and 1 there is but one whole number to draw, and it would be the same each time."""
+
+    def build() -> None:
+        low, high = placeholder(tf, [], "low", tf.int32), placeholder(tf, [], "high", tf.int32)
+        shape = placeholder(tf, [2], "shape", tf.int64)
+        tf.identity(tf.raw_ops.RandomUniformInt(shape=shape, minval=low, maxval=high), name="y")
+
+    source = write_graph(tf, build)
+    code, error, _, _ = said(capsys, source)
+    assert code == 2
+    assert "the model draws random numbers" in error
+
+
 def test_an_input_of_unknown_rank_is_named_with_the_option_that_fixes_it(
     tf: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
