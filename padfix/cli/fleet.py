@@ -143,6 +143,7 @@ class _Check:
             return self.work(task)
         except Exception as error:
             failure = failure_of(error)
+            failure.message = failure.message.replace(str(task.file), pipes.name(task.model))
             if (
                 self.elsewhere
                 and isinstance(error, errors.SourceError)
