@@ -68,6 +68,7 @@ def test_a_filter_that_is_an_input_has_the_channels_of_its_data(tf: Any, tmp_pat
     np.testing.assert_allclose(found, compute(data, kernel, pads).numpy(), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_lengths_that_follow_from_constants(tf: Any, tmp_path: Path) -> None:
     """Of what is joined with one, reshaped by one, and where one is scattered; each input by itself.
 
@@ -92,6 +93,7 @@ def test_lengths_that_follow_from_constants(tf: Any, tmp_path: Path) -> None:
     np.testing.assert_allclose(found, compute(**feeds).numpy(), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_channels_that_come_first_are_not_the_width(tf: Any, tmp_path: Path) -> None:
     """There is a number for each channel, and a window wider than there are channels; nor rows columns, transposed."""
 

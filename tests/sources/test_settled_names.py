@@ -57,6 +57,7 @@ for source in sys.argv[2:]:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.tensorflow
 def test_two_conversions_are_the_same_bytes(tf: Any, tmp_path: Path) -> None:
     def network(x: Any) -> Any:

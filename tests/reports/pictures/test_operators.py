@@ -311,7 +311,7 @@ window.addEventListener("load", () => {
 </script>"""
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1100)])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), pytest.param("dark", 1100, marks=pytest.mark.slow)])
 def test_a_browser_shows_all_of_it(browser: str, scheme: str, width: int, tmp_path: Path) -> None:
     for name in MODELS:
         write(name, tmp_path)
