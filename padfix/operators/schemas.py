@@ -9,6 +9,11 @@ from onnx import defs
 
 from padfix.graph.scopes import DEFAULT_DOMAIN
 
+DRAWS = frozenset(
+    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
+)
+"""Operators that draw other random numbers in every run."""
+
 
 @lru_cache(maxsize=4096)
 def schema(op_type: str, opset: int) -> Any:

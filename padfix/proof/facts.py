@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Dimension, ValueType, bodies_of
+from padfix.graph.scopes import Dimension, ValueType, all_nodes, bodies_of
 from padfix.operators.reading import is_resampling, read_at
 from padfix.operators.resample import input_roles
+from padfix.operators.schemas import DRAWS
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Window
 from padfix.operators.written import Place
@@ -40,10 +41,7 @@ _KEEPS_AXES = frozenset(
 )
 _KNOWN_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 # Dropout only draws in training, which depends on an input.
-RANDOM = frozenset(
-    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli", "Dropout"}
-    | {"Attention", "MultiHeadAttention", "Sampling"}
-)
+RANDOM = DRAWS | {"Dropout", "Attention", "MultiHeadAttention", "Sampling"}
 _SHORT_FLOATS = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
 
@@ -87,6 +85,11 @@ def may_vary(graph: GraphProto) -> bool:
         or any(may_vary(body) for _, body in bodies_of(node))
         for node in graph.node
     )
+
+
+def drawing(graph: GraphProto) -> set[str]:
+    """Return the operators of the graph that draw random numbers whatever their inputs are."""
+    return {node.op_type for node in all_nodes(graph.node)} & DRAWS
 
 
 def cast_types(graph: GraphProto) -> set[int]:

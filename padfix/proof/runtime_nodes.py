@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from onnx import ModelProto, NodeProto, helper, numpy_helper
 
 from padfix.graph.scopes import label, outer_names_of
+from padfix.operators.schemas import DRAWS
 from padfix.proof.cut import part_of
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.probes import Probe
@@ -28,8 +29,6 @@ STRETCH = 8
 
 MOST_TOGETHER = 6
 """How many nodes before it a node is run together with, where it is right by itself and wrong behind them."""
-
-_RANDOM = ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli")
 
 
 @dataclass(frozen=True)
@@ -330,7 +329,7 @@ def _fixed_names(model: ModelProto) -> set[str]:
     for node in graph.node:
         read = _all_read(node)
         is_shape = node.op_type in ("Shape", "Size")
-        if node.op_type not in _RANDOM and (is_shape or fixed.issuperset(read)):
+        if node.op_type not in DRAWS and (is_shape or fixed.issuperset(read)):
             fixed.update(filter(None, node.output))
     return fixed
 

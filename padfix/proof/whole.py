@@ -23,7 +23,7 @@ from padfix.proof.executors import (
     label_of,
     numpy_type,
 )
-from padfix.proof.facts import cast_types, may_vary
+from padfix.proof.facts import cast_types, drawing, may_vary
 from padfix.proof.feeding import Feeding
 from padfix.proof.generated import PATIENCE, Generated, sentence, shapes_text
 from padfix.proof.matching import InputMatch, Order, match_outputs, order_between
@@ -279,9 +279,12 @@ class _WholeProof:
             each.name for each in self._compare(results, again, self._types(probe), own) if not each.equivalent
         ]
         if different:
+            graphs = filter(None, map(graph_of, (self.reference, *self.candidates)))
+            drawn = ", ".join(sorted(set().union(*map(drawing, graphs))))
             raise ProofUnavailableError(
                 f"{self._judge_name} gives other numbers each time the original is run "
-                f"(output {', '.join(different)}): the model draws random numbers or keeps a state.",
+                f"(output {', '.join(different)}): the model draws random numbers"
+                f"{f' ({drawn})' if drawn else ' or keeps a state'}.",
                 f"Remove what is random (dropout in training mode) or keeps a state.{self._switch_words()}",
             )
 

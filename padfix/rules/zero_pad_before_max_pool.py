@@ -12,6 +12,7 @@ from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.reading import read_window
 from padfix.operators.refusal import Refusal
+from padfix.operators.schemas import DRAWS
 from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME
 from padfix.results import Finding
@@ -21,9 +22,6 @@ from padfix.rules.build.pad_node import no_op_pad
 
 _UNSIGNED = (TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64)
 _TRANSPARENT = frozenset({"Identity", "Cast", "Dropout"})
-_RANDOM = frozenset(
-    {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"}
-)
 _NEVER_NEGATIVE = frozenset({"Relu", "Sigmoid", "HardSigmoid", "Softmax", "Softplus", "Abs", "Exp", "Sqrt"})
 _DEPTH = 16
 
@@ -154,7 +152,7 @@ def _folds(scope: Scope, name: str, depth: int = _DEPTH) -> bool:
     if scope.constant(name) is not None:
         return True
     producer = scope.producer(name) if name else None
-    if producer is None or depth == 0 or producer.op_type in _RANDOM:
+    if producer is None or depth == 0 or producer.op_type in DRAWS:
         return False
     if producer.op_type == "Constant":
         return not any(each.ref_attr_name for each in producer.attribute)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -16,13 +17,13 @@ from padfix.graph.scopes import all_nodes, normal_domain
 from padfix.proof.generated import sentence
 from padfix.sources import side_effects, unread_writes, ways_out
 from padfix.sources.executor import lengths_of
-from padfix.sources.fixed_inputs import RANDOM, split
+from padfix.sources.fixed_inputs import split
 from padfix.sources.freezing import PROTOBUF_LIMIT
 from padfix.sources.graph_ends import output_types
 from padfix.sources.inner_graph import InnerGraph
 from padfix.sources.rowless import take_no_rows
 from padfix.sources.settled_names import arrange, settle
-from padfix.sources.tensorflow_runtime import first_line, quiet, release_memory
+from padfix.sources.tensorflow_runtime import first_line, quiet, reason_of, release_memory
 
 Anything = TypeVar("Anything")
 
@@ -35,6 +36,7 @@ _UNLOWERED = (
     "They belong to a loop that was taken apart when the graph was frozen. Freeze it with "
     "convert_variables_to_constants_v2(function, lower_control_flow=False), or give padfix the SavedModel."
 )
+_FAILED = re.compile(r"^Failed to convert node '([^']*)'")
 _MICROSOFT = "com.microsoft"
 _RANGE_SINCE = 11
 _FREE_WEIGHTS = 4
@@ -169,11 +171,12 @@ def checked(build: Callable[[], ModelProto], inputs: Sequence[str], outputs: Seq
         except PadfixError:
             raise
         except Exception as error:
-            reason = complaints[0] if complaints else str(error)
+            reason = _readable(complaints[0]) if complaints else reason_of(error)
             raise UnsupportedError(f"tf2onnx can't convert this graph: {sentence(first_line(reason))}") from error
     release_memory(proto.ByteSize())
     failures = [message for message in complaints if message.startswith("Failed to convert node")]
     left = unconverted(proto)
+    side_effects.refuse_chance(set(filter(side_effects.draws, left)))
     if left:
         lite = " Lite" if left[0].startswith("TFL_") else ""
         raise UnsupportedError(
@@ -228,7 +231,7 @@ def _builder(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str)
             except PadfixError:
                 raise
             except Exception:  # a variable that is written is no constant
-                side_effects.refuse_state(graph_def, outputs)
+                side_effects.refuse_what_varies(graph_def, outputs)
                 raise
         else:
             optimised = frozen.inner.complete()
@@ -239,7 +242,7 @@ def _builder(tensorflow: Any, frozen: FrozenGraph, opset: int | None, name: str)
                 try:
                     proto = _mapped(tensorflow, optimised, arguments, name, left_out, careful=True)
                 except Exception:  # whose words are about tf2onnx's own variables
-                    side_effects.refuse_chance({node.op for node in optimised.node if node.op in RANDOM})
+                    side_effects.refuse_what_varies(optimised, outputs)
                     raise
             frozen.inner = frozen.inner or InnerGraph(tensorflow, optimised, renamed, frozen.tables)
         return proto
@@ -371,12 +374,9 @@ def unconverted(model: ModelProto) -> list[str]:
 
 
 def _why(failures: Sequence[str]) -> str:
-    """Return the reason of the first failure as a sentence, behind another one; nothing where none is known."""
-    reasons = [reason for reason in map(_readable, failures) if ": " in reason]
-    return f" {sentence(reasons[0][0].upper() + reasons[0][1:])}" if reasons else ""
+    """Return the reason of the first failure as a sentence, behind another one; nothing where there is none."""
+    return "".join(f" {sentence(f'T{_readable(each)[1:]}')}" for each in failures[:1])
 
 
 def _readable(failure: str) -> str:
-    node = failure.split("'")[1] if "'" in failure else "?"
-    cause = failure.rsplit("(", 1)[-1].rstrip(")").removeprefix("make_sure failure: ") if failure.endswith(")") else ""
-    return f"the node {node}{': ' + first_line(cause) if cause else ''}"
+    return first_line(_FAILED.sub(r"the node \1", failure))

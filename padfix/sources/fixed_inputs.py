@@ -13,14 +13,10 @@ import numpy as np
 
 from padfix.errors import UnsupportedError, UsageError
 from padfix.graph.dependence import reached
+from padfix.sources.side_effects import draws
 
 _TRUE, _FALSE = frozenset({"true", "1", "yes"}), frozenset({"false", "0", "no"})
 _BOOL = 10  # TensorFlow's DataType number (types.proto)
-RANDOM = frozenset(
-    {"RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "ParameterizedTruncatedNormal"}
-    | {"RandomGamma", "RandomPoisson", "RandomPoissonV2", "RandomShuffle", "RandomCrop", "Multinomial"}
-)
-"""Operators that draw other random numbers in every run."""
 _HAND_ON = frozenset({"Identity", "StopGradient", "PlaceholderWithDefault", "Snapshot"})
 
 
@@ -138,7 +134,7 @@ def flags_against_chance(
     A graph that was frozen as it was trained has its training flag on, and what it computes then can't be compared.
     Nothing is returned where the default draws none, or the other values as well.
     """
-    if not any(node.op in RANDOM for node in graph_def.node):
+    if not any(draws(node.op) for node in graph_def.node):
         return {}
     fed = {split(tensor)[0] for tensor in inputs}
     nodes = {node.name: node for node in graph_def.node}
@@ -168,7 +164,7 @@ def _draws(tensorflow: Any, graph_def: Any, flags: Mapping[str, bool], outputs: 
             make_constant(tensorflow, sketch.node[-1], np.array(flags[node.name]))
     wanted = prune(tensorflow, sketch, outputs)
     above = ancestors(sketch, wanted)
-    return sum(node.op in RANDOM for node in sketch.node if node.name in above)
+    return sum(draws(node.op) for node in sketch.node if node.name in above)
 
 
 def constant_of(nodes: Mapping[str, Any], reference: str) -> np.ndarray[Any, Any] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +64,28 @@ def refuse_operators(names: Iterable[str], what: str) -> None:
             raise UnsupportedError(f"{what} {does}: it holds a {name}.", HINT)
 
 
-def refuse_state(graph_def: Any, tensors: Sequence[str]) -> None:
-    """Refuse a graph that writes to a variable on its way to ``tensors``.
+@lru_cache(maxsize=4096)
+def draws(operator: str) -> bool:
+    """Whether an operator draws other random numbers in every run: it takes a seed, and TensorFlow calls it stateful.
+
+    Recurrent layers that take one only draw in training, for their dropout.
+    """
+    from tensorflow.python.framework import op_def_registry
+
+    definition = op_def_registry.get(operator)
+    attributes = {each.name for each in definition.attr} if definition is not None and definition.is_stateful else ()
+    return "seed" in attributes and "dropout" not in attributes
+
+
+def refuse_what_varies(graph_def: Any, tensors: Sequence[str]) -> None:
+    """Refuse a graph that writes to a variable or draws random numbers on its way to ``tensors``.
 
     Raises:
         UnsupportedError: Naming the operators.
     """
-    refuse_kept_state({node.op for node in _needed(graph_def, tensors, ()) if _STATE.fullmatch(node.op)})
+    operators = {node.op for node in _needed(graph_def, tensors, ())}
+    refuse_kept_state(set(filter(_STATE.fullmatch, operators)))
+    refuse_chance(set(filter(draws, operators)))
 
 
 def refuse_kept_state(operators: Collection[str]) -> None:

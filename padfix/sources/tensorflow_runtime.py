@@ -12,6 +12,7 @@ import math
 import os
 import re
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -35,6 +36,10 @@ _FUNCTION = re.compile(r"\{\{function_node [^}]*\}\} ?| \[Op:__\w+\]")
 _REWRITER = re.compile(r"^(rewriter <function \w+ at 0x[0-9a-f]+>: exception |make_sure failure: )")
 _ROOT_ERROR = re.compile(r"^\(\d+\) [A-Z_]+: ")
 """What TensorFlow and tf2onnx put around the reason: names that they made up, and the number of the error."""
+
+_SUMMARY = re.compile(r" \(fct=.*", re.DOTALL)
+"""What tf2onnx writes of a node behind its name."""
+_SLIPS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError)
 
 _WRAPPED = "Exception encountered: "
 """What Keras puts between its own words, which are the same for everything, and the reason."""
@@ -212,6 +217,15 @@ def read_message(path: Path, message: Any) -> Any:
     return message
 
 
+def reason_of(error: BaseException) -> str:
+    """Return what an error says; of a slip in a library also its kind, and the line of code where it says no more."""
+    kind = type(error).__name__
+    if not str(error).strip():
+        frames = traceback.extract_tb(error.__traceback__)
+        return f"{kind} at {frames[-1].line}" if frames else kind
+    return f"{kind}: {first_line(error)}" if isinstance(error, _SLIPS) else first_line(error)
+
+
 class _Collector(logging.Handler):
     """Keeps the errors of tf2onnx and drops everything else."""
 
@@ -222,7 +236,8 @@ class _Collector(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.name.startswith("tf2onnx"):
             cause = record.exc_info[1] if record.exc_info else None
-            self._messages.append(f"{record.getMessage()} ({cause})" if cause else record.getMessage())
+            message = record.getMessage()
+            self._messages.append(f"{_SUMMARY.sub('', message)}: {reason_of(cause)}" if cause else message)
 
 
 _WORTH_COLLECTING = 16 << 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ from onnx.reference import ReferenceEvaluator
 
 from padfix.cli.exits import run
 from padfix.cli.group import cli
+from padfix.sources.tensorflow_runtime import quiet
 
 pytestmark = pytest.mark.tensorflow
 
@@ -125,7 +127,7 @@ def test_numbers_drawn_between_inputs_are_random(tf: Any, capsys: pytest.Capture
     source = write_graph(tf, build)
     code, error, _, _ = said(capsys, source)
     assert code == 2
-    assert "the model draws random numbers" in error
+    assert "the model draws random numbers (Random" in error
 
 
 def test_an_input_of_unknown_rank_is_named_with_the_option_that_fixes_it(
@@ -201,6 +203,62 @@ def test_random_numbers_that_the_importer_fails_on(tf: Any, capsys: pytest.Captu
     assert code == 2
     assert "random numbers (RandomStandardNormal)" in error
     assert "random numbers as an input" in hint
+
+
+def test_what_draws_is_known_from_tensorflows_registry(tf: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """tf2onnx begins to convert the one, fails, and has no form of the other."""
+
+    def box() -> None:
+        size = placeholder(tf, [3], "size", tf.int32)
+        boxes = tf.image.sample_distorted_bounding_box(
+            size, tf.zeros([1, 0, 4]), min_object_covered=0.1, use_image_if_no_bounding_boxes=True
+        )
+        tf.identity(boxes[0], name="y")
+
+    def candidates() -> None:
+        found = tf.random.uniform_candidate_sampler(
+            placeholder(tf, [4, 1], "x", tf.int64), 1, 2, unique=True, range_max=9
+        )
+        tf.identity(found[0], name="y")
+
+    for build, operator in ((box, "SampleDistortedBoundingBoxV2"), (candidates, "UniformCandidateSampler")):
+        code, error, hint, _ = said(capsys, write_graph(tf, build))
+        assert code == 2
+        assert f"random numbers ({operator})" in error
+        assert "random numbers as an input" in hint
+
+
+def test_a_generator_of_random_numbers_keeps_state(tf: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    module = tf.Module()
+    module.generator = tf.random.Generator.from_seed(1)
+
+    def drawn(x: Any) -> dict[str, Any]:
+        return {"y": x + module.generator.uniform([2])}
+
+    signature = tf.function(drawn, input_signature=[tf.TensorSpec([2], name="x")])
+    tf.saved_model.save(module, "saved", signatures=signature)
+    code, error, _, _ = said(capsys, "saved")
+    assert code == 2
+    assert "keeps state from one run to the next (RngReadAndSkip)" in error
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (KeyError("axis"), "KeyError: 'axis'"),
+        (ValueError("it has (two) lengths"), "it has (two) lengths"),
+        (AssertionError(), "AssertionError at raise error"),
+    ],
+)
+def test_the_reason_of_what_goes_wrong_inside_the_importer(error: Exception, reason: str) -> None:
+    with quiet() as complaints:
+        try:
+            raise error
+        except Exception:
+            logging.getLogger("tf2onnx.tfonnx").error(
+                "Failed to convert node %r (fct=%r)\n%r", "n", print, "OP=X", exc_info=1
+            )
+    assert complaints == [f"Failed to convert node 'n': {reason}"]
 
 
 def test_names_that_are_not_in_a_graph(tf: Any, capsys: pytest.CaptureFixture[str]) -> None:
