@@ -103,10 +103,15 @@ def code_digest() -> str:
     """Return what stands for padfix's own code and the version of onnx: any change may change a report."""
     from importlib.util import find_spec
 
-    package = Path(__file__).parents[1]
+    package = os.path.dirname(os.path.dirname(__file__))
     digest = hashlib.sha256()
-    for file in sorted([*package.rglob("*.py"), *package.rglob("*.toml")]):
-        digest.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
+    for folder, folders, names in os.walk(package):
+        folders.sort()
+        for name in sorted(name for name in names if name.endswith((".py", ".toml"))):
+            path = os.path.join(folder, name)
+            with open(path, "rb", buffering=0) as file:
+                content = file.read()
+            digest.update(f"{path[len(package) :]} {len(content)} ".encode() + content)
     onnx = find_spec("onnx")  # which is not loaded for it
     if onnx is not None and onnx.origin is not None:
         with contextlib.suppress(OSError):
@@ -220,7 +225,7 @@ class Cache:
         while states := {self._name(place): state_of(place) for place in itertools.islice(places, _AT_ONCE)}:
             names = [name for name, state in states.items() if state is not None and name not in self._known]
             self._known.update(dict.fromkeys(states.keys() - self._known.keys()))
-            question = _KNOWN.format(column=self._column, places=", ".join("?" * len(names)))
+            question = _KNOWN.format(column=self._column, places=_places(names))
             for name, state, digest, there in self._rows(question, self._settings, *names):
                 if state == states[name]:
                     self._known[name] = (str(digest), bool(there))
@@ -231,18 +236,24 @@ class Cache:
         rows = self._rows(f"SELECT key FROM reports WHERE {where}", self._settings)
         return frozenset(key.partition(" ")[0] for (key,) in rows)
 
-    def reports(self, digest: str) -> list[CheckReport] | None:
-        """Return what was said of the model with a digest; None where that is not known."""
-        row = self._ask(f"SELECT plain, {self._column}, day FROM reports WHERE key = ?", self._key(digest))
-        if row is None or row[1] is None:
-            return None
-        try:
-            reports = Row(digest, row[0], row[1] if self.draws else None).reports()
-        except Exception:  # a damaged row, or one that somebody else made: the model is checked again
-            return None
-        if row[2] != self._day:
-            self._ask("UPDATE reports SET day = ? WHERE key = ?", self._day, self._key(digest))
-        return reports if isinstance(reports, list) else None
+    def reports(self, digests: Sequence[str]) -> dict[str, list[CheckReport]]:
+        """Return what was said of the models with these digests, as far as that is known."""
+        found = {}
+        keys = [self._key(digest) for digest in digests]
+        question = f"SELECT key, plain, {self._column}, day FROM reports WHERE key IN ({_places(keys)})"
+        for key, plain, wanted, day in self._rows(question, *keys):
+            if wanted is None:
+                continue
+            digest = key.partition(" ")[0]
+            try:
+                reports = Row(digest, plain, wanted if self.draws else None).reports()
+            except Exception:  # a damaged row, or one that somebody else made: the model is checked again
+                continue
+            if day != self._day:
+                self._ask("UPDATE reports SET day = ? WHERE key = ?", self._day, key)
+            if isinstance(reports, list):
+                found[digest] = reports
+        return found
 
     def keep(self, row: Row) -> None:
         """Keep what was said of a model."""
@@ -256,8 +267,9 @@ class Cache:
         self._write(_PERIOD)
 
     def close(self) -> None:
-        """Write what is kept, and forget what nobody asked for in a long time."""
-        for table in ("reports", "files"):
+        """Write what is kept, and beside it forget what nobody asked for in a long time."""
+        is_changed = self._database is not None and self._database.total_changes > 0
+        for table in ("reports", "files") if is_changed else ():
             self._ask(f"DELETE FROM {table} WHERE day < ?", self._day - KEPT_DAYS)
         self._write(0.0)
         self._give_up()
@@ -277,6 +289,10 @@ class Cache:
 
     def _key(self, digest: str) -> str:
         return f"{digest} {self._settings}"
+
+
+def _places(parameters: Sequence[Any]) -> str:
+    return ", ".join("?" * len(parameters))
 
 
 def _undrawn(report: CheckReport) -> CheckReport:

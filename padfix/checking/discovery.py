@@ -93,8 +93,9 @@ def _brought(argument: Path, is_known: Callable[[Place], bool]) -> Iterator[Path
 def _below(folder: Path, is_known: Callable[[Place], bool]) -> Iterator[Path]:
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        here = Path(where)
         for name in sorted(names):
-            path = Path(where, name)
+            path = here / name
             if _is_meant(path, is_known):
                 yield path
 

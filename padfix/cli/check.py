@@ -257,6 +257,8 @@ def _models(
     folders = [Path(pattern).resolve() for pattern in excluded]
 
     def is_left_out(place: Place) -> bool:
+        if not excluded and not config.exclude:
+            return False
         is_below = isinstance(place, Path) and any(place.resolve().is_relative_to(folder) for folder in folders)
         path = matched(place)
         return is_below or config.excludes(path) or any(matches_path(pattern, path) for pattern in excluded)

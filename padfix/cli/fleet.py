@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import gc
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,9 @@ from padfix.process.executors import Executor, executor
 from padfix.results import CheckReport, Finding, Identity
 
 Outcome = list[CheckReport] | errors.PadfixError
+
+_READ_AT_ONCE = 100
+"""Models whose reports are asked of the cache at once: they are held till their turn comes."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +221,7 @@ class Fleet:
             self._cache.look_up(files.values())
         plans, ahead = itertools.tee(self._plan(model, file) for model, file in files.items())
         answers = self._answers((plan.task for plan in ahead if plan.digest is None), files, progress)
-        for number, plan in enumerate(plans, 1):
+        for number, (plan, known) in enumerate(self._with_known(plans), 1):
             model = plan.task.model
             if plan.digest is None:
                 progress(f"Checking {pipes.name(model)} ({number} of {len(files)})")
@@ -227,13 +231,24 @@ class Fleet:
                 self._keep_state(plan, answer.digest)
                 yield model, self._written(model) or [], True
             else:
-                yield model, self._reports(plan, answer), False
+                yield model, self._reports(plan, answer, known), False
 
-    def _reports(self, plan: _Plan, answer: Row | Identity | errors.PadfixError) -> Outcome:
-        """Return the reports of a model: of the answer, or of the cache, or of checking it here and now."""
-        reports = None
+    def _with_known(self, plans: Iterator[_Plan]) -> Iterator[tuple[_Plan, list[CheckReport] | None]]:
+        """Yield each plan with the reports of a file that did not change; the cache is asked for many at once."""
+        while some := list(itertools.islice(plans, _READ_AT_ONCE)):
+            known = self._kept([plan.digest for plan in some if plan.digest is not None])
+            yield from ((plan, None if plan.digest is None else known.get(plan.digest)) for plan in some)
+            gc.freeze()  # reports are kept to the end and have no circles: they need not be walked through ever again
+
+    def _kept(self, digests: Sequence[str]) -> dict[str, list[CheckReport]]:
+        return self._cache.reports(digests) if self._cache is not None and digests else {}
+
+    def _reports(
+        self, plan: _Plan, answer: Row | Identity | errors.PadfixError, reports: list[CheckReport] | None
+    ) -> Outcome:
+        """Return the reports of a model: of the cache, or of the answer, or of checking it here and now."""
         if isinstance(answer, Identity):
-            reports = None if self._cache is None else self._cache.reports(answer.digest)
+            reports = reports or self._kept([answer.digest]).get(answer.digest)
             if reports is None:
                 answer = self._check(frozenset())(dataclasses.replace(plan.task, expected=None))
             else:  # what was fetched was so another time

@@ -39,7 +39,10 @@ class Severity(enum.StrEnum):
     @property
     def rank(self) -> int:
         """0 for info, 1 for warning, 2 for error, 3 for silent."""
-        return {"info": 0, "warning": 1, "error": 2, "silent": 3}[self.value]
+        return _RANKS[self]
+
+
+_RANKS = {Severity.INFO: 0, Severity.WARNING: 1, Severity.ERROR: 2, Severity.SILENT: 3}
 
 
 @dataclass(frozen=True)

@@ -30,38 +30,39 @@ def kept(folder: Path, settings: str = "s", *, draws: bool = True) -> padfix.Che
 
 def test_a_report_comes_back_with_its_pictures(tmp_path: Path) -> None:
     report = kept(tmp_path)
-    assert report.identity is not None
-    found = Cache(tmp_path, "s").reports(report.identity.digest)
-    assert found is not None
+    found = Cache(tmp_path, "s").reports([digest_of(report)])[digest_of(report)]
     for field in dataclasses.fields(report):
         assert getattr(found[0], field.name) == getattr(report, field.name), field.name
     assert found[0].findings[0].illustration == report.findings[0].illustration is not None
-    assert Cache(tmp_path, "other").reports(report.identity.digest) is None
+    assert Cache(tmp_path, "other").reports([digest_of(report)]) == {}
 
 
 def test_a_report_without_pictures_is_one_for_those_who_want_none(tmp_path: Path) -> None:
     report = kept(tmp_path, draws=False)
-    assert report.identity is not None
-    digest = report.identity.digest
+    digest = digest_of(report)
     plain, drawn = Cache(tmp_path, "s", draws=False), Cache(tmp_path, "s")
-    assert plain.reports(digest) == [report]
+    assert plain.reports([digest, "unknown"]) == {digest: [report]}
     assert plain.digests() == {digest}
-    assert drawn.reports(digest) is None
+    assert drawn.reports([digest]) == {}
     assert drawn.digests() == Cache(tmp_path, "other", draws=False).digests() == set()
+
+
+def digest_of(report: padfix.CheckReport) -> str:
+    assert report.identity is not None
+    return report.identity.digest
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database at all", None])
 def test_a_damaged_file_is_made_anew(damage: bytes | None, tmp_path: Path) -> None:
     report = kept(tmp_path)
-    assert report.identity is not None
     data = bytearray((tmp_path / NAME).read_bytes())
     data[4096:] = os.urandom(len(data) - 4096)
     (tmp_path / NAME).write_bytes(data if damage is None else damage)
     first = Cache(tmp_path, "s")
-    assert first.reports(report.identity.digest) is None
+    assert first.reports([digest_of(report)]) == {}
     first.close()
     kept(tmp_path)
-    assert Cache(tmp_path, "s").reports(report.identity.digest) == [report]
+    assert Cache(tmp_path, "s").reports([digest_of(report)]) == {digest_of(report): [report]}
 
 
 class Harm:
@@ -71,19 +72,17 @@ class Harm:
 
 def test_nothing_in_a_row_can_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = kept(tmp_path)
-    assert report.identity is not None
     monkeypatch.chdir(tmp_path)
     with sqlite3.connect(tmp_path / NAME) as database:
         database.execute("UPDATE reports SET drawn = ?", (zlib.compress(pickle.dumps([Harm()])),))
-    assert Cache(tmp_path, "s").reports(report.identity.digest) is None
+    assert Cache(tmp_path, "s").reports([digest_of(report)]) == {}
     assert not Path("harm").exists()
 
 
 def test_a_folder_that_can_not_be_used_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     report = kept(tmp_path / "file" / "inner")
-    assert report.identity is not None
-    assert Cache(tmp_path / "file", "s").reports(report.identity.digest) is None
+    assert Cache(tmp_path / "file", "s").reports([digest_of(report)]) == {}
 
 
 def test_a_file_is_known_until_it_changes(tmp_path: Path) -> None:
@@ -118,8 +117,8 @@ def test_a_file_of_a_store_is_known_by_what_its_listing_says(tmp_path: Path) -> 
 
 def test_what_nobody_asks_for_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = kept(tmp_path)
-    assert report.identity is not None
     later = Cache(tmp_path, "s")
     monkeypatch.setattr(later, "_day", later._day + cache.KEPT_DAYS + 1)
+    later.keep_state(tmp_path, "state", "of another file")
     later.close()
-    assert Cache(tmp_path, "s").reports(report.identity.digest) is None
+    assert Cache(tmp_path, "s").reports([digest_of(report)]) == {}
