@@ -1,7 +1,8 @@
-"""BatchNormalization, LRN and Softmax's family, where onnx.reference departs from the specification.
+"""BatchNormalization, LRN, LpNormalization and Softmax's family, where onnx.reference departs from the specification.
 
 It normalises BatchNormalization-7 and -9 by the batch's own statistics even at inference, forgets most channels in LRN,
-and gives Softmax before version 13 the meaning of version 13. Legacy models hold all of them.
+adds up numbers with their signs for the first norm of LpNormalization, and gives Softmax before version 13 the meaning
+of version 13. Legacy models hold all of them.
 """
 
 from __future__ import annotations
@@ -56,6 +57,13 @@ def local_response_normalization(
     for offset in range(size):
         total += padded[:, offset : offset + X.shape[1]]
     return np.asarray(wide / (float(bias) + float(alpha) / size * total) ** float(beta)).astype(X.dtype)
+
+
+def lp_normalization(X: Array, *, axis: int = -1, p: int = 2) -> Array:
+    """Return ``X`` divided by its norm along one axis, in float64; zeros where that is 0."""
+    wide = X.astype(np.float64)
+    norm = np.linalg.norm(wide, ord=p, axis=axis, keepdims=True)
+    return np.asarray(np.divide(wide, norm, out=np.zeros_like(wide), where=norm != 0)).astype(X.dtype)
 
 
 def flatten_from(X: Array, axis: int) -> Array:

@@ -21,6 +21,7 @@ from padfix.kernels.normalization import (
     hardmax,
     local_response_normalization,
     log_softmax,
+    lp_normalization,
     softmax,
     training_batch_normalization,
 )
@@ -168,6 +169,7 @@ SPEC_OPS: list[type[OpRun]] = [
     Resize,
     BatchNormalization,
     operator("LRN", local_response_normalization, "size", "alpha", "beta", "bias"),
+    operator("LpNormalization", lp_normalization, "axis", "p"),
     *(
         type(name, (_Softmax,), {"function": staticmethod(function)})
         for name, function in (("Softmax", softmax), ("LogSoftmax", log_softmax), ("Hardmax", hardmax))

@@ -87,11 +87,17 @@ def resize(
     specification is silent about integers: linear is :func:`interpolate_integers`, all else is computed like floats.
     Either way results are cut towards 0 and kept within their type's range.
 
+    An axis of scale 1 is not resized, and stays as it is unless it is cropped. That matters for the coordinates
+    ``tf_half_pixel_for_nn`` alone: their ``x + 0.5`` would give each channel and image the numbers of the next. The
+    text exempts no axis, but TensorFlow, where they are from, resizes height and width alone, and ONNX Runtime ended
+    the shift as a fault (issue 5151). It and OpenVINO agree.
+
     Raises:
         ValueError: Inputs and attributes that don't fit together, or an unknown mode.
     """
-    resized = _resized_axes(X, roi, scales, sizes, axes, coordinate_transformation_mode, keep_aspect_ratio_policy)
+    named = _resized_axes(X, roi, scales, sizes, axes, coordinate_transformation_mode, keep_aspect_ratio_policy)
     cropped = coordinate_transformation_mode == "tf_crop_and_resize"
+    resized = [axis for axis in named if cropped or axis.scale != 1 or axis.output != axis.size]
     if mode == "nearest":
         if antialias:
             raise ValueError("antialias does not go with mode nearest.")
@@ -213,7 +219,7 @@ def _weights(axis: ResizedAxis, weighting: Filter, mode: str) -> tuple[Array, Ar
 def _interpolate(X: Array, axes: Sequence[ResizedAxis], weighting: Filter, mode: str) -> Array:
     result = X.astype(np.float64)
     for axis in axes:
-        if axis.scale == 1 and axis.output == axis.size and mode not in ("tf_crop_and_resize", "tf_half_pixel_for_nn"):
+        if axis.scale == 1 and axis.output == axis.size and mode != "tf_crop_and_resize":
             continue
         indices, weights = _weights(axis, weighting, mode)
         column = (-1,) + (1,) * (X.ndim - axis.number - 1)

@@ -65,10 +65,6 @@ class RemovedResizeMode(Rule):
         """Return the finding where the mode is legal now, and is not at the new opset."""
         return self._finding(site) if site.scope.opset < _REMOVED_SINCE <= opset else None
 
-    def needs_specification(self, site: Site) -> bool:
-        """Whether ONNX Runtime rounds otherwise than the node says, as it does in this mode unless it rounds down."""
-        return site.text("nearest_mode", "round_prefer_floor") != "floor"
-
     def refusal(self, site: Site) -> Refusal | None:
         """Return why no coordinates of today, and no elements taken one by one, give these samples."""
         if site.text("mode", "nearest") != "nearest":
@@ -129,8 +125,8 @@ def _taken(site: Site) -> dict[int, list[int]] | Refusal:
         return axes
     taken = {}
     for number, axis in enumerate(axes):
-        if not axis.named or (axis.is_kept and rounding == "round_prefer_floor"):
-            continue  # half an element behind each one, rounded down at the half: the element itself
+        if axis.is_kept:
+            continue
         indices = _indices(axis, rounding)
         if indices is None:
             return Refusal(

@@ -306,3 +306,12 @@ class TestWhereOthersDepart:
         )
         np.testing.assert_array_equal(SpecEvaluator(model).run(None, {"X": X})[0], [0, 7])
         np.testing.assert_array_equal(in_onnx_runtime(model, X)[0], [0, 6], "onnxruntime 1.31.1")
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_norms_are_of_magnitudes(p, axis):
+    X = values(2, 3, 4)
+    X[:, 1] = 0
+    model = one_node("LpNormalization", 17, [2, 3, 4], p=p, axis=axis)
+    np.testing.assert_allclose(SpecEvaluator(model).run(None, {"X": X})[0], in_onnx_runtime(model, X)[0], rtol=1e-6)

@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
+from padfix.geometry.resampling import NEAREST_MODES
 from padfix.kernels.resample import legacy_resize, resize
 from tests.support import oracle
 
+HALF_ELEMENTS = "tf_half_pixel_for_nn"
 FACTORS = [1 / 7, 1 / 3, 0.29, 0.5, 0.6, 0.7, 1.0, 1.0001, 1.1, 1.5, 2.0, 2.7, 3.0]
 
 
@@ -209,6 +211,14 @@ def test_half_pixel_for_nearest_is_half_pixel_rounded_up():
         )
         new = resize(X, sizes=np.array([output]), nearest_mode="round_prefer_ceil")
         np.testing.assert_array_equal(old, new)
+
+
+@pytest.mark.parametrize("words", [{"mode": "linear"}, *({"nearest_mode": each} for each in NEAREST_MODES)])
+def test_axes_that_are_not_resized_stay_as_they_are_at_half_elements(words):
+    X, empty, told = image(2, 3, 4, 5), np.zeros(0, np.float32), {"coordinate_transformation_mode": HALF_ELEMENTS}
+    got = resize(X, sizes=np.array([2, 3, 9, 5]), **told, **words)
+    want = run_in_onnx_runtime(X, 12, roi=empty, scales=empty, sizes=[2, 3, 9, 5], **told, **words)
+    np.testing.assert_allclose(got, want, atol=1e-6)
 
 
 def test_integers_are_cut_and_kept_in_range():
