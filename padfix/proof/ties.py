@@ -10,7 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from padfix.proof.executors import Executor, TensorSpec
+import numpy as np
+
+from padfix.proof.executors import ExecutionFailed, Executor, TensorSpec, numpy_type
 from padfix.proof.graph_view import GraphView, NodeView
 from padfix.proof.sides import side_of
 
@@ -119,6 +121,7 @@ class Ties:
             for spec in inputs
             if spec.shape is not None
         }
+        self._types = {spec.name: numpy_type(spec.elem_type) for spec in inputs}
         self._side = side_of(executor) if any(any(axes) for axes in self._open.values()) else None
         self._readers = _readers(self._side.view, self._open) if self._side is not None else []
 
@@ -220,8 +223,12 @@ class Ties:
 
     def _undo(self, node: NodeView, names: Mapping[int, str], found: dict[str, list[int]]) -> None:
         """Give the input of a transposed convolution the size that its result asks for."""
-        batch, *sizes, channels = self._declared(node.outputs[0]) or (None, None)
+        result: Sequence[int | None] = self._declared(node.outputs[0]) or (None, None)
+        if 2 in names and None in result:
+            result = self._computed(node.inputs[0], found) or result
+        batch, *sizes, channels = result
         strides, padding = node.attribute("strides"), node.attribute("padding")
+        kernel = found[names[1]] if 1 in names else self._declared(node.inputs[1])
         if channels is not None:
             self._set(names.get(1), -2, channels, found)
         if batch is not None:
@@ -229,9 +236,20 @@ class Ties:
         for axis, (size, stride) in enumerate(zip(sizes, (strides or ())[1:-1], strict=False)):
             if size is None:
                 continue
-            taps = found[names[1]][axis] if 1 in names else _TAPS
+            taps = dict(enumerate(kernel)).get(axis) or _TAPS
             length = -(-size // stride) if padding == b"SAME" else (size - taps) // stride + 1
             self._set(names.get(2), axis + 1, max(1, length), found)
+
+    def _computed(self, name: str, found: Mapping[str, list[int]]) -> list[int] | None:
+        """Return a list of sizes as the graph computes it from the lengths of the inputs; None from their numbers."""
+        told = []
+        for number in (0, 1):
+            arrays = {each: np.full(shape, number, self._types[each]) for each, shape in found.items()}
+            try:
+                told.append(self._side.values(arrays, [name])[name].tolist() if self._side is not None else None)
+            except ExecutionFailed:
+                return None
+        return told[0] if told[0] == told[1] else None
 
     def _is_open(self, name: str | None, axis: int) -> bool:
         return name is not None and self._open[name][axis]

@@ -56,6 +56,19 @@ def test_a_transposed_convolution_of_open_filters(tf: Any, padding: str, tmp_pat
         np.testing.assert_allclose(found, wanted, atol=1e-4)
 
 
+def test_a_transposed_convolution_as_large_as_another_input(tf: Any, tmp_path: Path) -> None:
+    def compute(data: Any, like: Any) -> Any:
+        shape, kernel = tf.shape(like), np.ones((5, 2, 3, 2), "f")
+        return tf.nn.conv2d_transpose(data, kernel, [shape[0], shape[1], shape[2] - 1, 3], [3, 2], "VALID")
+
+    session = convert(
+        tf, compute, {"data": ([None, None, None, 2], "float32"), "like": ([None] * 4, "float32")}, tmp_path
+    )
+    data, like = np.ones((2, 4, 3, 2), "f"), np.zeros((2, 15, 7, 1), "f")
+    (found,) = session.run(None, {"data": data, "like": like})
+    np.testing.assert_allclose(found, compute(data, like).numpy(), atol=1e-4)
+
+
 def test_a_filter_that_is_an_input_has_the_channels_of_its_data(tf: Any, tmp_path: Path) -> None:
     def compute(data: Any, kernel: Any, pads: Any) -> Any:
         return tf.nn.conv1d(tf.pad(data, pads), kernel, 2, "VALID")

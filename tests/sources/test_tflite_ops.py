@@ -186,3 +186,14 @@ def test_a_loop_until_a_list_has_grown(tf: Any, tmp_path: Path) -> None:
         )[0]
 
     prove(lite(tf, tmp_path / "m.tflite", run, tf.TensorSpec([1], tf.float32, "x")), tmp_path)
+
+
+def test_a_run_that_joins_what_does_not_fit_is_none(tf: Any, tmp_path: Path) -> None:
+    """The interpreter looks at no shapes that it computes, and joins numbers that nobody wrote."""
+    specifications = tf.TensorSpec([2, 3], name="x"), tf.TensorSpec([2], tf.int32, name="size")
+    file = lite(
+        tf, tmp_path / "m.tflite", lambda x, size: tf.concat([tf.slice(x, [0, 0], size), x], -1), *specifications
+    )
+    report = prove(file, tmp_path)
+    assert report.verdict is not None
+    assert any("joins along axis -1 what does not fit" in note for note in report.verdict.notes)
