@@ -225,7 +225,9 @@ class Ties:
         """Give the input of a transposed convolution the size that its result asks for."""
         result: Sequence[int | None] = self._declared(node.outputs[0]) or (None, None)
         if 2 in names and None in result:
-            result = self._computed(node.inputs[0], found) or result
+            computed = self._computed(node.inputs[0], found) or ()
+            # TensorFlow also takes the spatial sizes alone.
+            result = computed if len(computed) == len(found[names[2]]) else result
         batch, *sizes, channels = result
         strides, padding = node.attribute("strides"), node.attribute("padding")
         kernel = found[names[1]] if 1 in names else self._declared(node.inputs[1])
