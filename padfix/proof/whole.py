@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -37,6 +38,9 @@ Candidate = Executor | Callable[[], Executor]
 
 _KEPT_BYTES = 256_000_000
 """Size of the probes that are kept for the stretches, and of the reference's results until they are compared."""
+
+_DRAWN_AGAIN = 3
+"""How often the original is run again on the same data where something in it draws random numbers."""
 
 
 def verify(
@@ -255,7 +259,7 @@ class _WholeProof:
             graph = graph_of(self.reference)
             if graph is None or may_vary(graph):
                 self._require_repeatable(probe, results)
-            self.is_consistent = True
+            self.is_consistent = not self._drawn
         for name, array in results.items():
             self.varies[name] = self.varies.get(name, False) or _says_something(array)
         return results
@@ -271,22 +275,29 @@ class _WholeProof:
             self.computed = [numpy_type(each) for each in sorted(cast_types(graph))] if graph is not None else []
         return [*(array.dtype for array in probe.arrays.values()), *self.computed]
 
+    @cached_property
+    def _drawn(self) -> str:
+        """The operators that draw random numbers in the original or in what was made of it."""
+        graphs = filter(None, map(graph_of, (self.reference, *self.candidates)))
+        drawn = sorted(set().union(*map(drawing, graphs)))
+        return ", ".join((drawn and getattr(self.reference, "draws", ())) or drawn)
+
     def _require_repeatable(self, probe: Probe, results: Mapping[str, Array]) -> None:
-        """Run the reference again: numbers that are others each time can't be compared with anything."""
-        again = self.reference.run(probe.arrays)
+        """Run the reference again: numbers that are others each time can't be compared with anything.
+
+        Where something draws, one run that agrees says little.
+        """
         own = {name: name for name in results}
-        different = [
-            each.name for each in self._compare(results, again, self._types(probe), own) if not each.equivalent
-        ]
-        if different:
-            graphs = filter(None, map(graph_of, (self.reference, *self.candidates)))
-            drawn = ", ".join(sorted(set().union(*map(drawing, graphs))))
-            raise ProofUnavailableError(
-                f"{self._judge_name} gives other numbers each time the original is run "
-                f"(output {', '.join(different)}): the model draws random numbers"
-                f"{f' ({drawn})' if drawn else ' or keeps a state'}.",
-                f"Remove what is random (dropout in training mode) or keeps a state.{self._switch_words()}",
-            )
+        for _ in range(_DRAWN_AGAIN if self._drawn else 1):
+            again = self.reference.run(probe.arrays)
+            compared = self._compare(results, again, self._types(probe), own)
+            different = ", ".join(each.name for each in compared if not each.equivalent)
+            if different:
+                raise ProofUnavailableError(
+                    f"{self._judge_name} gives other numbers each time the original is run (output {different}): the "
+                    f"model draws random numbers{f' ({self._drawn})' if self._drawn else ' or keeps a state'}.",
+                    f"Remove what is random (dropout in training mode) or keeps a state.{self._switch_words()}",
+                )
 
     def _keep(self, probe: Probe, results: dict[str, Array]) -> None:
         """Keep what the reference gives for a probe, to be held against the candidates."""
@@ -335,6 +346,11 @@ class _WholeProof:
         self.ran.append(Ran(run, optimised))
         if not run.equivalent:
             self._require_repeatable(probe, results)
+            if self._drawn:
+                raise ProofUnavailableError(
+                    f"The model draws random numbers ({self._drawn}); no two runs can be compared.",
+                    f"Remove what is random (dropout in training mode).{self._switch_words()}",
+                )
             self.failures.append(Failure(probe, candidate, results, dict(found), optimised))
 
     def _compare(

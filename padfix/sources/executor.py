@@ -29,6 +29,7 @@ class TensorFlowExecutor:
         outputs: Names of the outputs, in the model's order.
         inner: Runs pieces of it; None where that can't be.
         fresh_runner: Makes a runner in another interpreter, for what may crash; None where every run is apart.
+        draws: Its operators that draw random numbers, wherever they stand.
     """
 
     name = "tensorflow"
@@ -40,7 +41,9 @@ class TensorFlowExecutor:
         runner: Runner,
         inner: InnerExecutor | None = None,
         fresh_runner: Callable[[], Runner] | None = None,
+        draws: Sequence[str] = (),
     ) -> None:
+        self.draws = draws
         self.inner = inner
         self.fresh_runner = fresh_runner
         self.inputs: list[TensorSpec] = list(inputs)

@@ -64,7 +64,8 @@ class GraphEnds:
         """Return the tensors that nothing consumes and that compute something of an input, in the graph's order.
 
         Left out are nodes that are no results: constants, assertions, summaries, savers, inputs handed on by a check. A
-        node with several outputs gives all of them. Where nothing computes anything, the rest is returned.
+        node with several outputs gives all of them. Where nothing computes anything, the rest is returned; where there
+        is no rest, the constants.
         """
         consumed = {split(read)[0] for node in self._graph_def.node if node.op != "NoOp" for read in node.input}
         tensors: list[str] = []
@@ -74,6 +75,9 @@ class GraphEnds:
                 continue
             count = 1 if node.op in _FIRST_OUTPUT_ONLY else _output_count(self._graph_def, node)
             tensors.extend(f"{node.name}:{port}" for port in range(count))
+        if not tensors:
+            constants = [node.name for node in self._graph_def.node if node.op == "Const"]
+            return [f"{name}:0" for name in constants if name not in consumed]
         computed = [tensor for tensor in tensors if self._computes(tensor)] or tensors
         return [tensor for tensor in computed if self._nodes[split(tensor)[0]].op not in _MEASURES] or computed
 

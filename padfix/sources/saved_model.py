@@ -122,6 +122,7 @@ def finish(
     pinned = conversion.requested_inputs(options.shapes, list(loaded.types))
     conversion.pin_shapes(tensorflow, loaded.frozen, pinned)
     suspected = suspects(loaded.frozen.graph_def)
+    drawn = side_effects.drawn_in(loaded.frozen.graph_def)
     ways_out.require_onnx_types(kind, loaded.types)
     try:
         model = conversion.convert(tensorflow, loaded.frozen, options.opset, name)
@@ -139,7 +140,7 @@ def finish(
     def executor() -> TensorFlowExecutor:
         names = [port.name for port in loaded.frozen.outputs]
         specifications = _specifications(loaded, pinned, declared)
-        return TensorFlowExecutor(specifications, names, loaded.runner, loaded.frozen.inner, fresh_runner)
+        return TensorFlowExecutor(specifications, names, loaded.runner, loaded.frozen.inner, fresh_runner, drawn)
 
     assert loaded.frozen.again is not None
     source = Source(kind, model, executor, notes, lambda: faults(tensorflow, suspected))

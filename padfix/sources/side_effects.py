@@ -77,6 +77,11 @@ def draws(operator: str) -> bool:
     return "seed" in attributes and "dropout" not in attributes
 
 
+def drawn_in(graph_def: Any) -> list[str]:
+    """Return the operators of a graph and of its functions that draw random numbers."""
+    return sorted(set(filter(draws, (node.op for node in _all_nodes(graph_def)))))
+
+
 def refuse_what_varies(graph_def: Any, tensors: Sequence[str]) -> None:
     """Refuse a graph that writes to a variable or draws random numbers on its way to ``tensors``.
 

@@ -233,6 +233,17 @@ def test_an_output_without_an_input_is_told(tf: Any, tmp_path: Path) -> None:
     assert "The output fixed depends on none of the inputs." in report.notes
 
 
+def test_a_graph_of_constants_has_them_as_outputs(tf: Any, tmp_path: Path) -> None:
+    """TensorFlow's optimiser leaves no more of what depends on no input; only what is read is no result."""
+
+    def build(v1: Any) -> None:
+        tf.constant([1.0, 2.0], name="y")
+        tf.raw_ops.Assert(condition=tf.constant(True, name="condition"), data=[tf.constant(3, name="told")])
+
+    _, inputs, outputs = convert(tf, tmp_path, build)
+    assert (inputs, outputs) == ([], ["y"])
+
+
 def test_what_marks_a_turn_of_a_loop_is_no_result(tf: Any, tmp_path: Path) -> None:
     """Constants of a loop's body wait for a node that nothing reads."""
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
