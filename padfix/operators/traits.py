@@ -283,13 +283,38 @@ def _measured(scope: Scope, node: NodeProto) -> Traits:
     return {"sizes": "static" if lengths and all(isinstance(each, int) for each in lengths[1:]) else "dynamic"}
 
 
+def reduced_axes(scope: Scope, node: NodeProto) -> list[int] | None:
+    """Return which axes a reduction names, none for all of them; None where that is only known at run time."""
+    if len(node.input) < 2 or not node.input[1]:
+        return list(attributes.integers(node, "axes") or ())
+    known = scope.constant(node.input[1])
+    return None if known is None else [int(axis) for axis in known.reshape(-1)]
+
+
 def _reduction(scope: Scope, node: NodeProto) -> Traits:
-    given = len(node.input) > 1 and bool(node.input[1])
-    known = scope.constant(node.input[1]) if given else None
-    listed = known.reshape(-1).tolist() if known is not None else attributes.integers(node, "axes")
-    data = scope.type_of(node.input[0])
+    listed, data = reduced_axes(scope, node), scope.type_of(node.input[0])
     every = None if data is None else data.rank
-    return {"axes-as-input": given, "reduced-axes": len(listed) if listed else None if given else every}
+    return {
+        "axes-as-input": len(node.input) > 1 and bool(node.input[1]),
+        "reduced-axes": None if listed is None else len(listed) or every,
+        "reduces-all": None if listed is None or every is None else len(listed) in (0, every),
+    }
+
+
+def _along_an_axis(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Softmax whether it takes the axes from its own to the last together, as it did before opset 13."""
+    data = scope.type_of(node.input[0])
+    rank = None if data is None else data.rank
+    if scope.opset >= 13 or rank is None:
+        return {"rank": rank, "takes-axes-together": False if scope.opset >= 13 else None}
+    axis = attributes.integer(node, "axis", 1) or 0
+    behind = (data.shape or [None] * rank)[axis % max(rank, 1) + 1 :] if data is not None else []
+    return {"rank": rank, "takes-axes-together": _any([None if each is None else each != 1 for each in behind])}
+
+
+def _response(scope: Scope, node: NodeProto) -> Traits:
+    bias = attributes.find(node, "bias")
+    return {**_rank_alone(scope, node), "whole-bias": bias is None or float(bias.f).is_integer()}
 
 
 def _depth_to_space(scope: Scope, node: NodeProto) -> Traits:
@@ -326,18 +351,35 @@ def _gate(scope: Scope, node: NodeProto) -> Traits:
     return {"gates-other-data": is_gate and any(name != own for name in others)}
 
 
+REDUCTIONS = (
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+)
+
 _OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
+    "GroupNormalization": _rank_alone,
     "HardSigmoid": _gate,
+    "Mish": _rank_alone,
     "Tanh": _gate,
     "GridSample": _grid_sample,
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": lambda scope, node: {},
+    "Hardmax": _along_an_axis,
     "InstanceNormalization": _rank_alone,
-    "ReduceL1": _reduction,
-    "ReduceL2": _reduction,
-    "ReduceMax": _reduction,
-    "ReduceMean": _reduction,
-    "ReduceSum": _reduction,
+    "LRN": _response,
+    "LogSoftmax": _along_an_axis,
+    "LpNormalization": _rank_alone,
+    "MeanVarianceNormalization": _rank_alone,
+    **dict.fromkeys(REDUCTIONS, _reduction),
+    "Softmax": _along_an_axis,
     "Shape": _measured,
     "QuantizeLinear": lambda scope, node: {},
     "GlobalAveragePool": _rank_alone,

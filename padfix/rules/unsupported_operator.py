@@ -11,12 +11,13 @@ from onnx import helper
 
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import OTHER_OPERATORS, transposed_traits, window_traits
+from padfix.operators.traits import OTHER_OPERATORS, REDUCTIONS, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Window
 from padfix.operators.written import Written
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.elementary_forms import matrix_forms, normalization_forms, reduction_forms, response_forms
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.target_rule import TargetRule
@@ -37,10 +38,13 @@ class UnsupportedOperator(TargetRule):
 
     Importers recognise activations by the nodes that exporters write for them, and some look at the nodes alone: what
     multiplies other data by the gate of a HardSwish (as squeeze-and-excitation does) becomes a HardSwish. Others read
-    the channels of DepthToSpace in one order only, or pool no volume. `padfix targets NAME` lists what is known.
+    the channels of DepthToSpace in one order only, pool no volume, take a Softmax of an old opset for one of today, or
+    lose count of the axes of a reduction. `padfix targets NAME` lists what is known.
 
     padfix puts an Identity behind such a gate, so that it is read for what it is; writes DepthToSpace and SpaceToDepth
-    as a convolution whose weights are zeros and ones; and a global pool of a volume as one of a plane.
+    as a convolution whose weights are zeros and ones; a global pool of a volume as one of a plane; a reduction a few
+    axes at a time, as a sum or as a product with ones; an old Softmax on the matrix that it means; an LRN with a bias
+    of 1; and MeanVarianceNormalization and LpNormalization as quotients.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -200,13 +204,27 @@ def _lengths(site: Site) -> Iterator[Form]:
     yield Form("its lengths as a constant", (), _unwritten, Refusal("they are left open (--shape)"))
 
 
+def _by_softplus(site: Site) -> Iterator[Form]:
+    """Yield Mish as the product that it is."""
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.op("Mul", [value, builder.op("Tanh", [builder.op("Softplus", [value])])])
+
+    yield Form("a product", (("Tanh", {"gates-other-data": False}),), lambda: _replaced(site, write))
+
+
 _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "HardSigmoid": _apart,
     "Tanh": _apart,
+    "Mish": _by_softplus,
     "GlobalAveragePool": _flat,
     "GlobalMaxPool": _flat,
     "GlobalLpPool": _flat,
     "DepthToSpace": _by_convolution,
     "SpaceToDepth": _by_convolution,
     "Shape": _lengths,
+    **dict.fromkeys(REDUCTIONS, reduction_forms),
+    **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), matrix_forms),
+    **dict.fromkeys(("LpNormalization", "MeanVarianceNormalization"), normalization_forms),
+    "LRN": response_forms,
 }

@@ -85,6 +85,11 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of the operators that reduce axes.
     "axes-as-input": SWITCH,
     "reduced-axes": COUNT,
+    "reduces-all": SWITCH,
+    # Of Softmax, LogSoftmax and Hardmax.
+    "takes-axes-together": SWITCH,
+    # Of LRN.
+    "whole-bias": SWITCH,
     # Of DepthToSpace.
     "order": ("DCR", "CRD"),
     # Of a HardSigmoid or Tanh as in HardSwish and Mish.
@@ -95,7 +100,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
 """The words that a fact's ``where`` may use, each with the values that there are."""
 
 
-_UNSAID: Mapping[str, Trait] = {"of-constants": False, "dequantized": False}
+_UNSAID: Mapping[str, Trait] = {"of-constants": False, "dequantized": False, "reduces-all": False}
 """What is taken of an operator of which a trait is not told at all."""
 
 

@@ -16,7 +16,7 @@ from padfix.files.model import Model
 from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import COMPUTED
 from padfix.operators.inference import infer
-from padfix.operators.traits import traits_of
+from padfix.operators.traits import REDUCTIONS, traits_of
 from padfix.targets.fact import TRAITS
 
 
@@ -151,10 +151,13 @@ EXAMPLES = {
     "GlobalMaxPool": "(float[1,2,8,8] X) => (float[1,2,1,1] Y) { Y = GlobalMaxPool (X) }",
     "GlobalLpPool": "(float[1,2,8,8] X) => (float[1,2,1,1] Y) { Y = GlobalLpPool (X) }",
     "InstanceNormalization": "(float[1,2,8] X, float[2] S) => (float[1,2,8] Y) { Y = InstanceNormalization (X, S, S) }",
+    **{name: f"(float[1,2,8] X) => (float[1,2,1] Y) {{ Y = {name} (X) }}" for name in REDUCTIONS},
     **{
-        name: f"(float[1,2,8] X) => (float[1,2,1] Y) {{ Y = {name} (X) }}"
-        for name in ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceSum")
+        name: f"(float[1,2,8] X) => (float[1,2,8] Y) {{ Y = {name} (X) }}"
+        for name in ("Hardmax", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "Mish", "Softmax")
     },
+    "GroupNormalization": "(float[1,2,8] X, float[2] S) => (float[1,2,8] Y) { Y = GroupNormalization (X, S, S) }",
+    "LRN": "(float[1,2,8,8] X) => (float[1,2,8,8] Y) { Y = LRN <size = 3> (X) }",
     "Shape": "(float[1,2] X) => (int64[2] Y) { Y = Shape (X) }",
     "QuantizeLinear": "(float[1,2] X, float S) => (uint8[1,2] Y) { Y = QuantizeLinear (X, S) }",
     "Upsample": "(float[1,2] X) => (float[1,4] Y) <float[2] s = {1, 2}> { Y = Upsample (X, s) }",

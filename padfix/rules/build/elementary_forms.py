@@ -1,0 +1,249 @@
+"""Reductions, norms and Softmax in operators that say less at once: a few axes, sums, matrices, quotients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import helper
+
+from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import reduced_axes
+from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.build.along_axes import LONGEST, multiplied, multiplying, why_not_multiplied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.objections import Operators
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_AT_ONCE = 2
+"""Axes that every runtime reduces in one go."""
+
+_STEPWISE = ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
+"""What gives the same when some of the axes are reduced, and then the others."""
+
+_SHORT = 3
+"""In place of a length that is not known, where a form is tried."""
+
+Write = Callable[["FragmentBuilder", Any], Any]
+
+
+def reduction_forms(site: Site) -> Iterator[Form]:
+    """Yield a reduction step by step, as a sum of something, and as a product with ones."""
+    known, axes = site.input_type(0), reduced_axes(site.scope, site.node)
+    rank = None if known is None else known.rank
+    if axes is None or rank is None:
+        yield Form("other operators", (), _unwritten, Refusal("its axes are not known"))
+        return
+    axes = sorted(axis % rank for axis in axes) or list(range(rank))
+    op_type, kept = site.node.op_type, attributes.integer(site.node, "keepdims", 1) != 0
+    if op_type in _STEPWISE and len(axes) > 1:
+        for most in (_AT_ONCE, 1):
+            steps = _steps(axes, most)
+            operators = tuple((op_type, _traits(op_type, site.opset, step)) for step in steps)
+            yield Form(
+                f"{most} of its axes at a time",
+                operators,
+                partial(_written, site, _stepwise(op_type, axes, most, kept)),
+            )
+    if op_type in _BY_SUM:
+        sums = tuple(("ReduceSum", _traits("ReduceSum", site.opset, step)) for step in _steps(axes, _AT_ONCE))
+        yield Form("a sum", sums, _by_sum(site, axes, kept))
+    yield from _by_ones(site, axes, kept)
+
+
+def _traits(op_type: str, opset: int, axes: Sequence[int]) -> dict[str, bool | int]:
+    return {"axes-as-input": _takes_axes_as_input(op_type, opset), "reduced-axes": len(axes)}
+
+
+def _takes_axes_as_input(op_type: str, opset: int) -> bool:
+    return opset >= (13 if op_type == "ReduceSum" else 18)
+
+
+def reduced(builder: FragmentBuilder, op_type: str, value: Any, axes: Sequence[int], *, kept: bool = True) -> Any:
+    """Return ``value`` with some axes reduced."""
+    told: dict[str, Any] = {"keepdims": int(kept)}
+    if _takes_axes_as_input(op_type, builder.opset):
+        return builder.op(op_type, [value, builder.constant(np.array(axes, np.int64), "axes")], told)
+    return builder.op(op_type, [value], {"axes": list(axes), **told})
+
+
+def _steps(axes: Sequence[int], most: int) -> list[Sequence[int]]:
+    """Return the axes in groups, the last first, so that what is taken out moves none that is still to come."""
+    return [axes[max(0, end - most) : end] for end in range(len(axes), 0, -most)]
+
+
+def _stepwise(op_type: str, axes: Sequence[int], most: int, kept: bool) -> Write:
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        for step in _steps(axes, most):
+            value = reduced(builder, op_type, value, step, kept=kept)
+        return value
+
+    return write
+
+
+def _by_sum(site: Site, axes: Sequence[int], kept: bool) -> Callable[[], Rewrite]:
+    before, after = _BY_SUM[site.node.op_type]
+    total = _stepwise("ReduceSum", axes, _AT_ONCE, kept)
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return after(builder, total(builder, before(builder, value)))
+
+    def exponential(builder: FragmentBuilder, value: Any) -> Any:
+        shifted = builder.op("Sub", [value, _stepwise("ReduceMax", axes, _AT_ONCE, True)(builder, value)])
+        logarithm = builder.op("Log", [total(builder, builder.op("Exp", [shifted]))])
+        return builder.op("Add", [logarithm, _stepwise("ReduceMax", axes, _AT_ONCE, kept)(builder, value)])
+
+    return partial(_written, site, exponential if site.node.op_type == "ReduceLogSumExp" else write)
+
+
+def _same(builder: FragmentBuilder, value: Any) -> Any:
+    return value
+
+
+def _squared(builder: FragmentBuilder, value: Any) -> Any:
+    return builder.op("Mul", [value, value])
+
+
+def _by(op_type: str) -> Write:
+    return lambda builder, value: builder.op(op_type, [value])
+
+
+_BY_SUM: Mapping[str, tuple[Write, Write]] = {
+    "ReduceL1": (_by("Abs"), _same),
+    "ReduceL2": (_squared, _by("Sqrt")),
+    "ReduceLogSum": (_same, _by("Log")),
+    "ReduceLogSumExp": (_same, _same),
+    "ReduceSumSquare": (_squared, _same),
+}
+"""What stands before and behind the sum; the logarithm of a sum of powers is written apart, so that none overflows."""
+
+
+def _by_ones(site: Site, axes: Sequence[int], kept: bool) -> Iterator[Form]:
+    """Yield the reduction of one axis as a product with ones."""
+    known = site.input_type(0)
+    lengths = None if known is None else known.shape
+    mean = site.node.op_type == "ReduceMean"
+    if len(axes) != 1 or lengths is None or not (mean or site.node.op_type in ("ReduceSum", "ReduceL1", "ReduceL2")):
+        return
+    (axis,), shape = axes, lengths
+    length = shape[axis]
+    why_not = why_not_multiplied(site.elem_type(0), [])
+    if not isinstance(length, int) or not 0 < length <= LONGEST:
+        why_not, length = Refusal(f"an equal form needs the length of axis {axis} (--shape)"), 1
+    if not kept and not all(isinstance(each, int) for each in shape[1:]):
+        why_not = Refusal("an equal form needs the lengths of its input (--shape)")
+    before, after = _BY_SUM.get(site.node.op_type, (_same, _same))
+    ones = np.full((1, length), 1 / length if mean else 1, helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        value = after(builder, multiplied(builder, before(builder, value), {axis: ones}, shape))
+        left = [each for each in shape[1:] if isinstance(each, int)]
+        return value if kept else builder.reshaped(value, [0, *left[: axis - 1], *left[axis:]])
+
+    operators = multiplying([axis], shape)
+    if not kept:
+        why_not = why_not or (Refusal("it takes out the batch") if axis == 0 else None)
+        operators = (*operators, ("Reshape", {"rank": len(shape) - 1}))
+    yield Form("a product with ones", operators, partial(_written, site, write), why_not)
+
+
+def matrix_forms(site: Site) -> Iterator[Form]:
+    """Yield a Softmax that takes several axes together as one of the matrix that it means."""
+    known = site.input_type(0)
+    shape = None if known is None else known.shape
+    axis = attributes.integer(site.node, "axis", 1) or 0
+    why_not, behind = None, list[int]()
+    if shape is None:
+        why_not = Refusal("an equal form needs the lengths of its input (--shape)")
+    else:
+        axis %= max(len(shape), 1)
+        behind = [each for each in shape[1:] if isinstance(each, int)]
+        if len(behind) < len(shape) - 1 or (axis == 0 and not isinstance(shape[0], int)):
+            why_not = Refusal("an equal form needs the lengths of its input (--shape)")
+    batch = shape[0] if shape and isinstance(shape[0], int) else -1
+    first = batch if axis == 0 else 0 if axis == 1 else -1
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        rows = builder.op("Flatten", [value], {"axis": axis})
+        return builder.reshaped(builder.op(site.node.op_type, [rows], {"axis": 1}), [first, *behind])
+
+    rank = 0 if shape is None else len(shape)
+    operators: Operators = ((site.node.op_type, {"rank": 2, "takes-axes-together": False}), ("Reshape", {"rank": rank}))
+    yield Form("the matrix that it works on", operators, partial(_written, site, write), why_not)
+
+
+def normalization_forms(site: Site) -> Iterator[Form]:
+    """Yield MeanVarianceNormalization and LpNormalization as the quotients that they are."""
+    known = site.input_type(0)
+    rank = 0 if known is None or known.rank is None else known.rank
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    why_not = None if rank else Refusal("the rank of its input is not known")
+    norm = "ReduceMean"
+    if site.node.op_type == "LpNormalization":
+        norm = "ReduceL1" if attributes.integer(site.node, "p", 2) == 1 else "ReduceL2"
+        axes = [(attributes.integer(site.node, "axis", -1) or 0) % max(rank, 1)]
+    else:
+        axes = sorted(axis % max(rank, 1) for axis in attributes.integers(site.node, "axes") or [0, 2, 3])
+
+    def by_norm(builder: FragmentBuilder, value: Any) -> Any:
+        least = np.finfo(dtype).tiny
+        length = reduced(builder, norm, value, axes)
+        if builder.opset < 11:
+            return builder.op("Div", [value, builder.op("Clip", [length], {"min": float(least)})])
+        bound = builder.constant(np.array(least, dtype), "least")
+        return builder.op("Div", [value, builder.op("Clip", [length, bound])])
+
+    def by_deviation(builder: FragmentBuilder, value: Any) -> Any:
+        mean = _stepwise("ReduceMean", axes, _AT_ONCE, True)
+        centred = builder.op("Sub", [value, mean(builder, value)])
+        deviation = builder.op("Sqrt", [mean(builder, _squared(builder, centred))])
+        least = builder.constant(np.array(1e-9, dtype), "least")
+        return builder.op("Div", [centred, builder.op("Add", [deviation, least])])
+
+    operators = tuple((norm, _traits(norm, site.opset, step)) for step in _steps(axes, _AT_ONCE))
+    write = by_deviation if norm == "ReduceMean" else by_norm
+    yield Form("a quotient", operators, partial(_written, site, write), why_not)
+
+
+def response_forms(site: Site) -> Iterator[Form]:
+    """Yield an LRN with a bias of 1; what the bias was is a factor of its data's shares, and of the result."""
+    given = {name: attributes.find(site.node, name) for name in ("alpha", "beta", "bias")}
+    alpha, beta, bias = (
+        usual if each is None else each.f for each, usual in zip(given.values(), (1e-4, 0.75, 1.0), strict=True)
+    )
+    told = {"size": attributes.integer(site.node, "size", 1), "beta": beta, "bias": 1.0}
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        factor = np.array(bias**-beta, helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+        value = builder.op("LRN", [value], {**told, "alpha": alpha / bias})
+        return builder.op("Mul", [value, builder.constant(factor, "factor")])
+
+    known = site.input_type(0)
+    traits = {"rank": None if known is None else known.rank, "whole-bias": True}
+    why_not = None if bias > 0 else Refusal("its bias is not above 0")
+    yield Form("a bias of 1", (("LRN", traits),), partial(_written, site, write), why_not)
+
+
+def _unwritten() -> Rewrite | Refusal:
+    return Refusal("There is no such form.")
+
+
+def _written(site: Site, write: Write) -> Rewrite:
+    """Return what ``write`` makes of the data in place of the node."""
+    builder = site.builder()
+    builder.output(site.node.output[0], write(builder, builder.input(site.input_name(0))))
+    known = site.input_type(0)
+    assert known is not None and known.rank is not None
+    shape = known.shape or [None] * known.rank
+    lengths = tuple(each if isinstance(each, int) else _SHORT for each in shape)
+    trial = {site.input_name(0): TrialInput(lengths, site.elem_type(0))}
+    if len(site.node.input) > 1 and site.node.input[1]:
+        axes = site.constant(1)
+        assert axes is not None
+        trial[site.input_name(1)] = TrialInput.of(axes)
+    return Rewrite(builder.build(), (trial,))
