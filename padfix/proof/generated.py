@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
 from padfix.process import deadline
+from padfix.proof.alone import Alone
 from padfix.proof.empty_tensors import leaves_a_window_empty
 from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor, TensorSpec
 from padfix.proof.facts import Control
@@ -74,6 +75,7 @@ class Generated:
         self._patience = settings.patience
         self._longest = 0.0
         self._is_endless = False
+        self._alone: Alone | None = None
         self._roomless: dict[tuple[tuple[str, tuple[int, ...]], ...], bool] = {}
 
     @property
@@ -99,6 +101,8 @@ class Generated:
                 except ExecutionFailed as failure:
                     where = f"On {kind} data at {shapes_text(probe.shapes)}: " if failure.overdue else ""
                     self.failures.append(where + sentence(failure.message))
+                    if self._alone is None and isinstance(self._reference, OnnxRuntimeExecutor):
+                        self._alone = Alone(self._reference)
                     if failure.overdue:
                         self._is_endless, self._patience = True, min(BEHIND_ENDLESS, self._patience)
                     continue
@@ -141,9 +145,15 @@ class Generated:
         return next(self._known_roles().suited(probe, self._settings.seed, runs=False), probe)
 
     def _timed_run(self, probe: Probe) -> dict[str, Array]:
-        """Run the original, for as long as its other runs let expect."""
+        """Run the original, for as long as its other runs let expect.
+
+        One that does not take all sizes is given others than it took in a process of its own first, because
+        ONNX Runtime crashes on some that it should refuse.
+        """
         begun = time.monotonic()
         with deadline.each_run(self._patience):
+            if self._alone is not None and probe.shapes != self._accepted:
+                self._alone.run(probe.arrays)
             results = self._run(probe)
         self._longest = max(self._longest, time.monotonic() - begun)
         self._patience = max(BEHIND_ENDLESS if self._is_endless else LEAST_PATIENCE, PATIENCE * self._longest)

@@ -156,13 +156,14 @@ def is_dynamic(inputs: Sequence[TensorSpec]) -> bool:
 
 
 def resolve(
-    inputs: Sequence[TensorSpec], batch: int, sizes: Sequence[int], *, lists: bool = False
+    inputs: Sequence[TensorSpec], batch: int, sizes: Sequence[int], *, lists: bool = False, states: bool = False
 ) -> dict[str, tuple[int, ...]]:
     """Return a length for every axis: the declared one, else ``batch`` for the first axis and ``sizes`` after it.
 
     A symbol has one length wherever it stands. Axes without a name take the length of their position, so that inputs
     that are added to each other get the same shape. With ``lists``, inputs of one axis have ``batch`` entries too:
-    one for each row of another input.
+    one for each row of another input. With ``states``, the second of three axes is the batch where it alone is open,
+    as in the states of a recurrent network: layers, batch, units.
 
     Raises:
         ExecutionFailed: The rank of an input is unknown.
@@ -181,7 +182,7 @@ def resolve(
             if isinstance(dim, int):
                 lengths.append(dim)
                 continue
-            if axis == 0 and (lists or len(spec.shape) > 1):
+            if (axis == 0 and (lists or len(spec.shape) > 1)) or (states and _may_be_state(spec)):
                 length = batch
             else:
                 length = sizes[max(axis - 1, 0) % len(sizes)]
@@ -190,6 +191,10 @@ def resolve(
             lengths.append(_symbolic(dim, length, symbols) if dim else length)
         shapes[spec.name] = tuple(lengths)
     return {spec.name: shapes[spec.name] for spec in inputs}
+
+
+def _may_be_state(spec: TensorSpec) -> bool:
+    return spec.shape is not None and [isinstance(dim, int) for dim in spec.shape] == [True, False, True]
 
 
 def _symbolic(dim: str, length: int, symbols: dict[str, int]) -> int:
@@ -217,8 +222,10 @@ def dynamic_sizes(inputs: Sequence[TensorSpec], kind: str) -> Iterator[dict[str,
     choices.append((144, (8, 8, 8), False))  # blocks of a batch of images: 2 by 2 to 4 by 4, or 2 by 3 by 4
     if len(inputs) > 1 and any(spec.shape is not None and len(spec.shape) == 1 for spec in inputs):
         choices.insert(1, (batch, sizes, True))
-    for count, lengths, lists in choices:
-        shapes = resolve(inputs, count, lengths, lists=lists)
+    layers = [spec.shape[0] for spec in inputs if spec.shape and _may_be_state(spec)] if len(inputs) > 1 else []
+    beside = (1 not in layers, 1 in layers) if layers else (False,)  # those of one may be a sequence's encodings
+    for (count, lengths, lists), states in product(choices, beside):
+        shapes = resolve(inputs, count, lengths, lists=lists, states=states)
         too_big = tried and sum(math.prod(shape) for shape in shapes.values()) > _MOST_ELEMENTS
         if shapes not in tried and not too_big:
             tried.append(shapes)

@@ -323,8 +323,8 @@ def _trial_shape(site: Site, position: int, known: ValueType | None) -> tuple[in
     if known is not None and known.shape is not None:
         shape = [size if isinstance(size, int) else _run_time_size(site, axis) for axis, size in enumerate(known.shape)]
         return _shortened(site, shape, position)
-    if site.node.op_type == "BatchNormalization" and position > 0:
-        return (3,)
+    if site.node.op_type == "BatchNormalization":
+        return (_channels(site),) if position > 0 else (2, _channels(site), 3)
     pads = attributes.integers(site.node, "pads") or attributes.integers(site.node, "paddings") or []
     axes = attributes.integers(site.node, "axes") or []
     axis = attributes.integer(site.node, "axis", 0)
@@ -341,7 +341,14 @@ def _run_time_size(site: Site, axis: int) -> int:
         return sum(attributes.integers(site.node, "split") or [2 * len(site.node.output)])
     if site.node.op_type == "Squeeze" and axis in (attributes.integers(site.node, "axes") or []):
         return 1
-    return 3 if site.node.op_type == "BatchNormalization" and axis == 1 else _UNKNOWN_SIZE
+    return _channels(site) if site.node.op_type == "BatchNormalization" and axis == 1 else _UNKNOWN_SIZE
+
+
+def _channels(site: Site) -> int:
+    """Return how many channels a BatchNormalization has, as far as one of its parameters tells."""
+    known = (site.scope.type_of(name) for name in site.node.input[1:] if name)
+    lengths = (type_.lengths for type_ in known if type_ is not None)
+    return next((shape[0] for shape in lengths if shape), 3)
 
 
 def _shortened(site: Site, shape: list[int], position: int) -> tuple[int, ...]:

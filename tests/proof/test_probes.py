@@ -65,6 +65,15 @@ def test_nameless_axes_of_several_inputs_agree() -> None:
     assert shapes["a"] == shapes["b"] == (1, 37, 41, 3)
 
 
+def test_states_of_a_recurrent_network_have_the_batch_behind_their_layers() -> None:
+    inputs = [TensorSpec("x", TensorProto.FLOAT, (None, None)), TensorSpec("h", TensorProto.FLOAT, (2, None, 128))]
+    first, second = list(dynamic_sizes(inputs, "normal"))[:2]
+    assert first == {"x": (1, 37), "h": (2, 1, 128)}
+    assert second == {"x": (1, 37), "h": (2, 37, 128)}
+    encodings = [inputs[0], TensorSpec("e", TensorProto.FLOAT, (1, None, 128))]
+    assert next(dynamic_sizes(encodings, "normal")) == {"x": (1, 37), "e": (1, 37, 128)}
+
+
 def test_static_inputs_have_one_choice_only() -> None:
     spec = TensorSpec("x", TensorProto.FLOAT, (1, 3, 8, 8))
     assert not is_dynamic([spec])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto, external_data_helper, helper, save_model
+from onnx import ModelProto, TensorProto, external_data_helper, helper, parser, save_model
 
 from padfix.errors import ProofUnavailableError
 from padfix.proof.executors import Array, ExecutionFailed, OnnxRuntimeExecutor, TensorSpec
@@ -374,3 +374,29 @@ def test_a_quantized_model_equals_itself_and_its_mutants_are_caught() -> None:
     verdict = pair(original, quantized([0, 1, 2, 1]))
     assert not verdict.equivalent
     assert all(not run.equivalent for run in verdict.runs if run.probe == "normal")
+
+
+CRASHES = """
+<ir_version: 8, opset_import: ["" : 13]>
+network (float[rows, length] x) => (float[rows, number, columns] y)
+<int64[1] zero = {0}, int64[1] first = {33}, int64[1] most = {99999}, int64[1] axis = {1}, int64[3] shape = {0, -1, 8}>
+{
+    state = Slice (x, zero, first, axis)
+    rest = Slice (x, first, most, axis)
+    pieces = Reshape (rest, shape)
+    last, y = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [1], body = step
+        (float[r, c] before, float[r, d] piece) => (float[r, c] behind, float[r, e] joined) {
+            joined = Concat <axis = -1> (before, piece)
+            behind = Identity (before)
+        }> (state, pieces)
+}
+"""
+
+
+def test_a_size_that_the_runtime_crashes_on_is_left_out() -> None:
+    """ONNX Runtime ends the process that runs several rows of 33."""
+    data = parser.parse_model(CRASHES).SerializeToString()
+    verdict = pair(data, data)
+    assert verdict.equivalent
+    assert {run.shapes["x"] for run in verdict.runs} >= {(1, 41)}
+    assert not any(run.shapes["x"] == (2, 33) for run in verdict.runs)

@@ -348,6 +348,29 @@ def test_a_model_with_an_unused_mask_is_converted(tmp_path: Path) -> None:
     assert {node.op_type for node in after.graph.node} >= {"Dropout", "Resize", "Softmax"}
 
 
+def test_a_batch_normalisation_of_an_unknown_rank_is_moved(tmp_path: Path) -> None:
+    """Its parameters tell how many channels there are."""
+    parameters = [numpy_helper.from_array(np.full(7, 0.5, np.float32), name) for name in ("s", "b", "m", "v")]
+    graph = helper.make_graph(
+        [
+            helper.make_node("Reshape", ["X", "shape"], ["x"]),
+            helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["Y"]),
+        ],
+        "graph",
+        [
+            helper.make_tensor_value_info("X", TensorProto.FLOAT, ["n"]),
+            helper.make_tensor_value_info("shape", TensorProto.INT64, ["rank"]),
+        ],
+        [helper.make_tensor_value_info("Y", TensorProto.FLOAT, [None] * 4)],
+        parameters,
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 12)]), tmp_path / "before.onnx")
+    np.savez(tmp_path / "probe.npz", X=np.arange(140, dtype=np.float32), shape=np.array([2, 7, 5, 2]))
+    probes = [tmp_path / "probe.npz"]
+    report = padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", opset=15, probes=probes)
+    assert report.written
+
+
 def test_what_the_runtime_runs_in_neither_form_is_moved_by_the_specification(tmp_path: Path) -> None:
     """ONNX Runtime lacks padding by name for dilations; the Upsample behind needs a newer opset."""
     nodes = [
