@@ -17,6 +17,7 @@ from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
 from padfix.proof.constants import Constants
+from padfix.proof.exactness import COMPARING, COUNTING, LOGICAL, MOVING, OF_FIRST, PICKING, ROUNDING, is_whole
 from padfix.proof.executors import Array
 from padfix.proof.graph_view import NodeView
 
@@ -29,42 +30,15 @@ MOST_TURNS = 8
 _MOST_LISTED = 64
 """Elements of a constant that values are held against one by one."""
 
-_COMPARING = frozenset(
-    {"Clip", "Min", "Max", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal", "ThresholdedRelu", "Shrink"}
-)
-_ROUNDING = frozenset({"Round", "Floor", "Ceil", "Sign"})
-_LOGICAL = frozenset({"Not", "And", "Or", "Xor", "Where", "IsNaN", "IsInf"})
-_MOVING = frozenset(
-    {
-        "Identity",
-        "Reshape",
-        "Flatten",
-        "Squeeze",
-        "Unsqueeze",
-        "Transpose",
-        "Concat",
-        "Slice",
-        "Split",
-        "Expand",
-        "Tile",
-    }
-)
-EXACT = _COMPARING - {"Shrink"} | _ROUNDING | _LOGICAL | _MOVING | {"Relu", "Abs", "Neg"}
-"""Operators whose results are no more rounded than what they read."""
-
-_COUNTING = frozenset({"Add", "Sub", "Mul", "Sum", "Abs", "Neg", "Sign", "Min", "Max", "Clip", "Where", "Concat"})
-"""Arithmetic of whole numbers, at every input."""
-
-_OF_FIRST = _MOVING | {"Div", "Mod", "CumSum", "ReduceSum", "ReduceMax", "ReduceMin", "Pad"}
-"""Operators whose first input is data; at the others stand sizes, and divisors, which must not be zero."""
-
-_PICKING = frozenset({"Gather", "GatherElements", "GatherND"})
 _IEEE = frozenset({"Add", "Sub", "Mul", "Div", "Neg", "Abs", "MatMul", "Gemm"})
 """Operators that hand on what is no number, in every runtime."""
 
 _ASKING = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 
 _STRANGE = (np.nan, np.inf, -np.inf, 1.5, -2.5)
+
+_HALVES = tuple(number / 2 for number in range(-9, 10))
+"""Whole numbers, and what lies in the middle of two."""
 
 _FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16})
 
@@ -88,9 +62,12 @@ class DecidingData:
             return
         names = {name for each in self._group for name in each.above if self._values[name].size}
         floats = [name for name in names if self._values[name].dtype.kind == "f"]
-        whole = [name for name in names if _is_whole(self._values[name])]
+        whole = [name for name in names if is_whole(self._values[name])]
         switches = sorted(name for name in names if self._values[name].dtype.kind == "b")
-        yield from self._turned("limiting", {name: self._limits(name) for name in sorted(floats)})
+        at_limits = {name: self._limits(name) for name in sorted(floats)}
+        yield from self._turned("limiting", {name: at for name, (at, _) in at_limits.items()})
+        yield from self._turned("far from limits", {name: between for name, (_, between) in at_limits.items()})
+        yield from self._turned("halved", {name: _HALVES for name in sorted(floats) if self._is_rounded(name)})
         free = sorted(name for name in whole if self._may_be_any(name))
         yield from self._turned("counting", {name: self._counts(name) for name in free})
         yield from self._turned("indexing", {name: self._rows(name) for name in free})
@@ -100,9 +77,7 @@ class DecidingData:
             yield "switched", {name: np.asarray(~self._values[name]) for name in switches}
             shapes = {name: self._values[name].shape for name in switches}
             yield "switching", {name: np.asarray(random.integers(0, 2, shape) > 0) for name, shape in shapes.items()}
-        strange = {
-            name: [np.nan, np.inf, -np.inf, 1.5, -2.5] for name in sorted(floats) if self._asks_for_numbers(name)
-        }
+        strange = {name: _STRANGE for name in sorted(floats) if self._asks_for_numbers(name)}
         yield from self._turned("not finite", strange)
         if strange:  # a sum with an infinity of either sign is no infinity any more
             yield "infinite", {name: _with_first(self._values[name], np.inf) for name in strange}
@@ -126,26 +101,41 @@ class DecidingData:
                 assert known is not None
                 yield nodes, known, own
 
-    def _limits(self, name: str) -> list[float]:
-        """Return the constants that a tensor's values are held against, their neighbours, and what lies between."""
+    def _limits(self, name: str) -> tuple[list[float], list[float]]:
+        """Return the constants that a tensor's values are held against with their neighbours, and what lies between.
+
+        The latter by itself: at a limit the original jumps, and what jumps tells nothing of a function that doesn't.
+        """
         found: set[float] = set()
         for nodes, known, _ in self._readers(name):
             for node in nodes:
-                if node.op_type in _ROUNDING:
+                if node.op_type in ROUNDING:
                     found |= {0.0, 0.5, 1.0, 1.5}
-                if node.op_type in _COMPARING:
+                if node.op_type in COMPARING:
                     found |= {float(each) for each in _listed(node, known) if each.dtype.kind == "f"}
                     found |= {attribute.f for attribute in _proto(node).attribute if attribute.type == attribute.FLOAT}
         dtype = self._values[name].dtype
-        largest = float(np.finfo(dtype).max) / 64
-        limits = sorted(each for each in found if abs(each) <= largest)
+        largest = float(np.finfo(dtype).max)
+        limits = sorted(each for each in found if abs(each) < largest)
         if not limits:
-            return []
+            return [], []
         at = np.array(limits, dtype)
         near = [at, np.nextafter(at, dtype.type(np.inf)), np.nextafter(at, dtype.type(-np.inf))]
-        between = [(one + other) / 2 for one, other in pairwise(limits)]
-        beyond = [limits[0] - 1 - abs(limits[0]) / 2, limits[-1] + 1 + abs(limits[-1]) / 2]
-        return [*beyond, *between, *(float(each) for array in near for each in array)]
+        between = [one / 2 + other / 2 for one, other in pairwise(limits)]
+        beyond = [
+            max(limits[0] - 1 - abs(limits[0]) / 2, -largest),
+            *between,
+            min(limits[-1] + 1 + abs(limits[-1]) / 2, largest),
+        ]
+        return [float(each) for array in near for each in array], beyond
+
+    def _is_rounded(self, name: str) -> bool:
+        """Whether a tensor's values are rounded to whole numbers."""
+        return any(
+            node.op_type in ROUNDING or (node.op_type == "Cast" and not _is_to_float(node))
+            for nodes, _, _ in self._readers(name)
+            for node in nodes
+        )
 
     def _may_be_any(self, name: str) -> bool:
         """Whether whole numbers are but counted with, compared, or used as indices, and are no sizes."""
@@ -171,7 +161,7 @@ class DecidingData:
                 continue
             for node, position in _reads(nodes, own):
                 table = node.inputs[0]
-                if node.op_type not in _PICKING or position != 1:
+                if node.op_type not in PICKING or position != 1:
                     continue
                 shape = known.shape(table) if table in known else getattr(self._values.get(table), "shape", ())
                 axis = attributes.integer(_proto(node), "axis" if node.op_type != "GatherND" else "batch_dims", 0)
@@ -193,7 +183,7 @@ class DecidingData:
             (twin.op_type, second.shape(twin.inputs[0])): twin.inputs[0]
             for nodes, known, own in self._readers(name)
             for twin, position in _reads(nodes, own)
-            if known is second and twin.op_type in _PICKING and position == 1 and twin.inputs[0] in second
+            if known is second and twin.op_type in PICKING and position == 1 and twin.inputs[0] in second
         }
         for node, axis, _ in self._picked(name):
             table = node.inputs[0]
@@ -208,30 +198,17 @@ class DecidingData:
 
     def _asks_for_numbers(self, name: str) -> bool:
         """Whether what is no number is told apart, and nothing reads it but what IEEE arithmetic settles."""
-        kinds = {node.op_type for nodes, _, _ in self._readers(name) for node in nodes}
-        return bool(kinds & {"IsNaN", "IsInf"}) and kinds <= _LOGICAL | _MOVING | _ASKING | _IEEE
-
-
-def is_exact(stretch: Stretch, values: Mapping[str, Array], expected: Array) -> bool:
-    """Whether nothing that a stretch gives is rounded, in either model: the least difference is one."""
-    nodes = (*stretch.nodes, *stretch.candidate_nodes)
-    if any(node.proto is None or node.proto.domain not in ("", "ai.onnx") for node in nodes):
-        return False
-    if all(node.op_type in EXACT for node in nodes):
-        return True
-    read = [values[name] for name in stretch.above if name in values]
-    is_counted = expected.dtype.kind in "iub" and all(each.dtype.kind == "b" or _is_whole(each) for each in read)
-    return is_counted and all(node.op_type in EXACT | _COUNTING | _OF_FIRST | _PICKING for node in nodes)
+        every = [node for nodes, _, _ in self._readers(name) for node in nodes]
+        kinds = {node.op_type for node in every}
+        tells = kinds & {"IsNaN", "IsInf"} or any(
+            node.op_type == "Equal" and len(set(node.inputs)) == 1 for node in every
+        )
+        return bool(tells) and kinds <= LOGICAL | MOVING | _ASKING | _IEEE
 
 
 def _proto(node: NodeView) -> NodeProto:
     assert node.proto is not None
     return node.proto
-
-
-def _is_whole(array: Array) -> bool:
-    """Whether an array holds whole numbers that are no quantised ones."""
-    return array.dtype.kind in "iu" and array.dtype.itemsize >= 4
 
 
 def _filled(array: Array, numbers: Sequence[float], turn: int) -> Array:
@@ -258,7 +235,7 @@ def _reads(nodes: Sequence[NodeView], name: str) -> Iterator[tuple[NodeView, int
     for node in nodes:
         positions = [position for position, each in enumerate(node.inputs) if each in names]
         yield from ((node, position) for position in positions)
-        if positions and node.op_type in _COUNTING | _OF_FIRST | _MOVING | {"Cast"} and not _is_to_float(node):
+        if positions and node.op_type in COUNTING | OF_FIRST | MOVING | {"Cast"} and not _is_to_float(node):
             names.update(node.outputs)
 
 
@@ -269,6 +246,6 @@ def _is_to_float(node: NodeView) -> bool:
 def _takes_any(node: NodeView, position: int) -> bool:
     if node.proto is None or node.proto.domain not in ("", "ai.onnx"):
         return False
-    if node.op_type in _PICKING or node.op_type == "OneHot":
-        return (node.op_type in _PICKING and position == 1) or position == 0
-    return node.op_type in _COUNTING | _ASKING | {"Cast"} or (node.op_type in _OF_FIRST and position == 0)
+    if node.op_type in PICKING or node.op_type == "OneHot":
+        return (node.op_type in PICKING and position == 1) or position == 0
+    return node.op_type in COUNTING | _ASKING | {"Cast"} or (node.op_type in OF_FIRST and position == 0)

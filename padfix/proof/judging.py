@@ -24,7 +24,7 @@ from padfix.proof.probes import Probe, Ranges
 from padfix.proof.rounding import farthest_slice, tolerance
 from padfix.proof.stretches import Judged, NotATensorError, Outcome, Stretch, Stretches
 from padfix.proof.sweep import sweep
-from padfix.proof.wide_data import size_of_arithmetic
+from padfix.proof.wide_data import is_arithmetic
 from padfix.results import OutputDifference
 
 _CASTS: dict[int, np.dtype[np.generic]] = {1: np.dtype(np.float32), 10: np.dtype(np.float16), 11: np.dtype(np.float64)}
@@ -150,7 +150,7 @@ class StretchJudge:
         found = []
         for each in judged:
             nodes = (*each.stretch.nodes, *each.stretch.candidate_nodes)
-            if each.largest > 0 and not each.allowance and size_of_arithmetic(nodes, None, ()) is not None:
+            if each.largest > 0 and not each.allowance and is_arithmetic(nodes):
                 found += [wrong for probe in probes if (wrong := self._in_detail(each, probe)) is not None][:1]
         return self.in_order(found)
 
@@ -163,7 +163,7 @@ class StretchJudge:
         if isinstance(found, str) or expected.dtype.kind != "f" or not self.stretches.sides[0].can_be_fed:
             return None
         case = self.case(stretch, probe.arrays, values, found, judged.difference.tolerance)
-        apart, allowed = farthest_slice(self._types_of(stretch, values), expected, found, own_moves(case))
+        apart, allowed = farthest_slice(self._types_of(stretch, values), expected, found, 0.0, own_moves(case))
         if apart <= allowed:
             return None
         relative = apart / max(float(np.abs(expected).max()), apart)

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from padfix.process import deadline
-from padfix.proof.allowances import allowed_by, own_move, rounds_to_steps
+from padfix.proof.allowances import Case, allowed_by, own_move, own_moves, rounds_to_steps
 from padfix.proof.bounds import ANY, Bounds, bounds_of
 from padfix.proof.compare import Distance, described, distance, is_float
-from padfix.proof.deciding_data import DecidingData, is_exact
+from padfix.proof.deciding_data import DecidingData
+from padfix.proof.exactness import is_exact
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.probes import Probe, within
-from padfix.proof.rounding import own_tolerance
+from padfix.proof.rounding import farthest_slice, own_tolerance
 from padfix.proof.stretches import Judged, Stretch
-from padfix.proof.wide_data import is_filled, largest_limit, size_of_arithmetic, wide_data
+from padfix.proof.wide_data import is_arithmetic, is_filled, largest_limit, size_read, wide_data
 from padfix.results import OutputDifference
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class OwnData:
         """Return the stretch as wrong where data of its own shows more than rounding, and more than its own moves."""
         expected = values[stretch.name]
         apart = distance(expected, found)
-        if is_exact(stretch, values, expected):
+        if is_exact(stretch, self._judge.constants, values, expected):
             return self._shown(stretch, apart, 0.0, words) if apart.largest > 0 else None
         if expected.shape != found.shape:
             return self._shown(stretch, apart, 0.0, words)
@@ -163,20 +164,43 @@ class OwnData:
                 return None
             apart = distance(expected[usual], found[usual])
         magnitude = max(apart.magnitude, self._judge.magnitudes.get(stretch.name, 0.0))
-        read = [values[name] for name in stretch.above if name in values]
-        sizes = [
-            size_of_arithmetic(nodes, constants, read)
-            for nodes, constants in zip((stretch.nodes, stretch.candidate_nodes), self._judge.constants, strict=True)
-        ]
-        whole = magnitude if None in sizes else max(apart.magnitude, *(size or 0.0 for size in sizes))
-        allowed = own_tolerance(self._judge.types[stretch.name], apart.magnitude, whole)
-        if apart.largest <= allowed:
-            return None
+        types, whole = self._judge.types[stretch.name], self._whole(stretch, values, apart.magnitude, magnitude)
         case = self._judge.case(stretch, feeds, values, found, magnitude)
+        allowed = own_tolerance(types, apart.magnitude, whole)
+        if apart.largest <= allowed:
+            return self._of_a_slice(stretch, case, own_tolerance(types, 0.0, whole), words)
         # However much the original itself moves here: ill-conditioned data tells nothing.
         if apart.largest <= 16 * own_move(case) or allowed_by(case) is not None:
             return None
         return self._shown(stretch, apart, allowed, words)
+
+    def _whole(self, stretch: Stretch, values: Mapping[str, Array], magnitude: float, usual: float) -> float:
+        """Return the size of the numbers by whose parts a runtime may be off, however small those that it gives.
+
+        Args:
+            stretch: The stretch.
+            values: What it is fed.
+            magnitude: Largest absolute value of what it gives for that.
+            usual: The same over all probes.
+        """
+        read = [values[name] for name in stretch.above if name in values]
+        both = stretch.nodes, stretch.candidate_nodes
+        size = max(size_read(nodes, known, read) for nodes, known in zip(both, self._judge.constants, strict=True))
+        if all(map(is_arithmetic, both)):
+            return max(magnitude, size)
+        # A function is approximated to parts of its range, which is 1 or grows with what it reads.
+        is_known = all(node.proto is not None for nodes in both for node in nodes)
+        return max(magnitude, min(usual, max(1.0, size))) if is_known else usual
+
+    def _of_a_slice(self, stretch: Stretch, case: Case, least: float, words: str) -> Judged | None:
+        """Return the stretch as wrong where one slice of what it gives differs by more than the rounding there."""
+        nodes = (*stretch.nodes, *stretch.candidate_nodes)
+        if not is_arithmetic(nodes) or farthest_slice(case.types, case.expected, case.found, least)[0] == 0:
+            return None
+        apart, allowed = farthest_slice(case.types, case.expected, case.found, least, own_moves(case))
+        if apart <= allowed:
+            return None
+        return self._shown(stretch, Distance(apart, float(np.abs(case.expected).max()), True), allowed, words)
 
     def _shown(self, stretch: Stretch, apart: Distance, allowed: float, words: str) -> Judged:
         difference = described(stretch.name, apart, allowed)

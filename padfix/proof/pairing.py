@@ -140,6 +140,11 @@ class _Aligner:
         if ends.get(theirs, ours) == ours and self._outputs.get(ours, theirs) == theirs:
             self._pairing.add(ours, theirs)
 
+    def _partner(self, theirs: str) -> str | None:
+        """Return the reference's tensor that is paired with one of the candidate, or the first that is a copy of it."""
+        ours = self._pairing.back.get(theirs)
+        return ours and self._origins[0].get(ours, ours)
+
     def _key(self, node: NodeView, side: int, partner: Callable[[str], str | None]) -> _Key:
         """Return what a node of one side reads, in the reference's names, and which operator it is."""
         assert node.proto is not None
@@ -157,7 +162,7 @@ class _Aligner:
 
     def _aligned(self, node: NodeView) -> NodeView | None:
         """Return the free node of the reference that reads the partners of what ``node`` reads, the likest of them."""
-        key = self._key(node, 1, self._pairing.back.get)
+        key = self._key(node, 1, self._partner)
         if "?" in key[2]:
             return None
         free = [twin for twin in self._index.get(key, ()) if twin.index not in self._taken]
@@ -183,7 +188,7 @@ class _Aligner:
         }
         own = self._likeness(twin, node) if rivals else None
         return any(
-            self._likeness(twin, rival) > own and self._key(rival, 1, self._pairing.back.get) == key
+            self._likeness(twin, rival) > own and self._key(rival, 1, self._partner) == key
             for rival in rivals.values()
             if own is not None
         )

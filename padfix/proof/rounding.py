@@ -95,8 +95,11 @@ def spread(
     return found
 
 
+_NO_MOVES = np.zeros(())
+
+
 def farthest_slice(
-    types: Iterable[np.dtype[np.generic]], expected: Array, found: Array, moves: Array
+    types: Iterable[np.dtype[np.generic]], expected: Array, found: Array, least: float, moves: Array = _NO_MOVES
 ) -> tuple[float, float]:
     """Return the difference in the slice of an array that goes furthest beyond its rounding, and that rounding.
 
@@ -104,6 +107,7 @@ def farthest_slice(
         types: As in :func:`tolerance`.
         expected: What the original gives; finite where the result counts.
         found: What the candidate gives, of the same shape.
+        least: What is allowed of every slice.
         moves: How far each number of the original moves with the last bits of what it is computed from.
     """
     name = coarsest(types)
@@ -117,6 +121,7 @@ def farthest_slice(
         others = tuple(each for each in range(expected.ndim) if each != axis)
         differences = apart.max(axis=others, initial=0.0)
         allowed = units * np.maximum(place * size.max(axis=others, initial=0.0), moves.max(axis=others, initial=0.0))
+        allowed = np.maximum(allowed, least)
         beyond = np.divide(differences, allowed, out=np.zeros_like(differences), where=allowed > 0)
         if beyond.size and beyond.max() > share:
             index, share = int(beyond.argmax()), float(beyond.max())

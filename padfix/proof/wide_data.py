@@ -45,6 +45,7 @@ def wide_data(
         ("long-tailed", signs * 2.0 ** random.uniform(-TAIL, TAIL, _PERIOD)),
         ("small", normal * 1e-3),
         ("nearly constant", 1.0 + 1e-5 * normal),
+        ("nearly constant negative", -1.0 + 1e-5 * normal),
     ):
         yield words, {name: _filled(array, numbers, random) for name, array in values.items() if name in free}
     for words, factor in (("enlarged", 16), ("reversed", -1)):
@@ -91,23 +92,29 @@ _MOST_CONSTANTS = 4096
 """Elements of a constant that may be added somewhere; larger ones are weights."""
 
 
-def size_of_arithmetic(nodes: Iterable[NodeView], constants: Constants | None, arrays: Iterable[Array]) -> float | None:
-    """Return the largest number that ``nodes`` read, where all of them are arithmetic; else None.
+def is_arithmetic(nodes: Iterable[NodeView]) -> bool:
+    """Whether no operator of a stretch is a function that a runtime approximates."""
+    return all(
+        node.proto is not None and node.proto.domain in ("", "ai.onnx") and node.op_type in ARITHMETIC for node in nodes
+    )
+
+
+def size_read(nodes: Iterable[NodeView], constants: Constants | None, arrays: Iterable[Array]) -> float:
+    """Return the largest number that ``nodes`` read.
 
     Args:
         nodes: Nodes of a stretch.
         constants: Constants of their graph.
         arrays: What the stretch is fed.
     """
-    largest = 0.0
-    for node in nodes:
-        if node.proto is None or node.proto.domain not in ("", "ai.onnx") or node.op_type not in ARITHMETIC:
-            return None
-        for name in node.inputs:
-            if constants is not None and name in constants and math.prod(constants.shape(name)) <= _MOST_CONSTANTS:
-                array = constants.find(name)
-                largest = max(largest, _largest(array) if array is not None else 0.0)
-    return max([largest, *map(_largest, arrays)])
+    known = {name for node in nodes for name in node.inputs if constants is not None and name in constants}
+    found = [
+        _largest(array)
+        for name in known
+        if constants is not None and math.prod(constants.shape(name)) <= _MOST_CONSTANTS
+        if (array := constants.find(name)) is not None
+    ]
+    return max([0.0, *found, *map(_largest, arrays)])
 
 
 def _largest(array: Array) -> float:
