@@ -58,7 +58,7 @@ _FINEST = 6
 
 _PLACES = {np.dtype(np.float16): 11, np.dtype(np.float32): 24, np.dtype(np.float64): 53}
 
-_CASTS = {TensorProto.FLOAT: 24, TensorProto.DOUBLE: 53, TensorProto.INT32: 31, TensorProto.INT64: 63}
+_CASTS: dict[int, int] = {TensorProto.FLOAT: 24, TensorProto.DOUBLE: 53, TensorProto.INT32: 31, TensorProto.INT64: 63}
 """Binary places of the types that are cast to without loss, if these suffice."""
 
 _Grid = tuple[int, float]

@@ -6,7 +6,7 @@ from here; only an ONNX graph also says what its nodes and weights are, so that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -99,7 +99,7 @@ class GraphView:
         return not (self.needed([name]) - {name}).isdisjoint(others)
 
     def stretch(
-        self, end: str, border: Mapping[str, object] | set[str], *, most: int | None = None
+        self, end: str, border: Container[object], *, most: int | None = None
     ) -> tuple[list[str], list[NodeView]]:
         """Return the names of ``border`` next above ``end``, and the nodes between them and it, in order.
 

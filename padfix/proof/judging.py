@@ -194,20 +194,20 @@ class StretchJudge:
             seen = self._observe(group, probes)
             found = [self._verdict(each, seen[each.name], probes) for each in group]
             judged += [self._without_copies(each, probes) for each in found]
-            alive = [each for each in group if seen[each.name].living]
+            alive = {each.name for each in group if seen[each.name].living}
             right = {each.stretch.name for each in judged if each.difference.equivalent}
             loose = self._rtol is not None or self._atol is not None or self._probes_only or repeated
             if not loose and (not self._rewritten or len(alive) < len(group)):
-                asked = [each for each in group if each.name in right and not (self._rewritten and each in alive)]
+                asked = [each for each in group if each.name in right and not (self._rewritten and each.name in alive)]
                 wrong, reached = self._on_own_data(asked, probes[0])
                 judged = [wrong.get(each.stretch.name, each) for each in judged]
-                alive += [each for each in asked if each.name in reached]
+                alive |= reached
             if not loose:
                 right = {each.stretch.name for each in judged if each.difference.equivalent}
                 swept = sweep(self, [each for each in group if each.name in right], probes[0])
                 worse = {each.stretch.name: each for each in swept}
                 judged = [worse.get(each.stretch.name, each) for each in judged]
-            unknown += [each.name for each in group if each not in alive and each.name in right]
+            unknown += [each.name for each in group if each.name not in alive and each.name in right]
         return judged, unknown
 
     def _on_own_data(self, group: Sequence[Stretch], probe: Probe) -> tuple[dict[str, Judged], set[str]]:

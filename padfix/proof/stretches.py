@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from padfix.proof.executors import Array, ExecutionFailed
@@ -86,6 +86,17 @@ class Outcome:
     unknown: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class _Border:
+    """The names that end a stretch: all of some but those that it goes through."""
+
+    names: Container[object]
+    skipped: Container[object]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names and name not in self.skipped
+
+
 class NotATensorError(Exception):
     """Some names hold sequences or maps, or the original can't be asked for them."""
 
@@ -116,6 +127,7 @@ class Stretches:
         self._likeness = likeness
         self._unversioned = unversioned
         self._bytes: dict[str, int] = {}
+        self._known_lists: set[str] | None = None
 
     def translate(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """Return the original's inputs as the candidate takes them."""
@@ -133,7 +145,7 @@ class Stretches:
 
     def stretch(self, name: str) -> Stretch:
         """Return the stretch that ends with a paired tensor."""
-        return self._between(name, self.pairing.partners)
+        return self._between(name)
 
     def common_stretch(self, name: str, *, through_lists: bool = False, independent: bool = False) -> Stretch | None:
         """Return the shortest stretch that both models compute from the same tensors, or None.
@@ -144,16 +156,11 @@ class Stretches:
         one model computes it twice, its copies would contradict each other as well.
         """
         first, second = (side.view for side in self.sides)
-        border = dict(self.pairing.partners)
-        if through_lists:
-            shapes = {each: self.sides[0].lengths(each) for each in border}
-            border = {
-                each: other for each, other in border.items() if (shape := shapes[each]) is None or len(shape) > 1
-            }
-        for _ in range(len(border) if independent else MOST_WIDENINGS):
-            back = {other: each for each, other in border.items()}
-            above, _ = first.stretch(name, border)
-            beyond, _ = second.stretch(self.pairing.partners[name], back)
+        partners, back = self.pairing.partners, self.pairing.back
+        skipped = set(self._lists) if through_lists else set[str]()
+        for _ in range(len(partners) if independent else MOST_WIDENINGS):
+            above, _ = first.stretch(name, _Border(partners, skipped))
+            beyond, _ = second.stretch(partners[name], _Border(back, {partners[each] for each in skipped}))
             uneven = {*above} ^ {back[each] for each in beyond}
             # Of an input that only one model reads, the other reads what is made of it.
             inner = [each for each in uneven if each not in first.inputs]
@@ -162,22 +169,29 @@ class Stretches:
             elif independent:
                 inner = [each for each in above if first.is_computed_from(each, above)]
             if not uneven and not inner:
-                return self._between(name, border)
+                return self._between(name, skipped)
             if not inner:
                 return None
-            for each in inner:
-                del border[each]
+            skipped.update(inner)
         return None
 
-    def _between(self, name: str, border: Mapping[str, str]) -> Stretch:
+    @property
+    def _lists(self) -> set[str]:
+        """The paired tensors of one axis at most; they stay such when pairs are taken apart."""
+        if self._known_lists is None:
+            shapes = {each: self.sides[0].lengths(each) for each in self.pairing.partners}
+            self._known_lists = {each for each, shape in shapes.items() if shape is not None and len(shape) <= 1}
+        return self._known_lists & self.pairing.partners.keys()
+
+    def _between(self, name: str, skipped: Collection[str] = ()) -> Stretch:
+        """Return the stretch that ends with a pair, through the pairs that are skipped."""
         first, second = (side.view for side in self.sides)
-        partner = self.pairing.partners[name]
-        back = self.pairing.back if border is self.pairing.partners else {each: one for one, each in border.items()}
-        above, nodes = first.stretch(name, border)
-        beyond, others = second.stretch(partner, back)
-        names = {each: border[each] for each in above}
+        partners, back = self.pairing.partners, self.pairing.back
+        above, nodes = first.stretch(name, _Border(partners, skipped))
+        beyond, others = second.stretch(partners[name], _Border(back, {partners[each] for each in skipped}))
+        names = {each: partners[each] for each in above}
         names |= {back[each]: each for each in beyond}
-        return Stretch(name, partner, names, tuple(nodes), tuple(others))
+        return Stretch(name, partners[name], names, tuple(nodes), tuple(others))
 
     def take_apart(self, names: Iterable[str]) -> None:
         for name in names:
