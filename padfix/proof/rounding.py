@@ -62,7 +62,8 @@ def moved(array: Array, random: np.random.Generator) -> Array:
         return array
     up = random.integers(0, 2, array.shape).astype(bool)
     limit = np.where(up, np.inf, -np.inf).astype(array.dtype)
-    return np.where(array == 0, array, np.nextafter(array, limit)).astype(array.dtype)
+    with np.errstate(over="ignore"):
+        return np.where(array == 0, array, np.nextafter(array, limit)).astype(array.dtype)
 
 
 def spread(

@@ -9,7 +9,8 @@ trials, so each is proven on its own before it is applied.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -154,16 +155,41 @@ def _moved_on(site: Site, fragment: Fragment, target: int) -> Fragment | Refusal
     return Fragment(tuple(model.proto.graph.node), constants, target)
 
 
-def _converted(site: Site, target: int) -> Fragment | Refusal:
-    """Run the official converter on a model of this one node."""
+@functools.lru_cache(maxsize=256)
+def _officially_converted(single: bytes, target: int) -> bytes | Refusal:
     from onnx import version_converter
 
-    single = one_node_model(site)
     try:
-        result: ModelProto = version_converter.convert_version(single, target)
+        return bytes(version_converter.convert_version(ModelProto.FromString(single), target).SerializeToString())
     except Exception as error:
         said = str(error).strip().splitlines()
         return Refusal(f"the official version converter says: {said[-1] if said else type(error).__name__}")
+
+
+def _renamed(model: ModelProto, names: Mapping[str, str]) -> ModelProto:
+    """Return a model of nodes without bodies with other names of its tensors, and none of its nodes."""
+    renamed = ModelProto()
+    renamed.CopyFrom(model)
+    for each in (*renamed.graph.input, *renamed.graph.output, *renamed.graph.initializer):
+        each.name = names.get(each.name, each.name)
+    for node in renamed.graph.node:
+        node.ClearField("name")
+        node.ClearField("doc_string")
+        node.ClearField("metadata_props")
+        node.input[:] = [names.get(name, name) for name in node.input]
+        node.output[:] = [names.get(name, name) for name in node.output]
+    return renamed
+
+
+def _converted(site: Site, target: int) -> Fragment | Refusal:
+    """Run the official converter on a model of this one node; once for all that differ in names alone."""
+    single = one_node_model(site)
+    names = [name for name in dict.fromkeys((*site.node.input, *site.node.output)) if name]
+    plain = {name: f"v{number}" for number, name in enumerate(names)}
+    found = _officially_converted(_renamed(single, plain).SerializeToString(deterministic=True), target)
+    if isinstance(found, Refusal):
+        return found
+    result = _renamed(ModelProto.FromString(found), {other: name for name, other in plain.items()})
     given = {tensor.name: tensor for tensor in single.graph.initializer}
     initializers = []
     for tensor in result.graph.initializer:

@@ -20,6 +20,17 @@ TABLE_DAMAGED = TABLE.copy()
 TABLE_DAMAGED[777] *= -1
 
 IMAGE = "float[1, 3, 8, 8] X"
+LARGE_IMAGE = "float[1, 3, 24, 24] X"
+HALF_IMAGE = "float16[1, 3, 8, 8] X"
+HALF = (WEIGHT * np.array([1, 1, 1, 0.2]).reshape(4, 1, 1, 1)).astype(np.float16)
+HALF_DAMAGED = HALF.copy()
+HALF_DAMAGED[3] *= np.float16(1.01)
+LIMIT = np.float16(60000)
+GELU = "d = Div(X, r) e = Erf(d) p = Add(e, one) m = Mul(X, p) Y = Mul(m, half)"
+NEARLY_GELU = """
+    s = Mul(X, X) c = Mul(s, X) k = Mul(c, third) a = Add(X, k) b = Mul(a, r)
+    t = Tanh(b) p = Add(t, one) m = Mul(X, p) Y = Mul(m, half)
+"""
 WORDS = "int64[1, 8] X"
 ROW = "float[1, 8] X"
 
@@ -88,6 +99,46 @@ DIFFERENT: dict[str, tuple[ModelProto, ModelProto]] = {
     "what takes the place of what is no number": (
         network(ROW, "m = Mul(X, k) n = IsNaN(m) Y = Where(n, z, m)", k=4.0, z=0.0),
         network(ROW, "m = Mul(X, k) n = IsNaN(m) Y = Where(n, z, m)", k=4.0, z=1.0),
+    ),
+    "what takes the place of what does not equal itself": (
+        network(ROW, "c = Equal(X, X) Y = Where(c, X, z)", z=0.0),
+        network(ROW, "Y = Identity(X)"),
+    ),
+    "a function by a formula that is nearly right": (
+        network(LARGE_IMAGE, GELU, r=np.sqrt(2), one=1.0, half=0.5),
+        network(LARGE_IMAGE, NEARLY_GELU, third=0.044715, r=np.sqrt(2 / np.pi), one=1.0, half=0.5),
+    ),
+    "a small step behind a threshold": (
+        network(LARGE_IMAGE, "Y = Shrink<lambd = 0.5>(X)"),
+        network(LARGE_IMAGE, "Y = Shrink<lambd = 0.5, bias = 0.001>(X)"),
+    ),
+    "a ramp behind a limit far beyond all data": (
+        network(ROW, "c = Greater(X, h) Y = Where(c, X, one)", h=1e6, one=1.0),
+        network(ROW, "m = Mul(X, z) Y = Add(m, one)", z=0.0, one=1.0),
+    ),
+    "a half that goes to the even number": (
+        network(ROW, "Y = Round(X)"),
+        network(ROW, "a = Add(X, h) Y = Floor(a)", h=0.5),
+    ),
+    "a half that goes away from zero": (
+        network(ROW, "Y = Round(X)"),
+        network(ROW, "s = Sign(X) a = Abs(X) b = Add(a, h) f = Floor(b) Y = Mul(f, s)", h=0.5),
+    ),
+    "whole numbers that are rounded up": (
+        network(IMAGE, "Y = Ceil(X)"),
+        network(IMAGE, "f = Floor(X) Y = Add(f, one)", one=1.0),
+    ),
+    "a limit of float16 that only a sum too large meets": (
+        network(HALF_IMAGE, "c = Conv(X, W) Y = Clip(c, low, high)", "float16", W=HALF, low=-LIMIT, high=LIMIT),
+        network(HALF_IMAGE, "Y = Conv(X, W)", "float16", W=HALF),
+    ),
+    "the weights of a channel in float16": (
+        network(HALF_IMAGE, "Y = Conv(X, W)", "float16", W=HALF),
+        network(HALF_IMAGE, "Y = Conv(X, W)", "float16", W=HALF_DAMAGED),
+    ),
+    "a slope of negative numbers in float16": (
+        network(HALF_IMAGE, "c = Conv(X, W) Y = LeakyRelu<alpha = 0.2>(c)", "float16", W=HALF),
+        network(HALF_IMAGE, "c = Conv(X, W) Y = LeakyRelu<alpha = 0.204>(c)", "float16", W=HALF),
     ),
     "infinities that are kept": (
         network(ROW, "m = MatMul(X, W) n = IsInf(m) Y = Where(n, z, m)", W=np.eye(8), z=0.0),
@@ -160,6 +211,27 @@ def test_a_difference_of_single_numbers_is_described() -> None:
     assert not verdict.equivalent
     assert verdict.first_difference is not None
     assert verdict.first_difference.candidate_op_type == "Less"
+
+
+def test_copies_that_an_optimiser_made_one_pair_what_reads_them() -> None:
+    """Each model reads another copy; all that follows is paired all the same."""
+    above = "c = Conv(X, W) r = Relu(c) m = Greater(X, k) n = Greater(X, k)"
+    first = network(
+        IMAGE,
+        f"{above} Y = Concat<axis = 1>(p, q)".replace("Y =", "p = Where(m, X, r) q = Where(n, r, X) Y ="),
+        W=WEIGHT[:3, :, :1, :1],
+        k=0.5,
+    )
+    second = network(
+        IMAGE,
+        "n = Greater(X, k) c = Conv(X, W) r = Relu(c) p = Where(n, X, r) q = Where(n, r, X) Y = Concat<axis = 1>(p, q)",
+        W=WEIGHT[:3, :, :1, :1],
+        k=0.5,
+    )
+    verdict = judged(first, second)
+    assert verdict.equivalent
+    assert verdict.stretches is not None
+    assert (verdict.stretches.same, verdict.stretches.judged) == (6, 0)
 
 
 def test_readers_of_one_tensor_are_paired_by_what_is_likest() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper, version_converter
 
 import padfix
 from padfix.files.model import Model
@@ -323,6 +323,27 @@ def test_attribute_of_the_functions_caller_is_refused_only_where_it_matters() ->
 
     assert isinstance(plan(function("Softmax", "axis"), 13), Refusal)
     assert plan(function("LeakyRelu", "alpha"), 16) == []
+
+
+def test_the_official_converter_is_asked_once_for_nodes_that_differ_in_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = "a = Unsqueeze<axes = [0]>(X) b = Unsqueeze<axes = [0]>(Z) c = Unsqueeze<axes = [1]>(X) Y = Sum(a, b, c)"
+    model = onnx.parser.parse_model(
+        '<ir_version: 7, opset_import: ["" : 12]> '
+        f"g (float[1, 1, 77] X, float[1, 1, 77] Z) => (float[1, 1, 1, 77] Y) {{ {graph} }}"
+    )
+    asked = []
+    convert = version_converter.convert_version
+
+    def counted(single: ModelProto, target: int) -> ModelProto:
+        asked.append(single)
+        return convert(single, target)
+
+    monkeypatch.setattr(version_converter, "convert_version", counted)
+    steps = plan(model, 13)
+    assert not isinstance(steps, Refusal)
+    read = [node.input[0] for step in steps for node in step.rewrite.after.nodes if node.op_type == "Unsqueeze"]
+    assert read == ["X", "Z", "X"]
+    assert len(asked) == 2
 
 
 def test_a_model_with_an_unused_mask_is_converted(tmp_path: Path) -> None:
