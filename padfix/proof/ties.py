@@ -26,6 +26,8 @@ _Place = tuple[int, int]
 
 _SUPPRESSIONS = ("NonMaxSuppressionV2", "NonMaxSuppressionV3", "NonMaxSuppressionV4", "NonMaxSuppressionV5")
 _TRANSPOSED = ("Conv2DBackpropInput", "Conv3DBackpropInputV2")
+_LITE_TRANSPOSED = ("TRANSPOSE_CONV", "CONV_3D_TRANSPOSE")
+"""The same in TensorFlow Lite; the filter's channels of the result come first in two dimensions."""
 _SPARSE = ("SparseReshape", "SparseToDense", "SparseFillEmptyRows")
 _PADS = ("Pad", "PadV2", "MirrorPad")
 _SCATTERS = (
@@ -41,7 +43,7 @@ _ELEMENTWISE = frozenset(
 
 _EQUAL: Mapping[str, tuple[tuple[_Place, _Place], ...]] = {
     **dict.fromkeys(("Conv2D", "Conv3D", "DepthwiseConv2dNative"), (((1, -2), (0, -1)),)),
-    **dict.fromkeys(_TRANSPOSED, (((1, -1), (2, -1)),)),
+    **dict.fromkeys((*_TRANSPOSED, *_LITE_TRANSPOSED), (((1, -1), (2, -1)),)),
     **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), (((1, -2), (0, -1)),)),
     "BiasAdd": (((1, 0), (0, -1)),),
     **dict.fromkeys(
@@ -86,7 +88,7 @@ _ROW_IDS = b"VALUE_ROWIDS"
 
 _TYING = (
     _EQUAL.keys() | _LENGTHS.keys() | _AS_LONG_AS_AXES.keys() | _ELEMENTWISE
-    | {*_SCATTERS, "Reshape", "RaggedTensorToTensor"}
+    | {*_SCATTERS, *_LITE_TRANSPOSED, "Reshape", "RaggedTensorToTensor"}
 )  # fmt: skip
 
 
@@ -143,7 +145,7 @@ class Ties:
         if operator in _FILTERED and 1 in names:
             for axis in range(len(found[names[1]]) - 2):
                 self._set(names[1], axis, _TAPS, found)
-        if operator in _TRANSPOSED and not _has_channels_first(node):
+        if operator in (*_TRANSPOSED, *_LITE_TRANSPOSED) and not _has_channels_first(node):
             self._undo(node, names, found)
         for pair in _EQUAL.get(operator, ()):
             self._equate(reader, _as_laid_out(node, pair), found)
@@ -231,7 +233,9 @@ class Ties:
         batch, *sizes, channels = result
         strides, padding = node.attribute("strides"), node.attribute("padding")
         kernel = found[names[1]] if 1 in names else self._declared(node.inputs[1])
-        if channels is not None:
+        if node.op_type == "TRANSPOSE_CONV":
+            kernel = kernel[1:3]
+        elif channels is not None:
             self._set(names.get(1), -2, channels, found)
         if batch is not None:
             self._set(names.get(2), 0, batch, found)

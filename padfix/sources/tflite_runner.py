@@ -18,8 +18,9 @@ from padfix.sources import tensorflow_runtime
 from padfix.sources.conversion import Port
 from padfix.sources.executor import TensorFlowExecutor
 from padfix.sources.tensorflow_runtime import first_line, silent_stderr
+from padfix.sources.tflite_fitting import Fitting, fittings, require_fitting
 from padfix.sources.tflite_inner import LiteInner
-from padfix.sources.tflite_schema import LiteFile, operators
+from padfix.sources.tflite_schema import LiteFile
 
 Signature = tuple[str, dict[str, str], dict[str, str]]
 """Key of a signature, and its own names by public name of inputs and of outputs."""
@@ -182,17 +183,17 @@ def _runner(file: LiteFile, signature: Signature | None, ports: Ports) -> Callab
     """Return what runs the file: it takes the kernels to use and the inputs by name."""
     tensorflow = tensorflow_runtime.load("a TensorFlow Lite file")
     loaded: dict[str | None, Any] = {}
-    joins: list[tuple[str, int, list[int]]] = []
+    looked_at: list[Fitting] = []
 
     def run(asked: tuple[str | None, Mapping[str, Array]]) -> dict[str, Any]:
         kernels, feeds = asked
         if kernels not in loaded:
             kinds = tensorflow.lite.experimental.OpResolverType
             loaded[kernels] = interpreter(tensorflow, file, getattr(kinds, kernels) if kernels else None)
-            joins[:] = _open_joins(file, loaded[kernels]) if signature is None else ()
+            looked_at[:] = fittings(file.model()) if signature is None else ()
         with silent_stderr():
             results = _run(loaded[kernels], feeds, signature, ports)
-        _require_joined(loaded[kernels], joins)
+        require_fitting(loaded[kernels], looked_at)
         return results
 
     return run
@@ -216,35 +217,6 @@ def _run(loaded: Any, feeds: Mapping[str, Array], signature: Signature | None, p
         loaded.set_tensor(int(port.tensor), np.asarray(feeds[port.name]))
     loaded.invoke()
     return {port.name: loaded.get_tensor(int(port.tensor)) for port in ports[1]}
-
-
-def _open_joins(file: LiteFile, loaded: Any) -> list[tuple[str, int, list[int]]]:
-    """Return name, axis and inputs of what joins tensors of shapes that are only known once they are computed."""
-    open_tensors = {item["index"] for item in loaded.get_tensor_details() if -1 in item["shape_signature"]}
-    if not open_tensors:
-        return []
-    model = file.model()
-    graph = model.subgraphs[0]
-    return [
-        (graph.tensors[each.outputs[0]].name.decode(), each.builtinOptions.axis, list(each.inputs))
-        for each, name in zip(graph.operators or (), operators(model, graph), strict=True)
-        if name == "CONCATENATION" and open_tensors.intersection(each.inputs)
-    ]
-
-
-def _require_joined(loaded: Any, joins: Sequence[tuple[str, int, list[int]]]) -> None:
-    """Refuse a run that joined what does not fit: the kernel does not look, and reads memory that nobody wrote.
-
-    Raises:
-        RuntimeError: Naming the operator and the shapes.
-    """
-    shapes = {item["index"]: item["shape"].tolist() for item in loaded.get_tensor_details()} if joins else {}
-    for name, axis, inputs in joins:
-        joined = [shapes[index] for index in inputs]
-        kept = {tuple(np.delete(shape, axis)) for shape in joined}
-        if len(kept) > 1:
-            words = " and ".join(map(str, joined))
-            raise RuntimeError(f"CONCATENATION {name!r} joins along axis {axis} what does not fit: {words}.")
 
 
 def interpreter(tensorflow: Any, file: LiteFile, resolver: Any = None) -> Any:

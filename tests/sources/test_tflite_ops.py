@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from padfix.errors import NotEquivalent, UnsupportedError
+import padfix
+from padfix.errors import NotEquivalent, ProofUnavailableError, UnsupportedError
 from padfix.sources import open_source, tflite_schema
 from tests.support.lite_files import lite, made, prove, weights
 
@@ -197,3 +198,24 @@ def test_a_run_that_joins_what_does_not_fit_is_none(tf: Any, tmp_path: Path) -> 
     report = prove(file, tmp_path)
     assert report.verdict is not None
     assert any("joins along axis -1 what does not fit" in note for note in report.verdict.notes)
+
+
+@pytest.mark.parametrize("is_like", [False, True])
+def test_a_transposed_convolution_of_data_that_fits_its_size(tf: Any, tmp_path: Path, is_like: bool) -> None:
+    """The interpreter takes data of any size, and TensorFlow only what a convolution makes of the result."""
+
+    def compute(x: Any, like: Any) -> Any:
+        size = tf.shape(like) if is_like else tf.stack([tf.shape(x)[0], 8, 10, 4])
+        return tf.nn.conv2d_transpose(x, weights(3, 2, 4, 2), size, [2, 3], "SAME") + 0 * tf.reduce_sum(like)
+
+    open_sizes = tf.TensorSpec([None, None, None, 2], name="x"), tf.TensorSpec([None, None, None, 4], name="like")
+    prove(lite(tf, tmp_path / "m.tflite", compute, *open_sizes), tmp_path)
+
+
+def test_groups_of_a_transposed_convolution_are_told(tf: Any, tmp_path: Path) -> None:
+    def compute(x: Any) -> Any:
+        return tf.nn.conv2d_transpose(x, weights(3, 3, 2, 4), [1, 8, 8, 4], 2, "SAME")
+
+    file = lite(tf, tmp_path / "m.tflite", compute, tf.TensorSpec([1, 4, 4, 4], name="x"))
+    with pytest.raises(ProofUnavailableError, match="TensorFlow Lite knows no groups there"):
+        padfix.convert(file, tmp_path / "out.onnx")
