@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -162,3 +163,20 @@ def nearest_indices(
 ) -> list[int]:
     """Return the input index that each output index of Resize (version 11 and later) copies in mode nearest."""
     return [nearest_index(x, nearest_mode, size) for x in source_coordinates(mode, size, output, scale, roi)]
+
+
+@lru_cache(maxsize=4096)
+def slips_in_single_precision(mode: str, rounding: str, size: int, output: int) -> bool:
+    """Whether positions that are computed in single precision, from the two lengths, round to other elements.
+
+    Between aligned corners they are taken as multiples of a step, from the lengths or from a scale that was one.
+    """
+    if size == output or size < 1 or output < 1:
+        return False
+    meant, scale = nearest_indices(mode, rounding, size, output, Fraction(output, size)), np.float32(output / size)
+    if mode != "align_corners":
+        return nearest_indices(mode, rounding, size, output, float(scale)) != meant
+    index, last = np.arange(output, dtype=np.float32), np.float32(size - 1)
+    spaces = np.float32(max(output - 1, 1)), np.float32(max(float(scale * np.float32(size)) - 1, 1.0))
+    ways = index * (last / spaces[0]), index * (last / spaces[1]), index * last / spaces[1]
+    return any([nearest_index(float(x), rounding, size) for x in way] != meant for way in ways)

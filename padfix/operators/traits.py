@@ -9,7 +9,7 @@ import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
 from padfix.geometry.padding import effective_kernel
-from padfix.geometry.resampling import output_size
+from padfix.geometry.resampling import output_size, slips_in_single_precision
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_pad import given_pads
@@ -199,6 +199,8 @@ def _resample(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "empty-scales": _has_empty_scales(scope, node, resize),
         "factors": None if changed is None else _factors(changed),
         "gives-one": None if changed is None else _any([axis.gives_one for axis in changed]),
+        "one-element": axes is not None and any(axis.gives_one for axis in axes[2:]),
+        "slips": _slips(resize),
         "resized-axes": None if changed is None else len(changed),
         "outer-axes": None if changed is None or axes is None else any(axis.changes for axis in axes[:2]),
         "rank": rank,
@@ -248,12 +250,34 @@ def _changes(resize: Resample) -> list[_Axis] | None:
     values: Sequence[float] | None = resize.scales or resize.sizes
     if values is None or len(values) != len(numbers):
         return None
-    axes = [_Axis(None, 1.0, None) for _ in resize.shape]
+    axes = [_Axis(length if isinstance(length, int) else None, 1.0, None) for length in resize.shape]
     for number, value in zip(numbers, values, strict=True):
         length = resize.shape[number]
         size = length if isinstance(length, int) else None
         axes[number] = _Axis(size, value, None) if resize.scales else _Axis(size, None, int(value))
     return axes
+
+
+def _slips(resize: Resample) -> bool | None:
+    """Whether mode nearest takes other elements where positions are computed in single precision.
+
+    Scales are such numbers, so that only aligned corners can differ; sizes of run time are taken for multiples.
+    """
+    given: Sequence[float] | None = resize.scales or resize.sizes
+    if resize.mode != "nearest" or resize.is_legacy or given is None or resize.coordinates == "tf_crop_and_resize":
+        return False
+    numbers = resize.resized_axes()
+    if (resize.scales and resize.coordinates != "align_corners") or numbers is None or resize.shape is None:
+        return False
+    found: list[bool | None] = []
+    for number, amount in zip(numbers, given, strict=False):
+        size = resize.shape[number]
+        if isinstance(size, int):
+            output = output_size(size, amount) if resize.scales else int(amount)
+            found.append(slips_in_single_precision(resize.coordinates, resize.nearest_mode, size, output))
+        elif number > 0 and not (resize.scales and amount == 1):
+            found.append(None)
+    return _any(found)
 
 
 def _factors(changed: Sequence[_Axis]) -> str | None:

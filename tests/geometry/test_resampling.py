@@ -18,6 +18,7 @@ from padfix.geometry.resampling import (
     nearest_index,
     nearest_indices,
     output_size,
+    slips_in_single_precision,
     source_coordinates,
 )
 
@@ -135,3 +136,19 @@ def test_unknown_modes_are_refused(scale):
         source_coordinates("half", 3, 6, scale)
     with pytest.raises(ValueError, match="nearest_mode"):
         nearest_index(0.5, "round", 3)
+
+
+@pytest.mark.parametrize(
+    ("mode", "rounding", "size", "output", "slips"),
+    [
+        ("asymmetric", "round_prefer_ceil", 13, 2, True),
+        ("asymmetric", "floor", 21, 3, True),
+        ("align_corners", "ceil", 15, 27, True),
+        ("asymmetric", "floor", 8, 16, False),
+        ("half_pixel", "round_prefer_ceil", 7, 7, False),
+    ],
+)
+def test_which_lengths_single_precision_rounds_otherwise(
+    mode: str, rounding: str, size: int, output: int, slips: bool
+) -> None:
+    assert slips_in_single_precision(mode, rounding, size, output) is slips

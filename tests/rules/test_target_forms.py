@@ -174,6 +174,44 @@ CASES = {
         "openvino",
         ["MatMul", "MatMul"],
     ),
+    "cropped beyond the image, and filled": (
+        text(
+            'Y = Resize <coordinate_transformation_mode = "tf_crop_and_resize", mode = "linear", '
+            "extrapolation_value = 0.5> (X, r, , z)",
+            weights="float[8] r = {0, 0, 0.1, -0.2, 1, 1, 0.9, 1.3}, int64[4] z = {1, 2, 7, 5}",
+        ),
+        "openvino",
+        ["Add", "MatMul", "MatMul"],
+    ),
+    "positions that single precision rounds otherwise": (
+        text(
+            'Y = Resize <coordinate_transformation_mode = "asymmetric", mode = "nearest", '
+            'nearest_mode = "round_prefer_ceil"> (X, , , z)',
+            "float[1,2,13,8] X",
+            weights="int64[4] z = {1, 2, 2, 16}",
+        ),
+        "openvino",
+        ["Resize"],
+    ),
+    "corners that single precision misses": (
+        text(
+            'Y = Resize <coordinate_transformation_mode = "align_corners", mode = "nearest", nearest_mode = "ceil"> '
+            "(X, , , z)",
+            "float[1,2,15,8] X",
+            weights="int64[4] z = {1, 2, 27, 8}",
+        ),
+        "openvino",
+        ["Gather"],
+    ),
+    "one element between aligned corners": (
+        text(
+            'Y = Resize <coordinate_transformation_mode = "align_corners", mode = "linear"> (X, , , z)',
+            "float[1,2,1,2] X",
+            weights="int64[4] z = {1, 2, 1, 3}",
+        ),
+        "opencv@5.0.0.93",
+        ["Resize"],
+    ),
 }
 
 

@@ -57,11 +57,16 @@ def one_by_one(site: Site, indices: Mapping[int, Sequence[int]]) -> Fragment:
     return _in_its_place(site, lambda builder, value: taken(builder, value, indices), moves=bool(indices))
 
 
-def weighed_and_summed(site: Site, matrices: Mapping[int, np.ndarray], lengths: Lengths) -> Fragment:
-    """Return :func:`multiplied` of the node's data in the place of a node that gives the same."""
-    return _in_its_place(
-        site, lambda builder, value: multiplied(builder, value, matrices, lengths), moves=bool(matrices)
-    )
+def weighed_and_summed(
+    site: Site, matrices: Mapping[int, np.ndarray], lengths: Lengths, more: np.ndarray | None = None
+) -> Fragment:
+    """Return :func:`multiplied` of the node's data, and ``more`` added, in the place of a node that gives the same."""
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        value = multiplied(builder, value, matrices, lengths)
+        return value if more is None else builder.op("Add", [value, builder.constant(more, "more")])
+
+    return _in_its_place(site, write, moves=bool(matrices))
 
 
 def _in_its_place(site: Site, write: Callable[[FragmentBuilder, Any], Any], *, moves: bool) -> Fragment:

@@ -6,14 +6,14 @@ sampled, for the very lengths where these are known, and proven by running as ev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import product
 
 import numpy as np
-from onnx import AttributeProto, helper
+from onnx import helper
 
 from padfix.geometry.interpolation import Interpolation, interpolation_matrix
 from padfix.geometry.resampling import (
@@ -22,6 +22,7 @@ from padfix.geometry.resampling import (
     aspect_ratio_scale,
     nearest_indices,
     output_size,
+    slips_in_single_precision,
     source_coordinates,
 )
 from padfix.geometry.runtimes import MEASURED_MODES, runtime_nearest_indices
@@ -32,6 +33,7 @@ from padfix.operators.traits import Traits, traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import (
     LONGEST,
+    MOST_WEIGHTS,
     OUTSIDE,
     TAKING,
     multiplying,
@@ -105,7 +107,7 @@ def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
     axes = sampled_axes(site, resize)
     for spelling in spellings(site, resize, axes):
         name = f"{spelling.coordinates} with {spelling.rounding} by {'sizes' if spelling.by_sizes else 'scales'}"
-        written = {**traits, **_traits_of_spelling(spelling, traits)}
+        written = {**traits, **_traits_of_spelling(spelling, traits), "slips": _slips(spelling, resize, axes, traits)}
         write, why_not = partial(respelled, site, resize, spelling, axes), _why_not_respelled(resize, spelling, axes)
         if spelling.by_sizes and site.opset < _OMITTED_SINCE:
             yield Form(name, (("Resize", {**written, "empty-scales": True}),), write, why_not)
@@ -161,6 +163,15 @@ def _traits_of_spelling(spelling: Spelling, traits: Traits) -> Traits:
     return changed
 
 
+def _slips(spelling: Spelling, resize: Resample, axes: Axes, traits: Traits) -> Trait | None:
+    if isinstance(axes, Refusal):
+        return traits.get("slips")
+    rounds = resize.mode == "nearest" and (spelling.by_sizes or spelling.coordinates == "align_corners")
+    return rounds and any(
+        slips_in_single_precision(spelling.coordinates, spelling.rounding, axis.size, axis.output) for axis in axes
+    )
+
+
 def _why_not_respelled(resize: Resample, spelling: Spelling, axes: Axes) -> Refusal | None:
     if isinstance(axes, Refusal):
         kept = resize.axes is None and spelling.by_sizes == (not resize.scales_name)
@@ -181,13 +192,13 @@ def sampled_axes(site: Site, resize: Resample) -> Axes:
         return scales
     found = []
     for number, (axis, (output, scale)) in enumerate(zip(axes, scales, strict=True)):
-        if not axis.named or (scale == 1 and output in (None, axis.length)):
+        roi = _roi(resize, number, len(axes))
+        if not axis.named or (scale == 1 and output in (None, axis.length) and roi in (None, (0.0, 1.0))):
             continue
         if axis.length is None or output is None or axis.length < 1 or output < 1:
             return Refusal(f"An equal form needs the lengths of axis {number}: fix the input's size (--shape).")
         if max(axis.length, output) > LONGEST:
             return Refusal(f"Axis {number} is longer than {LONGEST} elements, more than is written out one by one.")
-        roi = _roi(resize, number, len(axes))
         if roi is None:
             return Refusal("The region of interest is only known at run time.")
         found.append(Axis(number, axis.length, output, scale, roi))
@@ -342,28 +353,28 @@ def weighed(site: Site, resize: Resample, axes: Sequence[Axis]) -> Rewrite | Ref
     if isinstance(trials, Refusal):
         return trials
     dtype = helper.tensor_dtype_to_np_dtype(resize.elem_type)
-    matrices = {}
-    for axis in axes:
-        matrix = _matrix(site, resize, axis)
-        if isinstance(matrix, Refusal):
-            return matrix
-        matrices[axis.number] = matrix.astype(dtype)
-    return Rewrite(weighed_and_summed(site, matrices, resize.shape or ()), trials, exact=False)
-
-
-def _matrix(site: Site, resize: Resample, axis: Axis) -> np.ndarray | Refusal:
+    matrices = {axis.number: _matrix(site, resize, axis).astype(dtype) for axis in axes}
     value = attributes.find(site.node, "extrapolation_value")
+    outside = None if value is None or not value.f else _outside(matrices, value.f, len(resize.shape or ()))
+    if outside is not None and outside.size > MOST_WEIGHTS:
+        return Refusal(f"What stands outside the image would be more than {MOST_WEIGHTS} numbers.")
+    return Rewrite(weighed_and_summed(site, matrices, resize.shape or (), outside), trials, exact=False)
+
+
+def _matrix(site: Site, resize: Resample, axis: Axis) -> np.ndarray:
+    """Return the weights of one axis; rows of zeros stand for positions outside the image."""
     if resize.mode == "nearest":
-        return _filled(selection(axis.taken(resize), axis.size), value)
+        return selection(axis.taken(resize), axis.size)
     coefficient = attributes.find(site.node, "cubic_coeff_a")
     how = Interpolation(
         resize.mode, -0.75 if coefficient is None else coefficient.f, resize.exclude_outside, resize.antialias
     )
-    return _filled(interpolation_matrix(how, resize.coordinates, axis.size, axis.output, axis.scale, axis.roi), value)
+    return interpolation_matrix(how, resize.coordinates, axis.size, axis.output, axis.scale, axis.roi)
 
 
-def _filled(matrix: np.ndarray, value: AttributeProto | None) -> np.ndarray | Refusal:
-    """Return the matrix, whose rows of zeros stand for positions outside the image, if these are to be 0."""
-    if value is not None and value.f and not matrix.any(axis=1).all():
-        return Refusal("Positions outside the image get a value that no product with a matrix gives.")
-    return matrix
+def _outside(matrices: Mapping[int, np.ndarray], value: float, rank: int) -> np.ndarray | None:
+    """Return ``value`` wherever a position of any axis is outside the image, and 0 elsewhere; None where none is."""
+    found = np.zeros((1,) * rank, bool)
+    for number, matrix in matrices.items():
+        found = found | ~matrix.any(axis=1).reshape([-1 if axis == number else 1 for axis in range(rank)])
+    return np.where(found, value, 0).astype(next(iter(matrices.values())).dtype) if found.any() else None
