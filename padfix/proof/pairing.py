@@ -179,17 +179,14 @@ class _Aligner:
         Of several that read one tensor, an optimiser may have made another operator of some.
         """
         readers = self._views[1].readers
-        rivals = {
-            rival.index: rival
-            for name in node.inputs
-            if name and name not in self._constants[1]
-            for rival in readers.get(name, ())
-            if rival.index > node.index and rival.op_type == node.op_type
-        }
+        read = [readers[name] for name in node.inputs if name and name not in self._constants[1]]
+        # A rival reads all that the node reads, so that it is among the readers of what few read.
+        few = min(read, key=len, default=[])
+        rivals = [rival for rival in few if rival.index > node.index and rival.op_type == node.op_type]
         own = self._likeness(twin, node) if rivals else None
         return any(
             self._likeness(twin, rival) > own and self._key(rival, 1, self._partner) == key
-            for rival in rivals.values()
+            for rival in rivals
             if own is not None
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 
 import padfix
 from padfix.diagnose.place import describe
+from padfix.proof import pairing
 from padfix.proof.executors import OnnxRuntimeExecutor
 from padfix.proof.judging import StretchJudge
 from padfix.proof.probes import Probe
@@ -155,6 +157,20 @@ def test_other_names_need_no_run_and_no_patience() -> None:
     assert verdict.stretches.judged == 0
     # Without memory of what was compared, twenty residual blocks alone would take minutes.
     assert time.process_time() - start < 60
+
+
+def test_that_many_nodes_read_one_tensor_takes_no_more_comparisons_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    def skipping(prefix: str, count: int) -> ModelProto:
+        names = ["X", *(f"{prefix}{number}" for number in range(count))]
+        adds = [helper.make_node("Add", [last, "X"], [name]) for last, name in pairwise(names)]
+        return network(*adds, helper.make_node("Identity", [names[-1]], ["Y"]))
+
+    compared = []
+    likeness = pairing._Aligner._likeness
+    monkeypatch.setattr(pairing._Aligner, "_likeness", lambda *given: compared.append(given) or likeness(*given))
+    verdict = judged(skipping("a", 200), skipping("b", 200))
+    assert verdict.equivalent
+    assert len(compared) < 5 * 200
 
 
 def test_a_weight_under_other_names_is_found_at_its_first_node() -> None:
