@@ -7,18 +7,21 @@ fault is tried on the machine before it is blamed, because which kernel runs dep
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from padfix.geometry.padding import same_output_size
+from padfix.proof.executors import Array
 from padfix.sources.tensorflow_runtime import quiet
 from padfix.sources.tflite_schema import constant_of, operators
 
 _VOLUMES = frozenset({"Conv3D", "MaxPool3D", "AvgPool3D"})
 _FUSED = frozenset({"FusedPadConv2D", "FusedResizeAndPadConv2D"})
 _MIXED = "it gives the first image's result for every image of a batch"
+_LITE = "TensorFlow Lite's own kernel contradicts TensorFlow's documentation"
 _PLAIN = "TensorFlow's own CPU kernel contradicts TensorFlow's documentation"
 
 
@@ -66,32 +69,56 @@ def lite_faults(tensorflow: Any, model: Any) -> list[str]:
     found = []
     for graph in model.subgraphs:
         for operator, name in zip(graph.operators or (), operators(model, graph), strict=True):
+            result = f"{name} {graph.tensors[operator.outputs[0]].name.decode()!r}"
             sizes = constant_of(model, graph.tensors[operator.inputs[1]]) if name == "RFFT2D" else None
             if sizes is not None and sizes[-1] == 1 and _doubles_single_numbers(tensorflow):
                 found.append(
-                    f"TensorFlow Lite's own kernel contradicts TensorFlow's documentation at {name} "
-                    f"{graph.tensors[operator.outputs[0]].name.decode()!r}: what it makes of single numbers (a "
-                    "transform of length 1) has each as its imaginary part too, which is zero."
+                    f"{_LITE} at {result}: what it makes of single numbers (a transform of length 1) has each as its "
+                    "imaginary part too, which is zero."
                 )
+            options = operator.builtinOptions
+            if name == "CONV_3D_TRANSPOSE" and options.padding == 0:
+                taps = [int(length) for length in graph.tensors[operator.inputs[1]].shape[:3]]
+                strides = [options.strideD, options.strideH, options.strideW]
+                if _misplaces_depth(tensorflow, taps, strides):
+                    found.append(
+                        f"{_LITE} at {result}: with SAME padding, a window of {taps} and strides of {strides}, it "
+                        "adds to other places than documented; its reference kernel does not."
+                    )
     return found
 
 
 def _doubles_single_numbers(tensorflow: Any) -> bool:
     """Whether the transform of one number is another number."""
+    ones = np.ones([1, 4], np.float32)
+    found = _interpreted(tensorflow, lambda x: tensorflow.abs(tensorflow.signal.rfft(x, [1])), ones)
+    return not np.allclose(found, 1)
 
-    def transform(x: Any) -> Any:
-        return tensorflow.abs(tensorflow.signal.rfft(x, [1]))
 
-    function = tensorflow.function(transform, input_signature=[tensorflow.TensorSpec([1, 4])])
+def _misplaces_depth(tensorflow: Any, taps: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether a padded transposed convolution of volumes is another one."""
+    kernel = np.arange(1, math.prod(taps) + 1, dtype=np.float32).reshape([*taps, 1, 1])
+    data = np.arange(1, 28, dtype=np.float32).reshape([1, 3, 3, 3, 1])
+    size = [1, *(3 * stride for stride in strides), 1]
+
+    def undo(x: Any) -> Any:
+        return tensorflow.nn.conv3d_transpose(x, kernel, size, list(strides), "SAME")
+
+    return not np.allclose(_interpreted(tensorflow, undo, data), undo(data), rtol=1e-4)
+
+
+def _interpreted(tensorflow: Any, compute: Callable[[Any], Any], data: Array) -> Array:
+    """Return what the interpreter makes of a function."""
+    function = tensorflow.function(compute, input_signature=[tensorflow.TensorSpec(data.shape)])
     with quiet():
         converter = tensorflow.lite.TFLiteConverter.from_concrete_functions(
             [function.get_concrete_function()], tensorflow.Module()
         )
         loaded = tensorflow.lite.Interpreter(model_content=converter.convert(), num_threads=1)
         loaded.allocate_tensors()
-        loaded.set_tensor(loaded.get_input_details()[0]["index"], np.ones([1, 4], np.float32))
+        loaded.set_tensor(loaded.get_input_details()[0]["index"], data)
         loaded.invoke()
-    return not np.allclose(loaded.get_tensor(loaded.get_output_details()[0]["index"]), 1)
+        return np.asarray(loaded.get_tensor(loaded.get_output_details()[0]["index"]))
 
 
 def _volume_faults(tensorflow: Any, node: Any, constants: dict[str, Any]) -> Iterator[str]:

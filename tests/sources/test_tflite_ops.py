@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 
 import padfix
@@ -219,3 +220,18 @@ def test_groups_of_a_transposed_convolution_are_told(tf: Any, tmp_path: Path) ->
     file = lite(tf, tmp_path / "m.tflite", compute, tf.TensorSpec([1, 4, 4, 4], name="x"))
     with pytest.raises(ProofUnavailableError, match="TensorFlow Lite knows no groups there"):
         padfix.convert(file, tmp_path / "out.onnx")
+
+
+def test_a_transposed_convolution_of_volumes_that_the_interpreter_gets_wrong(tf: Any, tmp_path: Path) -> None:
+    """The padding along the depth is more than the others'; the interpreter's reference kernel is right."""
+
+    def compute(x: Any) -> Any:
+        return tf.nn.conv3d_transpose(x, weights(3, 1, 1, 2, 2), [1, 3, 4, 2, 2], 1, "SAME")
+
+    file = lite(tf, tmp_path / "m.tflite", compute, tf.TensorSpec([1, 3, 4, 2, 2], name="x"))
+    with pytest.raises(NotEquivalent, match="contradicts TensorFlow's documentation at CONV_3D_TRANSPOSE"):
+        padfix.convert(file, tmp_path / "out.onnx")
+    padfix.convert(file, tmp_path / "out.onnx", reference="spec")
+    x = np.random.default_rng(0).standard_normal((1, 3, 4, 2, 2)).astype("f")
+    (found,) = onnxruntime.InferenceSession(tmp_path / "out.onnx").run(None, {"x": x})
+    np.testing.assert_allclose(found, compute(x).numpy(), atol=1e-5)
