@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -124,10 +125,15 @@ def _pooled(
 ) -> Form:
     """Return what ``pool`` makes of the data, which is made a plane first and a volume again unless ``as_it_is``."""
 
+    known = site.input_type(0)
+    lengths = [each for each in (known.shape if known is not None and known.shape else ())[2:] if isinstance(each, int)]
+    # A length that is told suits an empty batch as well.
+    flat = math.prod(lengths) if lengths and len(lengths) == rank - 2 else -1
+
     def whole(builder: FragmentBuilder, value: Any) -> Any:
         if as_it_is:
             return pool(builder, value)
-        return builder.reshaped(pool(builder, builder.reshaped(value, [0, 0, 1, -1])), [0, 0, *[1] * (rank - 2)])
+        return builder.reshaped(pool(builder, builder.reshaped(value, [0, 0, 1, flat])), [0, 0, *[1] * (rank - 2)])
 
     axes = {"axes-as-input": site.opset >= _AXES_AS_INPUT_SINCE, "reduced-axes": max(min(rank, _PLANE) - 2, 0)}
     reshapes = () if as_it_is else (("Reshape", {"rank": _PLANE}), ("Reshape", {"rank": rank}))

@@ -84,6 +84,11 @@ def test_an_equal_form_is_found_and_proven(
     assert converted(tmp_path, text, target, opset) == nodes
 
 
+def test_a_pool_of_volumes_takes_an_empty_batch(tmp_path: Path) -> None:
+    text = "(float[N,3,4,5,6] X) => (float[N,3,1,1,1] Y) { Y = GlobalAveragePool (X) }"
+    assert converted(tmp_path, text, "mnn") == ["Reshape", "GlobalAveragePool", "Reshape"]
+
+
 def test_a_deviation_is_written_out(tmp_path: Path) -> None:
     # ONNX Runtime computes it from the mean of squares, which is not a number where rounding makes that too small.
     text = LENGTHS + "{ Y = MeanVarianceNormalization <axes = [2, 3]> (X) }"
