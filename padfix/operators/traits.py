@@ -318,7 +318,10 @@ def reduced_axes(scope: Scope, node: NodeProto) -> list[int] | None:
 def _reduction(scope: Scope, node: NodeProto) -> Traits:
     listed, data = reduced_axes(scope, node), scope.type_of(node.input[0])
     every = None if data is None else data.rank
+    lengths = [] if data is None or data.shape is None or every is None else data.shape
+    reduced = [lengths[axis] for axis in listed or range(len(lengths)) if -len(lengths) <= axis < len(lengths)]
     return {
+        "one-element": bool(reduced) and all(length == 1 for length in reduced),
         "axes-as-input": len(node.input) > 1 and bool(node.input[1]),
         "reduced-axes": None if listed is None else len(listed) or every,
         "reduces-all": None if listed is None or every is None else len(listed) in (0, every),

@@ -101,7 +101,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
 """The words that a fact's ``where`` may use, each with the values that there are."""
 
 
-_UNSAID: Mapping[str, Trait] = {"of-constants": False, "dequantized": False, "reduces-all": False}
+_UNSAID: Mapping[str, Trait] = {"of-constants": False, "dequantized": False, "reduces-all": False, "one-element": False}
 """What is taken of an operator of which a trait is not told at all."""
 
 

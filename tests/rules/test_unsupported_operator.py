@@ -72,6 +72,7 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
         (RANK + "{ Y = ReduceMean <axes = [1, -2, 3]> (X) }", "opencv", 13, ["ReduceMean", "ReduceMean"]),
         (RANK + "{ Y = ReduceMax <axes = [1, 2, 3], keepdims = 0> (X) }", "opencv", 13, ["ReduceMax", "ReduceMax"]),
         (RANK + "{ Y = ReduceSumSquare (X) }", "opencv", 13, ["Mul", "ReduceSum", "ReduceSum"]),
+        ("(float[1,1,4] X) => (float Y) { Y = ReduceL2 <axes = [1]> (X) }", "opencv", 13, ["Mul", "ReduceSum", "Sqrt"]),
         (RANK + "{ Y = ReduceL1 <axes = [1]> (X) }", "openvino", 13, ["Abs", "ReduceSum"]),
         (RANK + "{ Y = ReduceLogSumExp <axes = [1], keepdims = 0> (X) }", "openvino", 13, LOGARITHM),
         (RANK + "<int64[1] a = {-1}> { Y = ReduceMean <keepdims = 0> (X, a) }", "ncnn", 18, ["MatMul", "Reshape"]),
@@ -114,6 +115,7 @@ def test_what_the_target_gets_right_is_left_alone(text: str, tmp_path: Path) -> 
     [
         (DEPTH + '{ Y = GridSample <mode = "bicubic"> (X, G) }', "opencv@5.0", "No equal form"),
         (PLANE + "{ Y = GlobalLpPool <p = 3> (X) }", "opencv", "no such operator for this p"),
+        ("(float[1,1,4] X) => (float[1,1,4] Y) { Y = LpNormalization <axis = 1> (X) }", "opencv", "one element"),
         ("(float[1,C,6,4] X) => (float[1,N,A,B] Y) { Y = SpaceToDepth <blocksize = 2> (X) }", "ncnn", "channels"),
         ("(float[1,3,H,4] X) => (int64[4] Y) { Y = Shape (X) }", "opencv@4.14", "--shape"),
         ("(float[1,3,L] X) => (float[1,3,1] Y) <int64[1] a = {2}> { Y = ReduceMean (X, a) }", "ncnn", "--shape"),

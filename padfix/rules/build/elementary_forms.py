@@ -205,6 +205,8 @@ def normalization_forms(site: Site) -> Iterator[Form]:
         least = builder.constant(np.array(1e-9, dtype), "least")
         return builder.op("Div", [centred, builder.op("Add", [deviation, least])])
 
+    if known is not None and known.shape and all(known.shape[axis] == 1 for axis in axes if axis < rank):
+        why_not = why_not or Refusal("an axis of one element is no length to divide by")
     operators = tuple((norm, _traits(norm, site.opset, step)) for step in _steps(axes, _AT_ONCE))
     write = by_deviation if norm == "ReduceMean" else by_norm
     yield Form("a quotient", operators, partial(_written, site, write), why_not)
