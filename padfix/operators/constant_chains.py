@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from onnx import NodeProto
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, bodies_of, normal_domain
@@ -15,6 +15,9 @@ COMPUTED = frozenset(
     """.split()  # noqa: SIM905
 )
 """Operators that exporters write to compute constants of shapes; what they give is exact, or rounded to the nearest."""
+
+LARGEST = 1 << 22
+"""Elements of a constant that is worked out; more would make a file large for nothing."""
 
 LONGEST_CHAIN = 1000
 """Nodes that a constant may be computed by; more are looked at for nothing too often."""
@@ -60,6 +63,64 @@ def chain_of(scope: Scope, node: NodeProto, *, open_lengths: bool = False) -> li
                 return None
             waiting.append(producer)
     return _in_order(scope, found, node)
+
+
+def worked_out(scope: Scope, name: str) -> np.ndarray | None:
+    """Return the value of a constant, or of what is computed from constants and lengths alone; None of all else."""
+    written = scope.constant(name)
+    producer = scope.producer(name) if written is None and scope.defines(name) else None
+    chain = None if producer is None else chain_of(scope, producer)
+    if chain is None:
+        return written
+    try:
+        return value_of(scope, chain)
+    except ValueError:
+        return None
+
+
+def value_of(scope: Scope, chain: list[NodeProto]) -> np.ndarray:
+    """Return what the last node of a chain (:func:`chain_of`) gives.
+
+    Raises:
+        ValueError: One of them gives very much, or can't be run.
+    """
+    from onnx.reference import ReferenceEvaluator  # imported late: linting needs it where something is computed only
+
+    imports = [helper.make_opsetid("", scope.opset)]
+    values: dict[str, np.ndarray] = {}
+    for node in chain:
+        lengths = lengths_given(scope, node)
+        if lengths is None:
+            given = {name: values[name] if name in values else scope.constant(name) for name in node.input if name}
+            _require_room(node, [given.get(name) for name in node.input])
+            tensors = [numpy_helper.from_array(np.asarray(value), name) for name, value in given.items()]
+            output = helper.make_tensor_value_info(node.output[0], TensorProto.UNDEFINED, None)
+            graph = helper.make_graph([node], "constant", [], [output], tensors)
+            try:
+                (found,) = ReferenceEvaluator(helper.make_model(graph, opset_imports=imports)).run(None, {})
+            except Exception as error:
+                raise ValueError(f"{node.op_type} can't be run: {error}") from error
+            values[node.output[0]] = np.asarray(found)
+        else:
+            values[node.output[0]] = lengths
+    return values[chain[-1].output[0]]
+
+
+def _require_room(node: NodeProto, given: list[np.ndarray | None]) -> None:
+    """Raise :class:`ValueError` for a node that would make very much of little."""
+    sizes = [float(np.prod(np.maximum(each.astype(float), 1))) for each in given if each is not None]
+    match node.op_type:
+        case "ConstantOfShape" | "Expand":
+            number = sizes[-1]
+        case "Tile" if given[0] is not None:
+            number = sizes[-1] * given[0].size
+        case "Range" if all(each is not None for each in given):
+            start, limit, step = (float(each.reshape(-1)[0]) for each in given if each is not None)
+            number = abs((limit - start) / step) if step else np.inf
+        case _:
+            return
+    if not number <= LARGEST:
+        raise ValueError(f"{node.op_type} gives more than {LARGEST} elements")
 
 
 def _in_order(scope: Scope, found: dict[int, NodeProto], last: NodeProto) -> list[NodeProto]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from onnx import NodeProto
 
 from padfix.errors import SourceError
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, ValueType, label, normal_domain
+from padfix.operators.constant_chains import worked_out
 from padfix.operators.refusal import Meaningless, Refusal
 from padfix.operators.resample import Resample, read_resample_node
 from padfix.operators.table import OPERATORS, Family, Operator
@@ -111,7 +113,7 @@ def asks_for_same(written: Written) -> bool:
 def place_in(scope: Scope, node: NodeProto, type_of: TypeOf | None = None) -> Place:
     """Return where ``node`` stands, for :func:`read_at`."""
     opset = scope.opsets.get(normal_domain(node.domain))
-    return Place(scope.path, opset, type_of or scope.type_of, scope.constant)
+    return Place(scope.path, opset, type_of or scope.type_of, scope.constant, partial(worked_out, scope))
 
 
 def read_window(scope: Scope, node: NodeProto) -> Window | Refusal:

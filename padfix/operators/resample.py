@@ -161,7 +161,8 @@ def read_resample_node(node: NodeProto, place: Place) -> Resample | Refusal:
     roles = _LEGACY_ROLES if legacy else _MODERN_ROLES
     position = roles["scales"]
     name = node.input[position] if position < len(node.input) else ""
-    given = place.constant(name) if name else None
+    # PyTorch computed scales from constants; what is written for a legacy operator is in words that need their values.
+    given = (place.computed if legacy else place.constant)(name) if name else None
     if not legacy and given is not None and not given.size:
         name = ""  # how opsets 11 and 12 leave an input out
     data = place.type_at(node, 0)

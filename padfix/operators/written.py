@@ -36,12 +36,14 @@ class Place:
         opset: The imported version of the node's domain; None where nothing imports one.
         type_of: The type of a value by name.
         constant: The value of a name that can never have another.
+        computed: The same, also of what the graph computes from constants alone.
     """
 
     path: str
     opset: int | None
     type_of: Callable[[str], ValueType | None]
     constant: Callable[[str], np.ndarray | None]
+    computed: Callable[[str], np.ndarray | None] = lambda name: None
 
     def type_at(self, node: NodeProto, position: int | None) -> ValueType | None:
         """Return the type of an input; None where it is omitted or unknown."""

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from functools import partial
 
-import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import NodeProto, helper, numpy_helper
 
-from padfix.operators.constant_chains import COMPUTED, chain_of, is_read_by_data, leaves_of, lengths_given
+from padfix.operators.constant_chains import COMPUTED, LARGEST, chain_of, is_read_by_data, leaves_of, value_of
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import computed_traits
+from padfix.operators.traits import computed_traits, traits_of
+from padfix.results import Finding
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Objection, worst_objection
 from padfix.rules.build.target_rule import TargetRule
 
-LARGEST = 1 << 22
-"""Elements of a constant that is written into the file; more would make it large for nothing."""
+_STEERED = ("Pad", "Resize", "Upsample")
+"""Operators behind whose first input stand amounts, scales or sizes: constants, to most importers."""
 
 
 class ComputedConstant(TargetRule):
@@ -29,7 +30,8 @@ class ComputedConstant(TargetRule):
     when they load the model. Some importers do so with arrays of their own that know no list of one dimension.
 
     padfix writes the constant in place of what computes it, as far as data does not enter into it. What is read as it
-    is meant stays, as shapes and indices mostly are, and so does what is computed from long weights.
+    is meant stays, as shapes and indices mostly are, and so does what is computed from long weights. The amounts of a
+    Pad and the scales of a Resize, which PyTorch computes too, are written where the target wants to see them.
 
     Refused: constants of more than four million elements, and those that depend on a length which is left open.
 
@@ -54,6 +56,19 @@ class ComputedConstant(TargetRule):
     name = "computed-constant"
     operators = frozenset(("", op_type) for op_type in COMPUTED)
     example_target = "opencv"
+
+    def match(self, site: Site) -> Finding | None:
+        """Return a finding where the target gets the constant wrong, or a Pad or Resize whose amounts it is."""
+        found = super().match(site)
+        if found is not None or not site.target.facts:
+            return found
+        reader, objection = _steered(site) or (None, None)
+        if reader is None or objection is None:
+            return None
+        says = f"It computes a constant that is read where the target takes written ones: {reader.op_type}. "
+        hint = f"padfix convert --target {site.target.name} writes the constant."
+        found = self.finding(site, says + objection.sentence(site.target, reader.op_type), hint)
+        return dataclasses.replace(found, severity=objection.severity)
 
     def objection(self, site: Site) -> Objection | None:
         """Return the worst that a fact says of what computes a constant, where data meets it."""
@@ -81,32 +96,34 @@ class ComputedConstant(TargetRule):
         yield Form("a constant", (), partial(_worked_out, site), why_not)
 
 
+def _steered(site: Site) -> tuple[NodeProto, Objection] | None:
+    """Return what reads the constant as its amounts, scales or sizes, and what the target has against that."""
+    if chain_of(site.scope, site.node) is None:
+        return None
+    for reader in site.scope.consumers(site.node.output[0]):
+        traits = traits_of(site.scope, reader) if reader.op_type in _STEERED else None
+        if traits is None or site.node.output[0] not in list(reader.input)[1:]:
+            continue
+        objection = worst_objection(site.target, reader.op_type, site.opset, traits)
+        if objection is not None:
+            return reader, objection
+    return None
+
+
 def _worked_out(site: Site) -> Rewrite | Refusal:
     """Return the node's value as a Constant."""
-    from onnx.reference import ReferenceEvaluator  # imported late: linting never needs it
-
     scope, output = site.scope, site.node.output[0]
     chain = chain_of(scope, site.node)
     if chain is None:
         return Refusal("What it reads is not constant any more.")
     constants, measured = leaves_of(scope, chain)
-    values = {name: value for name in constants if (value := scope.constant(name)) is not None}
-    values |= {each.output[0]: value for each in chain if (value := lengths_given(scope, each)) is not None}
-    graph = helper.make_graph(
-        [each for each in chain if each.output[0] not in values],
-        "constant",
-        [],
-        [helper.make_tensor_value_info(output, TensorProto.UNDEFINED, None)],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in values.items()],
-    )
-    imports = [helper.make_opsetid("", scope.opset)]
     try:
-        (found,) = ReferenceEvaluator(helper.make_model(graph, opset_imports=imports)).run(None, {})
-    except Exception as error:
-        return Refusal(f"What computes it can't be run: {error}")
-    trial = {name: TrialInput.of(values[name]) for name in constants}
+        found = value_of(scope, chain)
+    except ValueError as error:
+        return Refusal(f"What computes it can't be worked out: {error}.")
+    trial = {name: TrialInput.of(value) for name in constants if (value := scope.constant(name)) is not None}
     for name in measured:
         known = scope.type_of(name)
         trial[name] = TrialInput(known.lengths or (), known.elem_type) if known is not None else TrialInput(())
-    node = helper.make_node("Constant", [], [output], value=numpy_helper.from_array(np.asarray(found)))
+    node = helper.make_node("Constant", [], [output], value=numpy_helper.from_array(found))
     return Rewrite(site.only(node), (trial,), replaces=tuple(chain[:-1]))

@@ -9,6 +9,8 @@ import onnx.parser
 import pytest
 
 import padfix
+from padfix.graph.scopes import iterate_scopes
+from padfix.operators.constant_chains import worked_out
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>\nmain '
 
@@ -99,3 +101,56 @@ def test_only_targets_that_mind_are_asked(tmp_path: Path) -> None:
         for target in ("onnx", "openvino", "opencv@4.14", "opencv@5.0")
     }
     assert found == {"onnx": [], "openvino": [], "opencv@4.14": ["PF305"], "opencv@5.0": []}
+
+
+PADS = """(float[N,3,8,9] X) => (float[N,3,H,W] Y)
+<int64[4] given = {0, 1, 0, 1}, int64[1] four = {4}, int64[2] pairs = {-1, 2}, int64[1] last = {-1},
+ int64[1] first = {-99999}, int64[1] zero = {0}>
+{
+    others = ConstantOfShape <value = int64[1] {0}> (four)
+    listed = Concat <axis = 0> (given, others)
+    grouped = Reshape (listed, pairs)
+    turned = Slice (grouped, last, first, zero, last)
+    rows = Transpose <perm = [1, 0]> (turned)
+    flat = Reshape (rows, last)
+    amounts = Cast <to = 7> (flat)
+    Y = Pad <mode = "reflect"> (X, amounts)
+}
+"""
+
+
+def test_amounts_that_torch_computes_are_written_out(tmp_path: Path) -> None:
+    """So torch.nn.functional.pad is exported; what comes behind can then be written in another form."""
+    codes, nodes = converted(tmp_path, PADS)
+    assert "PF305" in codes
+    assert "Concat" not in nodes
+    found = padfix.check(tmp_path / "model.onnx", target="opencv").findings
+    assert any(each.rule == "PF305" and "Pad" in each.message for each in found)
+
+
+def test_amounts_that_data_has_a_part_in_stay(tmp_path: Path) -> None:
+    text = PADS.replace("int64[4] given = {0, 1, 0, 1}, ", "").replace("X)", "X, int64[4] given)")
+    with pytest.raises(padfix.PadfixError, match="run time"):
+        converted(tmp_path, text)
+
+
+@pytest.mark.parametrize(("length", "expected"), [(4, [0, 0, 0, 0, 0, 0, 1, 1]), (400_000_000_000, None)])
+def test_what_would_fill_the_memory_is_not_worked_out(length: int, expected: list[int] | None) -> None:
+    (scope,) = iterate_scopes(onnx.parser.parse_model(HEAD + PADS.replace("four = {4}", f"four = {{{length}}}")))
+    found = worked_out(scope, "amounts")
+    assert (None if found is None else found.tolist()) == expected
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_a_legacy_resize_whose_scales_torch_computes_becomes_one_resize(mode: str, tmp_path: Path) -> None:
+    text = f"""(float[1,3,H,W] X) => (float[1,3,K,L] Y) <float[2] a = {{1.0, 1.0}}, float[2] b = {{2.0, 2.0}}>
+    {{
+        listed = Concat <axis = 0> (a, b)
+        scales = Cast <to = 1> (listed)
+        Y = Resize <mode = "{mode}"> (X, scales)
+    }}
+    """
+    onnx.save(onnx.parser.parse_model(HEAD.replace("17", "10") + text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx")
+    nodes = onnx.load(tmp_path / "out.onnx").graph.node
+    assert [node.op_type for node in nodes] == ["Concat", "Cast", "Resize"]
