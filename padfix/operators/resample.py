@@ -176,6 +176,9 @@ def read_resample_node(node: NodeProto, place: Place) -> Resample | Refusal:
             return refusal
     sizes = place.constant_at(node, roles.get("sizes"))
     axes = attributes.integers(node, "axes")
+    listed = scales or (() if sizes is None else sizes.reshape(-1))
+    if shape is None and not axes and len(listed):
+        shape = (None,) * len(listed)  # without axes, the lists are for all of them
     return Resample(
         node.op_type,
         legacy,
