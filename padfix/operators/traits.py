@@ -330,12 +330,15 @@ def _reduction(scope: Scope, node: NodeProto) -> Traits:
 
 def _along_an_axis(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Softmax whether it takes the axes from its own to the last together, as it did before opset 13."""
-    data = scope.type_of(node.input[0])
-    rank = None if data is None else data.rank
-    if scope.opset >= 13 or rank is None:
-        return {"rank": rank, "takes-axes-together": False if scope.opset >= 13 else None}
+    known = [scope.type_of(name) for name in (node.input[0], node.output[0])]  # it gives what it takes, in shape
+    shape = next((each.shape for each in known if each is not None and each.shape is not None), None)
+    rank = None if shape is None else len(shape)
     axis = attributes.integer(node, "axis", 1) or 0
-    behind = (data.shape or [None] * rank)[axis % max(rank, 1) + 1 :] if data is not None else []
+    if scope.opset >= 13 or axis == -1:
+        return {"rank": rank, "takes-axes-together": False}
+    if shape is None or rank is None:
+        return {"rank": None, "takes-axes-together": None}
+    behind = shape[axis % max(rank, 1) + 1 :]
     return {"rank": rank, "takes-axes-together": _any([None if each is None else each != 1 for each in behind])}
 
 

@@ -18,6 +18,9 @@ PLANE = "(float[1,3,4,5] X) => (float[1,3,1,1] Y)"
 
 
 LENGTHS = "(float[2,3,4,5] X) => (float[2,3,4,5] Y)"
+OPEN = "(float[N,C,4,5] X) => (float[N,C,4,5] Y)"
+UNRANKED = "(float[N] X, int64[K] s) => (float[A,B,C] Y)"
+MEASURED = ["Flatten", "Shape", "Softmax", "Reshape"]
 RANK = "(float[2,3,4,5] X) => (float Y)"
 DEVIATION = ["ReduceMean", "Sub", "Mul", "ReduceMean", "Sqrt", "Add", "Div"]
 LOGARITHM = ["ReduceMax", "ReduceMax", "Sub", "Exp", "ReduceSum", "Log", "Add"]
@@ -65,6 +68,8 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
         (LENGTHS + "{ Y = Softmax <axis = 1> (X) }", "opencv", 11, ["Flatten", "Softmax", "Reshape"]),
         (LENGTHS + "{ Y = LogSoftmax <axis = 2> (X) }", "opencv", 7, ["Flatten", "LogSoftmax", "Reshape"]),
         (LENGTHS + "{ Y = Softmax <axis = 0> (X) }", "openvino", 12, ["Flatten", "Softmax", "Reshape"]),
+        (OPEN + "{ Y = Softmax <axis = 1> (X) }", "openvino", 11, MEASURED),
+        (UNRANKED + "{ x = Reshape (X, s) Y = Softmax <axis = 1> (x) }", "openvino", 11, ["Reshape", *MEASURED]),
         (LENGTHS + "{ Y = LRN <size = 3, alpha = 0.1, bias = 1.5> (X) }", "openvino", 13, ["LRN", "Mul"]),
         (LENGTHS + "{ Y = LpNormalization <axis = 1, p = 1> (X) }", "opencv", 9, ["ReduceL1", "Clip", "Div"]),
         (LENGTHS + "{ Y = LpNormalization <p = 2> (X) }", "tvm", 18, ["ReduceL2", "Clip", "Div"]),
@@ -83,6 +88,11 @@ def test_an_equal_form_is_found_and_proven(
     text: str, target: str, opset: int, nodes: list[str], tmp_path: Path
 ) -> None:
     assert converted(tmp_path, text, target, opset) == nodes
+
+
+def test_a_softmax_of_the_last_axis_alone_is_right_everywhere(tmp_path: Path) -> None:
+    source = saved(tmp_path, UNRANKED + "{ x = Reshape (X, s) Y = Softmax <axis = -1> (x) }", 11)
+    assert padfix.check(source, target="openvino").findings == []
 
 
 def test_a_pool_of_volumes_takes_an_empty_batch(tmp_path: Path) -> None:

@@ -26,6 +26,9 @@ _AT_ONCE = 2
 _STEPWISE = ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
 """What gives the same when some of the axes are reduced, and then the others."""
 
+_FROM_THE_END = 11
+"""The first opset whose Softmax counts its axis from the end, as tells that it is the last whatever their number."""
+
 _SHORT = 3
 """In place of a length that is not known, where a form is tried."""
 
@@ -176,6 +179,16 @@ def matrix_forms(site: Site) -> Iterator[Form]:
     operators: Operators = ((site.node.op_type, {"rank": 2, "takes-axes-together": False}), ("Reshape", {"rank": rank}))
     yield Form("the matrix that it works on", operators, partial(_written, site, write), why_not)
 
+    def measured(builder: FragmentBuilder, value: Any) -> Any:
+        rows = builder.op("Flatten", [value], {"axis": axis})
+        softened = builder.op(site.node.op_type, [rows], {"axis": -1})
+        return builder.op("Reshape", [softened, builder.op("Shape", [value])])
+
+    operators = (operators[0], ("Shape", {"sizes": "dynamic"}), ("Reshape", {"rank": rank or None}))
+    too_old = None if site.opset >= _FROM_THE_END else Refusal("an axis is not counted from the end before opset 11")
+    least = abs(axis) + 2
+    yield Form("that matrix, measured at run time", operators, partial(_written, site, measured, least), too_old)
+
 
 def normalization_forms(site: Site) -> Iterator[Form]:
     """Yield MeanVarianceNormalization and LpNormalization as the quotients that they are."""
@@ -235,13 +248,13 @@ def _unwritten() -> Rewrite | Refusal:
     return Refusal("There is no such form.")
 
 
-def _written(site: Site, write: Write) -> Rewrite:
-    """Return what ``write`` makes of the data in place of the node."""
+def _written(site: Site, write: Write, rank: int = 0) -> Rewrite:
+    """Return what ``write`` makes of the data in place of the node; tried on ``rank`` axes where that is not known."""
     builder = site.builder()
     builder.output(site.node.output[0], write(builder, builder.input(site.input_name(0))))
     known = site.input_type(0)
-    assert known is not None and known.rank is not None
-    shape = known.shape or [None] * known.rank
+    shape = known.shape if known is not None and known.shape is not None else [None] * rank
+    assert shape
     lengths = tuple(each if isinstance(each, int) else _SHORT for each in shape)
     trial = {site.input_name(0): TrialInput(lengths, site.elem_type(0))}
     if len(site.node.input) > 1 and site.node.input[1]:
