@@ -311,6 +311,34 @@ def test_a_model_whose_weights_are_inputs_too(network: Path) -> None:
     assert [node.op_type for node in verdict.nodes] == ["Sigmoid"]
 
 
+class Listening(Odd):
+    """A runtime that keeps the sizes that it is given."""
+
+    def __init__(self) -> None:
+        super().__init__("Relu")
+        self.sizes: set[tuple[int, ...]] = set()
+
+    def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | str:
+        self.sizes |= {array.shape for array in feeds.values()}
+        return super().run(model, feeds, shapes)
+
+
+def test_no_window_is_longer_than_what_it_reads(tmp_path: Path) -> None:
+    """ONNX Runtime gives such a pool one element, and others refuse it."""
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    network (float[N,3,H,W] X) => (float[N,3,K,L] Y)
+    {
+        few = AveragePool <kernel_shape = [32, 32], strides = [32, 32]> (X)
+        Y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (few)
+    }
+    """
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    runtime = Listening()
+    verdict, _ = proven(runtime, tmp_path / "model.onnx")
+    assert verdict.agrees
+    assert min(min(size[2:]) for size in runtime.sizes) >= 64
+
+
 class Simple(Odd):
     """A runtime that refuses one operator wherever it stands."""
 
