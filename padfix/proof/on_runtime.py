@@ -19,7 +19,7 @@ from padfix.proof.generated import Generated, shapes_text
 from padfix.proof.matching import InputMatch, match_outputs, order_between
 from padfix.proof.probes import Probe, is_dynamic
 from padfix.proof.runtime_nodes import NodeSearch, Repro
-from padfix.proof.runtime_runs import WHOLE, DeploymentRuntime, difference_of, judged, with_shapes
+from padfix.proof.runtime_runs import WHOLE, DeploymentRuntime, difference_of, judged, size_of, with_shapes
 from padfix.proof.settings import Settings
 from padfix.proof.sides import OnnxSide
 from padfix.proof.spec_executor import SpecExecutor
@@ -108,13 +108,14 @@ class _OnRuntime:
     def run(self, probes: Given, shapes: Mapping[str, Sequence[int]] | None) -> tuple[RuntimeVerdict, list[Repro]]:
         """Return the verdict, and the nodes that the runtime computes otherwise."""
         cases = [self._case(*each) for each in self._given(probes) or self._made(shapes)]
+        sizes = {name: max(size_of(case.expected[name]) for case in cases) for name in cases[0].expected}
         outputs: list[OnRuntime] = []
         for number, case in enumerate(cases, 1):
             self.tell(f"Running it on {self.runtime.label}: data {number} of {len(cases)}")
             fixed = with_shapes(self.model, case.probe.arrays, case.own)
             places = [("", "")] * len(case.expected)
             outputs += judged(
-                self.runtime, fixed, case.probe, case.expected, places, self.share, self.settings.atol or 0.0
+                self.runtime, fixed, case.probe, case.expected, places, self.share, self.settings.atol or 0.0, sizes
             )
         suspicious = max(outputs, key=lambda each: (not each.agrees, each.share), default=None)
         verdict = RuntimeVerdict(self.runtime.label, self.original.name, tuple(outputs), notes=self._notes(cases))

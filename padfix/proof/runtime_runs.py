@@ -58,7 +58,9 @@ def judged(
     places: Sequence[tuple[str, str]],
     share: float,
     more: float = 0.0,
+    sizes: Mapping[str, float] | None = None,
 ) -> Iterator[OnRuntime]:
+    """Yield how far each output is from what is right; ``sizes`` tell how large each gets on all data."""
     shapes = [tuple(array.shape) for array in expected.values()]
     found = runtime.run(model.SerializeToString(), probe.arrays, shapes)
     for place, (name, array) in enumerate(expected.items()):
@@ -66,11 +68,19 @@ def judged(
         if isinstance(found, str):
             yield OnRuntime(name, node, op_type, probe.name, refused=found)
             continue
-        difference, allowed = difference_of(found[place], array, share * runtime.rounding, more)
+        size = (sizes or {}).get(name, 0.0)
+        difference, allowed = difference_of(found[place], array, share * runtime.rounding, more, size)
         yield OnRuntime(name, node, op_type, probe.name, "", difference, allowed)
 
 
-def difference_of(found: Array, expected: Array, share: float, more: float) -> tuple[float, float]:
+def size_of(expected: Array) -> float:
+    """Return the largest finite magnitude; 0 where there is none."""
+    numbers = np.abs(expected.astype(np.float64))
+    return float(numbers[np.isfinite(numbers)].max(initial=0.0))
+
+
+def difference_of(found: Array, expected: Array, share: float, more: float, size: float = 0.0) -> tuple[float, float]:
+    """Return the largest difference, and how far numbers may be off that get as large as ``size`` on other data."""
     if found.shape != expected.shape:
         return float("inf"), 0.0
     if not expected.size:
@@ -82,5 +92,4 @@ def difference_of(found: Array, expected: Array, share: float, more: float) -> t
     with np.errstate(invalid="ignore"):
         apart = np.where(same, 0.0, np.abs(meant - computed))
     apart = np.where(np.isnan(apart), np.inf, apart)
-    finite = np.abs(meant[np.isfinite(meant)])
-    return float(apart.max()), more if exact else more + share * float(finite.max(initial=0.0))
+    return float(apart.max()), more if exact else more + share * max(size, size_of(expected))

@@ -103,7 +103,8 @@ def _tone(good: bool) -> Tone:
 
 def _nodes(verdict: RuntimeVerdict) -> Iterator[str]:
     if not verdict.agrees and not verdict.nodes:
-        yield f"none of its {verdict.looked_at} nodes is wrong, fed with the right values: rounding is amplified"
+        why = "it takes each, and not all together" if verdict.refused else "rounding is amplified"
+        yield f"none of its {verdict.looked_at} nodes is wrong, fed with the right values: {why}"
     for place, node in enumerate(verdict.nodes):
         yield f"{'also ' if place else 'first'}  {node.op_type} '{node.node}', {_node(node)}"
 
