@@ -58,11 +58,16 @@ _FINEST = 6
 
 _PLACES = {np.dtype(np.float16): 11, np.dtype(np.float32): 24, np.dtype(np.float64): 53}
 
-_CASTS: dict[int, int] = {TensorProto.FLOAT: 24, TensorProto.DOUBLE: 53, TensorProto.INT32: 31, TensorProto.INT64: 63}
+_WHOLE: dict[int, int] = {TensorProto.INT32: 31, TensorProto.INT64: 63}
+
+_CASTS: dict[int, int] = {TensorProto.FLOAT: 24, TensorProto.DOUBLE: 53, **_WHOLE}
 """Binary places of the types that are cast to without loss, if these suffice."""
 
-_Grid = tuple[int, float]
-"""How many binary places numbers have, and the largest of them."""
+_QUOTIENT = 1000
+"""Binary places of the quotient of two whole numbers: its rounding never reaches the next whole number, nor a half."""
+
+_Grid = tuple[int, float, int]
+"""How many binary places numbers have, the largest of them, and how many places their type holds."""
 
 
 def is_exact(
@@ -94,8 +99,7 @@ def is_whole(array: Array) -> bool:
 
 
 def _is_on_grids(nodes: Sequence[NodeView], constants: Constants | None, values: Mapping[str, Array]) -> bool:
-    """Whether every number that nodes compute from floats is held by its type as it is."""
-    places = min((_PLACES.get(each.dtype, 0) for each in values.values() if each.dtype.kind == "f"), default=0)
+    """Whether every number that nodes compute is held by its type as it is."""
     grids = {name: _grid_of(array) for name, array in values.items()}
     for node in nodes:
         for name in node.inputs:
@@ -103,39 +107,50 @@ def _is_on_grids(nodes: Sequence[NodeView], constants: Constants | None, values:
                 array = constants.find(name)
                 grids[name] = None if array is None else _grid_of(array)
         read = [grids.get(name) for name in node.inputs if name]
-        found = None if None in read else _computed(node, [each for each in read if each is not None], places)
+        found = None if None in read else _computed(node, [each for each in read if each is not None])
         if found is None:
             return False
         grids.update((name, found) for name in node.outputs)
     return True
 
 
-def _computed(node: NodeView, read: Sequence[_Grid], places: int) -> _Grid | None:
+def _computed(node: NodeView, read: Sequence[_Grid]) -> _Grid | None:
     """Return the grid of what a node gives; None where it may be rounded."""
     if not read:
         return None
-    finest, largest = max(each for each, _ in read), max(size for _, size in read)
-    if node.op_type in _SUMS:
-        largest = sum(size for _, size in read)
-    elif node.op_type == "Mul":
-        finest, largest = sum(each for each, _ in read), float(np.prod([size for _, size in read]))
-    elif node.op_type == "Cast" and node.proto is not None:
-        places = min(places, _CASTS.get(attributes.integer(node.proto, "to", 0), 0))
-    elif node.op_type in ROUNDING:
-        largest += 1
-    elif node.op_type not in EXACT:
+    finest, largest = max(each for each, _, _ in read), max(size for _, size, _ in read)
+    places = min(each for _, _, each in read)
+    kind = attributes.integer(node.proto, "to", 0) if node.op_type == "Cast" and node.proto is not None else 0
+    if node.op_type in ROUNDING or kind in _WHOLE:
+        finest, largest = 0 if finest == _QUOTIENT else finest, largest + 1
+    elif finest == _QUOTIENT:
         return None
-    return (finest, largest) if largest * 2.0**finest < 2.0**places else None
+    elif node.op_type == "Div":
+        # Integers drop what is left; quotients of floats are told apart from whole numbers and halves up to this size.
+        if finest or largest >= 2.0 ** (places - 1):
+            return None
+        return (0 if places in _WHOLE.values() else _QUOTIENT), largest, places
+    elif node.op_type in _SUMS:
+        largest = sum(size for _, size, _ in read)
+    elif node.op_type == "Mul":
+        finest, largest = sum(each for each, _, _ in read), float(np.prod([size for _, size, _ in read]))
+    elif node.op_type != "Cast" and node.op_type not in EXACT:
+        return None
+    places = _CASTS.get(kind, 0) if node.op_type == "Cast" else places
+    return (finest, largest, places) if largest * 2.0**finest < 2.0**places else None
 
 
 def _grid_of(array: Array) -> _Grid | None:
-    if array.dtype.kind == "b" or not array.size:
-        return 0, 1.0
+    if array.dtype.kind == "b":
+        return 0, 1.0, _WHOLE[TensorProto.INT64]
+    places_held = _PLACES.get(array.dtype, 0) if array.dtype.kind == "f" else 8 * array.dtype.itemsize - 1
+    if not array.size:
+        return 0, 1.0, places_held
     if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
         return None
     wide = array.astype(np.float64)
     for places in range(_FINEST + 1):
         scaled = wide * 2.0**places
         if np.array_equal(scaled, np.rint(scaled)):
-            return places, float(np.abs(wide).max())
+            return places, float(np.abs(wide).max()), places_held
     return None

@@ -124,6 +124,14 @@ DIFFERENT: dict[str, tuple[ModelProto, ModelProto]] = {
         network(ROW, "Y = Round(X)"),
         network(ROW, "s = Sign(X) a = Abs(X) b = Add(a, h) f = Floor(b) Y = Mul(f, s)", h=0.5),
     ),
+    "whole numbers below zero that are divided": (
+        network(WORDS, "Y = Div(X, K)", "int64", K=np.array(4, np.int64)),
+        network(WORDS, "f = Cast<to = 1>(X) q = Div(f, K) r = Floor(q) Y = Cast<to = 7>(r)", "int64", K=4.0),
+    ),
+    "whole numbers that are divided and rounded up": (
+        network(WORDS, "f = Cast<to = 1>(X) q = Div(f, K) r = Ceil(q) Y = Cast<to = 7>(r)", "int64", K=3.0),
+        network(WORDS, "f = Cast<to = 1>(X) q = Div(f, K) r = Floor(q) Y = Cast<to = 7>(r)", "int64", K=3.0),
+    ),
     "whole numbers that are rounded up": (
         network(IMAGE, "Y = Ceil(X)"),
         network(IMAGE, "f = Floor(X) Y = Add(f, one)", one=1.0),
