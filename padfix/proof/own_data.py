@@ -171,7 +171,7 @@ class OwnData:
             return self._of_a_slice(stretch, case, own_tolerance(types, 0.0, whole), words)
         # However much the original itself moves here: ill-conditioned data tells nothing.
         if apart.largest <= 16 * own_move(case) or allowed_by(case) is not None:
-            return None
+            return self._of_a_slice(stretch, case, own_tolerance(types, 0.0, whole), words)
         return self._shown(stretch, apart, allowed, words)
 
     def _whole(self, stretch: Stretch, values: Mapping[str, Array], magnitude: float, usual: float) -> float:

@@ -25,6 +25,9 @@ HALF_IMAGE = "float16[1, 3, 8, 8] X"
 HALF = (WEIGHT * np.array([1, 1, 1, 0.2]).reshape(4, 1, 1, 1)).astype(np.float16)
 HALF_DAMAGED = HALF.copy()
 HALF_DAMAGED[3] *= np.float16(1.01)
+FACTORS = np.array([0.1539, 1.787, -0.9272, 0.744], np.float16).reshape(4, 1, 1)
+FACTORS_DAMAGED = FACTORS.copy()
+FACTORS_DAMAGED[2] = -0.9365
 LIMIT = np.float16(60000)
 GELU = "d = Div(X, r) e = Erf(d) p = Add(e, one) m = Mul(X, p) Y = Mul(m, half)"
 NEARLY_GELU = """
@@ -143,6 +146,10 @@ DIFFERENT: dict[str, tuple[ModelProto, ModelProto]] = {
     "the weights of a channel in float16": (
         network(HALF_IMAGE, "Y = Conv(X, W)", "float16", W=HALF),
         network(HALF_IMAGE, "Y = Conv(X, W)", "float16", W=HALF_DAMAGED),
+    ),
+    "the factor of a channel in float16": (
+        network(HALF_IMAGE, "c = Conv(X, W) Y = Mul(c, k)", "float16", W=HALF, k=FACTORS),
+        network(HALF_IMAGE, "c = Conv(X, W) Y = Mul(c, k)", "float16", W=HALF, k=FACTORS_DAMAGED),
     ),
     "a slope of negative numbers in float16": (
         network(HALF_IMAGE, "c = Conv(X, W) Y = LeakyRelu<alpha = 0.2>(c)", "float16", W=HALF),
