@@ -244,7 +244,7 @@ def _is_to_float(node: NodeView) -> bool:
 
 
 def _takes_any(node: NodeView, position: int) -> bool:
-    if node.proto is None or node.proto.domain not in ("", "ai.onnx"):
+    if not node.is_standard:
         return False
     if node.op_type in PICKING or node.op_type == "OneHot":
         return (node.op_type in PICKING and position == 1) or position == 0

@@ -78,7 +78,7 @@ def is_exact(
 ) -> bool:
     """Whether nothing that a stretch gives is rounded, in either model, on the given values."""
     nodes = (*stretch.nodes, *stretch.candidate_nodes)
-    if any(node.proto is None or node.proto.domain not in ("", "ai.onnx") for node in nodes):
+    if not all(node.is_standard for node in nodes):
         return False
     if all(node.op_type in EXACT for node in nodes):
         return True

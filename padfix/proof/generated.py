@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
+from padfix.files.model import Model
 from padfix.process import deadline
 from padfix.proof.alone import Alone
 from padfix.proof.empty_tensors import leaves_a_window_empty
@@ -46,6 +47,9 @@ class Generated:
         controls: Those that steer a resampling.
         settings: How the proof is to go.
         run: Runs the original on a probe.
+        windows: Gives the first candidate (the original, where there is none) as ONNX, to leave out sizes at which one
+            of its windows is longer than what it reads. Without it those are left out where another runtime than ONNX
+            Runtime, which refuses most of them, runs the original.
 
     Attributes:
         failures: Why inputs that were tried were left out.
@@ -61,12 +65,22 @@ class Generated:
         controls: Mapping[str, Control],
         settings: Settings,
         run: Run,
+        windows: Callable[[], Model] | None = None,
     ) -> None:
         self.failures: list[str] = []
         self.made: Probe | None = None
         self._reference, self._candidates = reference, candidates
         self._feeding, self._inputs, self._controls = feeding, inputs, controls
         self._settings, self._run = settings, run
+        first = candidates[0] if candidates else None
+        if (
+            windows is None
+            and isinstance(first, OnnxRuntimeExecutor)
+            and not isinstance(reference, OnnxRuntimeExecutor)
+        ):
+            self._windows: Callable[[], Model] | None = lambda: first.skeleton
+        else:
+            self._windows = windows
         self._is_dynamic = is_dynamic(inputs)
         self._ties = Ties(reference, inputs)
         self._is_declared_empty = not inputs or any(0 in (spec.shape or ()) for spec in inputs)
@@ -160,14 +174,13 @@ class Generated:
         return results
 
     def _finds_no_room(self, probe: Probe) -> bool:
-        """Whether a window of the result is longer than what it reads; ONNX Runtime says so by refusing."""
-        candidate = self._candidates[0] if self._candidates else None
-        if isinstance(self._reference, OnnxRuntimeExecutor) or not isinstance(candidate, OnnxRuntimeExecutor):
+        """Whether a window is longer than what it reads, of a model where that is looked at."""
+        if self._windows is None:
             return False
-        fed = self._feeding.of_candidate(0, probe.arrays)
+        fed = self._feeding.of_candidate(0, probe.arrays) if self._candidates else probe.arrays
         shapes = tuple((name, array.shape) for name, array in fed.items())
         if shapes not in self._roomless:
-            self._roomless[shapes] = leaves_a_window_empty(candidate.skeleton, fed)
+            self._roomless[shapes] = leaves_a_window_empty(self._windows(), fed)
         return self._roomless[shapes]
 
     def _sizes(self, kind: str) -> Iterator[dict[str, tuple[int, ...]]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from onnx import GraphProto, NodeProto
 
-from padfix.graph.scopes import label, outer_names_of
+from padfix.graph.scopes import DEFAULT_DOMAIN, label, normal_domain, outer_names_of
 from padfix.proof.inner import no_attribute
 
 _OF_SHAPES = frozenset({"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "EyeLike", "SHAPE", "ZEROS_LIKE"})
@@ -41,6 +41,11 @@ class NodeView:
     outputs: tuple[str, ...]
     proto: NodeProto | None = None
     attribute: Callable[[str], Any] = field(default=no_attribute, compare=False)
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether the operator is one of ONNX's own."""
+        return self.proto is not None and normal_domain(self.proto.domain) == DEFAULT_DOMAIN
 
 
 class GraphView:

@@ -12,12 +12,11 @@ from onnx import ModelProto
 
 from padfix.errors import ProofUnavailableError, SourceError
 from padfix.files.model import Model
-from padfix.proof.empty_tensors import leaves_a_window_empty
 from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor
 from padfix.proof.feeding import Feeding
-from padfix.proof.generated import Generated, shapes_text
+from padfix.proof.generated import Generated
 from padfix.proof.matching import InputMatch, match_outputs, order_between
-from padfix.proof.probes import Probe, is_dynamic
+from padfix.proof.probes import Probe
 from padfix.proof.runtime_nodes import NodeSearch, Repro
 from padfix.proof.runtime_runs import WHOLE, DeploymentRuntime, difference_of, judged, size_of, with_shapes
 from padfix.proof.settings import Settings
@@ -138,8 +137,11 @@ class _OnRuntime:
         """Return data of each kind that the original runs on."""
         inputs, controls, _ = self.feeding.generated(shapes)
         others = [] if self.result is self.original else [self.result]
-        run = self._run_with_room if is_dynamic(inputs) else self._run
-        data = Generated(self.original, others, self.feeding, inputs, controls, self.settings, run)
+        # Where a window is longer than what it reads, runtimes do as they like.
+        data = Generated(
+            *(self.original, others, self.feeding, inputs, controls, self.settings, self._run),
+            windows=lambda: Model(self.model),
+        )
         found = [data.first_that_runs(kind) for kind in self.settings.kinds]
         cases = [case for case in found if case is not None]
         if not cases:
@@ -148,17 +150,6 @@ class _OnRuntime:
 
     def _run(self, probe: Probe) -> dict[str, Array]:
         return self.original.run(probe.arrays)
-
-    def _run_with_room(self, probe: Probe) -> dict[str, Array]:
-        """Run the original where every window has something to read; elsewhere runtimes do as they like.
-
-        Raises:
-            ExecutionFailed: One has not.
-        """
-        fed = probe.arrays if self.result is self.original else self.feeding.of_candidate(0, probe.arrays)
-        if leaves_a_window_empty(Model(self.model), fed):
-            raise ExecutionFailed(f"At {shapes_text(probe.shapes)} a window is longer than what it reads.")
-        return self._run(probe)
 
     def _case(self, probe: Probe, results: dict[str, Array]) -> _Case:
         """Return data and what is right in the terms of the file.

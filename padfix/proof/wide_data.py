@@ -94,9 +94,7 @@ _MOST_CONSTANTS = 4096
 
 def is_arithmetic(nodes: Iterable[NodeView]) -> bool:
     """Whether no operator of a stretch is a function that a runtime approximates."""
-    return all(
-        node.proto is not None and node.proto.domain in ("", "ai.onnx") and node.op_type in ARITHMETIC for node in nodes
-    )
+    return all(node.is_standard and node.op_type in ARITHMETIC for node in nodes)
 
 
 def size_read(nodes: Iterable[NodeView], constants: Constants | None, arrays: Iterable[Array]) -> float:

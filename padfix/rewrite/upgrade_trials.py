@@ -19,6 +19,7 @@ from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.graph.scopes import DEFAULT_DOMAIN, ValueType
 from padfix.operators.reading import operator_of, read
+from padfix.operators.traits import REDUCTIONS
 from padfix.operators.window import Window
 from padfix.rules.base import Site, Trial, TrialInput
 
@@ -181,10 +182,6 @@ def _scales_or_region(wanted: _Wanted) -> npt.ArrayLike:
     return [0.0] * (wanted.count // 2) + [1.0] * (wanted.count - wanted.count // 2)
 
 
-_REDUCTIONS = tuple(
-    f"Reduce{name}" for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
-)
-
 _ROLES: dict[tuple[str, int], Role] = {
     ("AffineGrid", 1): _same_shape,
     ("BatchNormalization", 4): _uniform(0.25, 2.0),
@@ -241,7 +238,7 @@ _ROLES: dict[tuple[str, int], Role] = {
     ("Unsqueeze", 1): _each_axis,
     ("Upsample", 1): _scales,
     **{(name, 4): _lengths for name in ("GRU", "LSTM", "RNN")},
-    **{(name, 1): _each_axis for name in (*_REDUCTIONS, "Squeeze")},
+    **{(name, 1): _each_axis for name in (*REDUCTIONS, "Squeeze")},
 }
 """By operator and position of the input. ``CumSum``'s axis and the like may be any, so they are the simplest."""
 
@@ -355,7 +352,7 @@ def _shortened(site: Site, shape: list[int], position: int) -> tuple[int, ...]:
     """Shorten the axes of an input that the operator treats alike."""
     node = site.node
     short = tuple(min(size, _SHORT_SIZE) for size in shape)
-    if node.op_type in _REDUCTIONS and position == 0 and math.prod(shape) > _LARGEST_AXIS:
+    if node.op_type in REDUCTIONS and position == 0 and math.prod(shape) > _LARGEST_AXIS:
         return short
     if node.op_type == "BatchNormalization" and position == 0:
         return (*short[:1], *shape[1:2], *short[2:])

@@ -98,13 +98,13 @@ class ComputedConstant(TargetRule):
 
 def _steered(site: Site) -> tuple[NodeProto, Objection] | None:
     """Return what reads the constant as its amounts, scales or sizes, and what the target has against that."""
-    if chain_of(site.scope, site.node) is None:
+    name = site.node.output[0]
+    readers = [each for each in site.scope.consumers(name) if each.op_type in _STEERED and name in each.input[1:]]
+    if not readers or chain_of(site.scope, site.node) is None:
         return None
-    for reader in site.scope.consumers(site.node.output[0]):
-        traits = traits_of(site.scope, reader) if reader.op_type in _STEERED else None
-        if traits is None or site.node.output[0] not in list(reader.input)[1:]:
-            continue
-        objection = worst_objection(site.target, reader.op_type, site.opset, traits)
+    for reader in readers:
+        traits = traits_of(site.scope, reader)
+        objection = None if traits is None else worst_objection(site.target, reader.op_type, site.opset, traits)
         if objection is not None:
             return reader, objection
     return None
