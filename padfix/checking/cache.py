@@ -23,7 +23,7 @@ import pickle
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,6 +41,7 @@ SETTLED = 2.0
 """Seconds since the last change of a file before its times are trusted: they may be coarse, and it may change again."""
 
 _PERIOD = 1.0  # seconds between writes to the disk
+_HELD = 32 * 1024  # KiB of the file that are held in memory
 _PATIENCE = 5.0  # seconds that another process may take to write
 _DAY = 86400
 _TABLES = """
@@ -49,9 +50,10 @@ CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, state TEXT NOT NULL, di
 """
 
 _KNOWN = """
-SELECT path, state, digest, EXISTS (SELECT 1 FROM reports WHERE key = digest || ' ' || ? AND {column} IS NOT NULL)
+SELECT path, state, digest, EXISTS (SELECT 1 FROM reports WHERE key = digest || ' ' || ? {drawn})
 FROM files WHERE path IN ({places})
 """
+_DRAWN = "AND drawn IS NOT NULL"  # reports are never without ``plain``, so that nobody has to look
 _AT_ONCE = 500  # places that one question is about; SQLite takes 999 parameters
 
 
@@ -154,7 +156,7 @@ class Cache:
         self._file = folder / NAME
         self._settings = settings
         self._here = os.getcwd()
-        self._known: dict[bytes, tuple[str, bool] | None] = {}
+        self._known: dict[Place, tuple[str, bool] | None] = {}
         self._day = int(time.time()) // _DAY
         self._written = time.monotonic()
         self._database: sqlite3.Connection | None = None
@@ -177,6 +179,7 @@ class Cache:
         self._database = sqlite3.connect(self._file, timeout=_PATIENCE)
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = OFF")  # what a power cut damages is made anew
+        self._database.execute(f"PRAGMA cache_size = -{_HELD}")
         self._database.executescript(_TABLES)
 
     def _remove(self) -> None:
@@ -214,25 +217,25 @@ class Cache:
 
         None where it is not known whether it changed. It is looked at once.
         """
-        name = self._name(place)
-        if name not in self._known:
+        if place not in self._known:
             self.look_up([place])
-        return self._known[name]
+        return self._known[place]
 
     def look_up(self, places: Iterable[Place]) -> None:
         """Look at many files at once, so that :meth:`known` knows all about them."""
-        places = iter(places)
-        while states := {self._name(place): state_of(place) for place in itertools.islice(places, _AT_ONCE)}:
-            names = [name for name, state in states.items() if state is not None and name not in self._known]
-            self._known.update(dict.fromkeys(states.keys() - self._known.keys()))
-            question = _KNOWN.format(column=self._column, places=_places(names))
-            for name, state, digest, there in self._rows(question, self._settings, *names):
-                if state == states[name]:
-                    self._known[name] = (str(digest), bool(there))
+        new = (place for place in places if place not in self._known)
+        while some := list(itertools.islice(new, _AT_ONCE)):
+            self._known.update(dict.fromkeys(some))
+            states = {self._name(place): (place, state_of(place)) for place in some}
+            question = _KNOWN.format(drawn=_DRAWN if self.draws else "", places=_places(states))
+            for name, state, digest, there in self._rows(question, self._settings, *states):
+                place, present = states[name]
+                if state == present:
+                    self._known[place] = (str(digest), bool(there))
 
     def digests(self) -> frozenset[str]:
         """Return the digests of all models whose reports are there."""
-        where = "substr(key, instr(key, ' ') + 1) = ?" + (f" AND {self._column} IS NOT NULL" if self.draws else "")
+        where = f"substr(key, instr(key, ' ') + 1) = ? {_DRAWN if self.draws else ''}"
         rows = self._rows(f"SELECT key FROM reports WHERE {where}", self._settings)
         return frozenset(key.partition(" ")[0] for (key,) in rows)
 
@@ -291,7 +294,7 @@ class Cache:
         return f"{digest} {self._settings}"
 
 
-def _places(parameters: Sequence[Any]) -> str:
+def _places(parameters: Collection[Any]) -> str:
     return ", ".join("?" * len(parameters))
 
 
