@@ -11,6 +11,8 @@ from onnx import NodeProto
 
 from padfix.graph.fragment import LOCAL_PREFIX, Fragment
 
+_AXES_AS_INPUT_SINCE = 13  # of Squeeze and Unsqueeze
+
 Value = Any
 """A value inside a fragment under construction: opaque to rules."""
 
@@ -68,6 +70,13 @@ class FragmentBuilder:
     def reshaped(self, value: Value, shape: Sequence[int]) -> Value:
         """Append a Reshape to a constant shape, where 0 copies a length and -1 is what is left; return its output."""
         return self.op("Reshape", [value, self.constant(np.array(shape, np.int64), "shape")])
+
+    def unsqueezed(self, value: Value, axis: int, *, back: bool = False) -> Value:
+        """Append an axis of one element, or take it away again (``back``); return the output."""
+        op_type = "Squeeze" if back else "Unsqueeze"
+        if self.opset < _AXES_AS_INPUT_SINCE:
+            return self.op(op_type, [value], {"axes": [axis]})
+        return self.op(op_type, [value, self.constant(np.array([axis], np.int64), "axes")])
 
     def original(self, node: NodeProto, inputs: Sequence[Value]) -> Any:
         """Append a copy of ``node`` (attributes, name, doc string and metadata kept) that reads ``inputs``.

@@ -13,6 +13,7 @@ from padfix.geometry.resampling import output_size, slips_in_single_precision
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_pad import given_pads
+from padfix.operators.data_order import copies_channels
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample
 from padfix.operators.transposed import TransposedWindow
@@ -361,6 +362,11 @@ def _grid_sample(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
+def _reshape(scope: Scope, node: NodeProto) -> Traits:
+    known = scope.type_of(node.output[0])
+    return {"rank": None if known is None else known.rank, "copies-channels": copies_channels(scope, node)}
+
+
 def _gate(scope: Scope, node: NodeProto) -> Traits:
     """Return whether the node is what HardSwish and Mish multiply their input by, and other data is multiplied."""
     own = node.input[0]
@@ -409,6 +415,7 @@ _OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "LpNormalization": _rank_alone,
     "MeanVarianceNormalization": _rank_alone,
     **dict.fromkeys(REDUCTIONS, _reduction),
+    "Reshape": _reshape,
     "Softmax": _along_an_axis,
     "Shape": _measured,
     "QuantizeLinear": lambda scope, node: {},

@@ -11,6 +11,7 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
+from padfix.operators.data_order import CHANNELS, is_behind_window, number_of_channels
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import OTHER_OPERATORS, REDUCTIONS, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
@@ -40,12 +41,14 @@ class UnsupportedOperator(TargetRule):
     Importers recognise activations by the nodes that exporters write for them, and some look at the nodes alone: what
     multiplies other data by the gate of a HardSwish (as squeeze-and-excitation does) becomes a HardSwish. Others read
     the channels of DepthToSpace in one order only, pool no volume, take a Softmax of an old opset for one of today, or
-    lose count of the axes of a reduction. `padfix targets NAME` lists what is known.
+    lose count of the axes of a reduction, or copy the channels of what a convolution keeps in another order.
+    `padfix targets NAME` lists what is known.
 
     padfix puts an Identity behind such a gate, so that it is read for what it is; writes DepthToSpace and SpaceToDepth
     as a convolution whose weights are zeros and ones; a global pool of a volume as one of a plane; a reduction a few
     axes at a time, as a sum or as a product with ones; an old Softmax on the matrix that it means; an LRN with a bias
-    of 1; and MeanVarianceNormalization and LpNormalization as quotients.
+    of 1; MeanVarianceNormalization and LpNormalization as quotients; and the number of channels where a Reshape copies
+    it.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -130,13 +133,21 @@ def _pooled(
     # A length that is told suits an empty batch as well.
     flat = math.prod(lengths) if lengths and len(lengths) == rank - 2 else -1
 
+    name_of_data = site.input_name(0)
+    channels = number_of_channels(site.scope, name_of_data) or 0
+    copies = not channels and is_behind_window(site.scope, name_of_data)
+
     def whole(builder: FragmentBuilder, value: Any) -> Any:
         if as_it_is:
             return pool(builder, value)
-        return builder.reshaped(pool(builder, builder.reshaped(value, [0, 0, 1, flat])), [0, 0, *[1] * (rank - 2)])
+        return builder.reshaped(
+            pool(builder, builder.reshaped(value, [0, channels, 1, flat])), [0, 0, *[1] * (rank - 2)]
+        )
 
     axes = {"axes-as-input": site.opset >= _AXES_AS_INPUT_SINCE, "reduced-axes": max(min(rank, _PLANE) - 2, 0)}
-    reshapes = () if as_it_is else (("Reshape", {"rank": _PLANE}), ("Reshape", {"rank": rank}))
+    reshapes = (
+        () if as_it_is else (("Reshape", {"rank": _PLANE, "copies-channels": copies}), ("Reshape", {"rank": rank}))
+    )
     why_not = None if as_it_is or rank > _PLANE else Refusal("its data is no volume")
     return Form(
         name, (*reshapes, (op_type, {"rank": min(rank, _PLANE), **axes})), lambda: _replaced(site, whole), why_not
@@ -203,11 +214,26 @@ def _replaced(site: Site, write: Callable[[FragmentBuilder, Any], Any]) -> Rewri
     block = attributes.integer(site.node, "blocksize", 1) or 1
     lengths = tuple(each if isinstance(each, int) else 2 * block for each in shape)
     trial = {site.input_name(0): TrialInput(lengths, site.elem_type(0))}
+    if (told := site.constant(1)) is not None:
+        trial[site.input_name(1)] = TrialInput.of(told)
     return Rewrite(builder.build(), (trial,), exact="Space" in site.node.op_type)
 
 
 def _lengths(site: Site) -> Iterator[Form]:
     yield Form("its lengths as a constant", (), _unwritten, Refusal("they are left open (--shape)"))
+
+
+def _numbered(site: Site) -> Iterator[Form]:
+    """Yield a Reshape with the number of channels that it copies."""
+    shape, channels = site.constant(1), number_of_channels(site.scope, site.input_name(0))
+    given = [] if shape is None else [int(each) for each in shape]
+    numbered = [*given[:CHANNELS], channels or 0, *given[CHANNELS + 1 :]]
+    yield Form(
+        "the number of channels",
+        (("Reshape", {"rank": len(numbered), "copies-channels": False}),),
+        lambda: _replaced(site, lambda builder, value: builder.reshaped(value, numbered)),
+        None if given and channels else Refusal("the number of channels is not known"),
+    )
 
 
 def _by_softplus(site: Site) -> Iterator[Form]:
@@ -228,6 +254,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "GlobalLpPool": _flat,
     "DepthToSpace": _by_convolution,
     "SpaceToDepth": _by_convolution,
+    "Reshape": _numbered,
     "Shape": _lengths,
     **dict.fromkeys(REDUCTIONS, reduction_forms),
     **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), matrix_forms),

@@ -89,6 +89,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "reduces-all": SWITCH,
     # Of Softmax, LogSoftmax and Hardmax.
     "takes-axes-together": SWITCH,
+    # Of Reshape, behind a convolution or pool.
+    "copies-channels": SWITCH,
     # Of LRN.
     "whole-bias": SWITCH,
     # Of DepthToSpace.
@@ -101,7 +103,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
 """The words that a fact's ``where`` may use, each with the values that there are."""
 
 
-_UNSAID: Mapping[str, Trait] = {"of-constants": False, "dequantized": False, "reduces-all": False, "one-element": False}
+_UNSAID: Mapping[str, Trait] = dict.fromkeys(
+    ("of-constants", "dequantized", "reduces-all", "one-element", "copies-channels"), False
+)
 """What is taken of an operator of which a trait is not told at all."""
 
 

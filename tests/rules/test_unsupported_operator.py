@@ -90,6 +90,30 @@ def test_an_equal_form_is_found_and_proven(
     assert converted(tmp_path, text, target, opset) == nodes
 
 
+BEHIND = "(float[N,8,4,5] X) => (float[N,8,C,D] Y) <int64[4] s = {0, %s}> { c = %s (X) Y = Reshape (c, s) }"
+
+
+@pytest.mark.parametrize(
+    ("lengths", "before", "is_found"),
+    [
+        ("0, 2, -1", "MaxPool <kernel_shape = [1, 1]>", True),
+        ("0, 2, -1", "Relu", False),
+        ("8, 2, -1", "MaxPool <kernel_shape = [1, 1]>", False),
+        ("0, 0, -1", "MaxPool <kernel_shape = [1, 1]>", False),
+    ],
+)
+def test_channels_that_a_window_keeps_in_blocks_are_told(
+    lengths: str, before: str, is_found: bool, tmp_path: Path
+) -> None:
+    source = saved(tmp_path, BEHIND % (lengths, before))
+    assert bool(padfix.check(source, target="opencv").findings) == is_found
+    padfix.convert(source, tmp_path / "out.onnx", target="opencv")
+    graph = onnx.load(tmp_path / "out.onnx").graph
+    told = next(each for each in graph.initializer if each.name == graph.node[-1].input[1])
+    expected = "0, 8, 2, -1" if is_found else f"0, {lengths}"
+    assert ", ".join(map(str, onnx.numpy_helper.to_array(told))) == expected
+
+
 def test_a_softmax_of_the_last_axis_alone_is_right_everywhere(tmp_path: Path) -> None:
     source = saved(tmp_path, UNRANKED + "{ x = Reshape (X, s) Y = Softmax <axis = -1> (x) }", 11)
     assert padfix.check(source, target="openvino").findings == []

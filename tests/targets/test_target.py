@@ -128,7 +128,6 @@ MADE_BY_FORMS: dict[str, set[str]] = {
     "Gather": set(),
     "MatMul": {"rank"},
     "Pow": set(),
-    "Reshape": {"rank"},
     "Slice": {"behind-window"},
     "Transpose": {"rank"},
 }
@@ -142,6 +141,7 @@ EXAMPLES = {
     "LpPool": "(float[1,2,8,8] X) => (float[1,2,6,6] Y) { Y = LpPool <kernel_shape = [3, 3]> (X) }",
     "Pad": "(float[1,2] X) => (float[1,3] Y) <int64[4] p = {0, 0, 0, 1}> { Y = Pad (X, p) }",
     "Resize": "(float[1,2] X) => (float[1,4] Y) <float[2] s = {1, 2}> { Y = Resize (X, , s) }",
+    "Reshape": "(float[1,2,4] X) => (float[1,2,2,2] Y) <int64[4] s = {0, 0, 2, 2}> { Y = Reshape (X, s) }",
     "GridSample": "(float[1,2,8,8] X, float[1,3,3,2] G) => (float[1,2,3,3] Y) { Y = GridSample (X, G) }",
     "HardSigmoid": "(float[1,2] X) => (float[1,2] Y) { Y = HardSigmoid (X) }",
     "Tanh": "(float[1,2] X) => (float[1,2] Y) { Y = Tanh (X) }",

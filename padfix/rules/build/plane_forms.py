@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from padfix.graph import attributes
+from padfix.operators.data_order import is_behind_window
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import Traits, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
@@ -13,6 +16,7 @@ from padfix.operators.window import Pair, Window
 from padfix.rules.base import Rewrite, Site, Trial
 from padfix.rules.build.explicit_pads import copied, flat
 from padfix.rules.build.forms import Form
+from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.transposed import TO_THE_END, transposed_cases
 from padfix.rules.build.trials import trials
@@ -23,15 +27,15 @@ if TYPE_CHECKING:
 _SHAPE_AS_INPUT_SINCE = 5
 
 
-def plane_form(
+def plane_forms(
     site: Site,
     window: Window | TransposedWindow,
     pads: tuple[Pair, ...],
     added: tuple[int, ...] = (),
     *,
     sliced_off: bool = False,
-) -> Form:
-    """Return the operator along the second of two axes, of which the first has one element.
+) -> Iterator[Form]:
+    """Yield the operator along the second of two axes, of which the first has one element, by two ways to add an axis.
 
     ``pads`` are its pads, ``added`` the output padding of a transposed convolution, from whose result a Slice can take
     what its pads would (``sliced_off``).
@@ -48,12 +52,20 @@ def plane_form(
     elif site.opset < _SHAPE_AS_INPUT_SINCE:
         why_not = Refusal("this opset has no Reshape to a shape that is an input")
 
-    def write() -> Rewrite | Refusal:
+    def write(*, squeezes: bool) -> Rewrite | Refusal:
         cases = _cases(site, window, pads)
-        return cases if isinstance(cases, Refusal) else Rewrite(_fragment(site, window, kept, added, cut[0]), cases)
+        if isinstance(cases, Refusal):
+            return cases
+        return Rewrite(_fragment(site, window, kept, added, cut[0], squeezes=squeezes), cases)
 
     name = "two axes in place of one" + (" and a Slice" if sliced_off else "")
-    return Form(name, (("Reshape", {}), (window.op_type, traits)), write, why_not)
+    copies = is_behind_window(site.scope, site.input_name(0))
+    reshapes = ("Reshape", {"rank": 4, "copies-channels": copies}), ("Reshape", {"rank": 3, "copies-channels": True})
+    computes: Operators = ((window.op_type, traits),)
+    yield Form(name, (*reshapes, *computes), partial(write, squeezes=False), why_not)
+    yield Form(
+        f"{name}, squeezed", (("Unsqueeze", {}), ("Squeeze", {}), *computes), partial(write, squeezes=True), why_not
+    )
 
 
 def _in_a_plane(
@@ -88,7 +100,13 @@ def _cases(site: Site, window: Window | TransposedWindow, pads: tuple[Pair, ...]
 
 
 def _fragment(
-    site: Site, window: Window | TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...], cut: Pair
+    site: Site,
+    window: Window | TransposedWindow,
+    pads: tuple[Pair, ...],
+    added: tuple[int, ...],
+    cut: Pair,
+    *,
+    squeezes: bool,
 ) -> Fragment:
     builder = site.builder()
     node = copied(site.node, without=("auto_pad", "output_shape", "storage_order"))
@@ -102,10 +120,11 @@ def _fragment(
     else:
         attributes.remove(node, "output_padding")
     inputs = [builder.input(name) for name in site.node.input]
-    inputs[0] = builder.reshaped(inputs[0], [0, 0, 1, -1])
-    if window.operator.weights is not None:
-        inputs[1] = builder.reshaped(inputs[1], [0, 0, 1, -1])
-    result = builder.reshaped(builder.original(node, inputs), [0, 0, -1])
+    for position in (0, 1) if window.operator.weights is not None else (0,):
+        value = inputs[position]
+        inputs[position] = builder.unsqueezed(value, 2) if squeezes else builder.reshaped(value, [0, 0, 1, -1])
+    result = builder.original(node, inputs)
+    result = builder.unsqueezed(result, 2, back=True) if squeezes else builder.reshaped(result, [0, 0, -1])
     result = sliced(builder, result, [cut[0]], [-cut[1] or TO_THE_END], [2]) if any(cut) else result
     builder.output(site.node.output[0], result)
     return builder.build()

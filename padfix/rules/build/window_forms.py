@@ -26,7 +26,7 @@ from padfix.rules.build.forms import Form, by_another_rule, objection_to
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import known_amounts
 from padfix.rules.build.pads_beside import rewrite_beside, why_not_beside
-from padfix.rules.build.plane_forms import plane_form
+from padfix.rules.build.plane_forms import plane_forms
 from padfix.rules.build.transposed import rewrite_transposed, transposed_cases
 from padfix.rules.build.trials import trials
 from padfix.rules.build.window_along_axes import grown, pools_along_axes, spread_form, with_weights
@@ -56,7 +56,7 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
     if window.operator.is_maximum:
         yield _behind_edges(site, explicit, pairs)
     if window.rank == 1:
-        yield plane_form(site, explicit, pairs)
+        yield from plane_forms(site, explicit, pairs)
     yield from pools_along_axes(site, as_it_was)
     if window.op_type == "Conv" and max(window.dilations) > 1:
         yield _grown(site, explicit, pairs)
@@ -311,9 +311,9 @@ def _transposed_plainly(site: Site, window: TransposedWindow) -> Iterator[Form]:
         None if any(map(any, pads)) else Refusal("it cuts nothing off"),
     )
     if window.rank == 1:
-        yield plane_form(site, explicit, pads, added)
+        yield from plane_forms(site, explicit, pads, added)
         if any(map(any, pads)):
-            yield plane_form(site, explicit, pads, added, sliced_off=True)
+            yield from plane_forms(site, explicit, pads, added, sliced_off=True)
 
 
 def _pads_of(window: TransposedWindow) -> tuple[tuple[Pair, ...], tuple[int, ...]] | None:
