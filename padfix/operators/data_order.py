@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+
 from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
-from padfix.operators.table import PADDED
+from padfix.operators.table import PADDED, Key
 
 CHANNELS = 1
 """The axis of channels."""
@@ -14,6 +17,8 @@ CHANNELS = 1
 _NEAR = 64  # tensors that are looked at before data counts as far from any window
 
 _REORDERING = frozenset(("Flatten", "Gather", "Gemm", "LayerNormalization", "MatMul", "Shape", "Split", "Transpose"))
+
+_FUSED = frozenset(("Add", "BatchNormalization", "Div", "Dropout", "Identity", "Mul", "Sub"))
 
 
 def copies_channels(scope: Scope, node: NodeProto) -> bool:
@@ -33,14 +38,21 @@ def number_of_channels(scope: Scope, name: str) -> int | None:
 
 def is_behind_window(scope: Scope, name: str) -> bool:
     """Whether data may be in the order in which a window gives it, as what lies between may keep it."""
+    return _comes_from(scope, name, PADDED, lambda node: node.op_type not in _REORDERING)
+
+
+def is_behind_convolution(scope: Scope, name: str) -> bool:
+    """Whether data is what a convolution gives, but for factors and terms, which runtimes make part of its weights."""
+    return _comes_from(scope, name, {("", "Conv")}, lambda node: node.op_type in _FUSED)
+
+
+def _comes_from(scope: Scope, name: str, sources: AbstractSet[Key], passes: Callable[[NodeProto], bool]) -> bool:
     seen, left = set[str](), [name]
     while left and len(seen) < _NEAR:
         each = left.pop()
         node = scope.producer(each) if each not in seen and scope.defines(each) else None
         seen.add(each)
-        if node is None or node.op_type in _REORDERING:
-            continue
-        if (normal_domain(node.domain), node.op_type) in PADDED:
+        if node is not None and (normal_domain(node.domain), node.op_type) in sources:
             return True
-        left += [read for read in node.input if read]
+        left += [read for read in node.input if read] if node is not None and passes(node) else []
     return False

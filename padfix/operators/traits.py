@@ -13,7 +13,7 @@ from padfix.geometry.resampling import output_size, slips_in_single_precision
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_pad import given_pads
-from padfix.operators.data_order import copies_channels
+from padfix.operators.data_order import copies_channels, is_behind_convolution
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample
 from padfix.operators.transposed import TransposedWindow
@@ -367,6 +367,12 @@ def _reshape(scope: Scope, node: NodeProto) -> Traits:
     return {"rank": None if known is None else known.rank, "copies-channels": copies_channels(scope, node)}
 
 
+def _difference(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Sub or Div whether it takes what a convolution gives from a constant that is no single number."""
+    first = scope.constant(node.input[0])
+    return {"from-constant": first is not None and first.size > 1 and is_behind_convolution(scope, node.input[1])}
+
+
 def _gate(scope: Scope, node: NodeProto) -> Traits:
     """Return whether the node is what HardSwish and Mish multiply their input by, and other data is multiplied."""
     own = node.input[0]
@@ -407,6 +413,8 @@ _OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Tanh": _gate,
     "GridSample": _grid_sample,
     "DepthToSpace": _depth_to_space,
+    "Div": _difference,
+    "Sub": _difference,
     "SpaceToDepth": lambda scope, node: {},
     "Hardmax": _along_an_axis,
     "InstanceNormalization": _rank_alone,

@@ -41,14 +41,14 @@ class UnsupportedOperator(TargetRule):
     Importers recognise activations by the nodes that exporters write for them, and some look at the nodes alone: what
     multiplies other data by the gate of a HardSwish (as squeeze-and-excitation does) becomes a HardSwish. Others read
     the channels of DepthToSpace in one order only, pool no volume, take a Softmax of an old opset for one of today, or
-    lose count of the axes of a reduction, or copy the channels of what a convolution keeps in another order.
-    `padfix targets NAME` lists what is known.
+    lose count of the axes of a reduction, copy the channels of what a convolution keeps in another order, or take a
+    constant from it instead of it from the constant. `padfix targets NAME` lists what is known.
 
     padfix puts an Identity behind such a gate, so that it is read for what it is; writes DepthToSpace and SpaceToDepth
     as a convolution whose weights are zeros and ones; a global pool of a volume as one of a plane; a reduction a few
     axes at a time, as a sum or as a product with ones; an old Softmax on the matrix that it means; an LRN with a bias
-    of 1; MeanVarianceNormalization and LpNormalization as quotients; and the number of channels where a Reshape copies
-    it.
+    of 1; MeanVarianceNormalization and LpNormalization as quotients; the number of channels where a Reshape copies it;
+    and a difference as a sum with what is negated.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -236,6 +236,33 @@ def _numbered(site: Site) -> Iterator[Form]:
     )
 
 
+def _negated(site: Site) -> Iterator[Form]:
+    """Yield a difference as a sum, and a quotient as that of both with the other sign."""
+    first, is_sum = site.constant(0), site.node.op_type == "Sub"
+    why_not = None if first is not None else Refusal("it takes nothing from a constant")
+    if site.elem_type(1) not in FLOATS:
+        why_not = Refusal("only floats are negated without a loss")
+
+    def write() -> Rewrite | Refusal:
+        assert first is not None
+        builder = site.builder()
+        negative = builder.op("Neg", [builder.input(site.input_name(1))])
+        if is_sum:
+            result = builder.op("Add", [builder.input(site.input_name(0)), negative])
+        else:
+            result = builder.op("Div", [builder.constant(-first, "negative"), negative])
+        builder.output(site.node.output[0], result)
+        known = site.input_type(1)
+        shape = first.shape if known is None or known.shape is None else known.shape
+        others = (*[1] * len(shape), *first.shape)[-len(shape) :]
+        lengths = tuple(each if isinstance(each, int) else other for each, other in zip(shape, others, strict=True))
+        trial = {site.input_name(0): TrialInput.of(first), site.input_name(1): TrialInput(lengths, site.elem_type(1))}
+        return Rewrite(builder.build(), (trial,), exact=True)
+
+    name, written = ("a sum", "Add") if is_sum else ("both with the other sign", "Div")
+    yield Form(name, (("Neg", {}), (written, {})), write, why_not)
+
+
 def _by_softplus(site: Site) -> Iterator[Form]:
     """Yield Mish as the product that it is."""
 
@@ -255,6 +282,8 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "DepthToSpace": _by_convolution,
     "SpaceToDepth": _by_convolution,
     "Reshape": _numbered,
+    "Sub": _negated,
+    "Div": _negated,
     "Shape": _lengths,
     **dict.fromkeys(REDUCTIONS, reduction_forms),
     **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), matrix_forms),

@@ -91,6 +91,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "takes-axes-together": SWITCH,
     # Of Reshape, behind a convolution or pool.
     "copies-channels": SWITCH,
+    # Of Sub and Div.
+    "from-constant": SWITCH,
     # Of LRN.
     "whole-bias": SWITCH,
     # Of DepthToSpace.
@@ -104,7 +106,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
 
 
 _UNSAID: Mapping[str, Trait] = dict.fromkeys(
-    ("of-constants", "dequantized", "reduces-all", "one-element", "copies-channels"), False
+    ("of-constants", "dequantized", "reduces-all", "one-element", "copies-channels", "from-constant"), False
 )
 """What is taken of an operator of which a trait is not told at all."""
 

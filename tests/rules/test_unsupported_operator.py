@@ -24,6 +24,7 @@ MEASURED = ["Flatten", "Shape", "Softmax", "Reshape"]
 RANK = "(float[2,3,4,5] X) => (float Y)"
 DEVIATION = ["ReduceMean", "Sub", "Mul", "ReduceMean", "Sqrt", "Add", "Div"]
 LOGARITHM = ["ReduceMax", "ReduceMax", "Sub", "Exp", "ReduceSum", "Log", "Add"]
+MINUEND = "(float[N,2,4,5] X, float[3,2,3,3] W) => (float[N,3,2,3] Y) <float[3,1,1] k = {1.5, -2, 3}>"
 AS_MATRIX = ["Mul", "Reshape", "MatMul", "Reshape"]
 
 
@@ -82,6 +83,8 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
         (RANK + "{ Y = ReduceLogSumExp <axes = [1], keepdims = 0> (X) }", "openvino", 13, LOGARITHM),
         (RANK + "<int64[1] a = {-1}> { Y = ReduceMean <keepdims = 0> (X, a) }", "ncnn", 18, ["MatMul", "Reshape"]),
         (RANK + "<int64[1] a = {1}> { Y = ReduceL2 (X, a) }", "ncnn", 18, [*AS_MATRIX, "Sqrt"]),
+        (MINUEND + "{ c = Conv (X, W) Y = Sub (k, c) }", "tract", 17, ["Conv", "Neg", "Add"]),
+        (MINUEND + "{ c = Conv (X, W) a = Add (c, k) Y = Div (k, a) }", "tract", 17, ["Conv", "Add", "Neg", "Div"]),
     ],
 )
 def test_an_equal_form_is_found_and_proven(

@@ -141,6 +141,8 @@ EXAMPLES = {
     "LpPool": "(float[1,2,8,8] X) => (float[1,2,6,6] Y) { Y = LpPool <kernel_shape = [3, 3]> (X) }",
     "Pad": "(float[1,2] X) => (float[1,3] Y) <int64[4] p = {0, 0, 0, 1}> { Y = Pad (X, p) }",
     "Resize": "(float[1,2] X) => (float[1,4] Y) <float[2] s = {1, 2}> { Y = Resize (X, , s) }",
+    "Sub": "(float[1,2,4] X) => (float[1,2,4] Y) <float[2,1] c = {1, 2}> { Y = Sub (c, X) }",
+    "Div": "(float[1,2,4] X) => (float[1,2,4] Y) <float[2,1] c = {1, 2}> { Y = Div (c, X) }",
     "Reshape": "(float[1,2,4] X) => (float[1,2,2,2] Y) <int64[4] s = {0, 0, 2, 2}> { Y = Reshape (X, s) }",
     "GridSample": "(float[1,2,8,8] X, float[1,3,3,2] G) => (float[1,2,3,3] Y) { Y = GridSample (X, G) }",
     "HardSigmoid": "(float[1,2] X) => (float[1,2] Y) { Y = HardSigmoid (X) }",
