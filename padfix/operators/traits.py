@@ -14,6 +14,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import copies_channels, is_behind_convolution
+from padfix.operators.gates import gate_traits, softplus_traits
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample
 from padfix.operators.transposed import TransposedWindow
@@ -373,26 +374,6 @@ def _difference(scope: Scope, node: NodeProto) -> Traits:
     return {"from-constant": first is not None and first.size > 1 and is_behind_convolution(scope, node.input[1])}
 
 
-def _gate(scope: Scope, node: NodeProto) -> Traits:
-    """Return whether the node is what HardSwish and Mish multiply their input by, and other data is multiplied."""
-    own = node.input[0]
-    if node.op_type == "HardSigmoid":
-        alpha, beta = attributes.find(node, "alpha"), attributes.find(node, "beta")
-        is_gate = np.float32(0.2 if alpha is None else alpha.f) == np.float32(1 / 6) and (beta is None or beta.f == 0.5)
-    else:
-        before = scope.producer(own) if scope.defines(own) else None
-        is_gate = before is not None and before.op_type == "Softplus"
-        own = before.input[0] if before is not None and is_gate else own
-    others = (
-        name
-        for each in scope.consumers(node.output[0])
-        if each.op_type == "Mul"
-        for name in each.input
-        if name != node.output[0]
-    )
-    return {"gates-other-data": is_gate and any(name != own for name in others)}
-
-
 REDUCTIONS = (
     "ReduceL1",
     "ReduceL2",
@@ -408,9 +389,9 @@ REDUCTIONS = (
 
 _OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "GroupNormalization": _rank_alone,
-    "HardSigmoid": _gate,
+    "HardSigmoid": gate_traits,
     "Mish": _rank_alone,
-    "Tanh": _gate,
+    "Tanh": gate_traits,
     "GridSample": _grid_sample,
     "DepthToSpace": _depth_to_space,
     "Div": _difference,
@@ -425,6 +406,7 @@ _OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(REDUCTIONS, _reduction),
     "Reshape": _reshape,
     "Softmax": _along_an_axis,
+    "Softplus": softplus_traits,
     "Shape": _measured,
     "QuantizeLinear": lambda scope, node: {},
     "GlobalAveragePool": _rank_alone,

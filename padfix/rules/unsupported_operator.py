@@ -13,15 +13,22 @@ from onnx import helper
 from padfix.graph import attributes
 from padfix.operators.data_order import CHANNELS, is_behind_window, number_of_channels
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import OTHER_OPERATORS, REDUCTIONS, transposed_traits, window_traits
+from padfix.operators.traits import OTHER_OPERATORS, REDUCTIONS, traits_of, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Window
 from padfix.operators.written import Written
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import FLOATS
-from padfix.rules.build.elementary_forms import matrix_forms, normalization_forms, reduction_forms, response_forms
+from padfix.rules.build.elementary_forms import (
+    logarithm_forms,
+    matrix_forms,
+    normalization_forms,
+    reduction_forms,
+    response_forms,
+)
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.overflowing_forms import softplus_forms, tanh_forms
 from padfix.rules.build.target_rule import TargetRule
 
 if TYPE_CHECKING:
@@ -41,14 +48,15 @@ class UnsupportedOperator(TargetRule):
     Importers recognise activations by the nodes that exporters write for them, and some look at the nodes alone: what
     multiplies other data by the gate of a HardSwish (as squeeze-and-excitation does) becomes a HardSwish. Others read
     the channels of DepthToSpace in one order only, pool no volume, take a Softmax of an old opset for one of today, or
-    lose count of the axes of a reduction, copy the channels of what a convolution keeps in another order, or take a
-    constant from it instead of it from the constant. `padfix targets NAME` lists what is known.
+    lose count of the axes of a reduction, copy the channels of what a convolution keeps in another order, take a
+    constant from it instead of it from the constant, or overflow in a Softplus. `padfix targets NAME` lists what is
+    known.
 
     padfix puts an Identity behind such a gate, so that it is read for what it is; writes DepthToSpace and SpaceToDepth
     as a convolution whose weights are zeros and ones; a global pool of a volume as one of a plane; a reduction a few
     axes at a time, as a sum or as a product with ones; an old Softmax on the matrix that it means; an LRN with a bias
     of 1; MeanVarianceNormalization and LpNormalization as quotients; the number of channels where a Reshape copies it;
-    and a difference as a sum with what is negated.
+    a difference as a sum with what is negated; and Softplus, LogSoftmax and Tanh so that no number is too large.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -87,7 +95,12 @@ def _apart(site: Site) -> Iterator[Form]:
         return _replaced(site, lambda builder, value: builder.op("Identity", [builder.original(node, [value])]))
 
     node = copied(site.node)
-    yield Form("an Identity behind it", ((site.node.op_type, {"gates-other-data": False}),), write)
+    traits = {"gates-other-data": False}
+    if site.node.op_type == "Tanh":
+        traits["bounded"] = bool((traits_of(site.scope, site.node) or {})["bounded"])
+    yield Form("an Identity behind it", ((site.node.op_type, traits),), write)
+    if site.node.op_type == "Tanh":
+        yield from tanh_forms(site)
 
 
 def _flat(site: Site) -> Iterator[Form]:
@@ -269,7 +282,7 @@ def _by_softplus(site: Site) -> Iterator[Form]:
     def write(builder: FragmentBuilder, value: Any) -> Any:
         return builder.op("Mul", [value, builder.op("Tanh", [builder.op("Softplus", [value])])])
 
-    yield Form("a product", (("Tanh", {"gates-other-data": False}),), lambda: _replaced(site, write))
+    yield Form("a product", (("Tanh", {"gates-other-data": False, "bounded": True}),), lambda: _replaced(site, write))
 
 
 _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
@@ -285,8 +298,10 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Sub": _negated,
     "Div": _negated,
     "Shape": _lengths,
+    "Softplus": softplus_forms,
     **dict.fromkeys(REDUCTIONS, reduction_forms),
-    **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), matrix_forms),
+    **dict.fromkeys(("Hardmax", "Softmax"), matrix_forms),
+    "LogSoftmax": logarithm_forms,
     **dict.fromkeys(("LpNormalization", "MeanVarianceNormalization"), normalization_forms),
     "LRN": response_forms,
 }

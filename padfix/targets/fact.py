@@ -99,6 +99,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "order": ("DCR", "CRD"),
     # Of a HardSigmoid or Tanh as in HardSwish and Mish.
     "gates-other-data": SWITCH,
+    # Of a Tanh, and of a Softplus.
+    "bounded": SWITCH,
     # Of a constant that other operators compute, which has elements as well.
     "of-constants": SWITCH,
 }

@@ -25,6 +25,9 @@ RANK = "(float[2,3,4,5] X) => (float Y)"
 DEVIATION = ["ReduceMean", "Sub", "Mul", "ReduceMean", "Sqrt", "Add", "Div"]
 LOGARITHM = ["ReduceMax", "ReduceMax", "Sub", "Exp", "ReduceSum", "Log", "Add"]
 MINUEND = "(float[N,2,4,5] X, float[3,2,3,3] W) => (float[N,3,2,3] Y) <float[3,1,1] k = {1.5, -2, 3}>"
+SOFTPLUS = ["Clip", "Sub", "Softplus", "Relu", "Add"]
+GATE = "{ s = Softplus (X) t = Tanh (s) n = Neg (X) Y = Mul (n, t) }"
+SHARES = ["ReduceMax", "Sub", "Exp", "ReduceSum", "Log", "Neg", "Add"]
 AS_MATRIX = ["Mul", "Reshape", "MatMul", "Reshape"]
 
 
@@ -57,7 +60,7 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
             GATED + "{ s = Softplus (S) h = Tanh (s) Y = Mul (h, X) }",
             "opencv",
             17,
-            ["Softplus", "Tanh", "Identity", "Mul"],
+            [*SOFTPLUS, "Clip", "Tanh", "Mul"],
         ),
         (DEPTH + "{ Y = SpaceToDepth <blocksize = 2> (X) }", "ncnn", 17, ["Conv"]),
         (DEPTH + "{ Y = DepthToSpace <blocksize = 2> (X) }", "ncnn", 17, ["ConvTranspose"]),
@@ -67,13 +70,30 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
         (PLANE + "{ Y = GlobalLpPool (X) }", "opencv", 17, ["ReduceL2"]),
         (PLANE + "{ Y = GlobalLpPool (X) }", "opencv", 18, ["ReduceL2"]),
         (LENGTHS + "{ Y = Softmax <axis = 1> (X) }", "opencv", 11, ["Flatten", "Softmax", "Reshape"]),
-        (LENGTHS + "{ Y = LogSoftmax <axis = 2> (X) }", "opencv", 7, ["Flatten", "LogSoftmax", "Reshape"]),
+        (LENGTHS + "{ Y = LogSoftmax <axis = 2> (X) }", "opencv", 7, SHARES),
         (LENGTHS + "{ Y = Softmax <axis = 0> (X) }", "openvino", 12, ["Flatten", "Softmax", "Reshape"]),
         (OPEN + "{ Y = Softmax <axis = 1> (X) }", "openvino", 11, MEASURED),
         (UNRANKED + "{ x = Reshape (X, s) Y = Softmax <axis = 1> (x) }", "openvino", 11, ["Reshape", *MEASURED]),
         (LENGTHS + "{ Y = LRN <size = 3, alpha = 0.1, bias = 1.5> (X) }", "openvino", 13, ["LRN", "Mul"]),
         (LENGTHS + "{ Y = LpNormalization <axis = 1, p = 1> (X) }", "opencv", 9, ["ReduceL1", "Clip", "Div"]),
         (LENGTHS + "{ Y = LpNormalization <p = 2> (X) }", "tvm", 18, ["ReduceL2", "Clip", "Div"]),
+        (
+            LENGTHS + "{ Y = LpNormalization <axis = 1, p = 1> (X) }",
+            "openvino",
+            13,
+            ["Abs", "ReduceSum", "Clip", "Div"],
+        ),
+        (LENGTHS + "{ Y = Tanh (X) }", "opencv", 13, ["Clip", "Tanh"]),
+        (LENGTHS + "{ Y = Tanh (X) }", "opencv", 9, ["Clip", "Tanh"]),
+        (LENGTHS + "{ Y = Softplus (X) }", "tract", 13, SOFTPLUS),
+        (
+            LENGTHS + "{ s = Softplus (X) t = Tanh (s) n = Neg (X) Y = Mul (n, t) }",
+            "mnn",
+            13,
+            [*SOFTPLUS, "Tanh", "Neg", "Mul"],
+        ),
+        (LENGTHS + "{ Y = LogSoftmax (X) }", "opencv", 13, SHARES),
+        (LENGTHS + "{ Y = LogSoftmax <axis = 2> (X) }", "tract", 11, SHARES),
         (LENGTHS + "{ Y = Mish (X) }", "mnn", 18, ["Softplus", "Tanh", "Mul"]),
         (RANK + "{ Y = ReduceMean <axes = [1, -2, 3]> (X) }", "opencv", 13, ["ReduceMean", "ReduceMean"]),
         (RANK + "{ Y = ReduceMax <axes = [1, 2, 3], keepdims = 0> (X) }", "opencv", 13, ["ReduceMax", "ReduceMax"]),
@@ -115,6 +135,12 @@ def test_channels_that_a_window_keeps_in_blocks_are_told(
     told = next(each for each in graph.initializer if each.name == graph.node[-1].input[1])
     expected = "0, 8, 2, -1" if is_found else f"0, {lengths}"
     assert ", ".join(map(str, onnx.numpy_helper.to_array(told))) == expected
+
+
+@pytest.mark.parametrize("target", ["opencv", "tract", "mnn"])
+def test_a_mish_in_three_operators_stays(target: str, tmp_path: Path) -> None:
+    source = saved(tmp_path, LENGTHS + "{ s = Softplus (X) t = Tanh (s) Y = Mul (X, t) }")
+    assert padfix.check(source, target=target).findings == []
 
 
 def test_a_softmax_of_the_last_axis_alone_is_right_everywhere(tmp_path: Path) -> None:

@@ -29,6 +29,9 @@ _STEPWISE = ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "Re
 _FROM_THE_END = 11
 """The first opset whose Softmax counts its axis from the end, as tells that it is the last whatever their number."""
 
+_ONE_AXIS_SINCE = 13
+"""The first opset whose Softmax is along one axis alone."""
+
 _SHORT = 3
 """In place of a length that is not known, where a form is tried."""
 
@@ -51,7 +54,7 @@ def reduction_forms(site: Site) -> Iterator[Form]:
             yield Form(
                 f"{most} of its axes at a time",
                 operators,
-                partial(_written, site, _stepwise(op_type, axes, most, kept)),
+                partial(written, site, _stepwise(op_type, axes, most, kept)),
             )
     if op_type in _BY_SUM:
         sums = tuple(("ReduceSum", _traits("ReduceSum", site.opset, step)) for step in _steps(axes, _AT_ONCE))
@@ -101,7 +104,7 @@ def _by_sum(site: Site, axes: Sequence[int], kept: bool) -> Callable[[], Rewrite
         logarithm = builder.op("Log", [total(builder, builder.op("Exp", [shifted]))])
         return builder.op("Add", [logarithm, _stepwise("ReduceMax", axes, _AT_ONCE, kept)(builder, value)])
 
-    return partial(_written, site, exponential if site.node.op_type == "ReduceLogSumExp" else write)
+    return partial(written, site, exponential if site.node.op_type == "ReduceLogSumExp" else write)
 
 
 def _same(builder: FragmentBuilder, value: Any) -> Any:
@@ -152,7 +155,7 @@ def _by_ones(site: Site, axes: Sequence[int], kept: bool) -> Iterator[Form]:
     if not kept:
         why_not = why_not or (Refusal("it takes out the batch") if axis == 0 else None)
         operators = (*operators, ("Reshape", {"rank": len(shape) - 1}))
-    yield Form("a product with ones", operators, partial(_written, site, write), why_not)
+    yield Form("a product with ones", operators, partial(written, site, write), why_not)
 
 
 def matrix_forms(site: Site) -> Iterator[Form]:
@@ -177,7 +180,7 @@ def matrix_forms(site: Site) -> Iterator[Form]:
 
     rank = 0 if shape is None else len(shape)
     operators: Operators = ((site.node.op_type, {"rank": 2, "takes-axes-together": False}), ("Reshape", {"rank": rank}))
-    yield Form("the matrix that it works on", operators, partial(_written, site, write), why_not)
+    yield Form("the matrix that it works on", operators, partial(written, site, write), why_not)
 
     def measured(builder: FragmentBuilder, value: Any) -> Any:
         rows = builder.op("Flatten", [value], {"axis": axis})
@@ -187,7 +190,28 @@ def matrix_forms(site: Site) -> Iterator[Form]:
     operators = (operators[0], ("Shape", {"sizes": "dynamic"}), ("Reshape", {"rank": rank or None}))
     too_old = None if site.opset >= _FROM_THE_END else Refusal("an axis is not counted from the end before opset 11")
     least = abs(axis) + 2
-    yield Form("that matrix, measured at run time", operators, partial(_written, site, measured, least), too_old)
+    yield Form("that matrix, measured at run time", operators, partial(written, site, measured, least), too_old)
+
+
+def logarithm_forms(site: Site) -> Iterator[Form]:
+    """Yield a LogSoftmax as that of a matrix, and as a difference of logarithms, infinite for no small share."""
+    yield from matrix_forms(site)
+    known = site.input_type(0)
+    rank = 0 if known is None or known.rank is None else known.rank
+    together = site.opset < _ONE_AXIS_SINCE
+    first = (attributes.integer(site.node, "axis", 1 if together else -1) or 0) % max(rank, 1)
+    axes = list(range(first, rank)) if together else [first]
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        largest, total = (_stepwise(each, axes, _AT_ONCE, True) for each in ("ReduceMax", "ReduceSum"))
+        apart = builder.op("Sub", [value, largest(builder, value)])
+        shared = builder.op("Log", [total(builder, builder.op("Exp", [apart]))])
+        return builder.op("Add", [apart, builder.op("Neg", [shared])])  # with a Sub, OpenCV takes it for a LogSoftmax
+
+    steps = [(each, step) for step in _steps(axes, _AT_ONCE) for each in ("ReduceMax", "ReduceSum")]
+    operators = tuple((each, _traits(each, site.opset, step)) for each, step in steps)
+    why_not = None if rank else Refusal("the rank of its input is not known")
+    yield Form("a difference of logarithms", operators, partial(written, site, write), why_not)
 
 
 def normalization_forms(site: Site) -> Iterator[Form]:
@@ -203,9 +227,10 @@ def normalization_forms(site: Site) -> Iterator[Form]:
     else:
         axes = sorted(axis % max(rank, 1) for axis in attributes.integers(site.node, "axes") or [0, 2, 3])
 
-    def by_norm(builder: FragmentBuilder, value: Any) -> Any:
+    def by_norm(builder: FragmentBuilder, value: Any, *, sums: bool = False) -> Any:
         least = np.finfo(dtype).tiny
-        length = reduced(builder, norm, value, axes)
+        magnitudes = builder.op("Abs", [value]) if sums else value
+        length = reduced(builder, "ReduceSum" if sums else norm, magnitudes, axes)
         if builder.opset < 11:
             return builder.op("Div", [value, builder.op("Clip", [length], {"min": float(least)})])
         bound = builder.constant(np.array(least, dtype), "least")
@@ -222,7 +247,10 @@ def normalization_forms(site: Site) -> Iterator[Form]:
         why_not = why_not or Refusal("an axis of one element is no length to divide by")
     operators = tuple((norm, _traits(norm, site.opset, step)) for step in _steps(axes, _AT_ONCE))
     write = by_deviation if norm == "ReduceMean" else by_norm
-    yield Form("a quotient", operators, partial(_written, site, write), why_not)
+    yield Form("a quotient", operators, partial(written, site, write), why_not)
+    if norm == "ReduceL1":
+        operators = (("ReduceSum", _traits("ReduceSum", site.opset, axes)),)
+        yield Form("a quotient with a sum", operators, partial(written, site, partial(by_norm, sums=True)), why_not)
 
 
 def response_forms(site: Site) -> Iterator[Form]:
@@ -241,14 +269,14 @@ def response_forms(site: Site) -> Iterator[Form]:
     known = site.input_type(0)
     traits = {"rank": None if known is None else known.rank, "whole-bias": True}
     why_not = None if bias > 0 else Refusal("its bias is not above 0")
-    yield Form("a bias of 1", (("LRN", traits),), partial(_written, site, write), why_not)
+    yield Form("a bias of 1", (("LRN", traits),), partial(written, site, write), why_not)
 
 
 def _unwritten() -> Rewrite | Refusal:
     return Refusal("There is no such form.")
 
 
-def _written(site: Site, write: Write, rank: int = 0) -> Rewrite:
+def written(site: Site, write: Write, rank: int = 0) -> Rewrite:
     """Return what ``write`` makes of the data in place of the node; tried on ``rank`` axes where that is not known."""
     builder = site.builder()
     builder.output(site.node.output[0], write(builder, builder.input(site.input_name(0))))

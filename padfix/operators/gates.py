@@ -1,0 +1,58 @@
+"""Activations that gate data, and what runtimes take them for with their surroundings: HardSwish and Mish."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope
+
+BOUND = 20.0
+"""Where a Tanh gives 1 in every element type."""
+
+
+def gate_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
+    """Return whether the node is what HardSwish and Mish multiply their input by, and other data is multiplied."""
+    own = node.input[0]
+    if node.op_type == "HardSigmoid":
+        alpha, beta = attributes.find(node, "alpha"), attributes.find(node, "beta")
+        is_gate = np.float32(0.2 if alpha is None else alpha.f) == np.float32(1 / 6) and (beta is None or beta.f == 0.5)
+    else:
+        before = scope.producer(own) if scope.defines(own) else None
+        is_gate = before is not None and before.op_type == "Softplus"
+        own = before.input[0] if before is not None and is_gate else own
+    others = (
+        name
+        for each in scope.consumers(node.output[0])
+        if each.op_type == "Mul"
+        for name in each.input
+        if name != node.output[0]
+    )
+    gates_others = is_gate and any(name != own for name in others)
+    if node.op_type == "HardSigmoid":
+        return {"gates-other-data": gates_others}
+    least, most = _bounds(scope, node.input[0])
+    within = least >= -BOUND and most <= BOUND
+    # What stands in a Mish is run as one.
+    return {"gates-other-data": gates_others, "bounded": (is_gate and not gates_others) or within}
+
+
+def softplus_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
+    """Return whether all that the node reads is within the bound, or it is part of a Mish."""
+    read = scope.consumers(node.output[0])
+    is_gate = len(read) == 1 and read[0].op_type == "Tanh" and gate_traits(scope, read[0])["bounded"]
+    return {"bounded": is_gate or _bounds(scope, node.input[0])[1] <= 2 * BOUND}
+
+
+def _bounds(scope: Scope, name: str) -> tuple[float, float]:
+    """Return what numbers are within that a Clip gives."""
+    node = scope.producer(name) if scope.defines(name) else None
+    bounds = [-np.inf, np.inf]
+    if node is not None and node.op_type == "Clip":
+        for position, attribute in enumerate(("min", "max")):
+            told = node.input[position + 1] if len(node.input) > position + 1 else ""
+            given, constant = attributes.find(node, attribute), scope.constant(told) if told else None
+            if given is not None or constant is not None:
+                bounds[position] = float(given.f if given is not None else constant)  # type: ignore[arg-type]
+    return bounds[0], bounds[1]
