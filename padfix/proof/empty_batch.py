@@ -81,6 +81,7 @@ class EmptyBatch:
         self._compare, self._partners = compare, partners
         self.wrong: list[Ran] = []
         self.notes: list[str] = []
+        self._is_endless = False  # whether a run did not end: most likely no window of nothing does
 
     def agrees(self, probe: Probe) -> bool:
         """Whether the result gives on a probe what the original gives; also where that takes no such probe."""
@@ -124,8 +125,9 @@ class EmptyBatch:
 
     def _is_stated(self, probe: Probe, stated: Mapping[str, tuple[int | None, ...] | None]) -> bool:
         """Whether TensorFlow's rules tell what comes out, and the result gives that; TensorFlow is not started."""
-        found = [self._found(number, probe) for number in range(len(self._candidates) if stated else 0)]
-        return bool(found) and all(self._is_as_stated(each, stated) for each in found)
+        if not stated or self._is_endless:
+            return False
+        return all(self._is_as_stated(self._found(number, probe), stated) for number in range(len(self._candidates)))
 
     def _note_optimiser(self, probe: Probe) -> None:
         self.notes.append(
@@ -148,6 +150,7 @@ class EmptyBatch:
         try:
             return self._results[number].run(self._feeding.of_candidate(number, probe.arrays))
         except ExecutionFailed as failure:
+            self._is_endless |= failure.overdue
             return failure
 
     def _is_as_stated(

@@ -186,8 +186,8 @@ def resolve(
                 length = batch
             else:
                 length = sizes[max(axis - 1, 0) % len(sizes)]
-                if len(spec.shape) > 4:
-                    length = max(1, length // 2)  # Volumes: half of the length is an eighth of the work.
+                # Volumes: half of the length is an eighth of the work; and so on for each axis more.
+                length = max(1, length // 2 ** max(0, len(spec.shape) - 4))
             lengths.append(_symbolic(dim, length, symbols) if dim else length)
         shapes[spec.name] = tuple(lengths)
     return {spec.name: shapes[spec.name] for spec in inputs}
@@ -219,7 +219,8 @@ def dynamic_sizes(inputs: Sequence[TensorSpec], kind: str) -> Iterator[dict[str,
     others = (*_OTHER_SIZES[turn:4], *_OTHER_SIZES[:turn], *_OTHER_SIZES[4:])
     tried: list[dict[str, tuple[int, ...]]] = []
     choices = [(batch, sizes, False), (1, sizes, False), *((1, other, False) for other in others), (64, sizes, False)]
-    choices.append((144, (8, 8, 8), False))  # blocks of a batch of images: 2 by 2 to 4 by 4, or 2 by 3 by 4
+    # Blocks of a batch of images, 2 by 2 to 4 by 4, or 2 by 3 by 4; and with more axes, which are shorter.
+    choices += [(144, (8, 8, 8), False), (144, (24, 24, 24), False)]
     if len(inputs) > 1 and any(spec.shape is not None and len(spec.shape) == 1 for spec in inputs):
         choices.insert(1, (batch, sizes, True))
     layers = [spec.shape[0] for spec in inputs if spec.shape and _may_be_state(spec)] if len(inputs) > 1 else []

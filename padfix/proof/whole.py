@@ -26,7 +26,7 @@ from padfix.proof.executors import (
 )
 from padfix.proof.facts import cast_types, drawing, may_vary
 from padfix.proof.feeding import Feeding
-from padfix.proof.generated import PATIENCE, Generated, sentence, shapes_text
+from padfix.proof.generated import LEAST_PATIENCE, PATIENCE, Generated, sentence, shapes_text
 from padfix.proof.matching import InputMatch, Order, match_outputs, order_between
 from padfix.proof.probes import KINDS, Probe, is_dynamic, resolve
 from padfix.proof.settings import Settings
@@ -217,7 +217,8 @@ class _WholeProof:
             partners,
         )
         try:
-            with self._in_time():
+            # Nothing is computed with, so that a first run needs no patience.
+            with deadline.each_run(max(LEAST_PATIENCE, PATIENCE * self.longest)):
                 agreed = [each for each in probes if empty.agrees(each)]
         finally:
             empty.close()

@@ -10,6 +10,7 @@ import pytest
 
 from padfix.process import deadline
 from padfix.proof import generated
+from padfix.proof.alone import Alone
 from padfix.proof.empty_batch import EmptyBatch, empty_probes, hint_of
 from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor, TensorSpec
 from padfix.proof.probes import Probe
@@ -94,6 +95,23 @@ def test_an_optimiser_that_breaks_what_the_rules_state_is_noted_without_asking_t
     assert not empty.agrees(probe)
     assert asked, "what the rules leave open, the original is asked"
     empty.close()
+
+
+def test_axes_of_no_length_are_left_alone_after_a_run_that_did_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = SimpleNamespace(shapes=lambda feeds, fetches: {"y": (2, 0)})
+    original = SimpleNamespace(outputs=["y"], inner=inner, run=None)
+    feeding = SimpleNamespace(of_candidate=lambda number, arrays: arrays)
+    empty = EmptyBatch(original, [original, original], feeding, lambda *_: (), {})  # type: ignore[arg-type]
+    asked: list[object] = []
+
+    def run(alone: object, feeds: object) -> None:
+        asked.append(feeds)
+        raise ExecutionFailed("it did not end within 15 s", overdue=True)
+
+    monkeypatch.setattr(Alone, "run", run)
+    probes = [Probe("empty axis", {"x": np.ones((2, 0))}) for _ in range(3)]
+    assert [empty.agrees(each) for each in probes] == [False] * 3
+    assert len(asked) == 1
 
 
 def test_what_is_left_of_no_rows_is_compared() -> None:

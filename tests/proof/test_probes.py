@@ -65,6 +65,13 @@ def test_nameless_axes_of_several_inputs_agree() -> None:
     assert shapes["a"] == shapes["b"] == (1, 37, 41, 3)
 
 
+def test_many_open_axes_are_short_each() -> None:
+    inputs = [TensorSpec("x", TensorProto.FLOAT, (None,) * 7)]
+    shapes = list(dynamic_sizes(inputs, "normal"))
+    assert shapes[0] == {"x": (1, 4, 5, 4, 4, 4, 5)}
+    assert any(shape["x"][0] % 6 == 0 and min(shape["x"]) > 1 for shape in shapes), "blocks of 2 by 3"
+
+
 def test_states_of_a_recurrent_network_have_the_batch_behind_their_layers() -> None:
     inputs = [TensorSpec("x", TensorProto.FLOAT, (None, None)), TensorSpec("h", TensorProto.FLOAT, (2, None, 128))]
     first, second = list(dynamic_sizes(inputs, "normal"))[:2]
