@@ -392,6 +392,7 @@ _OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "HardSigmoid": gate_traits,
     "Mish": _rank_alone,
     "Tanh": gate_traits,
+    "Gelu": lambda scope, node: {"approximate": attributes.text(node, "approximate", "none") or "none"},
     "GridSample": _grid_sample,
     "DepthToSpace": _depth_to_space,
     "Div": _difference,

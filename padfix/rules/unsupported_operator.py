@@ -18,6 +18,7 @@ from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Window
 from padfix.operators.written import Written
 from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.build.activation_forms import gelu_forms, softplus_forms, tanh_forms
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.elementary_forms import (
     logarithm_forms,
@@ -28,7 +29,6 @@ from padfix.rules.build.elementary_forms import (
 )
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.overflowing_forms import softplus_forms, tanh_forms
 from padfix.rules.build.target_rule import TargetRule
 
 if TYPE_CHECKING:
@@ -47,16 +47,17 @@ class UnsupportedOperator(TargetRule):
 
     Importers recognise activations by the nodes that exporters write for them, and some look at the nodes alone: what
     multiplies other data by the gate of a HardSwish (as squeeze-and-excitation does) becomes a HardSwish. Others read
-    the channels of DepthToSpace in one order only, pool no volume, take a Softmax of an old opset for one of today, or
+    the channels of DepthToSpace in one order only, pool no volume, take a Softmax of an old opset for one of today,
     lose count of the axes of a reduction, copy the channels of what a convolution keeps in another order, take a
-    constant from it instead of it from the constant, or overflow in a Softplus. `padfix targets NAME` lists what is
-    known.
+    constant from it instead of it from the constant, overflow in a Softplus, or approximate a Gelu.
+    `padfix targets NAME` lists what is known.
 
     padfix puts an Identity behind such a gate, so that it is read for what it is; writes DepthToSpace and SpaceToDepth
     as a convolution whose weights are zeros and ones; a global pool of a volume as one of a plane; a reduction a few
     axes at a time, as a sum or as a product with ones; an old Softmax on the matrix that it means; an LRN with a bias
     of 1; MeanVarianceNormalization and LpNormalization as quotients; the number of channels where a Reshape copies it;
-    a difference as a sum with what is negated; and Softplus, LogSoftmax and Tanh so that no number is too large.
+    a difference as a sum with what is negated; Softplus, LogSoftmax and Tanh so that no number is too large; and Gelu
+    as the product that it is.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -289,6 +290,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "HardSigmoid": _apart,
     "Tanh": _apart,
     "Mish": _by_softplus,
+    "Gelu": gelu_forms,
     "GlobalAveragePool": _flat,
     "GlobalMaxPool": _flat,
     "GlobalLpPool": _flat,

@@ -101,6 +101,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "gates-other-data": SWITCH,
     # Of a Tanh, and of a Softplus.
     "bounded": SWITCH,
+    # Of Gelu.
+    "approximate": ("none", "tanh"),
     # Of a constant that other operators compute, which has elements as well.
     "of-constants": SWITCH,
 }

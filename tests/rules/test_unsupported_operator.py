@@ -28,6 +28,7 @@ MINUEND = "(float[N,2,4,5] X, float[3,2,3,3] W) => (float[N,3,2,3] Y) <float[3,1
 SOFTPLUS = ["Clip", "Sub", "Softplus", "Relu", "Add"]
 GATE = "{ s = Softplus (X) t = Tanh (s) n = Neg (X) Y = Mul (n, t) }"
 SHARES = ["ReduceMax", "Sub", "Exp", "ReduceSum", "Log", "Neg", "Add"]
+GELU = ["Mul", "Mul", "Mul", "Add", "Mul", "Clip", "Tanh", "Mul", "Add", "Mul"]
 AS_MATRIX = ["Mul", "Reshape", "MatMul", "Reshape"]
 
 
@@ -94,6 +95,8 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
         ),
         (LENGTHS + "{ Y = LogSoftmax (X) }", "opencv", 13, SHARES),
         (LENGTHS + "{ Y = LogSoftmax <axis = 2> (X) }", "tract", 11, SHARES),
+        (LENGTHS + "{ Y = Gelu (X) }", "mnn", 20, ["Mul", "Erf", "Mul", "Add", "Mul"]),
+        (LENGTHS + '{ Y = Gelu <approximate = "tanh"> (X) }', "opencv", 20, GELU),
         (LENGTHS + "{ Y = Mish (X) }", "mnn", 18, ["Softplus", "Tanh", "Mul"]),
         (RANK + "{ Y = ReduceMean <axes = [1, -2, 3]> (X) }", "opencv", 13, ["ReduceMean", "ReduceMean"]),
         (RANK + "{ Y = ReduceMax <axes = [1, 2, 3], keepdims = 0> (X) }", "opencv", 13, ["ReduceMax", "ReduceMax"]),

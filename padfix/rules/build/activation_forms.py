@@ -1,7 +1,8 @@
-"""Activations whose powers of e overflow in some runtimes, written so that none does, whatever the numbers."""
+"""Activations that overflow in some runtimes, or are approximated, in operators that every runtime computes alike."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
 _BOUNDS_AS_INPUT_SINCE = 11
+
+_CUBE = 0.044715
+"""The factor of the cube in the definition of Gelu by Tanh."""
 
 _LINEAR_FROM: Mapping[int, float] = {TensorProto.FLOAT16: 10.0, TensorProto.DOUBLE: 40.0}
 """Where a Softplus rounds to its input, in element types with more or fewer bits than most."""
@@ -47,6 +51,28 @@ def softplus_forms(site: Site) -> Iterator[Form]:
 
     operators: Operators = (("Clip", {}), ("Softplus", {"bounded": True}), ("Relu", {}))
     yield Form("a Clip before it", operators, partial(written, site, write), _unranked(site))
+
+
+def gelu_forms(site: Site) -> Iterator[Form]:
+    """Yield a Gelu as the product that its definition is, by Erf or by Tanh."""
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    by_tanh = site.text("approximate", "none") == "tanh"
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        def times(other: Any, factor: float) -> Any:
+            return builder.op("Mul", [other, builder.constant(np.array(factor, dtype), "factor")])
+
+        if by_tanh:
+            cube = builder.op("Mul", [builder.op("Mul", [value, value]), value])
+            inner = times(builder.op("Add", [value, times(cube, _CUBE)]), math.sqrt(2 / math.pi))
+            share = builder.op("Tanh", [_clipped(builder, inner, np.array(-BOUND, dtype), np.array(BOUND, dtype))])
+        else:
+            share = builder.op("Erf", [times(value, math.sqrt(0.5))])
+        # One more than the share is what runtimes know Gelu by, and approximate.
+        return times(builder.op("Add", [value, builder.op("Mul", [value, share])]), 0.5)
+
+    operators: Operators = (("Tanh", {"gates-other-data": False, "bounded": True}),) if by_tanh else (("Erf", {}),)
+    yield Form("a product", operators, partial(written, site, write), _unranked(site))
 
 
 def _clipped(builder: FragmentBuilder, value: Any, least: np.ndarray | None, most: np.ndarray) -> Any:
