@@ -146,6 +146,16 @@ def test_a_mish_in_three_operators_stays(target: str, tmp_path: Path) -> None:
     assert padfix.check(source, target=target).findings == []
 
 
+SAMPLED = "(float[1,2,4,4] X, float[1,3,3,2] g) => (float[1,2,3,3] Y)"
+
+
+def test_a_refusal_names_the_version_that_takes_the_node(tmp_path: Path) -> None:
+    source = saved(tmp_path, SAMPLED + "{ Y = GridSample (X, g) }")
+    with pytest.raises(padfix.PadfixError, match=r"OpenCV 5\.0\.0\.93 takes it as it is: --target opencv@5"):
+        padfix.convert(source, tmp_path / "out.onnx", target="opencv")
+    assert padfix.convert(source, tmp_path / "out.onnx", target="opencv@5.0.0.93").written
+
+
 def test_a_softmax_of_the_last_axis_alone_is_right_everywhere(tmp_path: Path) -> None:
     source = saved(tmp_path, UNRANKED + "{ x = Reshape (X, s) Y = Softmax <axis = -1> (x) }", 11)
     assert padfix.check(source, target="openvino").findings == []

@@ -54,9 +54,18 @@ class TargetRule(Rule):
     def refusal(self, site: Site) -> Refusal | None:
         """Return why there is no form that is right on the target."""
         form = first_right(site, self.forms(site))
-        return form if isinstance(form, Refusal) else None
+        return self._refused(site, form) if isinstance(form, Refusal) else None
+
+    def _refused(self, site: Site, refusal: Refusal) -> Refusal:
+        """Return the refusal with the version that takes the node as it is, where the target means others as well."""
+        for version in reversed(site.target.versions) if len(site.target.versions) > 1 else ():
+            only = site.target.of_version(version)
+            if self.objection(dataclasses.replace(site, target=only)) is None:
+                takes = f"{only.title or only.name} {version} takes it as it is: --target {only.name}"
+                return Refusal(f"{refusal.reason.rstrip('.')}. {takes}.")
+        return refusal
 
     def rewrite(self, site: Site) -> Rewrite | Refusal:
         """Return the first form to which the target has no objection."""
         form = first_right(site, self.forms(site))
-        return form if isinstance(form, Refusal) else form.write()
+        return self._refused(site, form) if isinstance(form, Refusal) else form.write()
