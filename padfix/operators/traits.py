@@ -202,6 +202,7 @@ def _resample(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "factors": None if changed is None else _factors(changed),
         "gives-one": None if changed is None else _any([axis.gives_one for axis in changed]),
         "one-element": axes is not None and any(axis.gives_one for axis in axes[2:]),
+        "keeps-a-length": _keeps_a_length(changed or ()),
         "slips": _slips(resize),
         "resized-axes": None if changed is None else len(changed),
         "outer-axes": None if changed is None or axes is None else any(axis.changes for axis in axes[:2]),
@@ -232,7 +233,9 @@ class _Axis:
         self.changes = scale != 1 if output is None else size is None or output != size
         self.factor: str | None = None
         self.gives_one: bool | None = None
+        self.keeps_length = False  # though it is sampled
         if scale is not None:
+            self.keeps_length = size is not None and scale != 1 and output_size(size, scale) == size
             if scale >= 1 and float(scale).is_integer():
                 self.factor = "whole"
             elif size is not None:
@@ -258,6 +261,14 @@ def _changes(resize: Resample) -> list[_Axis] | None:
         size = length if isinstance(length, int) else None
         axes[number] = _Axis(size, value, None) if resize.scales else _Axis(size, None, int(value))
     return axes
+
+
+def _keeps_a_length(changed: Sequence[_Axis]) -> bool:
+    """Whether a scale is too near to 1 to change the length of its axis, while others change.
+
+    That takes an axis shorter than 1 / (scale - 1), as which none counts whose length is open.
+    """
+    return any(axis.keeps_length for axis in changed) and not all(axis.keeps_length for axis in changed)
 
 
 def _slips(resize: Resample) -> bool | None:

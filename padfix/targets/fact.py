@@ -67,6 +67,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "empty-scales": SWITCH,
     "factors": ("whole", "exact", "inexact"),
     "gives-one": SWITCH,
+    "keeps-a-length": SWITCH,
     "slips": SWITCH,
     "resized-axes": COUNT,
     "outer-axes": SWITCH,

@@ -20,6 +20,19 @@ def text(operator: str, data: str = SIZED, weights: str = "", opset: int = 17) -
 
 
 CASES = {
+    "a scale that keeps a length": (
+        text('Y = Resize <mode = "linear"> (X, , s)', "float[1,2,7,3] X", "float[4] s = {1, 1, 1.3, 1.3}"),
+        "openvino",
+        ["MatMul", "MatMul"],
+    ),
+    "one element of a cubic curve": (
+        text(
+            'Y = Resize <coordinate_transformation_mode = "pytorch_half_pixel", mode = "cubic"> (X, , , z)',
+            weights="int64[4] z = {1, 2, 5, 1}",
+        ),
+        "tract",
+        ["MatMul", "MatMul"],
+    ),
     "dilated maxima": (
         text('Y = MaxPool <kernel_shape = [3, 2], dilations = [2, 2], auto_pad = "VALID", strides = [2, 1]> (X)'),
         "opencv@4.14",
