@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -379,6 +380,17 @@ def test_truth_and_whole_numbers_as_text(tf: Any) -> None:
 def test_floats_as_text_are_refused_with_the_reason(tf: Any) -> None:
     with pytest.raises(UnsupportedError, match="AsString writes six digits behind the point"):
         same(tf, tf.strings.as_string, noise((3,), "float32"))
+
+
+@pytest.mark.parametrize("port", [0, 1])
+def test_the_statistics_of_a_normalisation_are_refused_by_name(tf: Any, port: int) -> None:
+    def function(x: Any) -> Any:
+        ones = tf.ones(3)
+        made = tf.raw_ops.FusedBatchNormV3(x=x, scale=ones, offset=ones, mean=ones, variance=ones, is_training=False)
+        return made[0] + made[port]
+
+    with pytest.raises(UnsupportedError, match="FusedBatchNormV3") if port else contextlib.nullcontext():
+        same(tf, function, IMAGE)
 
 
 @pytest.mark.parametrize("step", [0.1, -0.3, 1e-3])

@@ -12,6 +12,7 @@ from typing import Any
 from padfix.errors import UnsupportedError
 from padfix.sources.tf_ops import (
     arithmetic,
+    batch_norm,
     colours,
     combined_suppression,
     complex_pairs,
@@ -140,6 +141,7 @@ def prepared_graphs() -> Iterator[None]:
         gathered_windows.declare_ranks(ctx)
         try:
             element_types.widen(ctx)
+            batch_norm.refuse_statistics(ctx)
         except UnsupportedError as error:
             refusals.append(error)
         gathered_windows.rename(ctx, ctx.get_nodes())
