@@ -30,7 +30,7 @@ def lengths_given(scope: Scope, node: NodeProto) -> np.ndarray | None:
     """Return what a Shape or Size gives; None for other operators, and where a length is open."""
     if node.op_type not in _MEASURING:
         return None
-    known = scope.type_of(node.input[0])
+    known = scope.type_of(node.input[0]) if node.input else None
     lengths = None if known is None else known.lengths
     if lengths is None:
         return None

@@ -24,7 +24,7 @@ _FUSED = frozenset(("Add", "BatchNormalization", "Div", "Dropout", "Identity", "
 def copies_channels(scope: Scope, node: NodeProto) -> bool:
     """Whether a Reshape takes over the number of channels of what comes from a window, but not the length behind it."""
     shape = scope.constant(node.input[1]) if len(node.input) > 1 else None
-    if shape is None or len(shape) < CHANNELS + 2 or attributes.integer(node, "allowzero", 0):
+    if shape is None or shape.ndim != 1 or len(shape) < CHANNELS + 2 or attributes.integer(node, "allowzero", 0):
         return False  # what is computed are lengths
     return bool(shape[CHANNELS] == 0 != shape[CHANNELS + 1]) and is_behind_window(scope, node.input[0])
 

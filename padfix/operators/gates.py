@@ -53,6 +53,8 @@ def _bounds(scope: Scope, name: str) -> tuple[float, float]:
         for position, attribute in enumerate(("min", "max")):
             told = node.input[position + 1] if len(node.input) > position + 1 else ""
             given, constant = attributes.find(node, attribute), scope.constant(told) if told else None
-            if given is not None or constant is not None:
-                bounds[position] = float(given.f if given is not None else constant)  # type: ignore[arg-type]
+            if given is not None:
+                bounds[position] = given.f
+            elif constant is not None and constant.size == 1 and constant.dtype.kind not in "OSU":
+                bounds[position] = float(constant.item())
     return bounds[0], bounds[1]

@@ -19,7 +19,7 @@ from padfix.operators.reading import read
 from padfix.operators.resample import Resample
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
-from padfix.operators.written import SAME
+from padfix.operators.written import SAME, wrong_arity
 from padfix.targets.fact import Trait
 
 Traits = Mapping[str, Trait | None]
@@ -28,7 +28,7 @@ Traits = Mapping[str, Trait | None]
 
 def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     """Return what ``node`` is like; None for operators that no fact is about, and those that can't be read."""
-    if normal_domain(node.domain):
+    if normal_domain(node.domain) or wrong_arity(node, scope.opset) or not any(node.output):
         return None
     if node.op_type == "Pad":
         return _pad(scope, node)

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
+import padfix
+from padfix.operators.traits import OTHER_OPERATORS
 from tests.fuzz.judge import Answer, ask
 from tests.fuzz.mutation import varint
 
@@ -207,6 +209,17 @@ def test_an_attribute_of_another_kind(tmp_path: Path) -> None:
     check, _, _, convert, spec = answers(model(node), tmp_path)
     assert (check.code, convert.code, spec.code) == (1, 2, 2)
     assert "auto_pad is INT where the specification asks for STRING" in convert.stderr
+
+
+@pytest.mark.parametrize("target", ["opencv", "tract", "ncnn"])
+def test_operators_without_inputs(target: str, tmp_path: Path) -> None:
+    """Those that targets have something to say of are looked at one by one, whatever the others."""
+    file = tmp_path / "model.onnx"
+    nodes = [helper.make_node(each, inputs, ["y"]) for each in sorted(OTHER_OPERATORS) for inputs in ([], [""])]
+    for node in [*nodes, helper.make_node("Div", ["c"], ["y"])]:
+        weights = [numpy_helper.from_array(np.ones(3, np.float32), "c")]
+        file.write_bytes(model(node, initializers=weights, opset=20).SerializeToString())
+        assert padfix.check(file, target=target).source
 
 
 def test_operators_that_nobody_knows(tmp_path: Path) -> None:
