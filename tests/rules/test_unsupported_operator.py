@@ -94,6 +94,7 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
             [*SOFTPLUS, "Tanh", "Neg", "Mul"],
         ),
         (LENGTHS + "{ Y = LogSoftmax (X) }", "opencv", 13, SHARES),
+        (LENGTHS + "{ Y = LogSoftmax (X) }", "ncnn", 13, [each.replace("ReduceSum", "MatMul") for each in SHARES]),
         (LENGTHS + "{ Y = LogSoftmax <axis = 2> (X) }", "tract", 11, SHARES),
         (LENGTHS + "{ Y = Gelu (X) }", "mnn", 20, ["Mul", "Erf", "Mul", "Add", "Mul"]),
         (LENGTHS + '{ Y = Gelu <approximate = "tanh"> (X) }', "opencv", 20, GELU),

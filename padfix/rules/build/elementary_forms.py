@@ -202,16 +202,29 @@ def logarithm_forms(site: Site) -> Iterator[Form]:
     first = (attributes.integer(site.node, "axis", 1 if together else -1) or 0) % max(rank, 1)
     axes = list(range(first, rank)) if together else [first]
 
-    def write(builder: FragmentBuilder, value: Any) -> Any:
+    shape = () if known is None or known.shape is None else known.shape
+    length = shape[first] if shape and len(axes) == 1 else None
+
+    def write(builder: FragmentBuilder, value: Any, *, multiplies: bool = False) -> Any:
         largest, total = (_stepwise(each, axes, _AT_ONCE, True) for each in ("ReduceMax", "ReduceSum"))
         apart = builder.op("Sub", [value, largest(builder, value)])
-        shared = builder.op("Log", [total(builder, builder.op("Exp", [apart]))])
-        return builder.op("Add", [apart, builder.op("Neg", [shared])])  # with a Sub, OpenCV takes it for a LogSoftmax
+        powers = builder.op("Exp", [apart])
+        ones = np.ones(
+            (1, length if isinstance(length, int) else 1), helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+        )
+        summed = multiplied(builder, powers, {first: ones}, shape) if multiplies else total(builder, powers)
+        shares = builder.op("Neg", [builder.op("Log", [summed])])
+        return builder.op("Add", [apart, shares])  # with a Sub, OpenCV takes it for a LogSoftmax
 
-    steps = [(each, step) for step in _steps(axes, _AT_ONCE) for each in ("ReduceMax", "ReduceSum")]
-    operators = tuple((each, _traits(each, site.opset, step)) for each, step in steps)
+    largest, total = (
+        tuple((each, _traits(each, site.opset, step)) for step in _steps(axes, _AT_ONCE))
+        for each in ("ReduceMax", "ReduceSum")
+    )
     why_not = None if rank else Refusal("the rank of its input is not known")
-    yield Form("a difference of logarithms", operators, partial(written, site, write), why_not)
+    yield Form("a difference of logarithms", (*largest, *total), partial(written, site, write), why_not)
+    if isinstance(length, int) and 0 < length <= LONGEST and why_not_multiplied(site.elem_type(0), []) is None:
+        operators = (*largest, *multiplying([first], shape))
+        yield Form("one with a product", operators, partial(written, site, partial(write, multiplies=True)), why_not)
 
 
 def normalization_forms(site: Site) -> Iterator[Form]:
