@@ -38,7 +38,8 @@ class Lines:
         self._settings = settings
         self._kept: _Kept = {}
         self._is_doubled = False
-        self.number = 0
+        self._last = (0, 0)  # models begun, and how long the file is with the last of them
+        self._size = 0
         if resumed and file.exists():
             if not file.is_file():
                 raise UsageError(f"{file} is no file, and can't be gone on with.", "Name one with --resume.")
@@ -62,6 +63,7 @@ class Lines:
         """Append the lines of a model, in the place of those that are there."""
         data = "".join(lines).encode()
         start = os.fstat(self._stream.fileno()).st_size
+        self._last = (self._last[0] + 1, start + len(data))
         try:
             written = 0
             while written < len(data):
@@ -71,10 +73,17 @@ class Lines:
                 self._stream.truncate(start)
             raise _unwritten(self.file, error) from error
         self._is_doubled = self._is_doubled or source in self._kept
-        self.number += 1
+
+    @property
+    def number(self) -> int:
+        """How many models have their lines from this run, in a file that was closed: who is stopped may be writing."""
+        begun, end = self._last
+        return begun - (self._size < end)
 
     def close(self) -> None:
         """Close the file, and take out what was replaced."""
+        if not self._stream.closed:
+            self._size = os.fstat(self._stream.fileno()).st_size
         self._stream.close()
         if self._is_doubled:
             _write(self.file, _read(self.file)[0])
