@@ -7,6 +7,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
+from padfix.operators.clip import UNBOUNDED, Bounds, clip_bounds
 
 BOUND = 20.0
 """Where a Tanh gives 1 in every element type."""
@@ -45,16 +46,7 @@ def softplus_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
     return {"bounded": is_gate or _bounds(scope, node.input[0])[1] <= 2 * BOUND}
 
 
-def _bounds(scope: Scope, name: str) -> tuple[float, float]:
+def _bounds(scope: Scope, name: str) -> Bounds:
     """Return what numbers are within that a Clip gives."""
     node = scope.producer(name) if scope.defines(name) else None
-    bounds = [-np.inf, np.inf]
-    if node is not None and node.op_type == "Clip":
-        for position, attribute in enumerate(("min", "max")):
-            told = node.input[position + 1] if len(node.input) > position + 1 else ""
-            given, constant = attributes.find(node, attribute), scope.constant(told) if told else None
-            if given is not None:
-                bounds[position] = given.f
-            elif constant is not None and constant.size == 1 and constant.dtype.kind not in "OSU":
-                bounds[position] = float(constant.item())
-    return bounds[0], bounds[1]
+    return clip_bounds(scope, node) if node is not None and node.op_type == "Clip" else UNBOUNDED

@@ -12,8 +12,9 @@ from onnx import helper
 
 from padfix.graph import attributes
 from padfix.operators.data_order import CHANNELS, is_behind_window, number_of_channels
+from padfix.operators.gates import gate_traits
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import OTHER_OPERATORS, REDUCTIONS, traits_of, transposed_traits, window_traits
+from padfix.operators.traits import OTHER_OPERATORS, REDUCTIONS, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Window
 from padfix.operators.written import Written
@@ -24,6 +25,7 @@ from padfix.rules.build.elementary_forms import (
     logarithm_forms,
     matrix_forms,
     normalization_forms,
+    reduced,
     reduction_forms,
     response_forms,
 )
@@ -96,12 +98,13 @@ def _apart(site: Site) -> Iterator[Form]:
         return _replaced(site, lambda builder, value: builder.op("Identity", [builder.original(node, [value])]))
 
     node = copied(site.node)
-    traits = {"gates-other-data": False}
-    if site.node.op_type == "Tanh":
-        traits["bounded"] = bool((traits_of(site.scope, site.node) or {})["bounded"])
+    traits = {**gate_traits(site.scope, site.node), "gates-other-data": False}
     yield Form("an Identity behind it", ((site.node.op_type, traits),), write)
-    if site.node.op_type == "Tanh":
-        yield from tanh_forms(site)
+
+
+def _tanh(site: Site) -> Iterator[Form]:
+    yield from _apart(site)
+    yield from tanh_forms(site)
 
 
 def _flat(site: Site) -> Iterator[Form]:
@@ -117,9 +120,7 @@ def _flat(site: Site) -> Iterator[Form]:
 
         def summed(builder: FragmentBuilder, value: Any) -> Any:
             axes = list(range(2, _PLANE if is_volume else rank))
-            if builder.opset < _AXES_AS_INPUT_SINCE:
-                return builder.op(norm or "", [value], {"axes": axes, "keepdims": 1})
-            return builder.op(norm or "", [value, builder.constant(np.array(axes, np.int64), "axes")], {"keepdims": 1})
+            return reduced(builder, norm or "", value, axes)
 
         if norm is None or not rank:
             yield Form("a norm along axes", (), _unwritten, Refusal("there is no such operator for this p"))
@@ -268,7 +269,7 @@ def _negated(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], result)
         known = site.input_type(1)
         shape = first.shape if known is None or known.shape is None else known.shape
-        others = (*[1] * len(shape), *first.shape)[-len(shape) :]
+        others = (*[1] * len(shape), *first.shape)[first.ndim :]
         lengths = tuple(each if isinstance(each, int) else other for each, other in zip(shape, others, strict=True))
         trial = {site.input_name(0): TrialInput.of(first), site.input_name(1): TrialInput(lengths, site.elem_type(1))}
         return Rewrite(builder.build(), (trial,), exact=True)
@@ -288,7 +289,7 @@ def _by_softplus(site: Site) -> Iterator[Form]:
 
 _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "HardSigmoid": _apart,
-    "Tanh": _apart,
+    "Tanh": _tanh,
     "Mish": _by_softplus,
     "Gelu": gelu_forms,
     "GlobalAveragePool": _flat,

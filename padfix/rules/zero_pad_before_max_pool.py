@@ -9,6 +9,7 @@ from onnx import TensorProto, helper
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.reading import read_window
 from padfix.operators.refusal import Refusal
@@ -186,11 +187,7 @@ def _never_negative(site: Site) -> bool:
     if producer is None or normal_domain(producer.domain):
         return False
     if producer.op_type == "Clip":
-        if site.opset < 11:
-            lower = attributes.find(producer, "min")
-            return lower is not None and lower.f >= 0
-        bound = site.scope.constant(producer.input[1]) if len(producer.input) > 1 and producer.input[1] else None
-        return bound is not None and bound.size == 1 and bool(bound.reshape(-1)[0] >= 0)
+        return clip_bounds(site.scope, producer)[0] >= 0
     return producer.op_type in _NEVER_NEGATIVE
 
 

@@ -74,23 +74,6 @@ class Target:
             return f"{title} ({' and '.join(versions)})"
         return f"{title} {''.join(versions)}".rstrip()
 
-    def of_version(self, version: str) -> Target:
-        """Return the target with the facts that were found on ``version``, or on versions that it is the beginning of.
-
-        Raises:
-            UsageError: Nothing is known of it.
-        """
-        meant = tuple(each for each in self.versions if each == version or each.startswith(f"{version}."))
-        if not meant:
-            known = f"Known: {', '.join(self.versions)}." if self.versions else "Leave the version out."
-            raise UsageError(f"Nothing is known of {self.title or self.name} {version!r}.", known)
-        facts = tuple(
-            dataclasses.replace(fact, versions=tuple(each for each in fact.versions or self.versions if each in meant))
-            for fact in self.facts
-            if not fact.versions or set(fact.versions) & set(meant)
-        )
-        return dataclasses.replace(self, name=f"{self.name}@{version}", versions=meant, facts=facts)
-
 
 _TYPES: dict[str, type] = {
     "title": str,
@@ -125,7 +108,21 @@ def named(name: str) -> Target:
     if base not in names():
         raise UsageError(f"There is no target {base!r}.", suggestion(base, names(), "Targets"))
     target = load(_FOLDER / f"{base}.toml")
-    return target.of_version(version) if at else target
+    return _of_version(target, version) if at else target
+
+
+def _of_version(target: Target, version: str) -> Target:
+    """Return the target with the facts that were found on ``version``, or on versions that it is the beginning of."""
+    meant = tuple(each for each in target.versions if each == version or each.startswith(f"{version}."))
+    if not meant:
+        known = f"Known: {', '.join(target.versions)}." if target.versions else "Leave the version out."
+        raise UsageError(f"Nothing is known of {target.title or target.name} {version!r}.", known)
+    facts = tuple(
+        dataclasses.replace(fact, versions=tuple(each for each in fact.versions or target.versions if each in meant))
+        for fact in target.facts
+        if not fact.versions or set(fact.versions) & set(meant)
+    )
+    return dataclasses.replace(target, name=f"{target.name}@{version}", versions=meant, facts=facts)
 
 
 def load(path: Path) -> Target:

@@ -11,16 +11,13 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from padfix.operators.gates import BOUND
-from padfix.operators.refusal import Refusal
 from padfix.rules.base import Site
-from padfix.rules.build.elementary_forms import written
+from padfix.rules.build.elementary_forms import clipped, unranked, written
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
-
-_BOUNDS_AS_INPUT_SINCE = 11
 
 _CUBE = 0.044715
 """The factor of the cube in the definition of Gelu by Tanh."""
@@ -34,10 +31,10 @@ def tanh_forms(site: Site) -> Iterator[Form]:
     dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
-        return builder.op("Tanh", [_clipped(builder, value, np.array(-BOUND, dtype), np.array(BOUND, dtype))])
+        return builder.op("Tanh", [clipped(builder, value, np.array(-BOUND, dtype), np.array(BOUND, dtype))])
 
     traits = {"gates-other-data": False, "bounded": True}
-    yield Form("a Clip before it", (("Clip", {}), ("Tanh", traits)), partial(written, site, write), _unranked(site))
+    yield Form("a Clip before it", (("Clip", {}), ("Tanh", traits)), partial(written, site, write), unranked(site))
 
 
 def softplus_forms(site: Site) -> Iterator[Form]:
@@ -45,12 +42,12 @@ def softplus_forms(site: Site) -> Iterator[Form]:
     bound = np.array(_LINEAR_FROM.get(site.elem_type(0), BOUND), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
-        curved = builder.op("Softplus", [_clipped(builder, value, None, bound)])
+        curved = builder.op("Softplus", [clipped(builder, value, None, bound)])
         above = builder.op("Relu", [builder.op("Sub", [value, builder.constant(bound, "bound")])])
         return builder.op("Add", [curved, above])
 
     operators: Operators = (("Clip", {}), ("Softplus", {"bounded": True}), ("Relu", {}))
-    yield Form("a Clip before it", operators, partial(written, site, write), _unranked(site))
+    yield Form("a Clip before it", operators, partial(written, site, write), unranked(site))
 
 
 def gelu_forms(site: Site) -> Iterator[Form]:
@@ -65,25 +62,11 @@ def gelu_forms(site: Site) -> Iterator[Form]:
         if by_tanh:
             cube = builder.op("Mul", [builder.op("Mul", [value, value]), value])
             inner = times(builder.op("Add", [value, times(cube, _CUBE)]), math.sqrt(2 / math.pi))
-            share = builder.op("Tanh", [_clipped(builder, inner, np.array(-BOUND, dtype), np.array(BOUND, dtype))])
+            share = builder.op("Tanh", [clipped(builder, inner, np.array(-BOUND, dtype), np.array(BOUND, dtype))])
         else:
             share = builder.op("Erf", [times(value, math.sqrt(0.5))])
         # One more than the share is what runtimes know Gelu by, and approximate.
         return times(builder.op("Add", [value, builder.op("Mul", [value, share])]), 0.5)
 
     operators: Operators = (("Tanh", {"gates-other-data": False, "bounded": True}),) if by_tanh else (("Erf", {}),)
-    yield Form("a product", operators, partial(written, site, write), _unranked(site))
-
-
-def _clipped(builder: FragmentBuilder, value: Any, least: np.ndarray | None, most: np.ndarray) -> Any:
-    if builder.opset < _BOUNDS_AS_INPUT_SINCE:
-        told = {"max": float(most)} if least is None else {"min": float(least), "max": float(most)}
-        return builder.op("Clip", [value], told)
-    bounds = [builder.input("") if each is None else builder.constant(each, "bound") for each in (least, most)]
-    return builder.op("Clip", [value, *bounds])
-
-
-def _unranked(site: Site) -> Refusal | None:
-    known = site.input_type(0)
-    is_known = known is not None and bool(known.rank)
-    return None if is_known else Refusal("the rank of its input is not known")
+    yield Form("a product", operators, partial(written, site, write), unranked(site))

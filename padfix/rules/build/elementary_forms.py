@@ -10,6 +10,7 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
+from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import reduced_axes
 from padfix.rules.base import Rewrite, Site, TrialInput
@@ -205,26 +206,26 @@ def logarithm_forms(site: Site) -> Iterator[Form]:
     shape = () if known is None or known.shape is None else known.shape
     length = shape[first] if shape and len(axes) == 1 else None
 
-    def write(builder: FragmentBuilder, value: Any, *, multiplies: bool = False) -> Any:
-        largest, total = (_stepwise(each, axes, _AT_ONCE, True) for each in ("ReduceMax", "ReduceSum"))
-        apart = builder.op("Sub", [value, largest(builder, value)])
-        powers = builder.op("Exp", [apart])
-        ones = np.ones(
-            (1, length if isinstance(length, int) else 1), helper.tensor_dtype_to_np_dtype(site.elem_type(0))
-        )
-        summed = multiplied(builder, powers, {first: ones}, shape) if multiplies else total(builder, powers)
-        shares = builder.op("Neg", [builder.op("Log", [summed])])
-        return builder.op("Add", [apart, shares])  # with a Sub, OpenCV takes it for a LogSoftmax
+    def difference(summed: Write) -> Write:
+        def write(builder: FragmentBuilder, value: Any) -> Any:
+            apart = builder.op("Sub", [value, _stepwise("ReduceMax", axes, _AT_ONCE, True)(builder, value)])
+            total = summed(builder, builder.op("Exp", [apart]))
+            # With a Sub of the logarithm, OpenCV takes it for a LogSoftmax.
+            return builder.op("Add", [apart, builder.op("Neg", [builder.op("Log", [total])])])
+
+        return write
 
     largest, total = (
         tuple((each, _traits(each, site.opset, step)) for step in _steps(axes, _AT_ONCE))
         for each in ("ReduceMax", "ReduceSum")
     )
-    why_not = None if rank else Refusal("the rank of its input is not known")
+    why_not, write = unranked(site), difference(_stepwise("ReduceSum", axes, _AT_ONCE, True))
     yield Form("a difference of logarithms", (*largest, *total), partial(written, site, write), why_not)
     if isinstance(length, int) and 0 < length <= LONGEST and why_not_multiplied(site.elem_type(0), []) is None:
+        ones = np.ones((1, length), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+        write = difference(lambda builder, value: multiplied(builder, value, {first: ones}, shape))
         operators = (*largest, *multiplying([first], shape))
-        yield Form("one with a product", operators, partial(written, site, partial(write, multiplies=True)), why_not)
+        yield Form("one with a product", operators, partial(written, site, write), why_not)
 
 
 def normalization_forms(site: Site) -> Iterator[Form]:
@@ -232,7 +233,7 @@ def normalization_forms(site: Site) -> Iterator[Form]:
     known = site.input_type(0)
     rank = 0 if known is None or known.rank is None else known.rank
     dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
-    why_not = None if rank else Refusal("the rank of its input is not known")
+    why_not = unranked(site)
     norm = "ReduceMean"
     if site.node.op_type == "LpNormalization":
         norm = "ReduceL1" if attributes.integer(site.node, "p", 2) == 1 else "ReduceL2"
@@ -244,10 +245,7 @@ def normalization_forms(site: Site) -> Iterator[Form]:
         least = np.finfo(dtype).tiny
         magnitudes = builder.op("Abs", [value]) if sums else value
         length = reduced(builder, "ReduceSum" if sums else norm, magnitudes, axes)
-        if builder.opset < 11:
-            return builder.op("Div", [value, builder.op("Clip", [length], {"min": float(least)})])
-        bound = builder.constant(np.array(least, dtype), "least")
-        return builder.op("Div", [value, builder.op("Clip", [length, bound])])
+        return builder.op("Div", [value, clipped(builder, length, np.array(least, dtype), None)])
 
     def by_deviation(builder: FragmentBuilder, value: Any) -> Any:
         mean = _stepwise("ReduceMean", axes, _AT_ONCE, True)
@@ -283,6 +281,23 @@ def response_forms(site: Site) -> Iterator[Form]:
     traits = {"rank": None if known is None else known.rank, "whole-bias": True}
     why_not = None if bias > 0 else Refusal("its bias is not above 0")
     yield Form("a bias of 1", (("LRN", traits),), partial(written, site, write), why_not)
+
+
+def clipped(builder: FragmentBuilder, value: Any, least: np.ndarray | None, most: np.ndarray | None) -> Any:
+    """Return ``value`` within bounds; None for one that is open."""
+    bounds = {"min": least, "max": most}
+    if builder.opset < BOUNDS_AS_INPUT_SINCE:
+        return builder.op("Clip", [value], {name: float(each) for name, each in bounds.items() if each is not None})
+    given = [least] if most is None else [least, most]
+    return builder.op(
+        "Clip", [value, *(builder.input("") if each is None else builder.constant(each, "bound") for each in given)]
+    )
+
+
+def unranked(site: Site) -> Refusal | None:
+    """Return why a form that counts axes can't be written; None where their number is known."""
+    known = site.input_type(0)
+    return None if known is not None and known.rank else Refusal("the rank of its input is not known")
 
 
 def _unwritten() -> Rewrite | Refusal:

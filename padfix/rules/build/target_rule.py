@@ -12,7 +12,7 @@ from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.build.forms import Form, first_right
 from padfix.rules.build.objections import Objection, worst_objection
-from padfix.targets import Target
+from padfix.targets import Target, named
 
 
 class TargetRule(Rule):
@@ -59,8 +59,8 @@ class TargetRule(Rule):
     def _refused(self, site: Site, refusal: Refusal) -> Refusal:
         """Return the refusal with the version that takes the node as it is, where the target means others as well."""
         for version in reversed(site.target.versions) if len(site.target.versions) > 1 else ():
-            only = site.target.of_version(version)
-            if self.objection(dataclasses.replace(site, target=only)) is None:
+            only = named(f"{site.target.name}@{version}")
+            if self.match(dataclasses.replace(site, target=only)) is None:
                 takes = f"{only.title or only.name} {version} takes it as it is: --target {only.name}"
                 return Refusal(f"{refusal.reason.rstrip('.')}. {takes}.")
         return refusal
