@@ -53,7 +53,6 @@ _KNOWN = """
 SELECT path, state, digest, EXISTS (SELECT 1 FROM reports WHERE key = digest || ' ' || ? {drawn})
 FROM files WHERE path IN ({places})
 """
-_DRAWN = "AND drawn IS NOT NULL"  # reports are never without ``plain``, so that nobody has to look
 _AT_ONCE = 500  # places that one question is about; SQLite takes 999 parameters
 
 
@@ -152,6 +151,8 @@ class Cache:
     def __init__(self, folder: Path, settings: str, *, draws: bool = True) -> None:
         self.draws = draws
         self._column = "drawn" if draws else "plain"
+        # Reports are never without ``plain``, so that nobody has to look.
+        self._if_drawn = "AND drawn IS NOT NULL" if draws else ""
         self.folder = folder
         self._file = folder / NAME
         self._settings = settings
@@ -227,7 +228,7 @@ class Cache:
         while some := list(itertools.islice(new, _AT_ONCE)):
             self._known.update(dict.fromkeys(some))
             states = {self._name(place): (place, state_of(place)) for place in some}
-            question = _KNOWN.format(drawn=_DRAWN if self.draws else "", places=_places(states))
+            question = _KNOWN.format(drawn=self._if_drawn, places=_places(states))
             for name, state, digest, there in self._rows(question, self._settings, *states):
                 place, present = states[name]
                 if state == present:
@@ -235,7 +236,7 @@ class Cache:
 
     def digests(self) -> frozenset[str]:
         """Return the digests of all models whose reports are there."""
-        where = f"substr(key, instr(key, ' ') + 1) = ? {_DRAWN if self.draws else ''}"
+        where = f"substr(key, instr(key, ' ') + 1) = ? {self._if_drawn}"
         rows = self._rows(f"SELECT key FROM reports WHERE {where}", self._settings)
         return frozenset(key.partition(" ")[0] for (key,) in rows)
 

@@ -218,7 +218,7 @@ class _WholeProof:
         )
         try:
             # Nothing is computed with, so that a first run needs no patience.
-            with deadline.each_run(max(LEAST_PATIENCE, PATIENCE * self.longest)):
+            with self._in_time(LEAST_PATIENCE):
                 agreed = [each for each in probes if empty.agrees(each)]
         finally:
             empty.close()
@@ -265,9 +265,9 @@ class _WholeProof:
             self.varies[name] = self.varies.get(name, False) or _says_something(array)
         return results
 
-    def _in_time(self) -> contextlib.AbstractContextManager[None]:
-        """Let runs end that take many times as long as the original did."""
-        return deadline.each_run(max(self.settings.patience, PATIENCE * self.longest))
+    def _in_time(self, least: float | None = None) -> contextlib.AbstractContextManager[None]:
+        """Let runs end that take many times as long as the original did, and longer than ``least`` seconds."""
+        return deadline.each_run(max(self.settings.patience if least is None else least, PATIENCE * self.longest))
 
     def _types(self, probe: Probe) -> list[np.dtype[Any]]:
         """Return the types that the original computes in: those of its inputs, and what it casts to."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from padfix.errors import UnsupportedError
 
-_OPERATORS = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"})
+NORMALISATIONS = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"})
 
 
 def refuse_statistics(ctx: Any) -> None:
@@ -20,7 +20,7 @@ def refuse_statistics(ctx: Any) -> None:
         UnsupportedError: With the node's name.
     """
     for node in ctx.get_nodes():
-        statistics = node.output[1:] if node.type in _OPERATORS else []
+        statistics = node.output[1:] if node.type in NORMALISATIONS else []
         if any(name in ctx.outputs or ctx.find_output_consumers(name) for name in statistics):
             raise UnsupportedError(
                 f"The model gives or uses the statistics that {node.type} ({node.name}) makes for training; "

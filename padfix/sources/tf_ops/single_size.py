@@ -16,12 +16,12 @@ from typing import Any
 
 from padfix.geometry.padding import effective_kernel
 from padfix.sources.fixed_inputs import constant_of, split
+from padfix.sources.tf_ops.batch_norm import NORMALISATIONS
 from padfix.sources.tf_ops.conv_transpose import input_size
 
 _TRANSPOSED = {"Conv2DBackpropInput": 2, "Conv3DBackpropInputV2": 3, "DepthwiseConv2dNativeBackpropInput": 2}
 _CONVOLUTIONS = {"Conv2D": 2, "Conv3D": 3, "DepthwiseConv2dNative": 2}
-_NORMALISATIONS = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"})
-_SAME_SIZE = _NORMALISATIONS | {
+_SAME_SIZE = NORMALISATIONS | {
     "Abs",
     "BiasAdd",
     "Cast",
@@ -106,7 +106,7 @@ def _demands(node: Any, nodes: Mapping[str, Any]) -> Iterator[tuple[_Axis, int]]
         kernel = constant_of(nodes, node.input[1])
         if kernel is not None and kernel.ndim == rank:
             yield _Axis(node.input[0], _channels(node, rank), rank), kernel.shape[-2]
-    elif node.op in _NORMALISATIONS:
+    elif node.op in NORMALISATIONS:
         parameters = [constant_of(nodes, name) for name in node.input[1:5]]
         for length in {each.size for each in parameters if each is not None and each.size}:
             yield _Axis(node.input[0], _channels(node, 4), 4), length
