@@ -296,7 +296,10 @@ def _mapped(
     with tensorflow.Graph().as_default() as graph, bfloat16(), prepared_graphs(), declared_in_branches():
         tensorflow.import_graph_def(graph_def, name="")
         converted = tfonnx.process_tf_graph(
-            graph, custom_op_handlers=handlers(), custom_rewriter=rewriters(), **arguments
+            graph,
+            custom_op_handlers=handlers(arguments["initialized_tables"]),
+            custom_rewriter=rewriters(),
+            **arguments,
         )
         release_memory(graph_def.ByteSize())
         converted = optimizer.optimize_graph(converted, catch_errors=careful, optimizers=optimizers(left_out))

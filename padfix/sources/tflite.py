@@ -192,7 +192,7 @@ def _convert(
             converted = tfonnx.process_graphs(
                 main,
                 bodies,
-                tf_ops.handlers() | tflite_ops.handlers(),
+                tf_ops.handlers({}) | tflite_ops.handlers(),
                 [],
                 [],
                 True,

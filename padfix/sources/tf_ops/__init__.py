@@ -6,6 +6,7 @@ They are handed to tf2onnx for one conversion, so nothing is registered for the 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -32,6 +33,7 @@ from padfix.sources.tf_ops import (
     one_hot,
     ordering,
     patches,
+    projective,
     quantization,
     ragged_range,
     ranges,
@@ -49,6 +51,7 @@ from padfix.sources.tf_ops import (
     stitch,
     strided_slices,
     strings,
+    tables,
     unique,
     volumes,
 )
@@ -74,6 +77,7 @@ _OLDEST_OPSET = {
     one_hot: 11,
     ordering: 13,
     patches: 11,
+    projective: 11,
     quantization: 11,
     ragged_range: 16,
     ranges: 11,
@@ -94,13 +98,17 @@ _OLDEST_OPSET = {
 """Each module, whose ``convert`` returns what takes the place of a node of its ``OPERATORS``, and what it asks for."""
 
 
-def handlers() -> Handlers:
-    """Return a handler by TensorFlow operator, as tf2onnx's ``custom_op_handlers`` takes them."""
+def handlers(contents: tables.Contents) -> Handlers:
+    """Return a handler by TensorFlow operator, as tf2onnx's ``custom_op_handlers`` takes them.
+
+    Args:
+        contents: What hash tables hold, by shared name.
+    """
     themselves = (slices, strided_slices, volumes)
     found: Handlers = {operator: (each.handle, []) for each in themselves for operator in each.OPERATORS}
     for module, oldest in _OLDEST_OPSET.items():
         found |= handlers_of(module.OPERATORS, module.convert, oldest)
-    return found
+    return found | handlers_of(tables.OPERATORS, functools.partial(tables.convert, contents=contents), 8)
 
 
 def handlers_of(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from padfix.sources.tf_ops.image import Pixels
 from padfix.sources.tf_ops.tensor import FLOAT, INTEGER, Builder, Tensor, count_up
 from padfix.sources.tf_ops.windows import clamped, within
 
@@ -24,17 +25,20 @@ def convert(builder: Builder, node: Any) -> Tensor:
     rows = _positions(boxes, 0, height, counts[0], [1, -1, 1])
     columns = _positions(boxes, 1, width, counts[1], [1, 1, -1])
     seen = within(rows, height) & within(columns, width)
-    source = _Pixels(image, owners, height, width, channels)
+    source = Pixels(image, owners, height, width, channels)
+
+    def at(rows: Tensor, columns: Tensor) -> Tensor:
+        return source.at(rows, columns).cast(FLOAT)
+
     if method == "nearest":
-        result = source.at(clamped(rows, height).round_away(), clamped(columns, width).round_away())
+        result = at(clamped(rows, height).round_away(), clamped(columns, width).round_away())
     else:
         rows, columns = clamped(rows, height), clamped(columns, width)
         up, left = rows.floor(), columns.floor()
         down, right = rows.ceil(), columns.ceil()
         along = (columns - left).reshape([0, 0, 0, 1])
         top, bottom = (
-            begin + (source.at(row, right) - begin) * along
-            for row, begin in ((row, source.at(row, left)) for row in (up, down))
+            begin + (at(row, right) - begin) * along for row, begin in ((row, at(row, left)) for row in (up, down))
         )
         result = top + (bottom - top) * (rows - up).reshape([0, 0, 0, 1])
     return builder.choose(seen.reshape([0, 0, 0, 1]), result, outside)
@@ -53,17 +57,3 @@ def _positions(boxes: Tensor, axis: int, size: Tensor, count: Tensor, place: lis
     spread = begin * last + count_up(builder, count).reshape(place) * ((end - begin) * last / steps)
     # A single sample lies in the middle of the box.
     return builder.choose(count.greater(1), spread, (begin + end) * 0.5 * last)
-
-
-class _Pixels:
-    """The pixels of all images in one list, so that one Gather reads any of them."""
-
-    def __init__(self, image: Tensor, owners: Tensor, height: Tensor, width: Tensor, channels: Tensor) -> None:
-        self._pixels = image.reshape([-1, channels])
-        self._first = owners.cast(INTEGER).reshape([-1, 1, 1]) * height
-        self._width = width
-
-    def at(self, rows: Tensor, columns: Tensor) -> Tensor:
-        """Return the float32 pixels at whole-numbered positions, [boxes, rows, columns, channels]."""
-        line = self._first + rows.cast(INTEGER)
-        return self._pixels.take(line * self._width + columns.cast(INTEGER)).cast(FLOAT)

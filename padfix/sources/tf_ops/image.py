@@ -101,6 +101,20 @@ class Image:
         return scales
 
 
+class Pixels:
+    """The pixels of all images in one list, so that one Gather reads any of them; ``owners`` are the images to read."""
+
+    def __init__(self, image: Tensor, owners: Tensor, height: Tensor, width: Tensor, channels: Tensor) -> None:
+        self._pixels = image.reshape([-1, channels])
+        self._first = owners.cast(INTEGER).reshape([-1, 1, 1]) * height
+        self._width = width
+
+    def at(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """Return the pixels at whole-numbered positions, [owners, rows, columns, channels]."""
+        line = self._first + rows.cast(INTEGER)
+        return self._pixels.take(line * self._width + columns.cast(INTEGER))
+
+
 def _is_identity(matrix: Array | None) -> bool:
     return matrix is not None and matrix.shape[0] == matrix.shape[1] and np.array_equal(matrix, np.eye(len(matrix)))
 

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from onnx import TensorProto
 
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor
+from padfix.sources.tf_ops.tensor import INTEGER, TEXT, Builder, Tensor
 
 OPERATORS = ("StringLower", "StringUpper", "AsString")
-
-_TEXT = np.dtype(object)
 
 
 def convert(builder: Builder, node: Any) -> Tensor:
@@ -31,8 +28,8 @@ def _as_text(builder: Builder, node: Any, data: Tensor) -> Tensor:
     if node.get_attr_value("width", -1) > 0:
         raise ValueError("AsString fills numbers up to a width, which ONNX has no operator for")
     if data.dtype.kind == "b":
-        return builder.choose(data, builder.constant("true", _TEXT), builder.constant("false", _TEXT))
-    return builder.node("Cast", [data], _TEXT, {"to": TensorProto.STRING})
+        return builder.choose(data, builder.constant("true", TEXT), builder.constant("false", TEXT))
+    return builder.node("Cast", [data], TEXT, {"to": TensorProto.STRING})
 
 
 def _in_one_case(builder: Builder, node: Any, data: Tensor) -> Tensor:
@@ -41,8 +38,8 @@ def _in_one_case(builder: Builder, node: Any, data: Tensor) -> Tensor:
     if not node.get_attr_value("encoding"):
         attributes["locale"] = "C"
     shape = data.shape()
-    last = builder.constant([""], _TEXT)
-    flat = builder.node("Concat", [data.reshape([-1]), last], _TEXT, {"axis": 0})
-    changed = builder.node("StringNormalizer", [flat], _TEXT, attributes)
-    first = builder.node("Slice", [changed, builder.integers([0]), builder.integers([-1])], _TEXT)
-    return builder.node("Reshape", [first, shape.cast(INTEGER)], _TEXT)
+    last = builder.constant([""], TEXT)
+    flat = builder.node("Concat", [data.reshape([-1]), last], TEXT, {"axis": 0})
+    changed = builder.node("StringNormalizer", [flat], TEXT, attributes)
+    first = builder.node("Slice", [changed, builder.integers([0]), builder.integers([-1])], TEXT)
+    return builder.node("Reshape", [first, shape.cast(INTEGER)], TEXT)

@@ -17,6 +17,7 @@ Operand = Union["Tensor", Array, float, int]
 _BOOL = np.dtype(np.bool_)
 FLOAT = np.dtype(np.float32)
 INTEGER = np.dtype(np.int64)
+TEXT = np.dtype(object)
 
 
 _CHOSEN_AS: dict[str, np.dtype[Any]] = {
