@@ -176,7 +176,7 @@ def checked(build: Callable[[], ModelProto], inputs: Sequence[str], outputs: Seq
     release_memory(proto.ByteSize())
     failures = [message for message in complaints if message.startswith("Failed to convert node")]
     left = unconverted(proto)
-    side_effects.refuse_chance(set(filter(side_effects.draws, left)))
+    side_effects.refuse_chance(set(filter(side_effects.draws_at_all, left)))
     if left:
         lite = " Lite" if left[0].startswith("TFL_") else ""
         raise UnsupportedError(

@@ -38,6 +38,7 @@ _STATE = re.compile(
     r"ResourceStridedSliceAssign"
 )
 """What writes to a variable; generators of random numbers keep theirs in one."""
+_BY_SEED = re.compile("Stateless(Random|Truncated|Multinomial|Parameterized|Sample|Shuffle)")
 _RESOURCE_FUNCTIONS = ("_create_resource", "_initialize", "_destroy_resource")
 _INITIALISERS = ("saved_model_main_op", "legacy_init_op")
 
@@ -75,6 +76,11 @@ def draws(operator: str) -> bool:
     definition = op_def_registry.get(operator)
     attributes = {each.name for each in definition.attr} if definition is not None and definition.is_stateful else ()
     return "seed" in attributes and "dropout" not in attributes
+
+
+def draws_at_all(operator: str) -> bool:
+    """Whether an operator draws random numbers, also by a seed that is an input: ONNX has none that draws the same."""
+    return draws(operator) or _BY_SEED.match(operator) is not None
 
 
 def drawn_in(graph_def: Any) -> list[str]:
@@ -115,8 +121,8 @@ def refuse_chance(operators: Collection[str]) -> None:
     """
     if operators:
         raise UnsupportedError(
-            f"The model draws random numbers ({', '.join(sorted(operators))}); no two runs can be compared.",
-            "Give the model its random numbers as an input.",
+            f"The model draws random numbers ({', '.join(sorted(operators))}), which no ONNX operator draws alike.",
+            "Export it for inference (training=False), or give it its random numbers as an input.",
         )
 
 

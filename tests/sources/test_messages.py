@@ -205,6 +205,16 @@ def test_random_numbers_that_the_importer_fails_on(tf: Any, capsys: pytest.Captu
     assert "random numbers as an input" in hint
 
 
+def test_random_numbers_by_a_seed_that_is_given(tf: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    def build() -> None:
+        seed = placeholder(tf, [2], "seed", tf.int32)
+        tf.identity(tf.random.stateless_uniform([3], seed), name="y")
+
+    code, error, hint, _ = said(capsys, write_graph(tf, build))
+    assert (code, "draws random numbers (StatelessRandom" in error) == (2, True)
+    assert "Export it for inference" in hint
+
+
 def test_numbers_drawn_that_are_seldom_others_are_random(tf: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Two runs mostly agree, and so may the result: what decides are the operators that draw."""
 

@@ -603,3 +603,50 @@ def test_rolls(tf: Any, shift: Any, axis: Any) -> None:
     same(tf, lambda x: tf.roll(x, shift, axis), ROWS)
     same(tf, lambda x, n: tf.roll(x, n, axis), ROWS, np.array(shift, "i4"))
     assert_same_numbers(tf, lambda x: {"y": tf.roll(x, shift, axis)}, [{"x": IMAGE}, {"x": IMAGE[:0]}], free=True)
+
+
+BEYOND = np.array([[0.0, -1.0, 3.0, np.inf], [2.0, -4.0, 90.0, np.nan]], "f")
+
+
+def test_what_is_not_chosen_leaves_no_trace(tf: Any) -> None:
+    def chosen(x: Any) -> dict[str, Any]:
+        return {
+            "log": tf.where(x > 0, tf.math.log(x), 0.0),
+            "quotient": tf.where(tf.equal(x, 0), 1.0, tf.sin(x) / x),
+            "softplus": tf.where(x > 50, x, tf.math.log1p(tf.exp(x))),
+            "finite": tf.where(tf.abs(x) < 1e30, x, -1.0),
+        }
+
+    same(tf, chosen, BEYOND[:, :3])
+    same(tf, lambda x: tf.where(tf.math.is_finite(x), x, 0.0), BEYOND)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "float16",
+        "float32",
+        "float64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "bool",
+        "str",
+    ],
+)
+def test_choosing_in_every_type(tf: Any, kind: str, width: int) -> None:
+    if (kind, width) == ("float", 8) or (kind in ("bool", "str") and width > 8):
+        return
+    dtype = kind if kind in ("bool", "str") else f"{kind}{width}"
+    sides = [(ROWS * 3 + shift > 0).astype(dtype) for shift in (0, 1)]
+    if dtype == "str":
+        sides = [np.array([["a", "b"], ["c", "ä"]], object), np.array([["", "e"], ["f", "g"]], object)]
+    rows = np.arange(len(sides[0])) % 2 > 0
+    same(tf, lambda c, x, y: tf.where(c, x, y), np.array(sides[0]) == sides[0][0, 0], *sides)
+    same(tf, lambda c, x, y: tf.raw_ops.Select(condition=c, x=x, y=y), rows, *sides)
+    same(tf, lambda c, x, y: tf.where(c, x, y), rows[:, None], sides[0], sides[1][0])

@@ -1,4 +1,4 @@
-"""Diagonals of matrices: MatrixDiagPart, MatrixDiag and MatrixSetDiag in their three versions.
+"""Diagonals of matrices: MatrixDiagPart, MatrixDiag and MatrixSetDiag in their three versions, and MatrixBandPart.
 
 tf2onnx goes through diagonals in loops whose inner shapes ONNX Runtime can't tell where the band is an input, and loses
 the axis of a batch of unknown length. Here each element's place is computed as TensorFlow's documentation defines it,
@@ -15,7 +15,7 @@ import numpy as np
 from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up, join
 
 _KINDS = ("MatrixDiagPart", "MatrixDiag", "MatrixSetDiag")
-OPERATORS = tuple(f"{kind}{version}" for kind in _KINDS for version in ("", "V2", "V3"))
+OPERATORS = ("MatrixBandPart", *(f"{kind}{version}" for kind in _KINDS for version in ("", "V2", "V3")))
 
 _RIGHT = "RIGHT"
 _END = 2**31 - 1
@@ -28,6 +28,8 @@ def convert(builder: Builder, node: Any) -> Tensor:
     rank = builder.ctx.get_rank(node.input[0])
     if rank is None:
         raise ValueError(f"the number of axes of what {node.name} reads is not known")
+    if kind == "MatrixBandPart":
+        return _banded(data, rank, others)
     if kind == "MatrixDiagPart":
         return _part(node, data, rank, others)
     if kind == "MatrixDiag":
@@ -122,6 +124,19 @@ def _matrices(node: Any, data: Tensor, rank: int, others: list[Tensor]) -> Tenso
     filler = others[3] if len(others) > 3 else _zero(data)
     flat = _flat(data, axes * -1 + (rank - 1))
     return _gathered(flat, is_inside, place_row * longest + place, filler)
+
+
+def _banded(data: Tensor, rank: int, others: list[Tensor]) -> Tensor:
+    """Return the matrices with zeros outside of a band; a number below zero is no limit."""
+    builder = data.builder
+    rows, columns = (count_up(builder, length, INTEGER) for length in data.lengths([rank - 2, rank - 1]))
+    below = rows.unsqueeze([1]) - columns.unsqueeze([0])
+    limits = [each.cast(INTEGER) for each in others]
+    is_kept = [
+        limit.less(0) | distance.greater(limit).negated()
+        for limit, distance in zip(limits, (below, below * -1), strict=True)
+    ]
+    return builder.choose(is_kept[0] & is_kept[1], data, 0)
 
 
 def _exchanged(node: Any, data: Tensor, rank: int, others: list[Tensor]) -> Tensor:

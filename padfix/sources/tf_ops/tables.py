@@ -32,7 +32,9 @@ def convert(builder: Builder, node: Any, contents: Contents) -> Tensor:
     if node.type.startswith("LookupTableSize"):
         return builder.integers(len(keys))
     asked, default = (builder.read(name) for name in node.input[1:])
-    if values.dtype in _SAID and default.array is not None and values.ndim == 1:
+    if values.ndim == 1:  # TensorFlow does not say so of tables that it restores
+        builder.ctx.set_shape(node.output[0], builder.ctx.get_shape(asked.name))
+    if values.ndim == 1 and values.dtype in _SAID and default.array is not None:
         return _looked_up(asked, keys, values, default.array.reshape(-1)[0])
     # Any type and any default: the place of each key, and the one behind the last for what is no key.
     places = _looked_up(asked, keys, np.arange(len(keys)), len(keys))
