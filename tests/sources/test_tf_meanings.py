@@ -621,28 +621,11 @@ def test_what_is_not_chosen_leaves_no_trace(tf: Any) -> None:
     same(tf, lambda x: tf.where(tf.math.is_finite(x), x, 0.0), BEYOND)
 
 
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        "float16",
-        "float32",
-        "float64",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        "bool",
-        "str",
-    ],
-)
-def test_choosing_in_every_type(tf: Any, kind: str, width: int) -> None:
-    if (kind, width) == ("float", 8) or (kind in ("bool", "str") and width > 8):
-        return
-    dtype = kind if kind in ("bool", "str") else f"{kind}{width}"
+WHOLE = [f"{kind}{width}" for kind in ("int", "uint") for width in (8, 16, 32, 64)]
+
+
+@pytest.mark.parametrize("dtype", [*WHOLE, "float16", "float32", "float64", "bool", "str"])
+def test_choosing_in_every_type(tf: Any, dtype: str) -> None:
     sides = [(ROWS * 3 + shift > 0).astype(dtype) for shift in (0, 1)]
     if dtype == "str":
         sides = [np.array([["a", "b"], ["c", "ä"]], object), np.array([["", "e"], ["f", "g"]], object)]
@@ -650,3 +633,16 @@ def test_choosing_in_every_type(tf: Any, kind: str, width: int) -> None:
     same(tf, lambda c, x, y: tf.where(c, x, y), np.array(sides[0]) == sides[0][0, 0], *sides)
     same(tf, lambda c, x, y: tf.raw_ops.Select(condition=c, x=x, y=y), rows, *sides)
     same(tf, lambda c, x, y: tf.where(c, x, y), rows[:, None], sides[0], sides[1][0])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_angles_by_the_signs_of_zeros(tf: Any, dtype: str) -> None:
+    sides = np.array([0.0, 1.5, 1e-4, 3e4, np.inf], dtype)
+    sides = np.concatenate([sides, -sides])
+    up, along = (np.ascontiguousarray(each) for each in np.meshgrid(sides, sides))
+    same(tf, tf.math.atan2, up, along)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
+def test_products_across(tf: Any, dtype: str) -> None:
+    same(tf, tf.linalg.cross, *(noise((2, 4, 3), dtype, seed) for seed in (1, 2)))

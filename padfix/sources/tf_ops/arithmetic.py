@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor
+from padfix.sources.tf_ops.tensor import FLOAT, INTEGER, Builder, Tensor
 
 
 def _log1p(x: Tensor) -> Tensor:
@@ -64,6 +64,28 @@ def _unless_zero(of: int, compute: Callable[[Tensor, Tensor], Tensor]) -> Callab
     return lambda x, y: x.builder.choose((x, y)[of].equal(0.0), 0.0, compute(x, y))
 
 
+def _angle(y: Tensor, x: Tensor) -> Tensor:
+    if y.dtype == np.float16:
+        return _angle(y.cast(FLOAT), x.cast(FLOAT)).cast(y.dtype)
+    choose, (up, along) = y.builder.choose, (y.absolute(), x.absolute())
+    is_steep = up.greater(along)
+    less, more = choose(is_steep, along, up), choose(is_steep, up, along)
+    ratio = choose(less.equal(more), more.greater(0.0).cast(y.dtype), less / more)
+    first = y.builder.node("Atan", [ratio.cast(FLOAT)], FLOAT).cast(y.dtype)
+    if y.dtype == np.float64:  # no Atan in ONNX Runtime; what is left is so small that it is its own arc tangent
+        tangent = first.sine() / first.cosine()
+        first = first + (ratio - tangent) / (ratio * tangent + 1.0)
+    first = choose(is_steep, first * -1.0 + float(np.pi / 2), first)
+    # Signs by products: ONNX Runtime's Where gives zero for the negative one.
+    half = choose(x.is_negative(), first * -1.0 + float(np.pi), first)
+    return half * choose(y.is_negative(), y.builder.constant(-1.0, y.dtype), 1.0)
+
+
+def _cross(x: Tensor, y: Tensor) -> Tensor:
+    (x1, x2), (y1, y2) = ([each.take(np.array(order), -1) for order in ([1, 2, 0], [2, 0, 1])] for each in (x, y))
+    return x1 * y2 - x2 * y1
+
+
 def _sinh(x: Tensor) -> Tensor:
     less = _expm1(x.absolute())
     # Not e**x before the sum: half of it is no infinity yet where the whole is.
@@ -106,6 +128,8 @@ _UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "Expm1": _expm1,
 }
 _BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "Atan2": _angle,
+    "Cross": _cross,
     "FloorDiv": _floor_div,
     "FloorMod": _floor_mod,
     "Mod": Tensor.remainder,

@@ -50,12 +50,10 @@ def _bits(data: Tensor, wanted: np.dtype[Any]) -> Tensor:
     infinite = (2 * bias + 1) * 2**digits
     found = builder.choose(size.equal(np.inf), infinite, found)
     found = builder.choose(size.equal(size), found, infinite + 2 ** (digits - 1))
-    one = builder.constant(1, data.dtype)
-    is_negative = data.less(0) | (data.equal(0) & (one / data).less(0))
     top = 2 ** (layout.bits - 1)
-    return builder.choose(is_negative, found + (top if wanted.kind == "u" and layout.bits < 64 else -top), found).cast(
-        wanted
-    )
+    return builder.choose(
+        data.is_negative(), found + (top if wanted.kind == "u" and layout.bits < 64 else -top), found
+    ).cast(wanted)
 
 
 def _float(data: Tensor, wanted: np.dtype[Any]) -> Tensor:

@@ -196,6 +196,11 @@ class Tensor:
         """The value of an integer tensor of one element, where it is known."""
         return None if self.array is None else int(self.array.reshape(-1)[0])
 
+    def is_negative(self) -> Tensor:
+        """Return whether the sign of each float is negative, that of a zero included."""
+        one = self.builder.constant(1, self.dtype)
+        return self.less(0) | (self.equal(0) & (one / self).less(0))
+
     def round_away(self) -> Tensor:
         """Return the nearest integer as a float, halves away from zero, as C's ``roundf``. For numbers above -0.5."""
         whole = self.floor()
