@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -13,17 +13,13 @@ from padfix.geometry.resampling import output_size, slips_in_single_precision
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_pad import given_pads
-from padfix.operators.data_order import copies_channels, is_behind_convolution
-from padfix.operators.gates import gate_traits, softplus_traits
+from padfix.operators.other_traits import OTHERS, any_of
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME, wrong_arity
-from padfix.targets.fact import Trait
-
-Traits = Mapping[str, Trait | None]
-"""By word; None where it depends on something that is not known, and no entry where it makes no sense."""
+from padfix.targets.fact import Trait, Traits
 
 
 def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
@@ -32,8 +28,8 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
         return None
     if node.op_type == "Pad":
         return _pad(scope, node)
-    if node.op_type in _OTHERS:
-        return _OTHERS[node.op_type](scope, node)
+    if node.op_type in OTHERS:
+        return OTHERS[node.op_type](scope, node)
     match read(scope, node):
         case Window() as window:
             return {**window_traits(window), "dequantized": _is_dequantized(scope, node, window)}
@@ -82,8 +78,8 @@ def window_traits(window: Window) -> Traits:
         # Of a length that is left open it is taken that it is more: what a model is for is never one element.
         "one-element": any(size == 1 and pair != (0, 0) for size, pair in zip(window.sizes, pairs, strict=True)),
         "one-pad-before": all(pair is not None and pair[0] == 1 for pair in pairs),
-        "pads-before": _any([None if pair is None else pair[0] > 0 for pair in pairs]),
-        "leaves-a-rest": _any([_leaves_a_rest(window, axis, pair) for axis, pair in enumerate(pairs)]),
+        "pads-before": any_of([None if pair is None else pair[0] > 0 for pair in pairs]),
+        "leaves-a-rest": any_of([_leaves_a_rest(window, axis, pair) for axis, pair in enumerate(pairs)]),
         "indices": window.has_indices,
         "column-major": window.has_indices and window.written.storage_order != 0,
         "batched": window.batch > 1 if isinstance(window.batch, int) else None,
@@ -200,7 +196,7 @@ def _resample(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "amounts": "scales" if resize.scales else "sizes" if resize.sizes else "run-time",
         "empty-scales": _has_empty_scales(scope, node, resize),
         "factors": None if changed is None else _factors(changed),
-        "gives-one": None if changed is None else _any([axis.gives_one for axis in changed]),
+        "gives-one": None if changed is None else any_of([axis.gives_one for axis in changed]),
         "one-element": axes is not None and any(axis.gives_one for axis in axes[2:]),
         "keeps-a-length": _keeps_a_length(changed or ()),
         "slips": _slips(resize),
@@ -290,7 +286,7 @@ def _slips(resize: Resample) -> bool | None:
             found.append(slips_in_single_precision(resize.coordinates, resize.nearest_mode, size, output))
         elif number > 0 and not (resize.scales and amount == 1):
             found.append(None)
-    return _any(found)
+    return any_of(found)
 
 
 def _factors(changed: Sequence[_Axis]) -> str | None:
@@ -300,130 +296,3 @@ def _factors(changed: Sequence[_Axis]) -> str | None:
     if None in kinds:
         return None
     return "exact" if "exact" in kinds else "whole"
-
-
-def _any(known: Sequence[bool | None]) -> bool | None:
-    if any(known):
-        return True
-    return None if None in known else False
-
-
-def _rank_alone(scope: Scope, node: NodeProto) -> Traits:
-    data = scope.type_of(node.input[0])
-    return {"rank": None if data is None else data.rank}
-
-
-def _measured(scope: Scope, node: NodeProto) -> Traits:
-    data = scope.type_of(node.input[0])
-    lengths = None if data is None else data.shape
-    # Runtimes take a batch that is left open for one image.
-    return {"sizes": "static" if lengths and all(isinstance(each, int) for each in lengths[1:]) else "dynamic"}
-
-
-def reduced_axes(scope: Scope, node: NodeProto) -> list[int] | None:
-    """Return which axes a reduction names, none for all of them; None where that is only known at run time."""
-    if len(node.input) < 2 or not node.input[1]:
-        return list(attributes.integers(node, "axes") or ())
-    known = scope.constant(node.input[1])
-    return None if known is None else [int(axis) for axis in known.reshape(-1)]
-
-
-def _reduction(scope: Scope, node: NodeProto) -> Traits:
-    listed, data = reduced_axes(scope, node), scope.type_of(node.input[0])
-    every = None if data is None else data.rank
-    lengths = [] if data is None or data.shape is None or every is None else data.shape
-    reduced = [lengths[axis] for axis in listed or range(len(lengths)) if -len(lengths) <= axis < len(lengths)]
-    return {
-        "one-element": bool(reduced) and all(length == 1 for length in reduced),
-        "axes-as-input": len(node.input) > 1 and bool(node.input[1]),
-        "reduced-axes": None if listed is None else len(listed) or every,
-        "reduces-all": None if listed is None or every is None else len(listed) in (0, every),
-    }
-
-
-def _along_an_axis(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a Softmax whether it takes the axes from its own to the last together, as it did before opset 13."""
-    known = [scope.type_of(name) for name in (node.input[0], node.output[0])]  # it gives what it takes, in shape
-    shape = next((each.shape for each in known if each is not None and each.shape is not None), None)
-    rank = None if shape is None else len(shape)
-    axis = attributes.integer(node, "axis", 1) or 0
-    if scope.opset >= 13 or axis == -1:
-        return {"rank": rank, "takes-axes-together": False}
-    if shape is None or rank is None:
-        return {"rank": None, "takes-axes-together": None}
-    behind = shape[axis % max(rank, 1) + 1 :]
-    return {"rank": rank, "takes-axes-together": _any([None if each is None else each != 1 for each in behind])}
-
-
-def _response(scope: Scope, node: NodeProto) -> Traits:
-    bias = attributes.find(node, "bias")
-    return {**_rank_alone(scope, node), "whole-bias": bias is None or float(bias.f).is_integer()}
-
-
-def _depth_to_space(scope: Scope, node: NodeProto) -> Traits:
-    return {"order": attributes.text(node, "mode", "DCR") or "DCR"}
-
-
-def _grid_sample(scope: Scope, node: NodeProto) -> Traits:
-    # Opset 20 gave the modes new names.
-    mode = (attributes.text(node, "mode", "linear") or "linear").removeprefix("bi")
-    return {
-        "mode": mode,
-        "outside": attributes.text(node, "padding_mode", "zeros") or "zeros",
-        "aligned": attributes.integer(node, "align_corners", 0) != 0,
-    }
-
-
-def _reshape(scope: Scope, node: NodeProto) -> Traits:
-    known = scope.type_of(node.output[0])
-    return {"rank": None if known is None else known.rank, "copies-channels": copies_channels(scope, node)}
-
-
-def _difference(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a Sub or Div whether it takes what a convolution gives from a constant that is no single number."""
-    first = scope.constant(node.input[0])
-    return {"from-constant": first is not None and first.size > 1 and is_behind_convolution(scope, node.input[1])}
-
-
-REDUCTIONS = (
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-    "ReduceProd",
-    "ReduceSum",
-    "ReduceSumSquare",
-)
-
-_OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
-    "GroupNormalization": _rank_alone,
-    "HardSigmoid": gate_traits,
-    "Mish": _rank_alone,
-    "Tanh": gate_traits,
-    "Gelu": lambda scope, node: {"approximate": attributes.text(node, "approximate", "none") or "none"},
-    "GridSample": _grid_sample,
-    "DepthToSpace": _depth_to_space,
-    "Div": _difference,
-    "Sub": _difference,
-    "SpaceToDepth": lambda scope, node: {},
-    "Hardmax": _along_an_axis,
-    "InstanceNormalization": _rank_alone,
-    "LRN": _response,
-    "LogSoftmax": _along_an_axis,
-    "LpNormalization": _rank_alone,
-    "MeanVarianceNormalization": _rank_alone,
-    **dict.fromkeys(REDUCTIONS, _reduction),
-    "Reshape": _reshape,
-    "Softmax": _along_an_axis,
-    "Softplus": softplus_traits,
-    "Shape": _measured,
-    "QuantizeLinear": lambda scope, node: {},
-    "GlobalAveragePool": _rank_alone,
-    "GlobalMaxPool": _rank_alone,
-    "GlobalLpPool": _rank_alone,
-}
-OTHER_OPERATORS = frozenset(_OTHERS)
-"""Types of the operators that facts may be about and that neither pad nor resize."""

@@ -18,8 +18,8 @@ from onnx import TensorProto, defs, helper
 from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.graph.scopes import DEFAULT_DOMAIN, ValueType
+from padfix.operators.other_traits import REDUCTIONS
 from padfix.operators.reading import operator_of, read
-from padfix.operators.traits import REDUCTIONS
 from padfix.operators.window import Window
 from padfix.rules.base import Site, Trial, TrialInput
 

@@ -13,8 +13,9 @@ from onnx import helper
 from padfix.graph import attributes
 from padfix.operators.data_order import CHANNELS, is_behind_window, number_of_channels
 from padfix.operators.gates import gate_traits
+from padfix.operators.other_traits import OTHERS, REDUCTIONS
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import OTHER_OPERATORS, REDUCTIONS, transposed_traits, window_traits
+from padfix.operators.traits import transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Window
 from padfix.operators.written import Written
@@ -84,7 +85,7 @@ class UnsupportedOperator(TargetRule):
 
     code = "PF306"
     name = "unsupported-operator"
-    operators = frozenset(("", op_type) for op_type in OTHER_OPERATORS)
+    operators = frozenset(("", op_type) for op_type in OTHERS)
     example_target = "opencv"
 
     def forms(self, site: Site) -> Iterator[Form]:

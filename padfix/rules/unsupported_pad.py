@@ -14,7 +14,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import Traits, traits_of
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.along_axes import (
     LONGEST,
@@ -31,6 +31,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.target_rule import TargetRule
+from padfix.targets.fact import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder

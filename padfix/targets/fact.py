@@ -11,6 +11,10 @@ from padfix.errors import UsageError, suggestion
 
 Trait = str | bool | int
 
+Traits = Mapping[str, Trait | None]
+"""What a node is like, by word; None where it depends on something that is not known, no entry where it makes no sense.
+"""
+
 SWITCH: tuple[Trait, ...] = (False, True)
 COUNT: tuple[Trait, ...] = (0, 1, 2, 3, 4, 5, 6, 7, 8)
 
@@ -155,7 +159,7 @@ class Fact:
         """Whether it is about operators of this type and version."""
         return op_type in self.operators and self.from_opset <= opset <= (self.to_opset or opset)
 
-    def open_traits(self, traits: Mapping[str, Trait | None]) -> tuple[str, ...] | None:
+    def open_traits(self, traits: Traits) -> tuple[str, ...] | None:
         """Return which traits are not known where all others fit; None where one does not fit."""
         open_ones = []
         for name, values in self.where.items():

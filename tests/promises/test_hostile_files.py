@@ -12,7 +12,7 @@ import pytest
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 import padfix
-from padfix.operators.traits import OTHER_OPERATORS
+from padfix.operators.other_traits import OTHERS
 from tests.fuzz.judge import Answer, ask
 from tests.fuzz.mutation import varint
 
@@ -215,7 +215,7 @@ def test_an_attribute_of_another_kind(tmp_path: Path) -> None:
 def test_operators_without_inputs(target: str, tmp_path: Path) -> None:
     """Those that targets have something to say of are looked at one by one, whatever the others."""
     file = tmp_path / "model.onnx"
-    nodes = [helper.make_node(each, inputs, ["y"]) for each in sorted(OTHER_OPERATORS) for inputs in ([], [""])]
+    nodes = [helper.make_node(each, inputs, ["y"]) for each in sorted(OTHERS) for inputs in ([], [""])]
     for node in [*nodes, helper.make_node("Div", ["c"], ["y"])]:
         weights = [numpy_helper.from_array(np.ones(3, np.float32), "c")]
         file.write_bytes(model(node, initializers=weights, opset=20).SerializeToString())

@@ -16,7 +16,8 @@ from padfix.files.model import Model
 from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import COMPUTED
 from padfix.operators.inference import infer
-from padfix.operators.traits import REDUCTIONS, traits_of
+from padfix.operators.other_traits import REDUCTIONS
+from padfix.operators.traits import traits_of
 from padfix.targets.fact import TRAITS
 
 

@@ -11,8 +11,8 @@ from onnx import helper
 
 from padfix.graph import attributes
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
+from padfix.operators.other_traits import reduced_axes
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import reduced_axes
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import LONGEST, multiplied, multiplying, why_not_multiplied
 from padfix.rules.build.forms import Form

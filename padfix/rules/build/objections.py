@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from padfix.operators.traits import Traits
 from padfix.results import Severity
 from padfix.targets import Fact, Outcome, Target
+from padfix.targets.fact import Traits
 
 Operators = tuple[tuple[str, Traits], ...]
 """The (type, traits) of operators that a target may object to."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from padfix.graph import attributes
 from padfix.operators.data_order import is_behind_window
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import Traits, transposed_traits, window_traits
+from padfix.operators.traits import transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.rules.base import Rewrite, Site, Trial
@@ -20,6 +20,7 @@ from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.transposed import TO_THE_END, transposed_cases
 from padfix.rules.build.trials import trials
+from padfix.targets.fact import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment

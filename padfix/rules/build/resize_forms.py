@@ -29,7 +29,7 @@ from padfix.geometry.runtimes import MEASURED_MODES, runtime_nearest_indices
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.operators.resample import Resample
-from padfix.operators.traits import Traits, traits_of
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import (
     LONGEST,
@@ -46,6 +46,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form, by_another_rule
 from padfix.rules.build.resize_trials import SCALES, SIZES, ResizedAxis, resize_trials, resized_axes
 from padfix.targets import Trait
+from padfix.targets.fact import Traits
 
 _COORDINATES = ("asymmetric", "half_pixel", "align_corners", "pytorch_half_pixel", "tf_half_pixel_for_nn")
 _ROUNDINGS = ("floor", "round_prefer_floor", "round_prefer_ceil", "ceil")

@@ -16,7 +16,7 @@ from onnx import helper
 from padfix.geometry.padding import effective_kernel, taps_inside
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import Traits, window_traits
+from padfix.operators.traits import window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
@@ -37,6 +37,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.transposed import transposed_trials
 from padfix.rules.build.trials import trials
+from padfix.targets.fact import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder

@@ -16,7 +16,7 @@ from onnx import TensorProto
 from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import Traits, elements_of, transposed_traits, window_traits
+from padfix.operators.traits import elements_of, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME
@@ -30,6 +30,7 @@ from padfix.rules.build.plane_forms import plane_forms
 from padfix.rules.build.transposed import rewrite_transposed, transposed_cases
 from padfix.rules.build.trials import trials
 from padfix.rules.build.window_along_axes import grown, pools_along_axes, spread_form, with_weights
+from padfix.targets.fact import Traits
 
 AnyWindow = TypeVar("AnyWindow", Window, TransposedWindow)
 

@@ -1,0 +1,140 @@
+"""What operators are like that neither pad nor resize, in the words that targets state their facts in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from onnx import NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope
+from padfix.operators.data_order import copies_channels, is_behind_convolution
+from padfix.operators.gates import gate_traits, softplus_traits
+from padfix.targets.fact import Traits
+
+
+def any_of(known: Sequence[bool | None]) -> bool | None:
+    """Return whether one is true, None where that depends on one that is not known."""
+    if any(known):
+        return True
+    return None if None in known else False
+
+
+def _rank_alone(scope: Scope, node: NodeProto) -> Traits:
+    data = scope.type_of(node.input[0])
+    return {"rank": None if data is None else data.rank}
+
+
+def _measured(scope: Scope, node: NodeProto) -> Traits:
+    data = scope.type_of(node.input[0])
+    lengths = None if data is None else data.shape
+    # Runtimes take a batch that is left open for one image.
+    return {"sizes": "static" if lengths and all(isinstance(each, int) for each in lengths[1:]) else "dynamic"}
+
+
+def reduced_axes(scope: Scope, node: NodeProto) -> list[int] | None:
+    """Return which axes a reduction names, none for all of them; None where that is only known at run time."""
+    if len(node.input) < 2 or not node.input[1]:
+        return list(attributes.integers(node, "axes") or ())
+    known = scope.constant(node.input[1])
+    return None if known is None else [int(axis) for axis in known.reshape(-1)]
+
+
+def _reduction(scope: Scope, node: NodeProto) -> Traits:
+    listed, data = reduced_axes(scope, node), scope.type_of(node.input[0])
+    every = None if data is None else data.rank
+    lengths = [] if data is None or data.shape is None or every is None else data.shape
+    reduced = [lengths[axis] for axis in listed or range(len(lengths)) if -len(lengths) <= axis < len(lengths)]
+    return {
+        "one-element": bool(reduced) and all(length == 1 for length in reduced),
+        "axes-as-input": len(node.input) > 1 and bool(node.input[1]),
+        "reduced-axes": None if listed is None else len(listed) or every,
+        "reduces-all": None if listed is None or every is None else len(listed) in (0, every),
+    }
+
+
+def _along_an_axis(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Softmax whether it takes the axes from its own to the last together, as it did before opset 13."""
+    known = [scope.type_of(name) for name in (node.input[0], node.output[0])]  # it gives what it takes, in shape
+    shape = next((each.shape for each in known if each is not None and each.shape is not None), None)
+    rank = None if shape is None else len(shape)
+    axis = attributes.integer(node, "axis", 1) or 0
+    if scope.opset >= 13 or axis == -1:
+        return {"rank": rank, "takes-axes-together": False}
+    if shape is None or rank is None:
+        return {"rank": None, "takes-axes-together": None}
+    behind = shape[axis % max(rank, 1) + 1 :]
+    return {"rank": rank, "takes-axes-together": any_of([None if each is None else each != 1 for each in behind])}
+
+
+def _response(scope: Scope, node: NodeProto) -> Traits:
+    bias = attributes.find(node, "bias")
+    return {**_rank_alone(scope, node), "whole-bias": bias is None or float(bias.f).is_integer()}
+
+
+def _depth_to_space(scope: Scope, node: NodeProto) -> Traits:
+    return {"order": attributes.text(node, "mode", "DCR") or "DCR"}
+
+
+def _grid_sample(scope: Scope, node: NodeProto) -> Traits:
+    # Opset 20 gave the modes new names.
+    mode = (attributes.text(node, "mode", "linear") or "linear").removeprefix("bi")
+    return {
+        "mode": mode,
+        "outside": attributes.text(node, "padding_mode", "zeros") or "zeros",
+        "aligned": attributes.integer(node, "align_corners", 0) != 0,
+    }
+
+
+def _reshape(scope: Scope, node: NodeProto) -> Traits:
+    known = scope.type_of(node.output[0])
+    return {"rank": None if known is None else known.rank, "copies-channels": copies_channels(scope, node)}
+
+
+def _difference(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Sub or Div whether it takes what a convolution gives from a constant that is no single number."""
+    first = scope.constant(node.input[0])
+    return {"from-constant": first is not None and first.size > 1 and is_behind_convolution(scope, node.input[1])}
+
+
+REDUCTIONS = (
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+)
+
+OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
+    "GroupNormalization": _rank_alone,
+    "HardSigmoid": gate_traits,
+    "Mish": _rank_alone,
+    "Tanh": gate_traits,
+    "Gelu": lambda scope, node: {"approximate": attributes.text(node, "approximate", "none") or "none"},
+    "GridSample": _grid_sample,
+    "DepthToSpace": _depth_to_space,
+    "Div": _difference,
+    "Sub": _difference,
+    "SpaceToDepth": lambda scope, node: {},
+    "Hardmax": _along_an_axis,
+    "InstanceNormalization": _rank_alone,
+    "LRN": _response,
+    "LogSoftmax": _along_an_axis,
+    "LpNormalization": _rank_alone,
+    "MeanVarianceNormalization": _rank_alone,
+    **dict.fromkeys(REDUCTIONS, _reduction),
+    "Reshape": _reshape,
+    "Softmax": _along_an_axis,
+    "Softplus": softplus_traits,
+    "Shape": _measured,
+    "QuantizeLinear": lambda scope, node: {},
+    "GlobalAveragePool": _rank_alone,
+    "GlobalMaxPool": _rank_alone,
+    "GlobalLpPool": _rank_alone,
+}
+"""By the type of an operator that facts may be about, and that neither pads nor resizes: what reads its traits."""
