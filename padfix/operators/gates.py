@@ -17,8 +17,7 @@ def gate_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
     """Return whether the node is what HardSwish and Mish multiply their input by, and other data is multiplied."""
     own = node.input[0]
     if node.op_type == "HardSigmoid":
-        alpha, beta = attributes.find(node, "alpha"), attributes.find(node, "beta")
-        is_gate = np.float32(0.2 if alpha is None else alpha.f) == np.float32(1 / 6) and (beta is None or beta.f == 0.5)
+        is_gate = _is_hard_gate(node)
     else:
         before = scope.producer(own) if scope.defines(own) else None
         is_gate = before is not None and before.op_type == "Softplus"
@@ -44,6 +43,19 @@ def softplus_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
     read = scope.consumers(node.output[0])
     is_gate = len(read) == 1 and read[0].op_type == "Tanh" and gate_traits(scope, read[0])["bounded"]
     return {"bounded": is_gate or _bounds(scope, node.input[0])[1] <= 2 * BOUND}
+
+
+def product_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
+    """Return of a Mul whether its second factor is the gate of a HardSwish of the first."""
+    data, gate = node.input
+    before = scope.producer(gate) if scope.defines(gate) else None
+    is_gated = before is not None and before.op_type == "HardSigmoid" and before.input[0] == data
+    return {"gate-second": is_gated and before is not None and _is_hard_gate(before)}
+
+
+def _is_hard_gate(node: NodeProto) -> bool:
+    alpha, beta = attributes.find(node, "alpha"), attributes.find(node, "beta")
+    return np.float32(0.2 if alpha is None else alpha.f) == np.float32(1 / 6) and (beta is None or beta.f == 0.5)
 
 
 def _bounds(scope: Scope, name: str) -> Bounds:

@@ -9,8 +9,8 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.data_order import copies_channels, is_behind_convolution
-from padfix.operators.gates import gate_traits, softplus_traits
-from padfix.targets.fact import Traits
+from padfix.operators.gates import gate_traits, product_traits, softplus_traits
+from padfix.targets.fact import COUNT, Traits
 
 
 def any_of(known: Sequence[bool | None]) -> bool | None:
@@ -97,6 +97,48 @@ def _difference(scope: Scope, node: NodeProto) -> Traits:
     return {"from-constant": first is not None and first.size > 1 and is_behind_convolution(scope, node.input[1])}
 
 
+def _joining(scope: Scope, node: NodeProto) -> Traits:
+    """Return how many inputs are joined, and whether one of them takes the shape of the others."""
+    spread = [_is_spread(scope, node, position) for position in range(len(node.input))]
+    return {"inputs": min(len(node.input), COUNT[-1]), "broadcasts": any_of(spread)}
+
+
+def _choice(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Where whether what it takes elsewhere is several elements that take the shape of the others."""
+    known = scope.type_of(node.input[2])
+    is_number = known is not None and known.shape is not None and set(known.shape) <= {1}
+    return {"broadcasts": False if is_number else _is_spread(scope, node, 2)}
+
+
+def _is_spread(scope: Scope, node: NodeProto, position: int) -> bool | None:
+    given, gives = scope.type_of(node.input[position]), scope.type_of(node.output[0])
+    if given is None or gives is None or given.shape is None or gives.shape is None:
+        return None
+    if len(given.shape) != len(gives.shape):
+        return True
+    return any_of([None if None in pair else pair[0] != pair[1] for pair in zip(given.shape, gives.shape, strict=True)])
+
+
+def _recurrent(scope: Scope, node: NodeProto) -> Traits:
+    return {
+        "direction": attributes.text(node, "direction", "forward") or "forward",
+        "resets-before": attributes.integer(node, "linear_before_reset", 0) == 0,
+    }
+
+
+def _roi_align(scope: Scope, node: NodeProto) -> Traits:
+    scale = attributes.find(node, "spatial_scale")
+    # What opset 16 calls output_half_pixel is all that there was before.
+    default = "half_pixel" if scope.opset >= 16 else "output_half_pixel"
+    return {
+        "mode": attributes.text(node, "mode", "avg") or "avg",
+        "coordinates": attributes.text(node, "coordinate_transformation_mode", default) or default,
+        "scaled": scale is not None and scale.f != 1,
+    }
+
+
+JOINING = ("Max", "Mean", "Min", "Sum")
+RECURRENT = ("GRU", "LSTM", "RNN")
 REDUCTIONS = (
     "ReduceL1",
     "ReduceL2",
@@ -123,12 +165,16 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "SpaceToDepth": lambda scope, node: {},
     "Hardmax": _along_an_axis,
     "InstanceNormalization": _rank_alone,
+    **dict.fromkeys(JOINING, _joining),
     "LRN": _response,
     "LogSoftmax": _along_an_axis,
     "LpNormalization": _rank_alone,
+    "Mul": product_traits,
     "MeanVarianceNormalization": _rank_alone,
     **dict.fromkeys(REDUCTIONS, _reduction),
+    **dict.fromkeys(RECURRENT, _recurrent),
     "Reshape": _reshape,
+    "RoiAlign": _roi_align,
     "Softmax": _along_an_axis,
     "Softplus": softplus_traits,
     "Shape": _measured,
@@ -136,5 +182,6 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "GlobalAveragePool": _rank_alone,
     "GlobalMaxPool": _rank_alone,
     "GlobalLpPool": _rank_alone,
+    "Where": _choice,
 }
 """By the type of an operator that facts may be about, and that neither pads nor resizes: what reads its traits."""

@@ -32,9 +32,10 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
         return OTHERS[node.op_type](scope, node)
     match read(scope, node):
         case Window() as window:
-            return {**window_traits(window), "dequantized": _is_dequantized(scope, node, window)}
+            own = {"dequantized": _is_dequantized(scope, node, window), "behind-pad": is_behind_pad(scope, node)}
+            return {**window_traits(window), **own}
         case TransposedWindow() as window:
-            return transposed_traits(window)
+            return {**transposed_traits(window), "behind-pad": is_behind_pad(scope, node)}
         case Resample() as resize:
             return _resample(scope, node, resize)
     return None
@@ -65,6 +66,8 @@ def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:
         "kernel-written": window.written.kernel_shape is not None,
         "kernel-below-stride": any(taps < stride for taps, stride in reaches) if reaches else None,
         "kernel-above-stride": all(taps > stride for taps, stride in reaches) if reaches else None,
+        "one-tap": all(taps == 1 for taps in known) if len(known) == window.rank else None,
+        "one-channel": window.channels == 1 if window.channels else None,
     }
 
 
@@ -74,6 +77,7 @@ def window_traits(window: Window) -> Traits:
     return {
         **_common(window),
         "padding": _padding(pairs),
+        "even-pads": _even(pairs),
         "depthwise": None if window.maps is None else 1 < window.written.group == window.maps == window.channels,
         # Of a length that is left open it is taken that it is more: what a model is for is never one element.
         "one-element": any(size == 1 and pair != (0, 0) for size, pair in zip(window.sizes, pairs, strict=True)),
@@ -109,9 +113,11 @@ def _leaves_a_rest(window: Window, axis: int, pair: Pair | None) -> bool | None:
 def transposed_traits(window: TransposedWindow) -> Traits:
     """Return what a transposed convolution is like."""
     axes = [window.axis(axis) for axis in range(window.rank)]
+    pairs = [None if each is None else (each.begin, each.end) for each in axes]
     return {
         **_common(window),
-        "padding": _padding([None if each is None else (each.begin, each.end) for each in axes]),
+        "padding": _padding(pairs),
+        "even-pads": _even(pairs),
         "biased": window.has_bias,
         "output-shape": window.output_shape is not None,
         "output-padding": any(window.output_padding),
@@ -125,6 +131,21 @@ def _padding(pairs: Sequence[Pair | None]) -> str | None:
     if len(known) < len(pairs):
         return None
     return "symmetric" if any(begin for begin, _ in known) else "none"
+
+
+def _even(pairs: Sequence[Pair | None]) -> bool | None:
+    """Whether there is as much padding at both ends of every axis."""
+    known = {amount for pair in pairs if pair is not None for amount in pair}
+    return False if len(known) > 1 else None if None in pairs else True
+
+
+def is_behind_pad(scope: Scope, node: NodeProto) -> bool:
+    """Whether what the node reads comes from a Pad that adds zeros, which runtimes make part of a window."""
+    before = scope.producer(node.input[0]) if scope.defines(node.input[0]) else None
+    if before is None or before.op_type != "Pad" or normal_domain(before.domain):
+        return False
+    mode = attributes.text(before, "mode", "constant") or "constant"
+    return mode == "constant" and _fill(scope, before) in ("zero", None)
 
 
 def _pad(scope: Scope, node: NodeProto) -> Traits:

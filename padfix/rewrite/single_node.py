@@ -10,9 +10,9 @@ from padfix.graph import attributes
 from padfix.graph.fragment import Fragment
 from padfix.graph.scopes import DEFAULT_DOMAIN
 from padfix.proof.likeness import Meanings
-from padfix.rewrite.upgrade_trials import guessed_type
 from padfix.rules.base import Site
 from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.node_trials import guessed_type
 
 _LARGEST_CONSTANT = 64
 """Elements; larger constants never decide how a node is moved."""

@@ -33,9 +33,9 @@ from padfix.rewrite.single_node import (
     with_old_defaults,
 )
 from padfix.rewrite.upgrade_adapters import adapted
-from padfix.rewrite.upgrade_trials import is_known, trials_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.node_trials import is_known, trials_of
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from onnx import helper
 from padfix.graph import attributes
 from padfix.operators.data_order import CHANNELS, is_behind_window, number_of_channels
 from padfix.operators.gates import gate_traits
-from padfix.operators.other_traits import OTHERS, REDUCTIONS
+from padfix.operators.other_traits import JOINING, OTHERS, RECURRENT, REDUCTIONS
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
@@ -22,6 +22,7 @@ from padfix.operators.written import Written
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.activation_forms import gelu_forms, softplus_forms, tanh_forms
 from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.broadcast_forms import choice_forms, exchanged_forms, negated_forms, paired_forms
 from padfix.rules.build.elementary_forms import (
     logarithm_forms,
     matrix_forms,
@@ -32,6 +33,8 @@ from padfix.rules.build.elementary_forms import (
 )
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.recurrent_forms import recurrent_forms
+from padfix.rules.build.roi_forms import roi_forms
 from padfix.rules.build.target_rule import TargetRule
 
 if TYPE_CHECKING:
@@ -52,15 +55,17 @@ class UnsupportedOperator(TargetRule):
     multiplies other data by the gate of a HardSwish (as squeeze-and-excitation does) becomes a HardSwish. Others read
     the channels of DepthToSpace in one order only, pool no volume, take a Softmax of an old opset for one of today,
     lose count of the axes of a reduction, copy the channels of what a convolution keeps in another order, take a
-    constant from it instead of it from the constant, overflow in a Softplus, or approximate a Gelu.
+    constant from it instead of it from the constant, overflow in a Softplus, approximate a Gelu, multiply a gate twice,
+    join more than two inputs as if all were of one shape, or run a recurrent layer the wrong way round.
     `padfix targets NAME` lists what is known.
 
     padfix puts an Identity behind such a gate, so that it is read for what it is; writes DepthToSpace and SpaceToDepth
     as a convolution whose weights are zeros and ones; a global pool of a volume as one of a plane; a reduction a few
     axes at a time, as a sum or as a product with ones; an old Softmax on the matrix that it means; an LRN with a bias
     of 1; MeanVarianceNormalization and LpNormalization as quotients; the number of channels where a Reshape copies it;
-    a difference as a sum with what is negated; Softplus, LogSoftmax and Tanh so that no number is too large; and Gelu
-    as the product that it is.
+    a difference as a sum with what is negated; Softplus, LogSoftmax and Tanh so that no number is too large; Gelu as
+    the product that it is; inputs that are joined two at a time; factors, and the branches of a Where, exchanged; a
+    layer that runs backwards as one over what a Slice turned round; and the boxes of a RoiAlign scaled before it.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -252,33 +257,6 @@ def _numbered(site: Site) -> Iterator[Form]:
     )
 
 
-def _negated(site: Site) -> Iterator[Form]:
-    """Yield a difference as a sum, and a quotient as that of both with the other sign."""
-    first, is_sum = site.constant(0), site.node.op_type == "Sub"
-    why_not = None if first is not None else Refusal("it takes nothing from a constant")
-    if site.elem_type(1) not in FLOATS:
-        why_not = Refusal("only floats are negated without a loss")
-
-    def write() -> Rewrite | Refusal:
-        assert first is not None
-        builder = site.builder()
-        negative = builder.op("Neg", [builder.input(site.input_name(1))])
-        if is_sum:
-            result = builder.op("Add", [builder.input(site.input_name(0)), negative])
-        else:
-            result = builder.op("Div", [builder.constant(-first, "negative"), negative])
-        builder.output(site.node.output[0], result)
-        known = site.input_type(1)
-        shape = first.shape if known is None or known.shape is None else known.shape
-        others = (*[1] * len(shape), *first.shape)[first.ndim :]
-        lengths = tuple(each if isinstance(each, int) else other for each, other in zip(shape, others, strict=True))
-        trial = {site.input_name(0): TrialInput.of(first), site.input_name(1): TrialInput(lengths, site.elem_type(1))}
-        return Rewrite(builder.build(), (trial,), exact=True)
-
-    name, written = ("a sum", "Add") if is_sum else ("both with the other sign", "Div")
-    yield Form(name, (("Neg", {}), (written, {})), write, why_not)
-
-
 def _by_softplus(site: Site) -> Iterator[Form]:
     """Yield Mish as the product that it is."""
 
@@ -299,8 +277,13 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "DepthToSpace": _by_convolution,
     "SpaceToDepth": _by_convolution,
     "Reshape": _numbered,
-    "Sub": _negated,
-    "Div": _negated,
+    "Sub": negated_forms,
+    "Div": negated_forms,
+    "Mul": exchanged_forms,
+    **dict.fromkeys(JOINING, paired_forms),
+    "Where": choice_forms,
+    **dict.fromkeys(RECURRENT, recurrent_forms),
+    "RoiAlign": roi_forms,
     "Shape": _lengths,
     "Softplus": softplus_forms,
     **dict.fromkeys(REDUCTIONS, reduction_forms),

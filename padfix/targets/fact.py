@@ -30,6 +30,10 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "grouped": SWITCH,
     "depthwise": SWITCH,
     "one-element": SWITCH,
+    "one-tap": SWITCH,
+    "one-channel": SWITCH,
+    "even-pads": SWITCH,
+    "behind-pad": SWITCH,
     "one-pad-before": SWITCH,
     "pads-before": SWITCH,
     "leaves-a-rest": SWITCH,
@@ -47,7 +51,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "output-shape": SWITCH,
     "output-padding": SWITCH,
     # Of Resize and Upsample.
-    "mode": ("nearest", "linear", "cubic", "constant", "reflect", "edge", "wrap"),
+    "mode": ("nearest", "linear", "cubic", "constant", "reflect", "edge", "wrap", "avg", "max"),
     "coordinates": (
         "half_pixel",
         "half_pixel_symmetric",
@@ -56,6 +60,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
         "asymmetric",
         "tf_half_pixel_for_nn",
         "tf_crop_and_resize",
+        "output_half_pixel",
         "legacy",
     ),
     "coordinates-written": SWITCH,
@@ -106,6 +111,16 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "gates-other-data": SWITCH,
     # Of a Tanh, and of a Softplus.
     "bounded": SWITCH,
+    # Of Mul.
+    "gate-second": SWITCH,
+    # Of Sum, Mean, Max and Min; and Where has the latter.
+    "inputs": COUNT,
+    "broadcasts": SWITCH,
+    # Of LSTM, GRU and RNN.
+    "direction": ("forward", "reverse", "bidirectional"),
+    "resets-before": SWITCH,
+    # Of RoiAlign, which also has mode and coordinates.
+    "scaled": SWITCH,
     # Of Gelu.
     "approximate": ("none", "tanh"),
     # Of a constant that other operators compute, which has elements as well.
@@ -115,7 +130,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
 
 
 _UNSAID: Mapping[str, Trait] = dict.fromkeys(
-    ("of-constants", "dequantized", "reduces-all", "one-element", "copies-channels", "from-constant"), False
+    ("of-constants", "dequantized", "behind-pad", "reduces-all", "one-element", "copies-channels", "from-constant"),
+    False,
 )
 """What is taken of an operator of which a trait is not told at all."""
 

@@ -29,7 +29,19 @@ SOFTPLUS = ["Clip", "Sub", "Softplus", "Relu", "Add"]
 GATE = "{ s = Softplus (X) t = Tanh (s) n = Neg (X) Y = Mul (n, t) }"
 SHARES = ["ReduceMax", "Sub", "Exp", "ReduceSum", "Log", "Neg", "Add"]
 GELU = ["Mul", "Mul", "Mul", "Add", "Mul", "Clip", "Tanh", "Mul", "Add", "Mul"]
+CONDITION = "(bool[2,3,4,5] C, float[2,3,4,5] X) => (float[2,3,4,5] Y) <float[5] k = {1, 2, 3, 4, 5}>"
+STEPS = (
+    "(float[L,N,2] X) => (float[A,1,N,1] Y, float[1,N,1] H) <float[1,%s,2] W = {%s}, float[1,%s,1] R = {%s}>"
+    '{ Y, H = %s <hidden_size = 1, direction = "reverse"> (X, W, R) }'
+)
+BOXES = "(float[1,2,8,8] X, float[2,4] B, int64[2] I) => (float[2,2,2,2] Y)"
 AS_MATRIX = ["Mul", "Reshape", "MatMul", "Reshape"]
+
+
+def steps(op_type: str, gates: int) -> str:
+    """Return a recurrent layer of one number that runs backwards, and whose last state is read as well."""
+    weights, states = (", ".join(str(each / 8 - 0.4) for each in range(length)) for length in (2 * gates, gates))
+    return STEPS % (gates, weights, gates, states, op_type)
 
 
 def saved(tmp_path: Path, text: str, opset: int = 17) -> Path:
@@ -107,6 +119,20 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
         (RANK + "{ Y = ReduceLogSumExp <axes = [1], keepdims = 0> (X) }", "openvino", 13, LOGARITHM),
         (RANK + "<int64[1] a = {-1}> { Y = ReduceMean <keepdims = 0> (X, a) }", "ncnn", 18, ["MatMul", "Reshape"]),
         (RANK + "<int64[1] a = {1}> { Y = ReduceL2 (X, a) }", "ncnn", 18, [*AS_MATRIX, "Sqrt"]),
+        (LENGTHS + "{ h = HardSigmoid <alpha = 0.16666667> (X) Y = Mul (X, h) }", "qnn", 17, ["HardSigmoid", "Mul"]),
+        (LENGTHS + "<float[5] k = {1, 2, 3, 4, 5}> { Y = Sum (X, k, X) }", "mnn", 13, ["Add", "Add"]),
+        (OPEN + "<float[5] k = {1, 2, 3, 4, 5}> { Y = Max (X, X, k) }", "ncnn", 13, ["Max", "Max"]),
+        (OPEN + "<float[1] k = {1}> { Y = Mean (X, k) }", "mnn", 8, ["Add", "Div"]),
+        (CONDITION + "{ Y = Where (C, X, k) }", "mnn", 13, ["Not", "Where"]),
+        (steps("RNN", 1), "tract", 13, ["Slice", "RNN", "Slice"]),
+        (steps("LSTM", 4), "tract", 11, ["Slice", "LSTM", "Slice"]),
+        (steps("GRU", 3), "tract", 10, ["Slice", "GRU", "Slice"]),
+        (
+            BOXES + "{ Y = RoiAlign <output_height = 2, output_width = 2, spatial_scale = 0.5> (X, B, I) }",
+            "tvm",
+            16,
+            ["Mul", "RoiAlign"],
+        ),
         (MINUEND + "{ c = Conv (X, W) Y = Sub (k, c) }", "tract", 17, ["Conv", "Neg", "Add"]),
         (MINUEND + "{ c = Conv (X, W) a = Add (c, k) Y = Div (k, a) }", "tract", 17, ["Conv", "Add", "Neg", "Div"]),
     ],
@@ -196,6 +222,12 @@ def test_what_the_target_gets_right_is_left_alone(text: str, tmp_path: Path) -> 
         ("(float[1,C,6,4] X) => (float[1,N,A,B] Y) { Y = SpaceToDepth <blocksize = 2> (X) }", "ncnn", "channels"),
         ("(float[1,3,H,4] X) => (int64[4] Y) { Y = Shape (X) }", "opencv@4.14", "--shape"),
         ("(float[1,3,L] X) => (float[1,3,1] Y) <int64[1] a = {2}> { Y = ReduceMean (X, a) }", "ncnn", "--shape"),
+        (LENGTHS + "<float[3] b = {1, 2, 3}> { h = Relu (X) Y = Mean (h) }", "mnn", "one input"),
+        (
+            BOXES + '{ Y = RoiAlign <mode = "max", output_height = 2, output_width = 2> (X, B, I) }',
+            "openvino",
+            "maximum",
+        ),
         ("(float[1,3] X) => (uint8[1,3] Y) <float s = {0.1}> { Y = QuantizeLinear (X, s) }", "mnn", "No equal form"),
     ],
 )

@@ -16,7 +16,7 @@ from padfix.files.model import Model
 from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import COMPUTED
 from padfix.operators.inference import infer
-from padfix.operators.other_traits import REDUCTIONS
+from padfix.operators.other_traits import JOINING, RECURRENT, REDUCTIONS
 from padfix.operators.traits import traits_of
 from padfix.targets.fact import TRAITS
 
@@ -162,6 +162,14 @@ EXAMPLES = {
         for name in ("Hardmax", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "Mish", "Softmax")
     },
     "GroupNormalization": "(float[1,2,8] X, float[2] S) => (float[1,2,8] Y) { Y = GroupNormalization (X, S, S) }",
+    "Mul": "(float[1,2] X) => (float[1,2] Y) { Y = Mul (X, X) }",
+    "Where": "(bool[2] C, float[1,2] X) => (float[1,2] Y) { Y = Where (C, X, X) }",
+    "RoiAlign": "(float[1,2,8,8] X, float[1,4] B, int64[1] I) => (float[1,2,1,1] Y) { Y = RoiAlign (X, B, I) }",
+    **{name: f"(float[1,2] X) => (float[1,2] Y) {{ Y = {name} (X, X, X) }}" for name in JOINING},
+    **{
+        name: f"(float[1,2,4] X, float[1,3,4] W) => (float[1,1,2,3] Y) {{ Y = {name} <hidden_size = 3> (X, W, W) }}"
+        for name in RECURRENT
+    },
     "LRN": "(float[1,2,8,8] X) => (float[1,2,8,8] Y) { Y = LRN <size = 3> (X) }",
     "Shape": "(float[1,2] X) => (int64[2] Y) { Y = Shape (X) }",
     "QuantizeLinear": "(float[1,2] X, float S) => (uint8[1,2] Y) { Y = QuantizeLinear (X, S) }",

@@ -16,7 +16,7 @@ from onnx import TensorProto
 from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import elements_of, transposed_traits, window_traits
+from padfix.operators.traits import elements_of, is_behind_pad, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME
@@ -40,7 +40,8 @@ _WANTED = ("strides", "kernel_shape")
 
 def window_forms(site: Site, window: Window) -> Iterator[Form]:
     """Yield the forms of a convolution or pool, the nearest to what stands there first."""
-    yield _written_out(site, window, window_traits(all_written(window)))
+    own = {"behind-pad": is_behind_pad(site.scope, site.node)}
+    yield _written_out(site, window, {**window_traits(all_written(window)), **own})
     yield from _of_other_data(site, window)
     if window.auto_pad:
         yield from _without_auto_pad(window)
@@ -59,7 +60,7 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
     if window.rank == 1:
         yield from plane_forms(site, explicit, pairs)
     yield from pools_along_axes(site, as_it_was)
-    if window.op_type == "Conv" and max(window.dilations) > 1:
+    if window.op_type == "Conv" and (max(window.dilations) > 1 or set(window.kernel) == {1}):
         yield _grown(site, explicit, pairs)
 
 
@@ -119,18 +120,22 @@ def _written_out(site: Site, window: AnyWindow, traits: Traits) -> Form:
 
 
 def _grown(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
-    """Return the convolution with zeros between its taps in place of dilations."""
+    """Return the convolution with zeros between its taps in place of dilations, or behind a single tap."""
     weights = site.constant(1)
-    dense = dataclasses.replace(_with_pads(window, pairs), dilations=(1,) * window.rank)
+    is_dilated = set(window.kernel) != {1}
+    reach = pairs if is_dilated else (*pairs[:-1], (pairs[-1][0], pairs[-1][1] + 1))
+    kernel = window.kernel if is_dilated else (*window.kernel[:-1], 2)
+    dense = dataclasses.replace(_with_pads(window, reach), dilations=(1,) * window.rank, kernel=kernel)
 
     def write() -> Rewrite | Refusal:
         assert weights is not None
         builder = site.builder()
         node = copied(site.node, without=("auto_pad", "dilations"))
-        larger = grown(weights, window.dilations)
+        behind = [(0, 0)] * (weights.ndim - 1)
+        larger = grown(weights, window.dilations) if is_dilated else np.pad(weights, [*behind, (0, 1)])
         attributes.set_integers(node, "kernel_shape", larger.shape[2:])
         attributes.set_integers(node, "strides", window.strides)
-        attributes.set_integers(node, "pads", flat(pairs))
+        attributes.set_integers(node, "pads", flat(reach))
         inputs = [builder.input(name) for name in site.node.input]
         inputs[1] = builder.constant(larger, "weights")
         bind(builder, site.node, builder.original(node, inputs))
@@ -139,7 +144,8 @@ def _grown(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
         return Rewrite(builder.build(), cases)
 
     why_not = None if weights is not None else Refusal("the weights are long, or not constant")
-    return Form("zeros between the taps", (("Conv", window_traits(dense)),), write, why_not)
+    name = "zeros between the taps" if is_dilated else "a second tap of zero"
+    return Form(name, (("Conv", window_traits(dense)),), write, why_not)
 
 
 def _explicit_pairs(window: Window) -> tuple[Pair, ...] | Refusal:
@@ -170,7 +176,7 @@ def _without_auto_pad(window: Window) -> Iterator[Form]:
 
 def _behind_computed_pad(window: Window) -> Operators:
     bare = _with_pads(window, ((0, 0),) * window.rank)
-    return ("Pad", _pad_traits(window, "run-time")), (window.op_type, window_traits(bare))
+    return ("Pad", _pad_traits(window, "run-time")), (window.op_type, {**window_traits(bare), "behind-pad": True})
 
 
 def is_best_as_written(site: Site, window: Window) -> bool:
@@ -236,7 +242,7 @@ def _behind_pad(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
     written = dataclasses.replace(bare.written, count_include_pad=False)
     operators: tuple[tuple[str, Traits], ...] = (
         ("Pad", _pad_traits(window, "sizes")),
-        (window.op_type, window_traits(dataclasses.replace(bare, written=written))),
+        (window.op_type, {**window_traits(dataclasses.replace(bare, written=written)), "behind-pad": True}),
     )
     if window.leaves_pads_out:
         operators = (*operators, ("Mul", {}))
@@ -280,10 +286,15 @@ def _behind_edges(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
 
 def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
     """Yield the forms of a transposed convolution, the nearest to what stands there first."""
-    plain = list(_transposed_plainly(site, window))
+    own = {"behind-pad": is_behind_pad(site.scope, site.node)}
+    plain = [
+        dataclasses.replace(form, operators=tuple((op_type, {**traits, **own}) for op_type, traits in form.operators))
+        for form in _transposed_plainly(site, window)
+    ]
     yield from plain
     if window.has_bias:
-        as_it_is = Form("as it is", (("ConvTranspose", transposed_traits(all_written(window))),), by_another_rule)
+        traits = {**transposed_traits(all_written(window)), **own}
+        as_it_is = Form("as it is", (("ConvTranspose", traits),), by_another_rule)
         for form in (as_it_is, *plain):
             operators = tuple((op_type, {**traits, "biased": False}) for op_type, traits in form.operators)
             name = f"{form.name}, the bias added behind it"

@@ -1,4 +1,4 @@
-"""What a node is tried on when its opset is raised: data that its operator can take, by the role of each input.
+"""What a node is tried on that no rule of windows or resizes knows: data that its operator can take, by role of input.
 
 Indices lie within the axis that they mean, shapes and axes fit the data, divisors and steps are not zero, a variance is
 not negative. What no role describes is data, which the local proof fills in by itself.
@@ -259,7 +259,7 @@ def trials_of(site: Site) -> tuple[Trial, ...]:
         constant = site.constant(position)
         shapes[position] = constant.shape if constant is not None else _trial_shape(site, position, type_)
     if node.op_type in _ELEMENTWISE:
-        shapes = _cut_alike(site, shapes)
+        shapes = _cut_alike(site, _fitted(known, shapes))
     random = np.random.default_rng(len(node.input))
     trial: dict[str, TrialInput] = {}
     for position, name in enumerate(node.input):
@@ -298,6 +298,29 @@ def guessed_type(site: Site, position: int) -> int:
     schema = defs.get_schema(site.node.op_type, site.opset, DEFAULT_DOMAIN)
     allowed = schema.inputs[min(position, len(schema.inputs) - 1)].types if schema.inputs else ["tensor(float)"]
     return int(TensorProto.FLOAT if "tensor(float)" in allowed or "tensor(int64)" not in allowed else TensorProto.INT64)
+
+
+def _fitted(known: Mapping[int, ValueType | None], shapes: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+    """Give axes that are left open the length that another input tells, counted from the last axis."""
+    is_open = {
+        position: [not isinstance(length, int) for length in type_.shape]
+        if type_ is not None and type_.shape is not None and len(type_.shape) == len(shapes[position])
+        else [False] * len(shapes[position])
+        for position, type_ in known.items()
+    }
+    told = {
+        axis: length
+        for position, shape in shapes.items()
+        for axis, length in enumerate(shape, -len(shape))
+        if length > 1 and not is_open[position][axis]
+    }
+    return {
+        position: tuple(
+            told.get(axis, length) if is_open[position][axis] else length
+            for axis, length in enumerate(shape, -len(shape))
+        )
+        for position, shape in shapes.items()
+    }
 
 
 def _cut_alike(site: Site, shapes: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:

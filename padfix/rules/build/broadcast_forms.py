@@ -1,0 +1,88 @@
+"""Equal forms of operators whose inputs have shapes of their own: Mul, Sum, Mean, Max, Min, Where, and differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import helper
+
+from padfix.operators.other_traits import OTHERS
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_PAIRWISE = {"Sum": "Add", "Mean": "Add"}
+
+
+def exchanged_forms(site: Site) -> Iterator[Form]:
+    """Yield a product with its factors exchanged."""
+
+    def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
+        return builder.op("Mul", [second, first])
+
+    yield Form("the factors exchanged", (("Mul", {"gate-second": False}),), lambda: _written(site, write, exact=True))
+
+
+def paired_forms(site: Site) -> Iterator[Form]:
+    """Yield what joins many inputs as what joins two of them at a time; a mean as the sum that is divided."""
+    op_type = site.node.op_type
+    joint = _PAIRWISE.get(op_type, op_type)
+    count = len(site.node.input)
+
+    def write(builder: FragmentBuilder, *values: Any) -> Any:
+        joined, *others = values
+        for other in others:
+            joined = builder.op(joint, [joined, other])
+        if op_type != "Mean":
+            return joined
+        number = np.array(count, helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+        return builder.op("Div", [joined, builder.constant(number, "number")])
+
+    why_not = None if count > 1 else Refusal("it has one input alone")
+    operators = ((joint, {"inputs": 2, "broadcasts": True}),)
+    yield Form("two at a time", operators, lambda: _written(site, write, exact=joint == op_type), why_not)
+
+
+def choice_forms(site: Site) -> Iterator[Form]:
+    """Yield a Where whose branches are exchanged."""
+
+    def write(builder: FragmentBuilder, condition: Any, chosen: Any, other: Any) -> Any:
+        return builder.op("Where", [builder.op("Not", [condition]), other, chosen])
+
+    turned = copied(site.node)
+    turned.input[1], turned.input[2] = site.node.input[2], site.node.input[1]
+    operators = (("Where", OTHERS["Where"](site.scope, turned)),)
+    yield Form("the branches exchanged", operators, lambda: _written(site, write, exact=True))
+
+
+def negated_forms(site: Site) -> Iterator[Form]:
+    """Yield a difference as a sum, and a quotient as that of both with the other sign."""
+    first, is_sum = site.constant(0), site.node.op_type == "Sub"
+    why_not = None if first is not None else Refusal("it takes nothing from a constant")
+    if site.elem_type(1) not in FLOATS:
+        why_not = Refusal("only floats are negated without a loss")
+
+    def write(builder: FragmentBuilder, minuend: Any, subtrahend: Any) -> Any:
+        assert first is not None
+        negative = builder.op("Neg", [subtrahend])
+        if is_sum:
+            return builder.op("Add", [minuend, negative])
+        return builder.op("Div", [builder.constant(-first, "negative"), negative])
+
+    name, joint = ("a sum", "Add") if is_sum else ("both with the other sign", "Div")
+    yield Form(name, (("Neg", {}), (joint, {})), lambda: _written(site, write, exact=True), why_not)
+
+
+def _written(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:
+    """Return what ``write`` makes of all the inputs."""
+    builder = site.builder()
+    builder.output(site.node.output[0], write(builder, *(builder.input(name) for name in site.node.input)))
+    return Rewrite(builder.build(), trials_of(site), exact=exact)
