@@ -14,6 +14,9 @@ from padfix.operators.table import PADDED, Key
 CHANNELS = 1
 """The axis of channels."""
 
+_LAST_EXCHANGED = [0, 2, 1]
+"""The permutation that exchanges channels and places of what is 1-D."""
+
 _NEAR = 64  # tensors that are looked at before data counts as far from any window
 
 _REORDERING = frozenset(("Flatten", "Gather", "Gemm", "LayerNormalization", "MatMul", "Shape", "Split", "Transpose"))
@@ -44,6 +47,28 @@ def is_behind_window(scope: Scope, name: str) -> bool:
 def is_behind_convolution(scope: Scope, name: str) -> bool:
     """Whether data is what a convolution gives, but for factors and terms, which runtimes make part of its weights."""
     return _comes_from(scope, name, {("", "Conv")}, lambda node: node.op_type in _FUSED)
+
+
+def turns_back(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Transpose undoes another one, with nothing but activations between, of what a 1-D convolution gives."""
+    if attributes.integers(node, "perm") != _LAST_EXCHANGED:
+        return False
+    name = node.input[0]
+    for _ in range(_NEAR):
+        before = scope.producer(name) if scope.defines(name) else None
+        if before is None or normal_domain(before.domain) or len(scope.consumers(name)) > 1:
+            return False
+        if before.op_type == "Transpose":
+            break
+        data = [each for each in before.input if each and scope.constant(each) is None]
+        if before.op_type in _REORDERING or len(data) != 1 or len(before.output) != 1:
+            return False
+        name = data[0]
+    else:
+        return False
+    return attributes.integers(before, "perm") == _LAST_EXCHANGED and _comes_from(
+        scope, before.input[0], {("", "Conv")}, lambda each: each.op_type not in _REORDERING
+    )
 
 
 def _comes_from(scope: Scope, name: str, sources: AbstractSet[Key], passes: Callable[[NodeProto], bool]) -> bool:

@@ -8,7 +8,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
-from padfix.operators.data_order import copies_channels, is_behind_convolution
+from padfix.operators.data_order import copies_channels, is_behind_convolution, turns_back
 from padfix.operators.gates import gate_traits, product_traits, softplus_traits
 from padfix.targets.fact import COUNT, Traits
 
@@ -126,6 +126,33 @@ def _recurrent(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
+def _dense(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Gemm whether it is what a dense layer is: weights that are turned, and no factors."""
+    factors = [attributes.find(node, name) for name in ("alpha", "beta")]
+    is_turned = attributes.integer(node, "transB", 0) != 0 and attributes.integer(node, "transA", 0) == 0
+    return {"plain": is_turned and all(each is None or each.f == 1 for each in factors)}
+
+
+def _layer_norm(scope: Scope, node: NodeProto) -> Traits:
+    known, axis = scope.type_of(node.input[0]), attributes.integer(node, "axis", -1)
+    rank = None if known is None else known.rank
+    return {
+        "biased": len(node.input) > 2 and bool(node.input[2]),
+        "behind-batch": None if rank is None else rank > 2 and axis in (1, 1 - rank),
+    }
+
+
+def _picking(scope: Scope, node: NodeProto) -> Traits:
+    indices = scope.type_of(node.input[1]) if len(node.input) > 1 else None
+    return {
+        "picks-many": None if indices is None or indices.rank is None else indices.rank > 0 and indices.shape != (1,)
+    }
+
+
+def _transpose(scope: Scope, node: NodeProto) -> Traits:
+    return {**_rank_alone(scope, node), "turned-back": turns_back(scope, node)}
+
+
 def _roi_align(scope: Scope, node: NodeProto) -> Traits:
     scale = attributes.find(node, "spatial_scale")
     # What opset 16 calls output_half_pixel is all that there was before.
@@ -153,6 +180,8 @@ REDUCTIONS = (
 )
 
 OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
+    "Gather": _picking,
+    "Gemm": _dense,
     "GroupNormalization": _rank_alone,
     "HardSigmoid": gate_traits,
     "Mish": _rank_alone,
@@ -166,9 +195,11 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Hardmax": _along_an_axis,
     "InstanceNormalization": _rank_alone,
     **dict.fromkeys(JOINING, _joining),
+    "LayerNormalization": _layer_norm,
     "LRN": _response,
     "LogSoftmax": _along_an_axis,
     "LpNormalization": _rank_alone,
+    "Mod": lambda scope, node: {"cuts-off": attributes.integer(node, "fmod", 0) != 0},
     "Mul": product_traits,
     "MeanVarianceNormalization": _rank_alone,
     **dict.fromkeys(REDUCTIONS, _reduction),
@@ -182,6 +213,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "GlobalAveragePool": _rank_alone,
     "GlobalMaxPool": _rank_alone,
     "GlobalLpPool": _rank_alone,
+    "Transpose": _transpose,
     "Where": _choice,
 }
 """By the type of an operator that facts may be about, and that neither pads nor resizes: what reads its traits."""

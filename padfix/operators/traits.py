@@ -32,10 +32,10 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
         return OTHERS[node.op_type](scope, node)
     match read(scope, node):
         case Window() as window:
-            own = {"dequantized": _is_dequantized(scope, node, window), "behind-pad": is_behind_pad(scope, node)}
+            own = {"dequantized": _is_dequantized(scope, node, window), "behind-pad": pad_before(scope, node)}
             return {**window_traits(window), **own}
         case TransposedWindow() as window:
-            return {**transposed_traits(window), "behind-pad": is_behind_pad(scope, node)}
+            return {**transposed_traits(window), "behind-pad": pad_before(scope, node)}
         case Resample() as resize:
             return _resample(scope, node, resize)
     return None
@@ -76,7 +76,7 @@ def window_traits(window: Window) -> Traits:
     pairs = window.same_pads() if window.auto_pad in SAME else window.explicit_pads
     return {
         **_common(window),
-        "padding": _padding(pairs),
+        "padding": padding_of(pairs),
         "even-pads": _even(pairs),
         "depthwise": None if window.maps is None else 1 < window.written.group == window.maps == window.channels,
         # Of a length that is left open it is taken that it is more: what a model is for is never one element.
@@ -116,7 +116,7 @@ def transposed_traits(window: TransposedWindow) -> Traits:
     pairs = [None if each is None else (each.begin, each.end) for each in axes]
     return {
         **_common(window),
-        "padding": _padding(pairs),
+        "padding": padding_of(pairs),
         "even-pads": _even(pairs),
         "biased": window.has_bias,
         "output-shape": window.output_shape is not None,
@@ -124,7 +124,8 @@ def transposed_traits(window: TransposedWindow) -> Traits:
     }
 
 
-def _padding(pairs: Sequence[Pair | None]) -> str | None:
+def padding_of(pairs: Sequence[Pair | None]) -> str | None:
+    """Return what padding is like; None where that depends on a length that is not known."""
     known = [pair for pair in pairs if pair is not None]
     if any(begin != end for begin, end in known):
         return "asymmetric"
@@ -139,13 +140,20 @@ def _even(pairs: Sequence[Pair | None]) -> bool | None:
     return False if len(known) > 1 else None if None in pairs else True
 
 
-def is_behind_pad(scope: Scope, node: NodeProto) -> bool:
-    """Whether what the node reads comes from a Pad that adds zeros, which runtimes make part of a window."""
+def pad_before(scope: Scope, node: NodeProto) -> str | None:
+    """Return what padding the node gets from a Pad that adds zeros, which runtimes make part of a window.
+
+    None where that is not known; amounts on the axes of batch and channels count as well.
+    """
     before = scope.producer(node.input[0]) if scope.defines(node.input[0]) else None
     if before is None or before.op_type != "Pad" or normal_domain(before.domain):
-        return False
+        return "none"
     mode = attributes.text(before, "mode", "constant") or "constant"
-    return mode == "constant" and _fill(scope, before) in ("zero", None)
+    if mode != "constant" or _fill(scope, before) not in ("zero", None):
+        return "none"
+    amounts = given_pads(scope, before)
+    half = len(amounts or ()) // 2
+    return None if amounts is None else padding_of(list(zip(amounts[:half], amounts[half:], strict=True)))
 
 
 def _pad(scope: Scope, node: NodeProto) -> Traits:

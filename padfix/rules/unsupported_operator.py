@@ -33,9 +33,11 @@ from padfix.rules.build.elementary_forms import (
 )
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.layer_forms import dense_forms, layer_norm_forms, picking_forms
 from padfix.rules.build.recurrent_forms import recurrent_forms
 from padfix.rules.build.roi_forms import roi_forms
 from padfix.rules.build.target_rule import TargetRule
+from padfix.rules.build.transpose_forms import exchange_forms
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -56,7 +58,8 @@ class UnsupportedOperator(TargetRule):
     the channels of DepthToSpace in one order only, pool no volume, take a Softmax of an old opset for one of today,
     lose count of the axes of a reduction, copy the channels of what a convolution keeps in another order, take a
     constant from it instead of it from the constant, overflow in a Softplus, approximate a Gelu, multiply a gate twice,
-    join more than two inputs as if all were of one shape, or run a recurrent layer the wrong way round.
+    join more than two inputs as if all were of one shape, run a recurrent layer the wrong way round, take a Transpose
+    for done already, lose the factors of a Gemm, or pick the first of several elements.
     `padfix targets NAME` lists what is known.
 
     padfix puts an Identity behind such a gate, so that it is read for what it is; writes DepthToSpace and SpaceToDepth
@@ -65,7 +68,9 @@ class UnsupportedOperator(TargetRule):
     of 1; MeanVarianceNormalization and LpNormalization as quotients; the number of channels where a Reshape copies it;
     a difference as a sum with what is negated; Softplus, LogSoftmax and Tanh so that no number is too large; Gelu as
     the product that it is; inputs that are joined two at a time; factors, and the branches of a Where, exchanged; a
-    layer that runs backwards as one over what a Slice turned round; and the boxes of a RoiAlign scaled before it.
+    layer that runs backwards as one over what a Slice turned round; the boxes of a RoiAlign scaled before it; a
+    Transpose of three axes as one of four; a Gemm with its factors in the weights; a LayerNormalization with a bias,
+    and of a list; and what a Gather picks as a product with a matrix of 0 and 1.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -284,6 +289,10 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Where": choice_forms,
     **dict.fromkeys(RECURRENT, recurrent_forms),
     "RoiAlign": roi_forms,
+    "Transpose": exchange_forms,
+    "Gemm": dense_forms,
+    "LayerNormalization": layer_norm_forms,
+    "Gather": picking_forms,
     "Shape": _lengths,
     "Softplus": softplus_forms,
     **dict.fromkeys(REDUCTIONS, reduction_forms),

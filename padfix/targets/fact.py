@@ -33,7 +33,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "one-tap": SWITCH,
     "one-channel": SWITCH,
     "even-pads": SWITCH,
-    "behind-pad": SWITCH,
+    "behind-pad": ("none", "symmetric", "asymmetric"),
     "one-pad-before": SWITCH,
     "pads-before": SWITCH,
     "leaves-a-rest": SWITCH,
@@ -111,6 +111,15 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "gates-other-data": SWITCH,
     # Of a Tanh, and of a Softplus.
     "bounded": SWITCH,
+    # Of Transpose: one that undoes another behind a 1-D convolution, and one of those about a product with a matrix.
+    "turned-back": SWITCH,
+    "about-a-product": SWITCH,
+    # Of Gather, Gemm and LayerNormalization, which can be biased as well.
+    "picks-many": SWITCH,
+    "plain": SWITCH,
+    "behind-batch": SWITCH,
+    # Of Mod: whether the remainder has the sign of the dividend.
+    "cuts-off": SWITCH,
     # Of Mul.
     "gate-second": SWITCH,
     # Of Sum, Mean, Max and Min; and Where has the latter.
@@ -129,10 +138,22 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
 """The words that a fact's ``where`` may use, each with the values that there are."""
 
 
-_UNSAID: Mapping[str, Trait] = dict.fromkeys(
-    ("of-constants", "dequantized", "behind-pad", "reduces-all", "one-element", "copies-channels", "from-constant"),
-    False,
-)
+_UNSAID: Mapping[str, Trait] = {
+    **dict.fromkeys(
+        (
+            "of-constants",
+            "dequantized",
+            "reduces-all",
+            "one-element",
+            "copies-channels",
+            "from-constant",
+            "turned-back",
+            "about-a-product",
+        ),
+        False,
+    ),
+    "behind-pad": "none",
+}
 """What is taken of an operator of which a trait is not told at all."""
 
 

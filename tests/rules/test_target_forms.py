@@ -63,6 +63,22 @@ CASES = {
         "ncnn",
         ["MaxPool", "Pad"],
     ),
+    "one tap with strides and pads": (
+        text(
+            "x = Relu (X) Y = Conv <kernel_shape = [1, 1], strides = [2, 2], pads = [1, 0, 1, 0]> (x, W)",
+            weights="float[1,2,1,1] W = {3, -4}",
+        ),
+        "openvino",
+        ["Conv", "Relu"],
+    ),
+    "transposed behind a Pad": (
+        text(
+            "x = Pad (X, p) Y = ConvTranspose <kernel_shape = [2, 2], strides = [2, 2], pads = [1, 0, 1, 0]> (x, W)",
+            weights="int64[8] p = {0, 0, 1, 0, 0, 0, 0, 2}, float[2,1,2,2] W = {3, -4, 5, 6, 1, 2, 4, -1}",
+        ),
+        "openvino",
+        ["ConvTranspose", "Pad", "Slice"],
+    ),
     "maxima of bytes": (
         text("Y = MaxPool <kernel_shape = [3, 2], strides = [1, 1]> (X)", "uint8[1,2,8,9] X").replace(
             "float Y", "uint8 Y"

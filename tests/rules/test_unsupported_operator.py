@@ -34,6 +34,13 @@ STEPS = (
     "(float[L,N,2] X) => (float[A,1,N,1] Y, float[1,N,1] H) <float[1,%s,2] W = {%s}, float[1,%s,1] R = {%s}>"
     '{ Y, H = %s <hidden_size = 1, direction = "reverse"> (X, W, R) }'
 )
+DENSE = (
+    "(float[N,2] X) => (float[N,3] Y) <float[2,3] W = {1, -2, 3, 4, 5, 6}, float[3] b = {1, -2, 3}>"
+    "{ Y = Gemm <%s> (X, W, b) }"
+)
+SIXTY = ", ".join(str(each / 20 - 1) for each in range(60))
+NORM = f"<float[3,4,5] s = {{{SIXTY}}}, float[3,4,5] b = {{{SIXTY}}}> {{ Y = LayerNormalization <axis = %s> (X, s%s) }}"
+TURNED = "(float[N,2,L] X, float[2,2,3] W) => (float[A,2,C] Y) <float k = {2}>"
 BOXES = "(float[1,2,8,8] X, float[2,4] B, int64[2] I) => (float[2,2,2,2] Y)"
 AS_MATRIX = ["Mul", "Reshape", "MatMul", "Reshape"]
 
@@ -124,6 +131,17 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
         (OPEN + "<float[5] k = {1, 2, 3, 4, 5}> { Y = Max (X, X, k) }", "ncnn", 13, ["Max", "Max"]),
         (OPEN + "<float[1] k = {1}> { Y = Mean (X, k) }", "mnn", 8, ["Add", "Div"]),
         (CONDITION + "{ Y = Where (C, X, k) }", "mnn", 13, ["Not", "Where"]),
+        (DENSE % "alpha = 0.5, beta = 2.0", "ncnn", 13, ["Gemm"]),
+        (DENSE % "transB = 0", "ncnn", 9, ["Gemm"]),
+        (LENGTHS + NORM % ("1", ", b"), "ncnn", 17, ["Reshape", "LayerNormalization", "Reshape"]),
+        (LENGTHS + NORM % ("-3", ""), "ncnn", 17, ["Reshape", "LayerNormalization", "Reshape"]),
+        (
+            LENGTHS + "<float[5] s = {1, 2, 3, 4, 5}> { Y = LayerNormalization (X, s) }",
+            "ncnn",
+            17,
+            ["LayerNormalization"],
+        ),
+        (RANK + "<int64[2] i = {-1, 0}> { Y = Gather <axis = 1> (X, i) }", "ncnn", 13, AS_MATRIX[1:]),
         (steps("RNN", 1), "tract", 13, ["Slice", "RNN", "Slice"]),
         (steps("LSTM", 4), "tract", 11, ["Slice", "LSTM", "Slice"]),
         (steps("GRU", 3), "tract", 10, ["Slice", "GRU", "Slice"]),
@@ -132,6 +150,13 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
             "tvm",
             16,
             ["Mul", "RoiAlign"],
+        ),
+        (
+            TURNED + "{ c = Conv (X, W) t = Transpose <perm = [0, 2, 1]> (c) r = Relu (t) a = Mul (r, k) "
+            "Y = Transpose <perm = [0, 2, 1]> (a) }",
+            "openvino",
+            17,
+            ["Conv", "Transpose", "Relu", "Mul", "Unsqueeze", "Transpose", "Squeeze"],
         ),
         (MINUEND + "{ c = Conv (X, W) Y = Sub (k, c) }", "tract", 17, ["Conv", "Neg", "Add"]),
         (MINUEND + "{ c = Conv (X, W) a = Add (c, k) Y = Div (k, a) }", "tract", 17, ["Conv", "Add", "Neg", "Div"]),

@@ -85,7 +85,7 @@ def multiplying(axes: Iterable[int], lengths: Lengths) -> Operators:
     products: Operators = (("MatMul", {"rank": _FLAT}), ("MatMul", {"rank": rank}))
     if all(_fits(lengths, axis) for axis in moved):
         return (*products, ("Reshape", {"rank": rank}))
-    return (*products[1:], ("Transpose", {"rank": rank}))
+    return (*products[1:], ("Transpose", {"rank": rank, "about-a-product": True}))
 
 
 def multiplied(builder: FragmentBuilder, value: Any, matrices: Mapping[int, np.ndarray], lengths: Lengths) -> Any:

@@ -16,7 +16,7 @@ from onnx import TensorProto
 from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import elements_of, is_behind_pad, transposed_traits, window_traits
+from padfix.operators.traits import elements_of, pad_before, padding_of, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME
@@ -40,7 +40,7 @@ _WANTED = ("strides", "kernel_shape")
 
 def window_forms(site: Site, window: Window) -> Iterator[Form]:
     """Yield the forms of a convolution or pool, the nearest to what stands there first."""
-    own = {"behind-pad": is_behind_pad(site.scope, site.node)}
+    own = {"behind-pad": pad_before(site.scope, site.node)}
     yield _written_out(site, window, {**window_traits(all_written(window)), **own})
     yield from _of_other_data(site, window)
     if window.auto_pad:
@@ -176,7 +176,7 @@ def _without_auto_pad(window: Window) -> Iterator[Form]:
 
 def _behind_computed_pad(window: Window) -> Operators:
     bare = _with_pads(window, ((0, 0),) * window.rank)
-    return ("Pad", _pad_traits(window, "run-time")), (window.op_type, {**window_traits(bare), "behind-pad": True})
+    return ("Pad", _pad_traits(window, "run-time")), (window.op_type, {**window_traits(bare), "behind-pad": None})
 
 
 def is_best_as_written(site: Site, window: Window) -> bool:
@@ -240,9 +240,10 @@ def _without_ceil_mode(site: Site, window: Window, pairs: tuple[Pair, ...] | Ref
 def _behind_pad(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
     bare = _with_pads(window, ((0, 0),) * window.rank, ceil_mode=False)
     written = dataclasses.replace(bare.written, count_include_pad=False)
+    before = "none" if window.operator.is_maximum else padding_of(pairs)
     operators: tuple[tuple[str, Traits], ...] = (
         ("Pad", _pad_traits(window, "sizes")),
-        (window.op_type, {**window_traits(dataclasses.replace(bare, written=written)), "behind-pad": True}),
+        (window.op_type, {**window_traits(dataclasses.replace(bare, written=written)), "behind-pad": before}),
     )
     if window.leaves_pads_out:
         operators = (*operators, ("Mul", {}))
@@ -286,7 +287,7 @@ def _behind_edges(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
 
 def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
     """Yield the forms of a transposed convolution, the nearest to what stands there first."""
-    own = {"behind-pad": is_behind_pad(site.scope, site.node)}
+    own = {"behind-pad": pad_before(site.scope, site.node)}
     plain = [
         dataclasses.replace(form, operators=tuple((op_type, {**traits, **own}) for op_type, traits in form.operators))
         for form in _transposed_plainly(site, window)

@@ -1,0 +1,110 @@
+"""Equal forms of dense layers, of what normalises a layer, and of what picks elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from onnx import helper
+
+from padfix.graph import attributes
+from padfix.operators.other_traits import OTHERS
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import multiplied, multiplying, selection, why_not_multiplied
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+
+_BIAS = 2
+"""Which input is added, of a Gemm and of a LayerNormalization."""
+
+
+def dense_forms(site: Site) -> Iterator[Form]:
+    """Yield a Gemm with its factors made part of the weights, which are turned as a dense layer wants them."""
+    weights, bias = site.constant(1), site.constant(_BIAS)
+    alpha, beta = (attributes.find(site.node, name) for name in ("alpha", "beta"))
+    why_not = None
+    if weights is None or (bias is None and site.input_name(_BIAS)):
+        why_not = Refusal("its weights are not constant, or very long")
+    elif attributes.integer(site.node, "transA", 0):
+        why_not = Refusal("its data is turned as well")
+
+    def write() -> Rewrite:
+        assert weights is not None
+        builder = site.builder()
+        turned = weights if attributes.integer(site.node, "transB", 0) else np.ascontiguousarray(weights.T)
+        given = np.zeros(len(turned), weights.dtype) if bias is None else bias
+        parts = [
+            (each * weights.dtype.type(1 if factor is None else factor.f)).astype(weights.dtype)
+            for each, factor in ((turned, alpha), (given, beta))
+        ]
+        inputs = [builder.input(site.input_name(0)), *(builder.constant(each, "weights") for each in parts)]
+        result = builder.op("Gemm", inputs, {"alpha": 1.0, "beta": 1.0, "transB": 1}, name=site.node.name)
+        builder.output(site.node.output[0], result)
+        return Rewrite(builder.build(), trials_of(site))
+
+    yield Form("weights with the factors in them", (("Gemm", {"plain": True}),), write, why_not)
+
+
+def layer_norm_forms(site: Site) -> Iterator[Form]:
+    """Yield the norm with a bias of zeros where it has none, and that of all axes behind the batch as of a list."""
+    known, scale, bias = site.input_type(0), site.constant(1), site.constant(_BIAS)
+    shape = () if known is None or known.shape is None else known.shape
+    lengths = [each for each in shape[1:] if isinstance(each, int)]
+    traits = {**OTHERS["LayerNormalization"](site.scope, site.node), "biased": True}
+    is_flat = len(lengths) == len(shape) - 1 > 0
+
+    def write(*, flat: bool) -> Rewrite:
+        assert scale is not None
+        builder = site.builder()
+        data, factor, *_ = (builder.input(name) for name in site.node.input)
+        added = np.zeros(scale.shape, scale.dtype) if bias is None else bias
+        inputs = [data, factor, builder.input(site.input_name(_BIAS)) if bias is not None else builder.constant(added)]
+        node = copied(site.node)
+        if flat:
+            attributes.set_integer(node, "axis", 2)
+            listed = builder.reshaped(data, [0, 1, math.prod(lengths)])
+            inputs = [listed, *(builder.constant(each.reshape(-1), "weights") for each in (scale, added))]
+        result = builder.original(node, inputs)
+        builder.output(site.node.output[0], builder.reshaped(result, [0, *lengths]) if flat else result)
+        return Rewrite(builder.build(), trials_of(site))
+
+    why_not = None
+    if scale is None or (bias is None and site.input_name(_BIAS)):
+        why_not = Refusal("its scale is not constant, or very long")
+    elif len([name for name in site.node.output if name]) > 1:
+        why_not = Refusal("its mean and deviation are read")
+    yield Form("a bias of zeros", (("LayerNormalization", traits),), lambda: write(flat=False), why_not)
+    if scale is not None and (scale.size != math.prod(lengths) or (bias is not None and bias.size != scale.size)):
+        why_not = why_not or Refusal("its scale is no longer than a part of the axes")
+    elif not is_flat:
+        why_not = why_not or Refusal("it needs the lengths behind the batch (--shape)")
+    operators = (("LayerNormalization", {**traits, "behind-batch": False}), ("Reshape", {"rank": len(shape)}))
+    yield Form("the norm of a list", operators, lambda: write(flat=True), why_not)
+
+
+def picking_forms(site: Site) -> Iterator[Form]:
+    """Yield what picks several elements of an axis as a product with a matrix of 0 and 1."""
+    known, indices = site.input_type(0), site.constant(1)
+    shape = () if known is None or known.shape is None else known.shape
+    axis = (attributes.integer(site.node, "axis", 0) or 0) % max(len(shape), 1)
+    size = shape[axis] if shape else None
+    picked: list[int] = []
+    why_not = None
+    if not isinstance(size, int) or indices is None or indices.ndim != 1:
+        why_not = Refusal("what it picks, or the length that it picks from, is not known")
+    else:
+        picked = [int(each) % size for each in indices]
+        why_not = why_not_multiplied(site.elem_type(0), [(size, len(picked))])
+
+    def write() -> Rewrite:
+        assert isinstance(size, int)
+        builder = site.builder()
+        matrix = selection(picked, size).astype(helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+        result = multiplied(builder, builder.input(site.input_name(0)), {axis: matrix}, shape)
+        builder.output(site.node.output[0], result)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    yield Form("a product with a matrix", multiplying([axis], shape) if shape else (), write, why_not)
