@@ -166,6 +166,7 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
         half = len(amounts) // 2
         outer = any(amounts[axis] or amounts[half + axis] for axis in range(min(2, half)))
         batch = bool(half and (amounts[0] or amounts[half]))
+    last = None if amounts is None or listed or not amounts else (amounts[len(amounts) // 2 - 1], amounts[-1])
     return {
         "mode": attributes.text(node, "mode", "constant") or "constant",
         "mode-written": attributes.find(node, "mode") is not None,
@@ -175,10 +176,16 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
         "axes-listed": listed,
         "outer-axes": outer,
         "batch-axis": batch,
+        "end-alone": None if last is None else is_end_alone(last),
         "rank": rank,
         "before-average": any(each.op_type == "AveragePool" for each in scope.consumers(node.output[0])),
         "elements": elements_of(None if data is None else data.elem_type),
     }
+
+
+def is_end_alone(last: Pair) -> bool:
+    """Whether there is padding behind the last axis and none before it."""
+    return last[0] == 0 < last[1]
 
 
 def elements_of(elem_type: int | None) -> str | None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import helper
+from onnx import NodeProto, helper
 
 from padfix.geometry.border import border_indices
 from padfix.graph import attributes
@@ -47,7 +47,8 @@ class UnsupportedPad(TargetRule):
     `padfix targets NAME` lists what is known of each, with its evidence.
 
     padfix writes the mode and all axes out, cuts with a Slice what negative amounts take away, and takes the elements
-    of the modes reflect, edge and wrap by one Gather an axis where the lengths are known, or by products with matrices.
+    of the modes reflect, edge and wrap by one Gather an axis where the lengths are known, or by products with matrices;
+    where there is nothing before the last axis, it pads there as well, and takes the rest.
 
     Refused: amounts that are only known at run time, and modes that need lengths which are not known (`--shape`).
 
@@ -92,6 +93,12 @@ class UnsupportedPad(TargetRule):
         sizes = [(each, 2 * each) for each in lengths if isinstance(each, int)]
         no_products = why_not or why_not_multiplied(site.elem_type(0), sizes)
         half = len(amounts) // 2
+        if mode == "constant" and traits.get("end-alone"):
+            both: Operators = (("Pad", {**plain, "end-alone": False}), ("Gather", {}))
+            size = lengths[-1] if lengths and isinstance(lengths[-1], int) and not any(cut) else None
+            no_length = None if size is not None else Refusal("it needs the length of the last axis (--shape)")
+            write = partial(_at_both_ends, site, added, size or 0)
+            yield Form("a Pad at both ends, and a Gather", both, write, no_length)
         if mode != "constant":
             yield Form("one Gather an axis", TAKING, lambda: _taken(site, amounts, mode), why_not)
             products = multiplying([axis for axis in range(half) if amounts[axis] or amounts[half + axis]], lengths)
@@ -142,6 +149,17 @@ def _trials(site: Site, rank: int) -> tuple[Trial, ...]:
     return tuple(trials)
 
 
+def _at_both_ends(site: Site, added: list[int], size: int) -> Rewrite | Refusal:
+    """Return the Pad with an element before the last axis as well, which is not taken."""
+    builder = site.builder()
+    half = len(added) // 2
+    node, more = _whole_node(site, builder, [*added[: half - 1], 1, *added[half:]])
+    padded = builder.original(node, [builder.input(site.input_name(0)), *more])
+    kept = builder.constant(np.arange(1, 1 + size + added[-1]), "indices")
+    builder.output(site.node.output[0], builder.op("Gather", [padded, kept], {"axis": half - 1}))
+    return Rewrite(builder.build(), _trials(site, half), exact=True)
+
+
 def _written_out(
     site: Site, added: list[int], cut: list[int], opset: int, *, by_products: bool = False
 ) -> Rewrite | Refusal:
@@ -155,18 +173,23 @@ def _written_out(
     elif axes:
         ends = [cut[rank + axis] or int(np.iinfo(np.int64).max) for axis in axes]
         value = sliced(builder, value, [-cut[axis] for axis in axes], ends, axes)
+    node, more = _whole_node(site, builder, added)
+    builder.output(site.node.output[0], builder.original(node, [value, *more]))
+    return Rewrite(builder.build(), _trials(site, rank), exact=True)
+
+
+def _whole_node(site: Site, builder: FragmentBuilder, added: list[int]) -> tuple[NodeProto, list[Any]]:
+    """Return the Pad with all of it written out, and its inputs behind the data."""
+    opset = builder.opset
     node = copied(site.node, without=("mode", "value", "pads") if opset >= _INPUTS_SINCE else ("mode",))
     attributes.set_text(node, "mode", site.text("mode", "constant") or "constant")
-    inputs = [value]
     if opset < _INPUTS_SINCE:
         attributes.set_integers(node, "paddings" if opset < 2 else "pads", added)
-    else:
-        given = site.constant(1)
-        same = given is not None and given.reshape(-1).tolist() == added and not site.input_name(3)
-        pads = builder.input(site.input_name(1)) if same else builder.constant(np.array(added, np.int64), "pads")
-        inputs += [pads, *_fill(site, builder)]
-    builder.output(site.node.output[0], builder.original(node, inputs))
-    return Rewrite(builder.build(), _trials(site, rank), exact=True)
+        return node, []
+    given = site.constant(1)
+    same = given is not None and given.reshape(-1).tolist() == added and not site.input_name(3)
+    pads = builder.input(site.input_name(1)) if same else builder.constant(np.array(added, np.int64), "pads")
+    return node, [pads, *_fill(site, builder)]
 
 
 def _fill(site: Site, builder: FragmentBuilder) -> list[Any]:

@@ -87,6 +87,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "behind-window": SWITCH,
     # Of Pad, which like Resize has elements, and also mode, mode-written, amounts, axes-listed, outer-axes and rank.
     "negative": SWITCH,
+    "end-alone": SWITCH,
     "value": ("zero", "finite", "infinite"),
     "before-average": SWITCH,
     "elements": ("float", "integer", "byte"),

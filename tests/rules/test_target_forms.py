@@ -79,6 +79,16 @@ CASES = {
         "openvino",
         ["ConvTranspose", "Pad", "Slice"],
     ),
+    "padded behind alone": (
+        text("Y = Pad (X, p, v)", weights="int64[8] p = {0, 0, 1, 0, 0, 0, 0, 2}, float v = {1.5}"),
+        "qnn",
+        ["Gather", "Pad"],
+    ),
+    "padded behind alone, by attributes": (
+        text("Y = Pad <pads = [0, 0, 0, 0, 0, 1], value = 2.0> (X)", "float[N,2,8] X", opset=9),
+        "qnn",
+        ["Gather", "Pad"],
+    ),
     "maxima of bytes": (
         text("Y = MaxPool <kernel_shape = [3, 2], strides = [1, 1]> (X)", "uint8[1,2,8,9] X").replace(
             "float Y", "uint8 Y"

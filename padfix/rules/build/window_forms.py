@@ -16,7 +16,7 @@ from onnx import TensorProto
 from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import elements_of, pad_before, padding_of, transposed_traits, window_traits
+from padfix.operators.traits import elements_of, is_end_alone, pad_before, padding_of, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME
@@ -176,7 +176,7 @@ def _without_auto_pad(window: Window) -> Iterator[Form]:
 
 def _behind_computed_pad(window: Window) -> Operators:
     bare = _with_pads(window, ((0, 0),) * window.rank)
-    return ("Pad", _pad_traits(window, "run-time")), (window.op_type, {**window_traits(bare), "behind-pad": None})
+    return ("Pad", _pad_traits(window, None)), (window.op_type, {**window_traits(bare), "behind-pad": None})
 
 
 def is_best_as_written(site: Site, window: Window) -> bool:
@@ -185,15 +185,17 @@ def is_best_as_written(site: Site, window: Window) -> bool:
     return objection_to(site, own) is None and objection_to(site, _behind_computed_pad(window)) is not None
 
 
-def _pad_traits(window: Window, amounts: str, mode: str = "constant") -> Traits:
+def _pad_traits(window: Window, pairs: tuple[Pair, ...] | None, mode: str = "constant") -> Traits:
+    """Return what the Pad is like that gives a window these pads; None for those that are computed."""
     floats = window.elem_type in (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16)
     value = "zero" if not window.operator.is_maximum else "infinite" if floats else "finite"
-    computed = None if amounts == "run-time" else False  # what nobody reads from a Pad with computed amounts
+    computed = None if pairs is None else False  # what nobody reads from a Pad with computed amounts
     return {
         "mode": mode,
         "mode-written": True,
-        "amounts": amounts,
+        "amounts": "run-time" if pairs is None else "sizes",
         "negative": computed,
+        "end-alone": None if pairs is None else is_end_alone(pairs[-1]),
         "axes-listed": False,
         "outer-axes": computed,
         "batch-axis": computed,
@@ -242,7 +244,7 @@ def _behind_pad(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
     written = dataclasses.replace(bare.written, count_include_pad=False)
     before = "none" if window.operator.is_maximum else padding_of(pairs)
     operators: tuple[tuple[str, Traits], ...] = (
-        ("Pad", _pad_traits(window, "sizes")),
+        ("Pad", _pad_traits(window, pairs)),
         (window.op_type, {**window_traits(dataclasses.replace(bare, written=written)), "behind-pad": before}),
     )
     if window.leaves_pads_out:
@@ -258,7 +260,7 @@ def _behind_pad(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
 def _behind_edges(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
     """Return the pool behind a Pad that repeats the elements at the edges, which every window there holds anyway."""
     bare = _with_pads(window, ((0, 0),) * window.rank, ceil_mode=False)
-    operators = (("Pad", _pad_traits(window, "sizes", "edge")), (window.op_type, window_traits(bare)))
+    operators = (("Pad", _pad_traits(window, pairs, "edge")), (window.op_type, window_traits(bare)))
     why_not = None
     if max(window.dilations) > 1:
         why_not = Refusal("a dilated window may step over the element at the edge")
