@@ -144,9 +144,7 @@ def _layer_norm(scope: Scope, node: NodeProto) -> Traits:
 
 def _picking(scope: Scope, node: NodeProto) -> Traits:
     indices = scope.type_of(node.input[1]) if len(node.input) > 1 else None
-    return {
-        "picks-many": None if indices is None or indices.rank is None else indices.rank > 0 and indices.shape != (1,)
-    }
+    return {"picks-a-list": None if indices is None or indices.rank is None else indices.rank > 0}
 
 
 def _transpose(scope: Scope, node: NodeProto) -> Traits:

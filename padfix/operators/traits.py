@@ -78,6 +78,7 @@ def window_traits(window: Window) -> Traits:
         **_common(window),
         "padding": padding_of(pairs),
         "even-pads": _even(pairs),
+        "wide-pads": _any_wide(window, pairs),
         "depthwise": None if window.maps is None else 1 < window.written.group == window.maps == window.channels,
         # Of a length that is left open it is taken that it is more: what a model is for is never one element.
         "one-element": any(size == 1 and pair != (0, 0) for size, pair in zip(window.sizes, pairs, strict=True)),
@@ -132,6 +133,17 @@ def padding_of(pairs: Sequence[Pair | None]) -> str | None:
     if len(known) < len(pairs):
         return None
     return "symmetric" if any(begin for begin, _ in known) else "none"
+
+
+def _any_wide(window: Window, pairs: Sequence[Pair | None]) -> bool | None:
+    """Whether pads are so long that a window lies in them with all its taps."""
+    spans = [
+        None if taps is None else effective_kernel(taps, dilation)
+        for taps, dilation in zip(window.kernel, window.dilations, strict=True)
+    ]
+    return any_of(
+        [None if pair is None or span is None else max(pair) >= span for pair, span in zip(pairs, spans, strict=True)]
+    )
 
 
 def _even(pairs: Sequence[Pair | None]) -> bool | None:
@@ -235,6 +247,7 @@ def _resample(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "gives-one": None if changed is None else any_of([axis.gives_one for axis in changed]),
         "one-element": axes is not None and any(axis.gives_one for axis in axes[2:]),
         "keeps-a-length": _keeps_a_length(changed or ()),
+        "just-short": any(axis.is_just_short for axis in changed or ()),
         "slips": _slips(resize),
         "resized-axes": None if changed is None else len(changed),
         "outer-axes": None if changed is None or axes is None else any(axis.changes for axis in axes[:2]),
@@ -258,6 +271,9 @@ def _has_empty_scales(scope: Scope, node: NodeProto, resize: Resample) -> bool:
     return value is not None and not value.size
 
 
+_JUST_SHORT = 0.001
+
+
 class _Axis:
     """One axis of the data: what its length becomes, as far as that is known."""
 
@@ -266,7 +282,9 @@ class _Axis:
         self.factor: str | None = None
         self.gives_one: bool | None = None
         self.keeps_length = False  # though it is sampled
+        self.is_just_short = False  # of one element more
         if scale is not None:
+            self.is_just_short = size is not None and bool(0 < -(size * float(np.float32(scale))) % 1 < _JUST_SHORT)
             self.keeps_length = size is not None and scale != 1 and output_size(size, scale) == size
             if scale >= 1 and float(scale).is_integer():
                 self.factor = "whole"

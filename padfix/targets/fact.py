@@ -33,6 +33,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "one-tap": SWITCH,
     "one-channel": SWITCH,
     "even-pads": SWITCH,
+    "wide-pads": SWITCH,
     "behind-pad": ("none", "symmetric", "asymmetric"),
     "one-pad-before": SWITCH,
     "pads-before": SWITCH,
@@ -77,6 +78,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "factors": ("whole", "exact", "inexact"),
     "gives-one": SWITCH,
     "keeps-a-length": SWITCH,
+    "just-short": SWITCH,
     "slips": SWITCH,
     "resized-axes": COUNT,
     "outer-axes": SWITCH,
@@ -116,7 +118,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "turned-back": SWITCH,
     "about-a-product": SWITCH,
     # Of Gather, Gemm and LayerNormalization, which can be biased as well.
-    "picks-many": SWITCH,
+    "picks-a-list": SWITCH,
     "plain": SWITCH,
     "behind-batch": SWITCH,
     # Of Mod: whether the remainder has the sign of the dividend.

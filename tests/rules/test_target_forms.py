@@ -25,6 +25,13 @@ CASES = {
         "openvino",
         ["MatMul", "MatMul"],
     ),
+    "a scale that is just short of a whole number": (
+        text(
+            'Y = Resize <mode = "linear"> (X, , s)', "float[1,2,7,123] X", "float[4] s = {1, 1, 1, 1.0406503677368164}"
+        ),
+        "openvino",
+        ["MatMul"],
+    ),
     "one element of a cubic curve": (
         text(
             'Y = Resize <coordinate_transformation_mode = "pytorch_half_pixel", mode = "cubic"> (X, , , z)',
