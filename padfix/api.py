@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from padfix.config import ConvertOptions, PathArgument, VerifyOptions
-from padfix.errors import NotEquivalent, PadfixError, ProofUnavailableError, UnusableResultError, UsageError
+from padfix.errors import (
+    NotEquivalent,
+    NowhereRunError,
+    PadfixError,
+    ProofUnavailableError,
+    UnusableResultError,
+    UsageError,
+)
 from padfix.results import CheckReport, ConvertReport, Failure, OpRecord, Verdict
 
 if TYPE_CHECKING:
@@ -420,7 +427,7 @@ class _Conversion:
         from padfix.diagnose.place import describe
         from padfix.proof.probes import KINDS
         from padfix.proof.whole import verify as prove_whole
-        from padfix.proof.witnesses import how_to_prove
+        from padfix.proof.witnesses import how_to_prove, in_specification
         from padfix.proof.work import FEW_KINDS, HEAVY, allow_work
 
         work = allow_work(self.original)
@@ -430,16 +437,13 @@ class _Conversion:
             kinds = FEW_KINDS
             few = f"A run takes {work:.1e} multiplications, so the whole was run on {len(kinds)} kinds of data"
             notes = (*notes, f"{few}, not on all {len(KINDS)}.")
-        verdict = prove_whole(
-            judge,
-            candidates,
-            **how_to_prove(self.options, judge, work),
-            describe=describe,
-            rewritten=True,
-            kinds=kinds,
-            stand_in=partial(self._executor, "onnxruntime"),
-            progress=self.tell,
-        )
+        told: dict[str, Any] = {**how_to_prove(self.options, judge, work), "describe": describe, "kinds": kinds}
+        told |= {"rewritten": True, "stand_in": partial(self._executor, "onnxruntime"), "progress": self.tell}
+        try:
+            verdict = prove_whole(judge, candidates, **told)
+        except NowhereRunError as error:
+            candidates, notes = in_specification(candidate, error.message)
+            verdict = prove_whole(judge, candidates, **told)
         return dataclasses.replace(verdict, notes=(*notes, *verdict.notes))
 
 

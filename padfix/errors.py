@@ -84,6 +84,10 @@ class UnusableResultError(ProofUnavailableError):
     """A witness can't load the result, so that it could not be compared."""
 
 
+class NowhereRunError(ProofUnavailableError):
+    """ONNX Runtime can run neither the original nor the result on the data of the proof."""
+
+
 class OutputError(PadfixError):
     """The output can't be written (permission, disk, or it is the input itself)."""
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 from onnx import TensorProto
 
-from padfix.errors import ProofUnavailableError, UnusableResultError
+from padfix.errors import NowhereRunError, ProofUnavailableError, UnusableResultError
 from padfix.process import deadline, watch
 from padfix.proof.compare import compare, loosens
 from padfix.proof.empty_batch import EmptyBatch, empty_probes
@@ -31,6 +31,7 @@ from padfix.proof.matching import InputMatch, Order, match_outputs, order_betwee
 from padfix.proof.probes import KINDS, Probe, is_dynamic, resolve
 from padfix.proof.settings import Settings
 from padfix.proof.verdict import Describe, Failure, Inside, Ran, conclude, look_inside
+from padfix.proof.witnesses import refuses
 from padfix.results import WITNESSES, OutputDifference, ProofRun, Verdict
 
 Progress = Callable[[str], None]
@@ -74,9 +75,10 @@ def verify(
     Raises:
         ProofUnavailableError: The reference can't run the original, contradicts itself, or has other inputs; or nothing
             could be judged.
+        NowhereRunError: ONNX Runtime refuses the candidate on data that it refuses the original on.
         UsageError: ``shapes`` doesn't fit the inputs.
     """
-    proof = _WholeProof(reference, Settings(**settings), progress or (lambda words: None))
+    proof = _WholeProof(reference, Settings(**settings), progress or (lambda words: None), stand_in)
     proof.load(candidates)
     proof.match()
     proof.run_given(probes)
@@ -85,7 +87,7 @@ def verify(
     else:
         proof.run_generated(shapes)
     proof.notes += getattr(reference, "remarks", list)()
-    inside = proof.look_inside(stand_in)
+    inside = proof.look_inside()
     verdict = conclude(proof.ran, inside, proof.failures, proof.notes, proof.settings, reference, describe)
     return replace(verdict, loosened=proof.loosened, ranges=dict(proof.settings.ranges))
 
@@ -95,6 +97,7 @@ class _WholeProof:
     reference: Executor
     settings: Settings
     progress: Progress
+    stand_in: Callable[[], Executor] | None = None
     candidates: list[Executor] = field(default_factory=list)
     ran: list[Ran] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -226,7 +229,7 @@ class _WholeProof:
         self.notes += empty.notes
         return [f"{each.name} at {shapes_text(each.shapes)}" for each in agreed]
 
-    def look_inside(self, stand_in: Callable[[], Executor] | None) -> Inside:
+    def look_inside(self) -> Inside:
         """Judge the stretches on the probes that ran."""
         if not self.candidates or not self.kept:
             return Inside()
@@ -241,7 +244,7 @@ class _WholeProof:
                 self.outputs,
                 self.kept,
                 settings,
-                stand_in,
+                self.stand_in,
                 self.progress,
             )
         if constant and self.reference.inputs:
@@ -338,6 +341,9 @@ class _WholeProof:
                 hint = "It has no kernel for all that the model needs." if failure.unsupported else ""
                 raise UnusableResultError(f"The result can't be loaded in {label}: {said}", hint) from None
             self.is_endless = failure.overdue
+            is_spec = self.settings.rewritten and self.reference.name == "spec" != candidate.name
+            if is_spec and self.stand_in is not None and refuses(self.stand_in, probe.arrays):
+                raise NowhereRunError(f"ONNX Runtime runs neither the original nor the result: {said}") from None
             self._fail(probe.name, label, probe.shapes, f"it can't be run: {failure.message}")
             self.failures.append(Failure(probe, candidate, results, None, optimised))
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from padfix.config import VerifyOptions
 from padfix.errors import ProofUnavailableError, UnusableResultError, UsageError
 from padfix.files.model import Model
-from padfix.proof.executors import ExecutionFailed, Executor, OnnxRuntimeExecutor
+from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor
 from padfix.proof.matching import InputMatch
 from padfix.proof.probes import Probe
 from padfix.proof.spec_executor import SpecExecutor
@@ -58,21 +58,32 @@ def candidates_of_result(
         try:
             OnnxRuntimeExecutor(path, optimised=False)
         except ExecutionFailed as failure:
-            if failure.unsupported or _is_refused(in_runtime):
-                note = f"ONNX Runtime can't run the result ({failure}); the specification ran both models."
-                try:
-                    return [SpecExecutor(path)], (note,)
-                except ExecutionFailed as refusal:
-                    raise ProofUnavailableError(
-                        f"Neither ONNX Runtime nor the specification can run the result: {failure}; {refusal}",
-                    ) from refusal
+            if failure.unsupported or refuses(in_runtime):
+                return in_specification(path, f"ONNX Runtime can't run the result: {failure}")
     return _runtime_pair(path), ()
 
 
-def _is_refused(in_runtime: Callable[[], Executor]) -> bool:
+def in_specification(path: Path, why: str) -> tuple[list[Executor], tuple[str, ...]]:
+    """Return the specification as what runs the result, with a note; ``why`` says why ONNX Runtime doesn't.
+
+    Raises:
+        ProofUnavailableError: It can't be loaded there either.
+    """
     try:
-        in_runtime()
-    except ProofUnavailableError:
+        return [SpecExecutor(path)], (f"{why.rstrip('.')}. The specification ran both models.",)
+    except ExecutionFailed as refusal:
+        raise ProofUnavailableError(
+            f"{why.rstrip('.')}. The specification can't run the result: {refusal}"
+        ) from refusal
+
+
+def refuses(made: Callable[[], Executor], data: Mapping[str, Array] | None = None) -> bool:
+    """Whether an executor can't be made, or does not run on ``data``."""
+    try:
+        executor = made()
+        if data is not None:
+            executor.run(data)
+    except (ExecutionFailed, ProofUnavailableError):
         return True
     return False
 

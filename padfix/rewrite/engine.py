@@ -317,7 +317,10 @@ class _Pipeline:
         before = [copied(each) for each in (*rewrite.replaces, site.node)]
         outcome = prove(before, site.scope.opsets, rewrite, outputs=outputs)
         if outcome.contradiction is not None:
-            self._note(self.result.contradictions, site, outcome.contradiction)
+            # What only moves to another opset is run as it was, rightly or not.
+            is_as_it_was = any(_is_like(each, site.node) for each in rewrite.after.nodes)
+            known = self.result.untouched_contradictions if is_as_it_was else self.result.contradictions
+            self._note(known, site, outcome.contradiction)
         if outcome.failure is not None and (must_run or not outcome.untried):
             return Refusal(f"The rewrite could not be shown to be right on its own, and was dropped: {outcome.failure}")
         return outcome.proof
@@ -397,3 +400,9 @@ def _rewritten(finding: Finding, site: Site, rewrite: Rewrite, proof: LocalProof
     before = node_text.lines_of([*rewrite.replaces, site.node], scope.opset, scope.constant)
     after = node_text.lines_of(fragment.nodes, fragment.opset, constant)
     return Rewritten(dataclasses.replace(finding, illustration=illustration), proof, before, after)
+
+
+def _is_like(node: NodeProto, other: NodeProto) -> bool:
+    """Whether two nodes are the same but for what they read and give."""
+    given, wanted = (sorted(each.SerializeToString() for each in one.attribute) for one in (node, other))
+    return (node.domain, node.op_type, given) == (other.domain, other.op_type, wanted)

@@ -1,0 +1,54 @@
+"""Models that ONNX Runtime loads and does not run, or runs against the specification."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+
+# ONNX Runtime normalises the responses of images alone; the specification says nothing of the kind.
+LISTS = """
+main (float[1,4,9] X) => (float[1,4,9] Y) {
+  p = AveragePool <kernel_shape = [3], auto_pad = "SAME_UPPER"> (X)
+  Y = LRN <size = 3, alpha = 0.01, bias = 1.5> (p)
+}
+"""
+
+# ONNX Runtime takes the mean of squares less the square of the mean, which is below 0 where all numbers are one.
+DEVIATION = "main (float[1,8,6,12] X) => (float[1,8,6,12] Y) { Y = MeanVarianceNormalization <axes = [1, 2, 3]> (X) }"
+
+
+def saved(folder: Path, text: str, opset: int) -> Path:
+    path = folder / "model.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]>\n{text}'), path)
+    return path
+
+
+def test_the_specification_runs_both_where_the_runtime_runs_neither(tmp_path: Path) -> None:
+    source = saved(tmp_path, LISTS, 13)
+    with pytest.raises(padfix.PadfixError, match="--reference spec"):
+        padfix.convert(source, tmp_path / "out.onnx")
+    report = padfix.convert(source, tmp_path / "out.onnx", reference="spec")
+    assert report.written
+    assert report.verdict is not None
+    assert {run.candidate for run in report.verdict.runs} == {"spec"}
+    assert any("neither the original nor the result" in note for note in report.verdict.notes)
+
+
+def test_a_result_that_the_runtime_alone_refuses_is_wrong(tmp_path: Path) -> None:
+    other = tmp_path / "other.onnx"
+    other.write_bytes(saved(tmp_path, LISTS, 13).read_bytes())
+    source = saved(tmp_path, LISTS.replace("LRN <size = 3, alpha = 0.01, bias = 1.5>", "Relu"), 13)
+    assert not padfix.verify(source, other, reference="spec").equivalent
+
+
+@pytest.mark.parametrize("reference", ["auto", "spec"])
+def test_what_moves_to_another_opset_as_it_is_is_run_as_it_was(reference: str, tmp_path: Path) -> None:
+    source = saved(tmp_path, DEVIATION, 9)
+    report = padfix.convert(source, tmp_path / "out.onnx", target="tvm", reference=reference)
+    assert [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node] == ["MeanVarianceNormalization"]
+    assert report.disagreements
