@@ -55,7 +55,8 @@ def _disorder(flows: Flows, outside: Scope, loop: Any, inside: Scope, write: Any
     arguments = [argument.name for argument in inside.function.signature.input_arg]
     index = inside.seen_through(write.input[1])
     if index not in arguments:
-        return "at another index than its counter" if _moves(inside, index, arguments) else ""
+        is_fixed = inside.integer(index) is not None  # as of what Keras' scan carries on
+        return "at another index than its counter" if is_fixed or _moves(inside, index, arguments) else ""
     place = arguments.index(index)
     start = outside.integer(loop.input[place])
     if start is None:

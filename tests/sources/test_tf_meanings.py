@@ -646,3 +646,18 @@ def test_angles_by_the_signs_of_zeros(tf: Any, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
 def test_products_across(tf: Any, dtype: str) -> None:
     same(tf, tf.linalg.cross, *(noise((2, 4, 3), dtype, seed) for seed in (1, 2)))
+
+
+def test_a_list_of_one_element_that_a_loop_carries_on(tf: Any) -> None:
+    """As ``keras.ops.scan`` does."""
+
+    def summed(x: Any) -> Any:
+        held = tf.TensorArray(tf.float32, 1, clear_after_read=False, element_shape=[4]).write(0, x[0])
+
+        def step(i: Any, held: Any, rows: Any) -> Any:
+            return i + 1, held.write(0, held.read(0) + x[i]), rows.write(i, held.read(0))
+
+        rows = tf.TensorArray(tf.float32, len(ROWS))
+        return tf.while_loop(lambda i, *_: i < len(ROWS), step, (0, held, rows))[2].stack()
+
+    same(tf, summed, ROWS)
