@@ -55,8 +55,9 @@ def _disorder(flows: Flows, outside: Scope, loop: Any, inside: Scope, write: Any
     arguments = [argument.name for argument in inside.function.signature.input_arg]
     index = inside.seen_through(write.input[1])
     if index not in arguments:
-        is_fixed = inside.integer(index) is not None  # as of what Keras' scan carries on
-        return "at another index than its counter" if is_fixed or _moves(inside, index, arguments) else ""
+        # What is only written at a fixed index is the last output of a layer, and tf2onnx makes an LSTM of it.
+        is_carried = inside.integer(index) is not None and _is_read(flows, inside, write)
+        return "at another index than its counter" if is_carried or _moves(inside, index, arguments) else ""
     place = arguments.index(index)
     start = outside.integer(loop.input[place])
     if start is None:
@@ -92,6 +93,12 @@ def _limit(flows: Flows, outside: Scope, loop: Any, place: int) -> int | None:
         limits.append(outside.integer(loop.input[arguments.index(name)]) if name in arguments else scope.integer(name))
     known = [limit for limit in limits if limit is not None]
     return min(known, default=None)
+
+
+def _is_read(flows: Flows, scope: Scope, write: Any) -> bool:
+    """Whether the loop reads the list that it writes."""
+    root = flows.root(scope.key(write.input[0]))
+    return any(node.op == "TensorListGetItem" and flows.root(scope.key(node.input[0])) == root for node in scope.nodes)
 
 
 def _moves(scope: Scope, index: str, arguments: list[str]) -> bool:

@@ -661,3 +661,11 @@ def test_a_list_of_one_element_that_a_loop_carries_on(tf: Any) -> None:
         return tf.while_loop(lambda i, *_: i < len(ROWS), step, (0, held, rows))[2].stack()
 
     same(tf, summed, ROWS)
+
+
+def test_the_last_output_of_an_lstm_is_one_operator(tf: Any) -> None:
+    """Which a loop writes to the same place again and again."""
+    inputs = tf.keras.Input((None, 3))
+    model = tf.keras.Model(inputs, tf.keras.layers.LSTM(2)(inputs))
+    proto = assert_same_numbers(tf, lambda x: {"y": model(x)}, [{"x": noise((2, 5, 3), "float32")}], free=False)
+    assert [node.op_type for node in proto.graph.node if node.op_type in ("LSTM", "Loop")] == ["LSTM"]
