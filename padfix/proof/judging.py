@@ -14,7 +14,8 @@ from typing import cast
 
 import numpy as np
 
-from padfix.proof.allowances import Case, allowed_by, own_moves
+from padfix.proof.allowances import allowed_by, own_moves
+from padfix.proof.cases import Cases
 from padfix.proof.compare import Distance, compare, described, distance
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array, ExecutionFailed
@@ -26,8 +27,6 @@ from padfix.proof.stretches import Judged, NotATensorError, Outcome, Stretch, St
 from padfix.proof.sweep import sweep
 from padfix.proof.wide_data import is_arithmetic
 from padfix.results import OutputDifference
-
-_CASTS: dict[int, np.dtype[np.generic]] = {1: np.dtype(np.float32), 10: np.dtype(np.float16), 11: np.dtype(np.float64)}
 
 
 @dataclass
@@ -72,14 +71,10 @@ class StretchJudge:
         progress: Callable[[str], None] = lambda words: None,
     ) -> None:
         self.stretches = stretches
-        self.constants = constants
-        self.types: dict[str, tuple[np.dtype[np.generic], ...]] = {}
-        self.magnitudes: dict[str, float] = {}
-        self.levels = levels
+        self._cases = Cases(stretches, constants, levels, ranges or {})
         self._rewritten = rewritten
         self._rtol, self._atol = rtol, atol
         self._probes_only = probes_only
-        self.ranges = ranges or {}
         self._progress = progress
 
     def run(self, probes: Sequence[Probe]) -> Outcome:
@@ -108,7 +103,7 @@ class StretchJudge:
         judged, unknown = self._judge_once_a_version(changed, probes)
         wrong = [each for each in judged if not each.difference.equivalent]
         if wrong and not self._rewritten:
-            judged, wrong = made_up_for(self, judged, wrong, probes)
+            judged, wrong = made_up_for(self.stretches, judged, wrong, lambda merged: self.judge(merged, probes)[0])
         outcome.judged, outcome.wrong = self.in_order(judged), self.in_order(wrong)
         outcome.unknown = unknown
         return outcome
@@ -162,8 +157,8 @@ class StretchJudge:
         found = self.stretches.candidate([stretch], probe.arrays, values, optimised=False)[stretch.name]
         if isinstance(found, str) or expected.dtype.kind != "f" or not self.stretches.sides[0].can_be_fed:
             return None
-        case = self.case(stretch, probe.arrays, values, found, judged.difference.tolerance)
-        apart, allowed = farthest_slice(self._types_of(stretch, values), expected, found, 0.0, own_moves(case))
+        case = self._cases.case(stretch, probe.arrays, values, found, judged.difference.tolerance)
+        apart, allowed = farthest_slice(self._cases.types_of(stretch, values), expected, found, 0.0, own_moves(case))
         if apart <= allowed:
             return None
         relative = apart / max(float(np.abs(expected).max()), apart)
@@ -204,7 +199,7 @@ class StretchJudge:
                 alive |= reached
             if not loose:
                 right = {each.stretch.name for each in judged if each.difference.equivalent}
-                swept = sweep(self, [each for each in group if each.name in right], probes[0])
+                swept = sweep(OwnData(self._cases), [each for each in group if each.name in right], probes[0])
                 worse = {each.stretch.name: each for each in swept}
                 judged = [worse.get(each.stretch.name, each) for each in judged]
             unknown += [each.name for each in group if each.name not in alive and each.name in right]
@@ -215,7 +210,7 @@ class StretchJudge:
         wider = {each.name: self.stretches.common_stretch(each.name) for each in group}
         plain = [each for each in group if wider[each.name] == each]
         alone = [[each] for before in group if (each := wider[before.name]) is not None and each != before]
-        own = OwnData(self)
+        own = OwnData(self._cases)
         found, reached = dict[str, Judged](), set[str]()
         for some in [plain, *alone]:
             wrong, living = own.judge(some, probe)
@@ -233,7 +228,7 @@ class StretchJudge:
         free = self.stretches.common_stretch(judged.stretch.name, independent=True)
         if free is None or free.above == judged.stretch.above:
             return judged
-        self.types.pop(free.name, None)
+        self._cases.types.pop(free.name, None)
         again = self._verdict(free, self._observe([free], probes)[free.name], probes)
         return again if again.difference.equivalent else judged
 
@@ -262,7 +257,7 @@ class StretchJudge:
         seen = {each.name: _Observation() for each in group}
         for number, probe in enumerate(probes):
             values = self.stretches.values(probe, [name for each in group for name in (each.name, *each.above)])
-            for optimised in self.levels:
+            for optimised in self._cases.levels:
                 found = self.stretches.candidate(group, probe.arrays, values, optimised=optimised)
                 for each in group:
                     self._note(each, seen[each.name], values, found[each.name], number, optimised)
@@ -292,23 +287,12 @@ class StretchJudge:
         else:
             seen.living |= bool(expected.size)
             seen.magnitude = max(seen.magnitude, apart.magnitude)
-        seen.types = self._types_of(stretch, values)
-        self.magnitudes[stretch.name] = seen.magnitude
+        seen.types = self._cases.types_of(stretch, values)
+        self._cases.magnitudes[stretch.name] = seen.magnitude
         if apart.largest > 0:
             seen.seen.append((number, optimised, apart))
         if apart.largest > seen.worst.largest or apart.detail:
             seen.worst = apart
-
-    def _types_of(self, stretch: Stretch, values: Mapping[str, Array]) -> tuple[np.dtype[np.generic], ...]:
-        """Return what the original computes a stretch in: the types that come in, go out, and are cast to between."""
-        if stretch.name not in self.types:
-            types: set[np.dtype[np.generic]] = {values[name].dtype for name in (stretch.name, *stretch.above)}
-            for node in stretch.nodes:
-                if node.proto is not None and node.op_type == "Cast":
-                    target = next((each.i for each in node.proto.attribute if each.name == "to"), 0)
-                    types |= {known for number, known in _CASTS.items() if number == target}
-            self.types[stretch.name] = tuple(types)
-        return self.types[stretch.name]
 
     def _verdict(self, stretch: Stretch, seen: _Observation, probes: Sequence[Probe]) -> Judged:
         """Return whether rounding, or one of the allowances, explains all that was seen of a stretch."""
@@ -342,31 +326,9 @@ class StretchJudge:
                 stretch.name, expected, found, rtol=self._rtol, atol=self._atol, input_types=seen.types
             )
             return Judged(stretch, difference, probe.name, optimised)
-        case = self.case(stretch, probe.arrays, values, found, seen.magnitude)
+        case = self._cases.case(stretch, probe.arrays, values, found, seen.magnitude)
         more = allowed_by(case)
         if more is not None:
             difference = described(stretch.name, apart, max(allowed, more[1]))
             return Judged(stretch, difference, probe.name, optimised, more[0].name)
         return Judged(stretch, described(stretch.name, apart, allowed, expected, found), probe.name, optimised)
-
-    def case(
-        self,
-        stretch: Stretch,
-        feeds: Mapping[str, Array],
-        values: Mapping[str, Array],
-        found: Array,
-        magnitude: float,
-    ) -> Case:
-        inner = {name: values[name] for name in stretch.above if name not in feeds}
-        types = self.types[stretch.name]
-        return Case(
-            self.stretches.sides[0],
-            feeds,
-            inner,
-            stretch.name,
-            stretch.nodes,
-            values[stretch.name],
-            found,
-            magnitude,
-            types,
-        )

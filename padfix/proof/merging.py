@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
-from padfix.proof.probes import Probe
-from padfix.proof.stretches import Judged
-
-if TYPE_CHECKING:
-    from padfix.proof.judging import StretchJudge
-    from padfix.proof.stretches import Stretches
+from padfix.proof.stretches import Judged, Stretch, Stretches
 
 MOST_MERGES = 3
 """How often a stretch is merged with what follows it before the difference is taken to be real."""
 
 
 def made_up_for(
-    judge: StretchJudge, judged: list[Judged], wrong: list[Judged], probes: Sequence[Probe]
+    stretches: Stretches,
+    judged: list[Judged],
+    wrong: list[Judged],
+    rejudge: Callable[[Sequence[Stretch]], list[Judged]],
 ) -> tuple[list[Judged], list[Judged]]:
     """Merge wrong stretches with what follows them: an optimiser may move a factor from one weight to the next.
 
-    Merged stretches have to agree on the probes and on data of their own. A difference that reaches an output, or
-    that is followed by nothing but what is the same in both models, is one.
+    Merged stretches have to agree when ``rejudge`` judges them on the probes and on data of their own. A difference
+    that reaches an output, or that is followed by nothing but what is the same in both models, is one.
     """
-    stretches = judge.stretches
     pending = {each.stretch.name: each for each in wrong}
     certain: list[Judged] = []
     origin = {name: [each] for name, each in pending.items()}
@@ -39,7 +35,7 @@ def made_up_for(
             break
         stretches.take_apart(region)
         merged = [stretches.stretch(name) for name in ends]
-        results, _ = judge.judge(merged, probes)
+        results = rejudge(merged)
         judged = [each for each in judged if each.stretch.name not in {*region, *ends}] + results
         sources = [each for name in pending if name in region for each in origin[name]]
         bad = [each for each in results if not each.difference.equivalent]

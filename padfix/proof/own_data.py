@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from padfix.process import deadline
 from padfix.proof.allowances import Case, allowed_by, own_move, own_moves, rounds_to_steps
 from padfix.proof.bounds import ANY, Bounds, bounds_of
+from padfix.proof.cases import Cases
 from padfix.proof.compare import Distance, described, distance, is_float
 from padfix.proof.deciding_data import DecidingData
 from padfix.proof.exactness import is_exact
@@ -21,10 +21,6 @@ from padfix.proof.stretches import Judged, Stretch
 from padfix.proof.wide_data import is_arithmetic, is_filled, largest_limit, size_read, wide_data
 from padfix.results import OutputDifference
 
-if TYPE_CHECKING:
-    from padfix.proof.judging import StretchJudge
-
-
 SECONDS = 10.0
 """How long a run of a stretch on data of its own may take: a loop may wait for what such data never brings."""
 
@@ -32,33 +28,33 @@ SECONDS = 10.0
 class OwnData:
     """Judges stretches on data that no probe brings."""
 
-    def __init__(self, judge: StretchJudge) -> None:
-        self._judge = judge
-        self._stretches = judge.stretches
+    def __init__(self, cases: Cases) -> None:
+        self._cases = cases
+        self.stretches = cases.stretches
         self._endless: set[str] = set()
 
     def judge(self, group: Sequence[Stretch], probe: Probe) -> tuple[dict[str, Judged], set[str]]:
         """Judge stretches on data that no probe brings; return those that differ, and those that said something."""
         wrong: dict[str, Judged] = {}
         living: set[str] = set()
-        if not group or not self._stretches.sides[0].can_be_fed:
+        if not group or not self.stretches.sides[0].can_be_fed:
             return wrong, living
         nodes = {node.index: node for each in group for node in each.nodes}.values()
         others = {node.index: node for each in group for node in each.candidate_nodes}.values()
-        limit = max(largest_limit(nodes, self._judge.constants[0]), largest_limit(others, self._judge.constants[1]))
+        limit = max(largest_limit(nodes, self._cases.constants[0]), largest_limit(others, self._cases.constants[1]))
         names = {name for each in group for name in each.above}
-        values = self._stretches.values(probe, names)
+        values = self.stretches.values(probe, names)
         free = {name for name in names if self._is_free(name, values[name])}
-        deciding = DecidingData(group, self._judge.constants, values)
+        deciding = DecidingData(group, self._cases.constants, values)
         for kind, changed in chain(wide_data(values, free, limit), deciding.kinds()):
             words, data = f"{kind} data", {**values, **self._in_range(changed, values)}
-            shared = self._stretches.feeding.common(Probe(words, {**probe.arrays, **data})).arrays
+            shared = self.stretches.feeding.common(Probe(words, {**probe.arrays, **data})).arrays
             feeds = {name: shared[name] for name in probe.arrays}
             inner = {name: array for name, array in data.items() if name not in feeds}
             some = [each for each in group if each.name not in wrong and not changed.keys().isdisjoint(each.above)]
             expected = self._original(some, feeds, inner)
             asked = [each for each in some if each.name in expected]
-            found = self._stretches.candidate(asked, feeds, data, optimised=False) if asked else {}
+            found = self.stretches.candidate(asked, feeds, data, optimised=False) if asked else {}
             for each in asked:
                 result = found[each.name]
                 if isinstance(result, str):
@@ -76,17 +72,17 @@ class OwnData:
             ExecutionFailed: The original refuses the data.
         """
         data = self._in_range(data, data)
-        shared = self._stretches.feeding.common(Probe(words, {**probe.arrays, **data})).arrays
+        shared = self.stretches.feeding.common(Probe(words, {**probe.arrays, **data})).arrays
         feeds = {name: shared[name] for name in probe.arrays}
         inner = {name: array for name, array in data.items() if name not in feeds}
-        if not self._stretches.sides[0].has_elements({**feeds, **inner}, [stretch.name]):
+        if not self.stretches.sides[0].has_elements({**feeds, **inner}, [stretch.name]):
             return None
         with deadline.each_run(SECONDS):
-            expected = self._stretches.sides[0].fed(feeds, inner, [stretch.name])
+            expected = self.stretches.sides[0].fed(feeds, inner, [stretch.name])
         if not expected[stretch.name].size:
             return None
-        for optimised in self._judge.levels:
-            found = self._stretches.candidate([stretch], feeds, data, optimised=optimised)[stretch.name]
+        for optimised in self._cases.levels:
+            found = self.stretches.candidate([stretch], feeds, data, optimised=optimised)[stretch.name]
             if isinstance(found, str):
                 return self._shown(stretch, Distance(float("inf"), 0.0, False, found), 0.0, words)
             judged = self._on_own_data(stretch, feeds, {**data, **expected}, found, words)
@@ -98,7 +94,7 @@ class OwnData:
         """Whether a tensor holds other floats on other data: one number all over may be an initial state, or a mask."""
         if array.dtype.kind != "f" or not array.size:
             return False
-        view = self._stretches.sides[0].view
+        view = self.stretches.sides[0].view
         return not is_filled(array) or (name in view.producers and view.follows_from_numbers(name))
 
     def _in_range(self, data: Mapping[str, Array], values: Mapping[str, Array]) -> dict[str, Array]:
@@ -113,10 +109,10 @@ class OwnData:
         }
 
     def _bounds(self, name: str, array: Array) -> Bounds | None:
-        told = self._judge.ranges.get(name)
+        told = self._cases.ranges.get(name)
         if told is not None or array.dtype.kind not in "fiu":
             return told
-        known = bounds_of(self._stretches.sides[0].view, self._judge.constants[0], name)
+        known = bounds_of(self.stretches.sides[0].view, self._cases.constants[0], name)
         return None if known == ANY or (array.dtype.kind != "f" and not np.isfinite(known).all()) else known
 
     def _original(
@@ -127,7 +123,7 @@ class OwnData:
             return {}
         try:
             with deadline.each_run(SECONDS):
-                return self._stretches.sides[0].fed(feeds, inner, [each.name for each in group])
+                return self.stretches.sides[0].fed(feeds, inner, [each.name for each in group])
         except ExecutionFailed as failure:
             if len(group) == 1:
                 self._endless |= {group[0].name} if failure.overdue else set()
@@ -145,7 +141,7 @@ class OwnData:
         """Return the stretch as wrong where data of its own shows more than rounding, and more than its own moves."""
         expected = values[stretch.name]
         apart = distance(expected, found)
-        if is_exact(stretch, self._judge.constants, values, expected):
+        if is_exact(stretch, self._cases.constants, values, expected):
             return self._shown(stretch, apart, 0.0, words) if apart.largest > 0 else None
         if expected.shape != found.shape:
             return self._shown(stretch, apart, 0.0, words)
@@ -153,7 +149,7 @@ class OwnData:
             # What was compared or sorted may follow from rounding; steps are held against those between which it lies.
             if apart.largest == 0 or not rounds_to_steps(stretch.nodes):
                 return None
-            case = self._judge.case(stretch, feeds, values, found, apart.magnitude)
+            case = self._cases.case(stretch, feeds, values, found, apart.magnitude)
             return self._shown(stretch, apart, 0.0, words) if allowed_by(case) is None else None
         if not np.isfinite(apart.largest):
             usual = np.isfinite(_floats(expected)) & np.isfinite(_floats(found))
@@ -163,9 +159,9 @@ class OwnData:
             if not usual.any():
                 return None
             apart = distance(expected[usual], found[usual])
-        magnitude = max(apart.magnitude, self._judge.magnitudes.get(stretch.name, 0.0))
-        types, whole = self._judge.types[stretch.name], self._whole(stretch, values, apart.magnitude, magnitude)
-        case = self._judge.case(stretch, feeds, values, found, magnitude)
+        magnitude = max(apart.magnitude, self._cases.magnitudes.get(stretch.name, 0.0))
+        types, whole = self._cases.types[stretch.name], self._whole(stretch, values, apart.magnitude, magnitude)
+        case = self._cases.case(stretch, feeds, values, found, magnitude)
         allowed = own_tolerance(types, apart.magnitude, whole)
         if apart.largest <= allowed:
             return self._of_a_slice(stretch, case, own_tolerance(types, 0.0, whole), words)
@@ -185,7 +181,7 @@ class OwnData:
         """
         read = [values[name] for name in stretch.above if name in values]
         both = stretch.nodes, stretch.candidate_nodes
-        size = max(size_read(nodes, known, read) for nodes, known in zip(both, self._judge.constants, strict=True))
+        size = max(size_read(nodes, known, read) for nodes, known in zip(both, self._cases.constants, strict=True))
         if all(map(is_arithmetic, both)):
             return max(magnitude, size)
         # A function is approximated to parts of its range, which is 1 or grows with what it reads.

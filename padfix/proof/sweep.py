@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.own_data import OwnData
 from padfix.proof.probes import Probe
 from padfix.proof.stretches import Judged, Stretch
-
-if TYPE_CHECKING:
-    from padfix.proof.judging import StretchJudge
 
 WINDOWS = ("Conv", "Pool", "Dilation2D", "ExtractImagePatches", "ExtractVolumePatches")
 
@@ -27,18 +23,18 @@ MOST_STRETCHES = 16
 MOST_ELEMENTS = 1 << 22
 
 
-def sweep(judge: StretchJudge, stretches: Sequence[Stretch], probe: Probe) -> list[Judged]:
+def sweep(own: OwnData, stretches: Sequence[Stretch], probe: Probe) -> list[Judged]:
     """Return the stretches that differ at some size of what they read, of those that agreed on the probes.
 
     What is no image keeps the values that the probe brought.
     """
     wrong: list[Judged] = []
-    side = judge.stretches.sides[0]
+    side = own.stretches.sides[0]
     if not side.can_be_fed:
         return wrong
     seen: set[object] = set()
     for one in stretches:
-        stretch = judge.stretches.common_stretch(one.name, through_lists=True)
+        stretch = own.stretches.common_stretch(one.name, through_lists=True)
         if stretch is None:
             continue
         lengths = _lengths(stretch)
@@ -51,7 +47,7 @@ def sweep(judge: StretchJudge, stretches: Sequence[Stretch], probe: Probe) -> li
             if kind in seen:
                 continue
             seen.add(kind)
-        found = _swept(judge, stretch, probe, unknown, lengths)
+        found = _swept(own, stretch, probe, unknown, lengths)
         if found is not None:
             wrong.append(found)
     return wrong
@@ -65,15 +61,14 @@ def _lengths(stretch: Stretch) -> Sequence[int]:
 
 
 def _swept(
-    judge: StretchJudge,
+    own: OwnData,
     stretch: Stretch,
     probe: Probe,
     unknown: Mapping[str, tuple[int, ...]],
     lengths: Sequence[int],
 ) -> Judged | None:
     random = np.random.default_rng(0)
-    values = judge.stretches.values(probe, stretch.above)
-    own = OwnData(judge)
+    values = own.stretches.values(probe, stretch.above)
     for turn, length in enumerate(lengths):
         data = dict(values)
         for name, axes in unknown.items():
