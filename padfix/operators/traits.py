@@ -33,7 +33,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     match read(scope, node):
         case Window() as window:
             own = {"dequantized": _is_dequantized(scope, node, window), "behind-pad": pad_before(scope, node)}
-            return {**window_traits(window), **own}
+            return {**window_traits(window), **own, "wide-pads": is_wide_with_pad(scope, node, window)}
         case TransposedWindow() as window:
             return {**transposed_traits(window), "behind-pad": pad_before(scope, node)}
         case Resample() as resize:
@@ -157,15 +157,37 @@ def pad_before(scope: Scope, node: NodeProto) -> str | None:
 
     None where that is not known; amounts on the axes of batch and channels count as well.
     """
+    pairs = _pairs_before(scope, node)
+    return None if pairs is None else padding_of(pairs)
+
+
+def is_wide_with_pad(scope: Scope, node: NodeProto, window: Window) -> bool | None:
+    """Whether pads, together with those of such a Pad, are so long that a window lies in them with all its taps."""
+    own = window.same_pads() if window.auto_pad in SAME else window.explicit_pads
+    before = _pairs_before(scope, node)
+    if before is None:
+        return None
+    more = before[2:] or [(0, 0)] * window.rank
+    joined = [
+        None if pair is None else (pair[0] + other[0], pair[1] + other[1])
+        for pair, other in zip(own, more, strict=False)
+    ]
+    return _any_wide(window, joined)
+
+
+def _pairs_before(scope: Scope, node: NodeProto) -> list[Pair] | None:
+    """Return the amounts of a Pad of zeros that the node reads from, by axis; none where there is no such Pad."""
     before = scope.producer(node.input[0]) if scope.defines(node.input[0]) else None
     if before is None or before.op_type != "Pad" or normal_domain(before.domain):
-        return "none"
+        return []
     mode = attributes.text(before, "mode", "constant") or "constant"
     if mode != "constant" or _fill(scope, before) not in ("zero", None):
-        return "none"
+        return []
     amounts = given_pads(scope, before)
-    half = len(amounts or ()) // 2
-    return None if amounts is None else padding_of(list(zip(amounts[:half], amounts[half:], strict=True)))
+    if amounts is None or (len(before.input) > 3 and before.input[3]):
+        return None
+    half = len(amounts) // 2
+    return list(zip(amounts[:half], amounts[half:], strict=True))
 
 
 def _pad(scope: Scope, node: NodeProto) -> Traits:

@@ -16,7 +16,15 @@ from onnx import TensorProto
 from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import elements_of, is_end_alone, pad_before, padding_of, transposed_traits, window_traits
+from padfix.operators.traits import (
+    elements_of,
+    is_end_alone,
+    is_wide_with_pad,
+    pad_before,
+    padding_of,
+    transposed_traits,
+    window_traits,
+)
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME
@@ -40,7 +48,10 @@ _WANTED = ("strides", "kernel_shape")
 
 def window_forms(site: Site, window: Window) -> Iterator[Form]:
     """Yield the forms of a convolution or pool, the nearest to what stands there first."""
-    own = {"behind-pad": pad_before(site.scope, site.node)}
+    own: Traits = {
+        "behind-pad": pad_before(site.scope, site.node),
+        "wide-pads": is_wide_with_pad(site.scope, site.node, window),
+    }
     yield _written_out(site, window, {**window_traits(all_written(window)), **own})
     yield from _of_other_data(site, window)
     if window.auto_pad:
@@ -242,10 +253,16 @@ def _without_ceil_mode(site: Site, window: Window, pairs: tuple[Pair, ...] | Ref
 def _behind_pad(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
     bare = _with_pads(window, ((0, 0),) * window.rank, ceil_mode=False)
     written = dataclasses.replace(bare.written, count_include_pad=False)
-    before = "none" if window.operator.is_maximum else padding_of(pairs)
+    joined: Traits = {"behind-pad": padding_of(pairs), "wide-pads": window_traits(window)["wide-pads"]}
     operators: tuple[tuple[str, Traits], ...] = (
         ("Pad", _pad_traits(window, pairs)),
-        (window.op_type, {**window_traits(dataclasses.replace(bare, written=written)), "behind-pad": before}),
+        (
+            window.op_type,
+            {
+                **window_traits(dataclasses.replace(bare, written=written)),
+                **({} if window.operator.is_maximum else joined),
+            },
+        ),
     )
     if window.leaves_pads_out:
         operators = (*operators, ("Mul", {}))
