@@ -253,7 +253,10 @@ def _without_ceil_mode(site: Site, window: Window, pairs: tuple[Pair, ...] | Ref
 def _behind_pad(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
     bare = _with_pads(window, ((0, 0),) * window.rank, ceil_mode=False)
     written = dataclasses.replace(bare.written, count_include_pad=False)
-    joined: Traits = {"behind-pad": padding_of(pairs), "wide-pads": window_traits(window)["wide-pads"]}
+    joined: Traits = {
+        "behind-pad": padding_of(pairs),
+        "wide-pads": is_wide_with_pad(site.scope, site.node, window),
+    }
     operators: tuple[tuple[str, Traits], ...] = (
         ("Pad", _pad_traits(window, pairs)),
         (
