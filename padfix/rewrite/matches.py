@@ -83,11 +83,13 @@ class Matches:
         """Return the matches of one scope by the index of their node."""
         return self._by_node.get(id(scope), {})
 
-    def _matches_at(self, site: Site, rules: Sequence[Rule]) -> Iterator[Match]:
-        for rule in rules:
-            finding = rule.match(site)
-            if finding is not None:
-                yield Match(rule, site, self._promised(rule, site, finding))
+    def _matches_at(self, site: Site, rules: Sequence[Rule]) -> list[Match]:
+        found = [(rule, rule.match(site)) for rule in rules]
+        matches = [Match(rule, site, self._promised(rule, site, each)) for rule, each in found if each is not None]
+        fixing = next((match for match in matches if match.finding.fixable), None)
+        if fixing is None or function_of(site.scope) is not None:
+            return matches
+        return [match if match.finding.fixable else _made_up_for(match, fixing) for match in matches]
 
     def _promised(self, rule: Rule, site: Site, finding: Finding) -> Finding:
         """Return the finding, fixable only where convert has a rewrite for it, with the reason where it has none.
@@ -113,6 +115,24 @@ class Matches:
         for match in self.found:
             found.setdefault(id(match.site.scope), {}).setdefault(match.site.index, []).append(match)
         return found
+
+
+def _made_up_for(match: Match, fixing: Match) -> Match:
+    """Return what is to be said of a node that a rule can't rewrite, where another rule rewrites it.
+
+    Fixable, too, where the nodes that take its place give the first rule nothing to find.
+    """
+    rewrite = fixing.attempt if match.rule.fixable else None
+    if not isinstance(rewrite, Rewrite):
+        return match
+    written = (
+        node for node in rewrite.after.nodes if (normal_domain(node.domain), node.op_type) in match.rule.operators
+    )
+    if any(match.rule.match(dataclasses.replace(match.site, node=node)) is not None for node in written):
+        return match
+    return dataclasses.replace(
+        match, finding=dataclasses.replace(match.finding, fixable=True, hint=fixing.finding.hint)
+    )
 
 
 def rules_by_operator(rules: Sequence[Rule]) -> dict[tuple[str, str], list[Rule]]:
