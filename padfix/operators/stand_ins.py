@@ -1,7 +1,8 @@
-"""Operators of ONNX Runtime whose results have the shape and type that an operator of ONNX would give.
+"""Operators whose results have the shape and type that another operator would give.
 
-They have no schema in the onnx package, so its shape inference stops at them, and a model of fixed size would turn
-dynamic behind the first. While types are inferred, the operator of ONNX stands in for each.
+Those of ONNX Runtime have no schema in the onnx package, so its shape inference stops at them, and a model of fixed
+size would turn dynamic behind the first; one of ONNX has no inference of its own. While types are inferred, an operator
+that has one stands in for each.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ STAND_INS: dict[Key, StandIn] = {
             "Trilu",
         )
     },
-    ("", "SimplifiedLayerNormalization"): _SAME_SHAPE,
+    **dict.fromkeys((("", "MeanVarianceNormalization"), ("", "SimplifiedLayerNormalization")), _SAME_SHAPE),
     (CONTRIB, "QLinearAdd"): StandIn("Add", _QUANTIZED_PAIR),
     (CONTRIB, "QLinearMul"): StandIn("Mul", _QUANTIZED_PAIR),
     (CONTRIB, "QLinearWhere"): StandIn("Where", (0, 1, 4)),

@@ -1,0 +1,80 @@
+"""Types of operators as older opsets write them."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import helper
+
+from padfix.files.model import Model
+from padfix.operators.inference import infer
+
+LENGTHS = """
+  lengths = Shape (X)
+  first = Gather <axis = 0> (lengths, zero)
+  {unsqueezed}
+  shape = Concat <axis = 0> (batch, rest)
+  Y = Reshape (X, shape)
+"""
+OLD = "batch = Unsqueeze <axes = [0]> (first)"
+NEW = "batch = Unsqueeze (first, place)"
+CONSTANTS = "<int64 zero = {0}, int64[2] rest = {3, -1}, int64[1] place = {0}>"
+
+
+def infer_text(text: str, opset: int) -> dict[str, tuple[object, ...] | None]:
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> {text}')
+    return {name: known.shape for name, known in infer(Model(model))[0].types.items()}
+
+
+@pytest.mark.parametrize("opset", range(7, 20))
+@pytest.mark.parametrize("batch", ["2", "N"])
+def test_a_computed_shape_is_followed_at_every_opset(opset: int, batch: str) -> None:
+    body = LENGTHS.format(unsqueezed=OLD if opset < 13 else NEW)
+    found = infer_text(f"main (float[{batch},3,4,6] X) => (float[a,b,c] Y) {CONSTANTS} {{ {body} }}", opset)
+    assert found["Y"] == ((2, 3, 24) if batch == "2" else ("N", 3, "unk__0"))
+
+
+def attribute(op_type: str, **attributes: object) -> onnx.NodeProto:
+    outputs = {"TopK": ["Y", "Z"], "Split": ["Y", "Z"], "Dropout": ["Y", "Z"]}.get(op_type, ["Y"])
+    return helper.make_node(op_type, ["X"], outputs, **attributes)
+
+
+OLDER = [
+    (attribute("Squeeze", axes=[0]), 11),
+    (attribute("Squeeze"), 11),
+    (attribute("Unsqueeze", axes=[0, 3]), 9),
+    (attribute("ReduceSum", axes=[1], keepdims=0), 11),
+    (attribute("ReduceSum"), 12),
+    (attribute("ReduceMean", axes=[-1]), 11),
+    (attribute("Split", axis=2, split=[1, 3]), 11),
+    (attribute("Split", axis=3), 7),
+    (attribute("Slice", starts=[0, 1], ends=[2, 2147483647], axes=[1, 3]), 9),
+    (attribute("Slice", starts=[0, 1], ends=[1, -1]), 7),
+    (attribute("Pad", pads=[0, 0, 1, 2, 0, 0, 3, 4]), 7),
+    (attribute("TopK", k=2, axis=1), 9),
+    (attribute("Dropout"), 7),
+    (attribute("MeanVarianceNormalization"), 9),
+    (attribute("Upsample", scales=[1.0, 1.0, 2.0, 2.0]), 7),
+]
+
+
+@pytest.mark.parametrize(("node", "opset"), OLDER, ids=[f"{node.op_type}-{opset}" for node, opset in OLDER])
+def test_types_are_those_of_a_run(node: onnx.NodeProto, opset: int) -> None:
+    data = np.ones((1, 3, 4, 6), np.float32)
+    relu = helper.make_node("Relu", ["Y"], ["W"])
+    values = [helper.make_tensor_value_info("X", onnx.TensorProto.FLOAT, data.shape)]
+    outputs = [onnx.ValueInfoProto(name="W")]
+    graph = helper.make_graph([node, relu], "main", values, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    wanted = session.run(["W"], {"X": data})[0].shape
+    types = infer(Model(model))[0].types
+    assert types["Y"].shape == types["W"].shape == wanted
+
+
+def test_the_mask_of_an_old_dropout_is_not_taken_for_a_mask_of_today() -> None:
+    found = infer_text("main (float[2,3] X) => (float[a,b] Y) { Y, mask = Dropout (X) }", 9)
+    assert found["Y"] == (2, 3)
+    assert "mask" not in found
