@@ -12,6 +12,7 @@ from padfix.operators.refusal import Refusal
 from padfix.results import Finding
 from padfix.rewrite.specialise import call_key, function_key, function_of
 from padfix.rules.base import Correction, Rewrite, Rule, ScopeRule, Site
+from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.registry import RULES
 from padfix.targets import Target, named
 
@@ -86,7 +87,7 @@ class Matches:
     def _matches_at(self, site: Site, rules: Sequence[Rule]) -> list[Match]:
         found = [(rule, rule.match(site)) for rule in rules]
         matches = [Match(rule, site, self._promised(rule, site, each)) for rule, each in found if each is not None]
-        fixing = next((match for match in matches if match.finding.fixable), None)
+        fixing = next((each for each in matches if each.finding.fixable and isinstance(each.rule, TargetRule)), None)
         if fixing is None or function_of(site.scope) is not None:
             return matches
         return [match if match.finding.fixable else _made_up_for(match, fixing) for match in matches]
@@ -118,7 +119,7 @@ class Matches:
 
 
 def _made_up_for(match: Match, fixing: Match) -> Match:
-    """Return what is to be said of a node that a rule can't rewrite, where another rule rewrites it.
+    """Return what is to be said of a node that a rule can't rewrite, where another rule rewrites it for the target.
 
     Fixable, too, where the nodes that take its place give the first rule nothing to find.
     """

@@ -7,9 +7,10 @@ from padfix.operators.reading import asks_for_same, read_attributes_of, read_win
 from padfix.operators.refusal import Meaningless, Refusal
 from padfix.operators.window import Window
 from padfix.results import Finding
-from padfix.rules.base import Site
+from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import flat
 from padfix.rules.build.pads_at_run_time import SameRule
+from padfix.rules.build.window_forms import why_no_pad_before
 
 
 def _where(window: Window) -> str:
@@ -93,3 +94,12 @@ class ImplicitSamePadding(SameRule):
             f"auto_pad={mode} leaves the pads to the runtime; here they are {flat(known)}{_where(window)}.",
             "padfix convert writes them out.",
         )
+
+    def refusal(self, site: Site) -> Refusal | None:
+        """Return what the target has against the Pad that a pool with pads as long as its kernel needs."""
+        window = read_window(site.scope, site.node)
+        return None if isinstance(window, Refusal) else why_no_pad_before(site, window)
+
+    def rewrite(self, site: Site) -> Rewrite | Refusal:
+        """Return the operator with its pads written out, as attribute or as a Pad before it."""
+        return self.refusal(site) or super().rewrite(site)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,23 +67,46 @@ def rewrite(site: Site, legacy: Resample) -> Rewrite | Refusal:
         return _rewrite_run_time_scales(site, legacy)
     sizes = _sizes(legacy, len(legacy.scales))
     replacement = _Replacement(site, legacy)
-    if all(map(_never_changes, sizes, legacy.scales)):
-        replacement.identity()
-    elif legacy.mode == "linear":
-        replacement.resize()
-    elif legacy.elem_type not in _RESIZE_TYPES:
-        replacement.gather(sizes)
-    elif max(legacy.scales) <= 1 or min(legacy.scales) >= 1:
-        replacement.resize()
-    elif _pair_is_exact(sizes, legacy.scales):
-        replacement.resize_twice()
-    else:
-        replacement.gather(sizes)
+    match modern_form(legacy):
+        case ModernForm.IDENTITY:
+            replacement.identity()
+        case ModernForm.RESIZE:
+            replacement.resize()
+        case ModernForm.RESIZE_TWICE:
+            replacement.resize_twice()
+        case ModernForm.GATHER:
+            replacement.gather(sizes)
     return Rewrite(
         replacement.builder.build(),
         _trials(site, legacy, sizes, copies=replacement.copies),
         exact=legacy.mode == "nearest",
     )
+
+
+class ModernForm(Enum):
+    """What a legacy resize becomes."""
+
+    IDENTITY = auto()
+    RESIZE = auto()
+    RESIZE_TWICE = auto()
+    GATHER = auto()
+
+
+def modern_form(legacy: Resample) -> ModernForm:
+    """Return which form is exact for the scales, constant or not, and for the lengths as far as they are known."""
+    if legacy.scales is None:
+        one = legacy.mode == "linear" or (legacy.never_shrinks and legacy.elem_type in _RESIZE_TYPES)
+        return ModernForm.RESIZE if one else ModernForm.GATHER
+    sizes = _sizes(legacy, len(legacy.scales))
+    if all(map(_never_changes, sizes, legacy.scales)):
+        return ModernForm.IDENTITY
+    if legacy.mode == "linear":
+        return ModernForm.RESIZE
+    if legacy.elem_type not in _RESIZE_TYPES:
+        return ModernForm.GATHER
+    if max(legacy.scales) <= 1 or min(legacy.scales) >= 1:
+        return ModernForm.RESIZE
+    return ModernForm.RESIZE_TWICE if _pair_is_exact(sizes, legacy.scales) else ModernForm.GATHER
 
 
 def _rewrite_run_time_scales(site: Site, legacy: Resample) -> Rewrite | Refusal:
@@ -91,7 +115,7 @@ def _rewrite_run_time_scales(site: Site, legacy: Resample) -> Rewrite | Refusal:
     if rank is None and scales is not None and scales.shape is not None and scales.rank == 1:
         rank = scales.shape[0] if isinstance(scales.shape[0], int) else None
     replacement = _Replacement(site, legacy)
-    if legacy.mode == "linear" or (legacy.never_shrinks and legacy.elem_type in _RESIZE_TYPES):
+    if modern_form(legacy) is ModernForm.RESIZE:
         replacement.resize()
     elif rank is None:
         return Refusal(

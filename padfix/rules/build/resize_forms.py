@@ -44,6 +44,7 @@ from padfix.rules.build.along_axes import (
 )
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form, by_another_rule
+from padfix.rules.build.modern_resize import ModernForm, modern_form
 from padfix.rules.build.resize_trials import SCALES, SIZES, ResizedAxis, resize_trials, resized_axes
 from padfix.targets import Trait
 from padfix.targets.fact import Traits
@@ -141,6 +142,17 @@ def _modern_forms(resize: Resample, traits: Traits) -> Iterator[Form]:
     # What that Resize becomes in turn needs the lengths.
     known = all(isinstance(each, int) for each in resize.shape or (None,))
     why_not = None if known else Refusal("an equal form needs the lengths of the input (--shape)")
+    match modern_form(resize):
+        case ModernForm.IDENTITY:
+            yield Form("nothing that changes it", (), by_another_rule)
+        case ModernForm.RESIZE:
+            yield Form("a Resize of today", (("Resize", modern),), by_another_rule)
+        case ModernForm.RESIZE_TWICE:
+            grows = ("Resize", {**modern, "nearest-mode": "floor"})
+            yield Form("two of today", (grows, ("Resize", modern)), by_another_rule)
+        case ModernForm.GATHER:
+            yield Form("one Gather an axis", TAKING, by_another_rule, why_not)
+    # What that Resize becomes in turn needs the lengths.
     operators = multiplying((2,), resize.shape or ())
     yield Form("products with matrices or elements one by one", operators, by_another_rule, why_not)
 

@@ -29,7 +29,7 @@ from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME
 from padfix.rules.base import Rewrite, Site, Trial
-from padfix.rules.build.explicit_pads import bare_node, bind, copied, flat, is_too_long
+from padfix.rules.build.explicit_pads import bare_node, bind, copied, flat, is_too_long, needs_separate_pad
 from padfix.rules.build.forms import Form, by_another_rule, objection_to
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import known_amounts
@@ -44,6 +44,8 @@ AnyWindow = TypeVar("AnyWindow", Window, TransposedWindow)
 
 _WANTED = ("strides", "kernel_shape")
 """Attributes with a default that importers read as if they had none."""
+
+_TOO_LONG = "pads as long as the kernel are refused by runtimes"
 
 
 def window_forms(site: Site, window: Window) -> Iterator[Form]:
@@ -182,7 +184,8 @@ def _without_auto_pad(window: Window) -> Iterator[Form]:
         yield Form("a Pad with computed amounts", _behind_computed_pad(window), by_another_rule)
     else:
         explicit = _with_pads(window, pairs)
-        yield Form("explicit pads", ((window.op_type, window_traits(explicit)),), by_another_rule)
+        why_not = Refusal(_TOO_LONG) if needs_separate_pad(window, pairs) else None
+        yield Form("explicit pads", ((window.op_type, window_traits(explicit)),), by_another_rule, why_not)
 
 
 def _behind_computed_pad(window: Window) -> Operators:
@@ -194,6 +197,17 @@ def is_best_as_written(site: Site, window: Window) -> bool:
     """Whether the target takes SAME on a length that is not known as it is, and not the Pad that would say the same."""
     own = ((window.op_type, window_traits(window)),)
     return objection_to(site, own) is None and objection_to(site, _behind_computed_pad(window)) is not None
+
+
+def why_no_pad_before(site: Site, window: Window) -> Refusal | None:
+    """Return what the target has against the Pad that SAME of a pool needs where its pads can be no attribute."""
+    pairs = _explicit_pairs(window)
+    if not site.target.facts or isinstance(pairs, Refusal) or not needs_separate_pad(window, pairs):
+        return None
+    objection = objection_to(site, _behind_pad(site, _with_pads(window, pairs), pairs).operators)
+    return (
+        None if objection is None else Refusal(f"Its pads need a Pad, and {site.target.title} {objection.fact.says}.")
+    )
 
 
 def _pad_traits(window: Window, pairs: tuple[Pair, ...] | None, mode: str = "constant") -> Traits:
@@ -246,7 +260,7 @@ def _without_ceil_mode(site: Site, window: Window, pairs: tuple[Pair, ...] | Ref
         cases = trials(site, window, same=False, as_declared=True)
         return Rewrite(site.only(node), cases, exact=window.operator.is_maximum)
 
-    why_not = Refusal("end pads as long as the kernel are refused by runtimes") if too_long else None
+    why_not = Refusal(_TOO_LONG) if too_long else None
     return Form(name, ((window.op_type, window_traits(evened)),), write, why_not)
 
 
