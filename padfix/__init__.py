@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from padfix.process.version import __version__ as __version__
+
 # From 1.32 on, ONNX Runtime tells its maker what is run, unless it is told not to before it is loaded.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     )
     from padfix.results import CheckReport, ConvertReport, Finding, OpRecord, RuntimeVerdict, Severity, Verdict
     from padfix.runtimes.verify_on import verify_on
-
-__version__ = "0.1.0"
 
 _HOMES = ("padfix.api", "padfix.errors", "padfix.results", "padfix.runtimes.verify_on")
 

@@ -127,6 +127,11 @@ def test_no_room_imports_from_beside_or_above() -> None:
     )
 
 
+def test_no_room_below_the_command_line_imports_the_package_itself() -> None:
+    """It stands on the API, and so on everything."""
+    holds("walls", (module for module, names in edges().items() if "padfix" in names and room_of(module) != "cli"))
+
+
 def test_no_imports_run_in_a_circle() -> None:
     """Tarjan's strongly connected components, of imports at the top of a module and inside functions alike."""
     graph = edges()

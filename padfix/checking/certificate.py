@@ -19,9 +19,9 @@ from pathlib import Path
 
 from onnx import ModelProto
 
-import padfix
 from padfix.config import VerifyOptions
 from padfix.errors import SourceError
+from padfix.process.version import __version__
 from padfix.results import Certificate, FileDigest
 
 METADATA = "padfix.certificate"
@@ -40,7 +40,7 @@ def certify(source: Iterable[Path], output: Iterable[Path], options: VerifyOptio
         SourceError: A file can't be read.
     """
     names = _PACKAGES + (_TENSORFLOW if "tensorflow" in sys.modules else ())
-    versions = {"padfix": padfix.__version__, "python": platform.python_version()}
+    versions = {"padfix": __version__, "python": platform.python_version()}
     for name in names:
         try:
             versions[name] = importlib.metadata.version(name)

@@ -20,9 +20,8 @@ from padfix.errors import SourceError, UsageError
 from padfix.files.containment import is_inner
 from padfix.files.sink import source_files
 from padfix.files.skeleton import read_model
-from padfix.reports.json import checksum
 from padfix.results import SCHEMA, FileDigest, ProofCheck
-from padfix.results.certificate import digest_of
+from padfix.results.certificate import checksum, digest_of
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 

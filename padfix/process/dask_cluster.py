@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-import padfix
 from padfix.errors import MissingDependencyError, PadfixError
 from padfix.process.turns import Pace, turn
+from padfix.process.version import __version__
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -103,10 +103,10 @@ def _require_workers(client: Any, address: str) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}  # so that it is sent as it is, and not by the name of a module
     exec(_PROBE, names)
     for worker, version in sorted(client.run(names["probe"]).items()):
-        if version != padfix.__version__:
+        if version != __version__:
             has = "no padfix" if version is None else f"padfix {version}"
             raise PadfixError(
-                f"The worker {worker} has {has}, and this is padfix {padfix.__version__}.",
+                f"The worker {worker} has {has}, and this is padfix {__version__}.",
                 "Install the same version of padfix wherever a worker runs.",
             )
 
@@ -150,7 +150,7 @@ class _Run(Generic[Item, Outcome]):
         return max(4, BATCHES * self._threads)
 
     def _sent(self, items: list[Item]) -> _Batch[Item]:
-        return _Batch(items, self._client.submit(_work, padfix.__version__, self._work, items, pure=False))
+        return _Batch(items, self._client.submit(_work, __version__, self._work, items, pure=False))
 
     def _outcomes(self, batch: _Batch[Item]) -> list[Outcome | PadfixError]:
         """Return what came of the first items of a batch: none where it ended the workers that took it."""
@@ -168,7 +168,7 @@ class _Run(Generic[Item, Outcome]):
         except Exception as error:  # what a worker without padfix, or with another one, makes of the work
             raise PadfixError(
                 f"A worker of the cluster can't do the work: {_first_line(error)}.",
-                f"Install padfix {padfix.__version__} wherever a worker runs. {_GO_ON}",
+                f"Install padfix {__version__} wherever a worker runs. {_GO_ON}",
             ) from error
         finally:
             batch.future.release()
@@ -179,8 +179,8 @@ class _Run(Generic[Item, Outcome]):
 
 def _work(version: str, work: Callable[[Item], Outcome], items: list[Item]) -> tuple[float, list[Outcome]]:
     """Do the work on the first items, in a worker; return the seconds as well."""
-    if version != padfix.__version__:
-        raise ValueError(f"it has padfix {padfix.__version__}, and was asked by padfix {version}")
+    if version != __version__:
+        raise ValueError(f"it has padfix {__version__}, and was asked by padfix {version}")
     begun = time.monotonic()
     outcomes = turn(work, items, TURN)
     return time.monotonic() - begun, outcomes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from padfix.config import VerifyOptions
 from padfix.errors import ProofUnavailableError, UnusableResultError, UsageError
@@ -17,13 +17,20 @@ from padfix.proof.spec_executor import SpecExecutor
 from padfix.proof.user_probes import given_probes
 from padfix.proof.work import patience
 
-if TYPE_CHECKING:
-    from padfix.sources import Source
-
 REFERENCES = ("auto", "onnxruntime", "spec", "tensorflow")
 
 
-def witness_name(reference: str, opened: Source) -> str:
+class Opened(Protocol):
+    """What is asked of an opened source: its kind of file, and who makes a runner in its own runtime, if any."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def executor(self) -> Callable[[], Executor] | None: ...
+
+
+def witness_name(reference: str, opened: Opened) -> str:
     """Return which witness a reference means for a source.
 
     Raises:
@@ -99,14 +106,14 @@ def _runtime_pair(path: Path) -> list[Executor]:
         ) from failure
 
 
-def candidates_of(opened: Source, path: Path) -> list[Executor]:
+def candidates_of(opened: Opened, path: Path) -> list[Executor]:
     """Return who runs a second model: its own runtime, or ONNX Runtime without and with its optimiser."""
     if opened.executor is not None:
         return [opened.executor()]
     return _runtime_pair(path)
 
 
-def executor_of(opened: Source, original: Model, path: Path | None, witness: str) -> Executor:
+def executor_of(opened: Opened, original: Model, path: Path | None, witness: str) -> Executor:
     """Return who runs the original.
 
     Raises:

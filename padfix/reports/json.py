@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 from padfix.errors import PadfixError
 from padfix.reports import sentences
 from padfix.results import SCHEMA, CheckReport, ConvertReport, Fetched, OpRecord, RuntimesReport, Verdict
+from padfix.results.certificate import checksum
 
 
 def document(content: Mapping[str, Any]) -> str:
@@ -26,12 +26,6 @@ def sealed(content: Mapping[str, Any]) -> str:
     """
     content = {"schema": SCHEMA, **content}
     return document({**content, "checksum": checksum(finite(content))})
-
-
-def checksum(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a document's content, ``checksum`` left out; the order and the spacing don't matter."""
-    rest = {key: value for key, value in content.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def report(result: ConvertReport | Verdict | RuntimesReport) -> str:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import padfix
 from padfix.errors import PadfixError
+from padfix.process.version import __version__
 from padfix.reports.json import finite
 from padfix.results import SCHEMA, CheckReport
 
@@ -41,5 +41,5 @@ def failure(source: str, error: PadfixError, settings: str = "") -> str:
 
 
 def _line(source: str, settings: str, **content: Any) -> str:
-    begin = {"schema": SCHEMA, "source": source, "version": padfix.__version__, "settings": settings}
+    begin = {"schema": SCHEMA, "source": source, "version": __version__, "settings": settings}
     return json.dumps(finite({**begin, **content}), ensure_ascii=True, allow_nan=False) + "\n"

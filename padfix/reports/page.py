@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from padfix import __version__
 from padfix.errors import PadfixError
+from padfix.process.version import __version__
 from padfix.reports import map_section, runtime_verdicts, sentences
 from padfix.reports.items import Listing, Told
 from padfix.reports.pictures import layers, operators

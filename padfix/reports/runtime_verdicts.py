@@ -7,33 +7,10 @@ from collections.abc import Iterator
 from padfix.reports.characters import printable
 from padfix.reports.sections import Block, Bullets, Facts, Page, Section, Table, Tone, Words
 from padfix.reports.text_style import Style
-from padfix.results import OnRuntime, RuntimesReport, RuntimeVerdict
+from padfix.results import RuntimesReport, RuntimeVerdict
 
 MOST_NODES = 10
 """Nodes that the text names; the other reports have all."""
-
-
-def summary(verdict: RuntimeVerdict) -> str:
-    """Return what a runtime makes of a model, behind "On NAME it ..."."""
-    probes = len({each.probe for each in verdict.outputs})
-    if verdict.agrees:
-        closest = max(verdict.outputs, key=lambda each: each.share)
-        return f"computes what it should ({probes} probes; {_difference(closest)})"
-    wrong = [each for each in verdict.outputs if not each.agrees]
-    if not wrong:
-        return "NOT what it should compute: a node, though the outputs hide it on these data"
-    if verdict.refused:
-        return f"refuses it: {wrong[0].refused}"
-    worst = max([each for each in wrong if not each.refused] or wrong, key=lambda each: each.max_abs_diff)
-    return f"NOT what it should compute: output '{worst.name}' ({_difference(worst)})"
-
-
-def first_node(verdict: RuntimeVerdict) -> str:
-    """Return the first node that a runtime computes otherwise, in a sentence; empty where none was found."""
-    if not verdict.nodes:
-        return ""
-    node = verdict.nodes[0]
-    return f"The first node that it computes otherwise is {node.op_type} '{node.node}' ({_node(node)})."
 
 
 def text(report: RuntimesReport, style: Style) -> list[str]:
@@ -43,7 +20,7 @@ def text(report: RuntimesReport, style: Style) -> list[str]:
 
 def lines(source: str, verdict: RuntimeVerdict, style: Style) -> Iterator[str]:
     """Yield what a runtime makes of the model called ``source``."""
-    said = summary(verdict)
+    said = verdict.summary
     telling, bracket, rest = said.partition(" (") if verdict.agrees else said.partition(": ")
     painted = style.paint(printable(telling), "good" if verdict.agrees else "error")
     yield f"{source} on {verdict.runtime}: {painted}{bracket}{printable(rest)}"
@@ -72,7 +49,7 @@ def page(report: RuntimesReport) -> Page:
 
 def section(verdict: RuntimeVerdict) -> Section:
     """Return what a runtime makes of a model, for a page."""
-    said = summary(verdict)
+    said = verdict.summary
     blocks: list[Block] = [Words(f"{said[0].upper()}{said[1:]}.", _tone(verdict.agrees))]
     nodes = tuple(_nodes(verdict))
     if nodes:
@@ -106,19 +83,4 @@ def _nodes(verdict: RuntimeVerdict) -> Iterator[str]:
         why = "it takes each, and not all together" if verdict.refused else "rounding is amplified"
         yield f"none of its {verdict.looked_at} nodes is wrong, fed with the right values: {why}"
     for place, node in enumerate(verdict.nodes):
-        yield f"{'also ' if place else 'first'}  {node.op_type} '{node.node}', {_node(node)}"
-
-
-def _node(node: OnRuntime) -> str:
-    how = "by itself" if not node.together else f"behind {_listed(node.together)}"
-    return f"{how}: {f'refuses it: {node.refused}' if node.refused else _difference(node)}"
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return f"{len(names)} others" if len(names) > 3 else ", ".join(f"'{name}'" for name in names)
-
-
-def _difference(each: OnRuntime) -> str:
-    if each.max_abs_diff == float("inf"):
-        return f"another shape or no number, on {each.probe} data"
-    return f"{each.max_abs_diff:.3g} off, {each.allowed:.3g} allowed, on {each.probe} data"
+        yield f"{'also ' if place else 'first'}  {node.op_type} '{node.node}', {node.found}"

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-import padfix
 from padfix.errors import PadfixError
 from padfix.files.urls import is_url
+from padfix.process.version import __version__
 from padfix.reports import catalogue, sentences
 from padfix.reports.characters import printable
 from padfix.reports.paths import checkout_path
@@ -53,8 +53,8 @@ def findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, Padfi
                 "tool": {
                     "driver": {
                         "name": "padfix",
-                        "version": padfix.__version__,
-                        "semanticVersion": padfix.__version__,
+                        "version": __version__,
+                        "semanticVersion": __version__,
                         "rules": rules,
                     }
                 },

@@ -89,3 +89,9 @@ def digest_of(certificate: Mapping[str, Any]) -> str:
     """Return the digest that a certificate as JSON-ready values should bear."""
     content = {key: value for key, value in certificate.items() if key not in ("digest", "output", "date")}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def checksum(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a document's content, ``checksum`` left out; the order and the spacing don't matter."""
+    rest = {key: value for key, value in content.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()

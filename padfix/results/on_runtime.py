@@ -44,6 +44,21 @@ class OnRuntime(Record):
         """Whether the runtime computed what it should."""
         return not self.refused and self.max_abs_diff <= self.allowed
 
+    @property
+    def difference(self) -> str:
+        """How far it is off, and what is allowed, in words."""
+        if self.max_abs_diff == float("inf"):
+            return f"another shape or no number, on {self.probe} data"
+        return f"{self.max_abs_diff:.3g} off, {self.allowed:.3g} allowed, on {self.probe} data"
+
+    @property
+    def found(self) -> str:
+        """What was found of a node, in words."""
+        before = self.together
+        listed = f"{len(before)} others" if len(before) > 3 else ", ".join(f"'{name}'" for name in before)
+        how = f"behind {listed}" if before else "by itself"
+        return f"{how}: {f'refuses it: {self.refused}' if self.refused else self.difference}"
+
 
 @dataclass(frozen=True)
 class RuntimeVerdict(Record):
@@ -74,6 +89,29 @@ class RuntimeVerdict(Record):
     def refused(self) -> bool:
         """Whether the runtime computed nothing at all."""
         return bool(self.outputs) and all(each.refused for each in self.outputs)
+
+    @property
+    def summary(self) -> str:
+        """What the runtime makes of the model, behind "On NAME it ..."."""
+        if self.agrees:
+            closest = max(self.outputs, key=lambda each: each.share)
+            probes = len({each.probe for each in self.outputs})
+            return f"computes what it should ({probes} probes; {closest.difference})"
+        wrong = [each for each in self.outputs if not each.agrees]
+        if not wrong:
+            return "NOT what it should compute: a node, though the outputs hide it on these data"
+        if self.refused:
+            return f"refuses it: {wrong[0].refused}"
+        worst = max([each for each in wrong if not each.refused] or wrong, key=lambda each: each.max_abs_diff)
+        return f"NOT what it should compute: output '{worst.name}' ({worst.difference})"
+
+    @property
+    def first_node(self) -> str:
+        """The first node that the runtime computes otherwise, in a sentence; empty where none was found."""
+        if not self.nodes:
+            return ""
+        node = self.nodes[0]
+        return f"The first node that it computes otherwise is {node.op_type} '{node.node}' ({node.found})."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as JSON-ready values."""

@@ -106,13 +106,11 @@ def run_on(
 
 def require_agreement(verdict: RuntimeVerdict) -> None:
     """Raise :class:`NotEquivalent` where a runtime does not compute what it should."""
-    from padfix.reports.runtime_verdicts import first_node, summary
-
     if not verdict.agrees:
-        said = f"{verdict.runtime} does not compute what the result means: {summary(verdict)}."
+        said = f"{verdict.runtime} does not compute what the result means: {verdict.summary}."
         name = verdict.runtime.partition(" ")[0]
         hint = f"Without --prove-on it is written, and padfix verify OUT --on {name} --keep-repro DIR keeps the node."
-        raise NotEquivalent(f"{said} {first_node(verdict)}".rstrip(), f"Nothing was written. {hint}")
+        raise NotEquivalent(f"{said} {verdict.first_node}".rstrip(), f"Nothing was written. {hint}")
 
 
 def _keep(folder: Path, runtime: Runtime, repros: Sequence[Repro]) -> None:

@@ -17,8 +17,7 @@ import pytest
 from padfix.checking.certificate import digest
 from padfix.checking.required_proof import Requirement, check_proof
 from padfix.cli.group import cli, run
-from padfix.reports.json import checksum
-from padfix.results.certificate import digest_of
+from padfix.results.certificate import checksum, digest_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "onnx"
 FIXTURE = FIXTURES / "same_cnn.onnx"
