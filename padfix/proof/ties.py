@@ -7,16 +7,18 @@ some together, one follows from the other here.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from padfix.proof.executors import ExecutionFailed, Executor, TensorSpec, numpy_type
-from padfix.proof.graph_view import GraphView, NodeView
-from padfix.proof.sides import side_of
+from padfix.proof.graph_view import NodeView
+from padfix.proof.sides import Side, side_of
 
-_KEEP_SHAPE = frozenset({"Identity", "Cast", "Relu", "Relu6", "Sigmoid", "Tanh", "Abs", "Neg", "BiasAdd"})
+_KEEP_SHAPE = frozenset(
+    {"Identity", "Cast", "Relu", "Relu6", "Sigmoid", "Tanh", "Abs", "Neg", "BiasAdd", "Exp", "Log", "Sqrt", "Square"}
+)
 _KEEP_LAST_AXES = _KEEP_SHAPE | {"Pad", "PadV2", "ExpandDims"}
 _KEEP_ELEMENTS = _KEEP_SHAPE | {"ExpandDims", "Squeeze", "Transpose", "Reshape", "Tile"}
 """Operators that keep the shape of their first input, its last axes, or its elements (a whole number of times)."""
@@ -125,7 +127,7 @@ class Ties:
         }
         self._types = {spec.name: numpy_type(spec.elem_type) for spec in inputs}
         self._side = side_of(executor) if any(any(axes) for axes in self._open.values()) else None
-        self._readers = _readers(self._side.view, self._open) if self._side is not None else []
+        self._readers = _readers(self._side, self._open) if self._side is not None else []
 
     def fitted(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
         """Return the shapes with open lengths that go together."""
@@ -284,15 +286,23 @@ def _as_laid_out(node: NodeView, pair: tuple[_Place, _Place]) -> tuple[_Place, _
     return laid_out(*pair[0]), laid_out(*pair[1])
 
 
-def _readers(view: GraphView, inputs: Mapping[str, object]) -> list[_Reader]:
+def _readers(side: Side, inputs: Mapping[str, object]) -> list[_Reader]:
     """Return the operators that tie lengths together and read an input, or what has its shape or its elements."""
     origins: list[dict[str, str]] = [{name: name for name in inputs} for _ in range(3)]
     found = []
-    for node in view.nodes:
+    for node in side.view.nodes:
         read = [{place: origin[name] for place, name in enumerate(node.inputs) if name in origin} for origin in origins]
         for keep, origin, names in zip((_KEEP_SHAPE, _KEEP_LAST_AXES, _KEEP_ELEMENTS), origins, read, strict=True):
-            if 0 in names and node.op_type in keep:
-                origin |= dict.fromkeys(filter(None, node.outputs), names[0])
+            kept = _kept(side, node, names, keep)
+            if kept is not None:
+                origin |= dict.fromkeys(filter(None, node.outputs), kept)
         if any(read) and node.op_type in _TYING:
             found.append(_Reader(node, *read))
     return found
+
+
+def _kept(side: Side, node: NodeView, names: Mapping[int, str], keep: Collection[str]) -> str | None:
+    """Return the input of the model whose shape (or axes, or elements) a result has; a scalar changes none."""
+    if node.op_type in _ELEMENTWISE:
+        return next((name for place, name in names.items() if side.lengths(node.inputs[1 - place]) == ()), None)
+    return names.get(0) if node.op_type in keep else None

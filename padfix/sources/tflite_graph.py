@@ -9,6 +9,7 @@ two tensors of one name         takes them for one; names are only decoration in
 another subgraph's signature    converts the first subgraph
 sparse weights, DENSIFY         refuses
 bias of a TRANSPOSE_CONV        leaves it out without a word
+bias of a FULLY_CONNECTED       the same, where what goes in has other than two axes and the result has two
 a fused activation              gives its name to what goes into it; refuses RELU_N1_TO_1
 SOFTMAX with a beta             multiplies the result by it, not what goes in
 L2_POOL_2D                      refuses
@@ -248,10 +249,11 @@ def _write_out(model: Any, graph: Any) -> None:
             options.fusedActivationFunction = _NO_ACTIVATION
             after.append(operator_of(model, _activation_name(activation), [plain], result))
             operator.outputs, result = [plain], plain
-        if name == "TRANSPOSE_CONV" and len(operator.inputs) > 3 and operator.inputs[3] >= 0:
+        bias = _lost_bias(graph, operator, name)
+        if bias >= 0:
             plain = float_copy(graph, result)
-            after.insert(0, operator_of(model, "ADD", [plain, operator.inputs[3]], result, "AddOptions"))
-            operator.inputs, operator.outputs = list(operator.inputs[:3]), [plain]
+            after.insert(0, operator_of(model, "ADD", [plain, bias], result, "AddOptions"))
+            operator.inputs, operator.outputs = list(operator.inputs[:-1]), [plain]
         if name in _STABLE:
             plainly, kind = _STABLE[name]
             operator = operator_of(model, plainly, list(operator.inputs), result, kind)
@@ -268,6 +270,15 @@ def _write_out(model: Any, graph: Any) -> None:
             options.beta = 1.0
         written.extend([operator, *after])
     graph.operators = written
+
+
+def _lost_bias(graph: Any, operator: Any, name: str) -> int:
+    """Return the bias that tf2onnx leaves out, which is the last input; -1 where there is none."""
+    inputs = list(operator.inputs) if operator.inputs is not None else []
+    is_folded = name == "FULLY_CONNECTED" and not operator.builtinOptions.keepNumDims
+    if is_folded and len(graph.tensors[inputs[0]].shape) != 2:
+        return int(inputs[2]) if len(inputs) > 2 else -1
+    return int(inputs[3]) if name == "TRANSPOSE_CONV" and len(inputs) > 3 else -1
 
 
 def _activation_name(number: int) -> str:

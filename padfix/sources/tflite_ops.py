@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops import Handlers, fake_quant, handlers_of, ordering, ranges
+from padfix.sources.tf_ops import Handlers, fake_quant, handlers_of, ordering, ranges, soft_suppression
 from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up
 from padfix.sources.tf_ops.windows import reduce
 
@@ -100,10 +100,11 @@ def _write_out_wide_steps(graph: Any, nodes: Sequence[Any]) -> Any:
 
 
 def _fill_up_choices(graph: Any, nodes: Sequence[Any]) -> Any:
-    """Let NON_MAX_SUPPRESSION_V5 give as many boxes as it may, which it always does here."""
+    """Let NON_MAX_SUPPRESSION_V5 give as many boxes as it may, which it always does here, and drop what it drops."""
     for node in nodes:
         if node.type == "NonMaxSuppressionV5":
             node.set_attr("pad_to_max_output_size", 1)
+            node.set_attr(soft_suppression.DROPS, 1)
     return graph.get_nodes()
 
 

@@ -137,3 +137,15 @@ def test_rows_of_ragged_values_by_number(tf: Any, tmp_path: Path) -> None:
     feeds["inner"] = np.array([0, 2, 2], "i4")
     (found,) = session.run(None, feeds)
     np.testing.assert_array_equal(found, compute(**feeds).numpy())
+
+
+@pytest.mark.slow
+def test_scores_that_are_moved_are_as_many_as_the_boxes(tf: Any, tmp_path: Path) -> None:
+    def compute(boxes: Any, scores: Any) -> Any:
+        return tf.image.non_max_suppression_with_scores(boxes, scores - 0.6, 8, 0.5, -0.35, 0.3)[1]
+
+    session = convert(tf, compute, {"boxes": ([None, 4], "float32"), "scores": ([None], "float32")}, tmp_path)
+    random = np.random.default_rng(0)
+    boxes, scores = random.random((12, 4)).astype("f"), random.random(12).astype("f")
+    (found,) = session.run(None, {"boxes": boxes, "scores": scores})
+    np.testing.assert_allclose(found, compute(boxes, scores).numpy(), rtol=1e-5)

@@ -669,3 +669,20 @@ def test_the_last_output_of_an_lstm_is_one_operator(tf: Any) -> None:
     model = tf.keras.Model(inputs, tf.keras.layers.LSTM(2)(inputs))
     proto = assert_same_numbers(tf, lambda x: {"y": model(x)}, [{"x": noise((2, 5, 3), "float32")}], free=False)
     assert [node.op_type for node in proto.graph.node if node.op_type in ("LSTM", "Loop")] == ["LSTM"]
+
+
+@pytest.mark.parametrize("pads", [False, True])
+@pytest.mark.parametrize("lowest", [0.1, -0.5])
+@pytest.mark.parametrize("sigma", [0.3, 0.9, 2.5])
+def test_boxes_that_lose_part_of_their_score(tf: Any, sigma: float, lowest: float, pads: bool) -> None:
+    corners = np.random.default_rng(5).random((15, 4)).astype("f")
+    scores = np.random.default_rng(6).random(15).astype("f") * 1.4 - (0.6 if lowest < 0 else 0)
+
+    def chosen(boxes: Any, scores: Any) -> Any:
+        options = {"iou_threshold": 0.3, "score_threshold": lowest, "soft_nms_sigma": sigma}
+        found = tf.raw_ops.NonMaxSuppressionV5(
+            boxes=boxes, scores=scores, max_output_size=20 if pads else 7, pad_to_max_output_size=pads, **options
+        )
+        return {"places": found[0], "scores": found[1], "count": found[2]}
+
+    same(tf, chosen, corners, scores)

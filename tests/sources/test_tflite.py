@@ -185,6 +185,13 @@ def test_the_bias_of_a_transposed_convolution(tf: Any, tmp_path: Path) -> None:
     prove(changed(path, biased), tmp_path)
 
 
+def test_the_bias_of_rows_that_a_layer_lays_out_itself(tf: Any, tmp_path: Path) -> None:
+    def dense(x: Any) -> Any:
+        return tf.nn.relu(tf.matmul(tf.reshape(x, [-1, 6]), weights(6, 4)) + np.float32([1, -2, 3, 4]))
+
+    prove(lite(tf, tmp_path / "m.tflite", dense, tf.TensorSpec([2, 1, 6], tf.float32, "x")), tmp_path)
+
+
 @pytest.mark.parametrize("activation", [1, 2, 3], ids=["RELU", "RELU_N1_TO_1", "RELU6"])
 def test_fused_activations(tf: Any, activation: int, tmp_path: Path) -> None:
     path = lite(

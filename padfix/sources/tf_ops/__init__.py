@@ -51,6 +51,7 @@ from padfix.sources.tf_ops import (
     shapes,
     slice_update,
     slices,
+    soft_suppression,
     split,
     stitch,
     strided_slices,
@@ -112,7 +113,7 @@ def handlers(contents: tables.Contents) -> Handlers:
     Args:
         contents: What hash tables hold, by shared name.
     """
-    themselves = (slices, strided_slices, volumes)
+    themselves = (slices, soft_suppression, strided_slices, volumes)
     found: Handlers = {operator: (each.handle, []) for each in themselves for operator in each.OPERATORS}
     for module, oldest in _OLDEST_OPSET.items():
         found |= handlers_of(module.OPERATORS, module.convert, oldest)

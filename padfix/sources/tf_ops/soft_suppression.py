@@ -1,0 +1,150 @@
+"""NonMaxSuppressionV5 with a sigma: boxes beside a better one lose part of their score, where others are dropped.
+
+tf2onnx cuts the sigma down to a whole number, so that one below 1 does nothing. A sigma of 0 is left to it. TensorFlow
+takes the best box, brings its score up to date with the boxes chosen since it was last looked at, and puts it back
+where that changed it. So does the Loop here, which matters where scores are negative: these rise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from padfix.sources.tf_ops.tensor import FLOAT, INTEGER, Builder, Tensor, filled, join
+from padfix.sources.tf_ops.windows import reduce
+
+OPERATORS = ("NonMaxSuppressionV5",)
+
+DROPS = "padfix_drops"
+"""An attribute: boxes that share too much with a better one are dropped all the same, as by TensorFlow Lite."""
+
+_LOWEST = float("-inf")
+_BOOL = np.dtype(np.bool_)
+
+
+def handle(ctx: Any, node: Any, name: str, args: Any) -> None:
+    """Let tf2onnx convert the node where nothing is soft about it."""
+    from tf2onnx.onnx_opset.tensor import NonMaxSuppression
+
+    builder = Builder(ctx, node.name)
+    sigma = builder.read(node.input[5])
+    if sigma.array is None:
+        raise ValueError(f"the sigma of {node.name} is not known")
+    if float(sigma.array) == 0:
+        NonMaxSuppression.any_version(ctx.opset, ctx, node)
+    elif ctx.opset < 13:
+        raise ValueError(f"{node.name} needs opset 13 or newer")
+    else:
+        builder.finish(_convert(builder, node, float(sigma.array)), node)
+
+
+def _convert(builder: Builder, node: Any, sigma: float) -> list[Tensor]:
+    boxes, scores, most, overlap, least = (builder.read(each) for each in node.input[:5])
+    kept = scores.dtype
+    boxes, scores, overlap, least = (each.cast(FLOAT) for each in (boxes, scores, overlap, least))
+    most = most.cast(INTEGER).reshape([])
+    corners = [boxes.take(edge, 1) for edge in range(4)]
+    edges = [low.minimum(high) for low, high in (corners[::2], corners[1::2])]
+    edges += [low.maximum(high) for low, high in (corners[::2], corners[1::2])]
+    lined = builder.node("Concat", [edge.unsqueeze([1]) for edge in edges], FLOAT, {"axis": 1})
+
+    waiting = builder.choose(scores.greater(least), scores, _LOWEST)
+    begins = filled(0, INTEGER, scores.shape())
+    start = _is_left(waiting, least) & most.greater(0)
+    drops = bool(node.get_attr_value(DROPS, 0))
+    carried = [waiting, begins, filled(0, INTEGER, builder.integers([0])), filled(0, FLOAT, builder.integers([0]))]
+    _, _, chosen, reached = _loop(builder, start, carried, [lined, most, overlap, least], -0.5 / sigma, drops)
+
+    count = chosen.lengths([0])[0]
+    results = [chosen.cast(np.int32), reached.cast(kept)]
+    if node.get_attr_value("pad_to_max_output_size", False):
+        pads = join(builder, [0, (most - count).maximum(0)])
+        results = [builder.node("Pad", [each, pads], each.dtype) for each in results]
+    return [*results, count.cast(np.int32)]
+
+
+def _is_left(waiting: Tensor, least: Tensor) -> Tensor:
+    """Return whether any score is above the least one; none is where there are no boxes."""
+    above = waiting.greater(least) & waiting.greater(_LOWEST)
+    return reduce("ReduceSum", above.cast(INTEGER), [0]).greater(0)
+
+
+def _loop(
+    builder: Builder, start: Tensor, carried: list[Tensor], given: list[Tensor], factor: float, drops: bool
+) -> list[Tensor]:
+    """Return what is carried when the boxes are chosen: scores, how many each has seen, places, scores reached."""
+    from tf2onnx import utils
+
+    graph = builder.ctx.create_new_graph_with_same_config()
+    graph.parent_graph = builder.ctx
+    inner = Builder(graph, utils.make_name("soft"))
+    names = [utils.make_name(each) for each in ("step", "goes_on", "waiting", "begins", "chosen", "reached")]
+    dtypes = [INTEGER, _BOOL, *(each.dtype for each in carried)]
+    for name, dtype, shape in zip(names, dtypes, [[], [], [-1], [-1], [-1], [-1]], strict=True):
+        graph.add_graph_input(name, utils.map_numpy_to_onnx_dtype(dtype), shape)
+    state = [Tensor(inner, dtype, name=name) for name, dtype in zip(names[2:], dtypes[2:], strict=True)]
+    lined, most, overlap, least = (_within(inner, each) for each in given)
+    results = _step(inner, state, lined, most, overlap, least, factor, drops)
+    for each in results:
+        onnx_type = utils.map_numpy_to_onnx_dtype(each.dtype)
+        graph.add_graph_output(graph.make_node("Identity", [each.name], dtypes=[onnx_type]).output[0])
+    inputs = [builder.integers(np.iinfo(np.int64).max), start, *carried]
+    made = builder.ctx.make_node(
+        "Loop",
+        [each.name for each in inputs],
+        output_count=len(carried),
+        dtypes=[utils.map_numpy_to_onnx_dtype(each.dtype) for each in carried],
+        branches={"body": graph},
+    )
+    return [Tensor(builder, each.dtype, name=str(name)) for each, name in zip(carried, made.output, strict=True)]
+
+
+def _within(inner: Builder, tensor: Tensor) -> Tensor:
+    """Return a tensor of the graph around a body, as operands in the body read it."""
+    return Tensor(inner, tensor.dtype, array=tensor.array, name=None if tensor.array is not None else tensor.name)
+
+
+def _step(
+    inner: Builder,
+    state: list[Tensor],
+    boxes: Tensor,
+    most: Tensor,
+    overlap: Tensor,
+    least: Tensor,
+    factor: float,
+    drops: bool,
+) -> list[Tensor]:
+    """Look at the best box: whether to go on, and the state with it chosen, put back or dropped."""
+    waiting, begins, chosen, reached = state
+    best = inner.node("ArgMax", [waiting], INTEGER, {"axis": 0, "keepdims": 1})
+    score, count = waiting.take(best), chosen.lengths([0])[0].reshape([1])
+    unseen = chosen.part(begins.take(best), count, 0)
+    shared = _shared(boxes.take(best), boxes.take(unseen))
+    weights = (shared * shared * factor).exponential()
+    # A one ahead of them, because not every version reduces nothing.
+    weights = inner.node("Concat", [inner.floats([1]), weights], FLOAT, {"axis": 0})
+    updated = score * reduce("ReduceProd", weights, [0])
+    if drops:
+        is_dropped = reduce("ReduceSum", shared.less(overlap).negated().cast(INTEGER), [0]).greater(0)
+        updated = inner.choose(is_dropped, inner.floats(_LOWEST), updated)
+    same = updated.equal(score)
+    stays = (same | updated.greater(least).negated()).negated()
+    waiting = inner.node("ScatterElements", [waiting, best, inner.choose(stays, updated, _LOWEST)], FLOAT)
+    begins = inner.node("ScatterElements", [begins, best, count], INTEGER)
+    taken = [inner.node("Compress", [each, same], each.dtype, {"axis": 0}) for each in (best, score)]
+    chosen = inner.node("Concat", [chosen, taken[0]], INTEGER, {"axis": 0})
+    reached = inner.node("Concat", [reached, taken[1]], FLOAT, {"axis": 0})
+    goes_on = _is_left(waiting, least) & chosen.lengths([0])[0].less(most)
+    return [goes_on, waiting, begins, chosen, reached]
+
+
+def _shared(one: Tensor, others: Tensor) -> Tensor:
+    """Return the area that a box shares with each of others, as a part of what both cover."""
+    top, left, bottom, right = (one.take(edge, 1) for edge in range(4))
+    tops, lefts, bottoms, rights = (others.take(edge, 1) for edge in range(4))
+    height = (bottom.minimum(bottoms) - top.maximum(tops)).maximum(0.0)
+    width = (right.minimum(rights) - left.maximum(lefts)).maximum(0.0)
+    area, areas = (bottom - top) * (right - left), (bottoms - tops) * (rights - lefts)
+    both, is_there = height * width, area.greater(0.0) & areas.greater(0.0)
+    return one.builder.choose(is_there, both / one.builder.choose(is_there, area + areas - both, 1.0), 0.0)
