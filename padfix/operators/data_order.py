@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 
 from onnx import NodeProto
@@ -16,6 +16,9 @@ CHANNELS = 1
 
 _LAST_EXCHANGED = [0, 2, 1]
 """The permutation that exchanges channels and places of what is 1-D."""
+
+_VOLUMES_WEIGHTS = 5
+"""Axes of the weights of a convolution of three axes."""
 
 _NEAR = 64  # tensors that are looked at before data counts as far from any window
 
@@ -49,6 +52,23 @@ def is_behind_convolution(scope: Scope, name: str) -> bool:
     return _comes_from(scope, name, {("", "Conv")}, lambda node: node.op_type in _FUSED)
 
 
+def is_behind_volume(scope: Scope, name: str, *, depthwise: bool = False) -> bool:
+    """Whether data is what a convolution of three axes gives, normalised or not.
+
+    With ``depthwise``, one with a filter for each channel, and no Identity between.
+    """
+    passing = ("BatchNormalization",) if depthwise else ("BatchNormalization", "Identity")
+    node = scope.producer(name) if scope.defines(name) else None
+    while node is not None and node.op_type in passing:
+        node = scope.producer(node.input[0]) if scope.defines(node.input[0]) else None
+    if node is None or (normal_domain(node.domain), node.op_type) != ("", "Conv"):
+        return False
+    weights = scope.type_of(node.input[1])
+    if weights is None or weights.shape is None or len(weights.shape) != _VOLUMES_WEIGHTS:
+        return False
+    return not depthwise or weights.shape[:2] == (attributes.integer(node, "group", 1), 1)
+
+
 def turns_back(scope: Scope, node: NodeProto) -> bool:
     """Whether a Transpose undoes another one, with nothing but activations between, of what a 1-D convolution gives."""
     if attributes.integers(node, "perm") != _LAST_EXCHANGED:
@@ -71,13 +91,40 @@ def turns_back(scope: Scope, node: NodeProto) -> bool:
     )
 
 
+def turns_alike_back(scope: Scope, node: NodeProto) -> bool | None:
+    """Whether a Transpose puts channels first again that another one put last, and there are as many as rows.
+
+    Nothing but operators that work on each element by itself lies between; None where the lengths are not known.
+    """
+    perm = attributes.integers(node, "perm") or []
+    rank = len(perm)
+    if rank < CHANNELS + 3 or perm != [0, rank - 1, *range(1, rank - 1)]:
+        return False
+    away = [0, *range(2, rank), 1]
+    turned = _sources(scope, node.input[0], {("", "Transpose")}, lambda each: each.op_type not in _REORDERING)
+    if not any(attributes.integers(each, "perm") == away for each in turned):
+        return False
+    known = scope.type_of(node.input[0])
+    shape = None if known is None else known.shape
+    if shape is None or not isinstance(shape[CHANNELS], int) or not isinstance(shape[-1], int):
+        return None
+    return shape[CHANNELS] == shape[-1]
+
+
 def _comes_from(scope: Scope, name: str, sources: AbstractSet[Key], passes: Callable[[NodeProto], bool]) -> bool:
+    return any(True for _ in _sources(scope, name, sources, passes))
+
+
+def _sources(
+    scope: Scope, name: str, sources: AbstractSet[Key], passes: Callable[[NodeProto], bool]
+) -> Iterator[NodeProto]:
+    """Yield the nodes of some types that data comes from, through nodes that pass it on."""
     seen, left = set[str](), [name]
     while left and len(seen) < _NEAR:
         each = left.pop()
         node = scope.producer(each) if each not in seen and scope.defines(each) else None
         seen.add(each)
         if node is not None and (normal_domain(node.domain), node.op_type) in sources:
-            return True
-        left += [read for read in node.input if read] if node is not None and passes(node) else []
-    return False
+            yield node
+        elif node is not None and passes(node):
+            left += [read for read in node.input if read]

@@ -8,7 +8,13 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
-from padfix.operators.data_order import copies_channels, is_behind_convolution, turns_back
+from padfix.operators.data_order import (
+    copies_channels,
+    is_behind_convolution,
+    is_behind_volume,
+    turns_alike_back,
+    turns_back,
+)
 from padfix.operators.gates import gate_traits, product_traits, softplus_traits
 from padfix.targets.fact import COUNT, Traits
 
@@ -97,6 +103,12 @@ def _difference(scope: Scope, node: NodeProto) -> Traits:
     return {"from-constant": first is not None and first.size > 1 and is_behind_convolution(scope, node.input[1])}
 
 
+def _sum(scope: Scope, node: NodeProto) -> Traits:
+    """Return of an Add whether it adds to what a convolution of three axes gives, something that is computed."""
+    computed = all(scope.constant(name) is None for name in node.input)
+    return {"adds-to-volume": computed and any(is_behind_volume(scope, name) for name in node.input)}
+
+
 def _joining(scope: Scope, node: NodeProto) -> Traits:
     """Return how many inputs are joined, and whether one of them takes the shape of the others."""
     spread = [_is_spread(scope, node, position) for position in range(len(node.input))]
@@ -148,7 +160,8 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _transpose(scope: Scope, node: NodeProto) -> Traits:
-    return {**_rank_alone(scope, node), "turned-back": turns_back(scope, node)}
+    alike = turns_alike_back(scope, node)
+    return {**_rank_alone(scope, node), "turned-back": turns_back(scope, node), "turned-back-alike": alike}
 
 
 def _roi_align(scope: Scope, node: NodeProto) -> Traits:
@@ -160,6 +173,15 @@ def _roi_align(scope: Scope, node: NodeProto) -> Traits:
         "coordinates": attributes.text(node, "coordinate_transformation_mode", default) or default,
         "scaled": scale is not None and scale.f != 1,
     }
+
+
+def _curve(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, NodeProto], Traits]:
+    """Return what reads the traits of an activation: its own, and what all of them have."""
+
+    def read(scope: Scope, node: NodeProto) -> Traits:
+        return {**own(scope, node), "behind-depthwise-volume": is_behind_volume(scope, node.input[0], depthwise=True)}
+
+    return read
 
 
 JOINING = ("Max", "Mean", "Min", "Sum")
@@ -181,10 +203,15 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Gather": _picking,
     "Gemm": _dense,
     "GroupNormalization": _rank_alone,
-    "HardSigmoid": gate_traits,
-    "Mish": _rank_alone,
-    "Tanh": gate_traits,
-    "Gelu": lambda scope, node: {"approximate": attributes.text(node, "approximate", "none") or "none"},
+    "Add": _sum,
+    "Clip": lambda scope, node: {},
+    "Elu": _curve(lambda scope, node: {}),
+    "Gelu": _curve(lambda scope, node: {"approximate": attributes.text(node, "approximate", "none") or "none"}),
+    "HardSigmoid": _curve(gate_traits),
+    "HardSwish": _curve(lambda scope, node: {}),
+    "Mish": _curve(_rank_alone),
+    "Sigmoid": _curve(lambda scope, node: {}),
+    "Tanh": _curve(gate_traits),
     "GridSample": _grid_sample,
     "DepthToSpace": _depth_to_space,
     "Div": _difference,

@@ -270,6 +270,7 @@ def _resample(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "one-element": axes is not None and any(axis.gives_one for axis in axes[2:]),
         "keeps-a-length": _keeps_a_length(changed or ()),
         "just-short": any(axis.is_just_short for axis in changed or ()),
+        "from-one": axes is not None and any(axis.from_one and axis.changes for axis in axes[2:]),
         "slips": _slips(resize),
         "resized-axes": None if changed is None else len(changed),
         "outer-axes": None if changed is None or axes is None else any(axis.changes for axis in axes[:2]),
@@ -301,6 +302,7 @@ class _Axis:
 
     def __init__(self, size: int | None, scale: float | None, output: int | None) -> None:
         self.changes = scale != 1 if output is None else size is None or output != size
+        self.from_one = size == 1
         self.factor: str | None = None
         self.gives_one: bool | None = None
         self.keeps_length = False  # though it is sampled

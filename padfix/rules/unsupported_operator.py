@@ -15,14 +15,20 @@ from padfix.operators.data_order import CHANNELS, is_behind_window, number_of_ch
 from padfix.operators.gates import gate_traits
 from padfix.operators.other_traits import JOINING, OTHERS, RECURRENT, REDUCTIONS
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import transposed_traits, window_traits
+from padfix.operators.traits import traits_of, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Window
 from padfix.operators.written import Written
 from padfix.rules.base import Rewrite, Site, TrialInput
-from padfix.rules.build.activation_forms import gelu_forms, softplus_forms, tanh_forms
+from padfix.rules.build.activation_forms import clip_forms, gelu_forms, softplus_forms, tanh_forms
 from padfix.rules.build.along_axes import FLOATS
-from padfix.rules.build.broadcast_forms import choice_forms, exchanged_forms, negated_forms, paired_forms
+from padfix.rules.build.broadcast_forms import (
+    choice_forms,
+    exchanged_forms,
+    negated_forms,
+    paired_forms,
+    summed_forms,
+)
 from padfix.rules.build.elementary_forms import (
     logarithm_forms,
     matrix_forms,
@@ -62,15 +68,17 @@ class UnsupportedOperator(TargetRule):
     for done already, lose the factors of a Gemm, or pick the first of several elements.
     `padfix targets NAME` lists what is known.
 
-    padfix puts an Identity behind such a gate, so that it is read for what it is; writes DepthToSpace and SpaceToDepth
-    as a convolution whose weights are zeros and ones; a global pool of a volume as one of a plane; a reduction a few
-    axes at a time, as a sum or as a product with ones; an old Softmax on the matrix that it means; an LRN with a bias
-    of 1; MeanVarianceNormalization and LpNormalization as quotients; the number of channels where a Reshape copies it;
-    a difference as a sum with what is negated; Softplus, LogSoftmax and Tanh so that no number is too large; Gelu as
-    the product that it is; inputs that are joined two at a time; factors, and the branches of a Where, exchanged; a
-    layer that runs backwards as one over what a Slice turned round; the boxes of a RoiAlign scaled before it; a
-    Transpose of three axes as one of four; a Gemm with its factors in the weights; a LayerNormalization with a bias,
-    and of a list; and what a Gather picks as a product with a matrix of 0 and 1.
+    padfix puts an Identity behind such a gate, and before an activation that is computed within the convolution
+    before it, so that it is read for what it is; writes DepthToSpace and SpaceToDepth as a convolution whose
+    weights are zeros and ones; a global pool of a volume as one of a plane; a reduction a few axes at a time, as a
+    sum or as a product with ones; an old Softmax on the matrix that it means; an LRN with a bias of 1;
+    MeanVarianceNormalization and LpNormalization as quotients; the number of channels where a Reshape copies it; a
+    difference as a sum with what is negated; Softplus, LogSoftmax and Tanh so that no number is too large; Gelu as
+    the product that it is; a Clip whose bounds are inputs, as opset 11 has it; inputs that are joined two at a
+    time, or two of them as if they were any number; factors, and the branches of a Where, exchanged; a layer that
+    runs backwards as one over what a Slice turned round; the boxes of a RoiAlign scaled before it; a Transpose of
+    three axes as one of four; a Gemm with its factors in the weights; a LayerNormalization with a bias, and of a
+    list; and what a Gather picks as a product with a matrix of 0 and 1.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -116,6 +124,27 @@ def _apart(site: Site) -> Iterator[Form]:
 def _tanh(site: Site) -> Iterator[Form]:
     yield from _apart(site)
     yield from tanh_forms(site)
+
+
+def _behind_identity(site: Site) -> Iterator[Form]:
+    """Yield an activation that is read by itself, not as part of the convolution before it."""
+    node = copied(site.node)
+    traits = {**(traits_of(site.scope, node) or {}), "behind-depthwise-volume": False}
+
+    def write() -> Rewrite:
+        return _replaced(site, lambda builder, value: builder.original(node, [builder.op("Identity", [value])]))
+
+    yield Form("an Identity before it", ((node.op_type, traits),), write)
+
+
+def _also(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iterator[Form]]:
+    """Return the forms of an activation, those that leave more of it as it is first."""
+
+    def both(site: Site) -> Iterator[Form]:
+        yield from _behind_identity(site)
+        yield from forms(site)
+
+    return both
 
 
 def _flat(site: Site) -> Iterator[Form]:
@@ -272,10 +301,13 @@ def _by_softplus(site: Site) -> Iterator[Form]:
 
 
 _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
-    "HardSigmoid": _apart,
-    "Tanh": _tanh,
-    "Mish": _by_softplus,
-    "Gelu": gelu_forms,
+    **dict.fromkeys(("Elu", "HardSwish", "Sigmoid"), _behind_identity),
+    "Add": summed_forms,
+    "Clip": clip_forms,
+    "HardSigmoid": _also(_apart),
+    "Tanh": _also(_tanh),
+    "Mish": _also(_by_softplus),
+    "Gelu": _also(gelu_forms),
     "GlobalAveragePool": _flat,
     "GlobalMaxPool": _flat,
     "GlobalLpPool": _flat,

@@ -79,6 +79,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "gives-one": SWITCH,
     "keeps-a-length": SWITCH,
     "just-short": SWITCH,
+    "from-one": SWITCH,
     "slips": SWITCH,
     "resized-axes": COUNT,
     "outer-axes": SWITCH,
@@ -116,6 +117,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "bounded": SWITCH,
     # Of Transpose: one that undoes another behind a 1-D convolution, and one of those about a product with a matrix.
     "turned-back": SWITCH,
+    "turned-back-alike": SWITCH,
     "about-a-product": SWITCH,
     # Of Gather, Gemm and LayerNormalization, which can be biased as well.
     "picks-a-list": SWITCH,
@@ -133,6 +135,10 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "resets-before": SWITCH,
     # Of RoiAlign, which also has mode and coordinates.
     "scaled": SWITCH,
+    # Of Add.
+    "adds-to-volume": SWITCH,
+    # Of activations: whether their data is what a depthwise convolution of three axes gives, normalised or not.
+    "behind-depthwise-volume": SWITCH,
     # Of Gelu.
     "approximate": ("none", "tanh"),
     # Of a constant that other operators compute, which has elements as well.
@@ -151,7 +157,10 @@ _UNSAID: Mapping[str, Trait] = {
             "copies-channels",
             "from-constant",
             "turned-back",
+            "turned-back-alike",
             "about-a-product",
+            "behind-depthwise-volume",
+            "adds-to-volume",
         ),
         False,
     ),

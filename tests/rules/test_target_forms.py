@@ -32,6 +32,16 @@ CASES = {
         "openvino",
         ["MatMul"],
     ),
+    "one element that is weighed": (
+        text('Y = Resize <mode = "linear"> (X, , , z)', "float[1,2,1,1] X", "int64[4] z = {1, 2, 5, 7}"),
+        "opencv@5.0",
+        ["Resize"],
+    ),
+    "one row that is weighed, and several columns": (
+        text('Y = Resize <mode = "linear"> (X, , , z)', "float[1,2,1,4] X", "int64[4] z = {1, 2, 5, 8}"),
+        "opencv@5.0",
+        ["MatMul", "MatMul"],
+    ),
     "one element of a cubic curve": (
         text(
             'Y = Resize <coordinate_transformation_mode = "pytorch_half_pixel", mode = "cubic"> (X, , , z)',

@@ -40,6 +40,17 @@ DENSE = (
 )
 SIXTY = ", ".join(str(each / 20 - 1) for each in range(60))
 NORM = f"<float[3,4,5] s = {{{SIXTY}}}, float[3,4,5] b = {{{SIXTY}}}> {{ Y = LayerNormalization <axis = %s> (X, s%s) }}"
+BY_CHANNEL = (
+    "(float[1,2,4,4,4] X, float[2,1,3,3,3] W) => (float[A,B,C,D,E] Y) { c = Conv <group = 2> (X, W) Y = %s (c) }"
+)
+ADDED = (
+    "(float[1,2,4,4,4] X, float[2,2,1,1,1] W) => (float[A,B,C,D,E] Y){ c = Conv (X, W) r = Relu (X) Y = Add (r, c) }"
+)
+SANDWICH = (
+    "(float[1,2,%s] X) => (float[A,B,C,D] Y) { p = MaxPool <kernel_shape = [1, 1], strides = [1, 1]> (X)"
+    "t = Transpose <perm = [0, 2, 3, 1]> (p) s = Sigmoid (t) m = Mul (s, t)"
+    "Y = Transpose <perm = [0, 3, 1, 2]> (m) }"
+)
 TURNED = "(float[N,2,L] X, float[2,2,3] W) => (float[A,2,C] Y) <float k = {2}>"
 BOXES = "(float[1,2,8,8] X, float[2,4] B, int64[2] I) => (float[2,2,2,2] Y)"
 AS_MATRIX = ["Mul", "Reshape", "MatMul", "Reshape"]
@@ -76,6 +87,16 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
             17,
             ["HardSigmoid", "Identity", "Mul"],
         ),
+        (BY_CHANNEL % "Elu", "opencv@5.0", 17, ["Conv", "Identity", "Elu"]),
+        (BY_CHANNEL % "Sigmoid", "opencv@5.0", 17, ["Conv", "Identity", "Sigmoid"]),
+        (ADDED, "opencv@4.14", 17, ["Conv", "Relu", "Sum"]),
+        (
+            SANDWICH % "2,3",
+            "mnn",
+            17,
+            ["MaxPool", "Transpose", "Sigmoid", "Mul", "Transpose", "Transpose"],
+        ),
+        ("(float[1,2] X) => (float[1,2] Y) { Y = Clip <min = 0.0, max = 6.0> (X) }", "qnn", 10, ["Clip"]),
         (
             GATED + "{ s = Softplus (S) h = Tanh (s) Y = Mul (h, X) }",
             "opencv",
@@ -267,3 +288,21 @@ def test_lengths_that_are_told_are_known(tmp_path: Path) -> None:
     text = "(float[N,3,H,4] X) => (int64[4] Y) { Y = Shape (X) }"
     padfix.convert(saved(tmp_path, text), tmp_path / "out.onnx", target="opencv@4.14", shapes={"X": (1, 3, 5, 4)})
     assert not padfix.check(saved(tmp_path, text.replace("H", "5")), target="opencv@4.14").findings
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        (BY_CHANNEL % "Relu", "opencv@5.0"),
+        (BY_CHANNEL % "Elu", "opencv@4.14"),
+        (
+            BY_CHANNEL.replace("c = Conv <group = 2>", "c = Conv").replace("float[2,1", "float[2,2") % "Elu",
+            "opencv@5.0",
+        ),
+        (ADDED.replace("Add", "Mul"), "opencv@4.14"),
+        (SANDWICH % "3,2", "mnn"),
+        (SANDWICH % "2,3", "opencv@5.0"),
+    ],
+)
+def test_what_looks_alike_and_is_right_stays(text: str, target: str, tmp_path: Path) -> None:
+    assert not padfix.check(saved(tmp_path, text), target=target).findings

@@ -146,7 +146,12 @@ EXAMPLES = {
     "Reshape": "(float[1,2,4] X) => (float[1,2,2,2] Y) <int64[4] s = {0, 0, 2, 2}> { Y = Reshape (X, s) }",
     "GridSample": "(float[1,2,8,8] X, float[1,3,3,2] G) => (float[1,2,3,3] Y) { Y = GridSample (X, G) }",
     "HardSigmoid": "(float[1,2] X) => (float[1,2] Y) { Y = HardSigmoid (X) }",
-    "Gelu": "(float[1,2] X) => (float[1,2] Y) { Y = Gelu (X) }",
+    **{
+        name: f"(float[1,2] X) => (float[1,2] Y) {{ Y = {name} (X) }}"
+        for name in ("Elu", "Gelu", "HardSwish", "Sigmoid")
+    },
+    "Add": "(float[1,2] X) => (float[1,2] Y) { Y = Add (X, X) }",
+    "Clip": "(float[1,2] X) => (float[1,2] Y) { Y = Clip (X) }",
     "Softplus": "(float[1,2] X) => (float[1,2] Y) { Y = Softplus (X) }",
     "Tanh": "(float[1,2] X) => (float[1,2] Y) { Y = Tanh (X) }",
     "DepthToSpace": "(float[1,8,2,2] X) => (float[1,2,4,4] Y) { Y = DepthToSpace <blocksize = 2> (X) }",

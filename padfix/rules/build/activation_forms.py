@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import TensorProto, helper
 
+from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE, clip_bounds
 from padfix.operators.gates import BOUND
 from padfix.rules.base import Site
 from padfix.rules.build.elementary_forms import clipped, unranked, written
@@ -24,6 +25,20 @@ _CUBE = 0.044715
 
 _LINEAR_FROM: Mapping[int, float] = {TensorProto.FLOAT16: 10.0, TensorProto.DOUBLE: 40.0}
 """Where a Softplus rounds to its input, in element types with more or fewer bits than most."""
+
+
+def clip_forms(site: Site) -> Iterator[Form]:
+    """Yield a Clip that reads its bounds."""
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    least, most = (
+        np.array(each, dtype) if math.isfinite(each) else None for each in clip_bounds(site.scope, site.node)
+    )
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return clipped(builder, value, least, most)
+
+    since = BOUNDS_AS_INPUT_SINCE
+    yield Form("bounds as inputs", (("Clip", {}),), partial(written, site, write, opset=since), unranked(site), since)
 
 
 def tanh_forms(site: Site) -> Iterator[Form]:

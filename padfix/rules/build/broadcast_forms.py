@@ -19,6 +19,7 @@ from padfix.rules.build.node_trials import trials_of
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
+_SUMS_BROADCAST_SINCE = 8
 _PAIRWISE = {"Sum": "Add", "Mean": "Add"}
 
 
@@ -29,6 +30,18 @@ def exchanged_forms(site: Site) -> Iterator[Form]:
         return builder.op("Mul", [second, first])
 
     yield Form("the factors exchanged", (("Mul", {"gate-second": False}),), lambda: _written(site, write, exact=True))
+
+
+def summed_forms(site: Site) -> Iterator[Form]:
+    """Yield a sum of two as one of any number, which is no part of the convolution before it."""
+    traits = OTHERS["Sum"](site.scope, site.node)
+    spreads = site.opset < _SUMS_BROADCAST_SINCE and traits["broadcasts"] is not False
+    why_not = Refusal("a Sum takes inputs of one shape at this opset") if spreads else None
+
+    def write(builder: FragmentBuilder, *values: Any) -> Any:
+        return builder.op("Sum", list(values))
+
+    yield Form("a Sum", (("Sum", traits),), lambda: _written(site, write, exact=True), why_not)
 
 
 def paired_forms(site: Site) -> Iterator[Form]:

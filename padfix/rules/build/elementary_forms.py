@@ -304,9 +304,12 @@ def _unwritten() -> Rewrite | Refusal:
     return Refusal("There is no such form.")
 
 
-def written(site: Site, write: Write, rank: int = 0) -> Rewrite:
-    """Return what ``write`` makes of the data in place of the node; tried on ``rank`` axes where that is not known."""
-    builder = site.builder()
+def written(site: Site, write: Write, rank: int = 0, opset: int = 1) -> Rewrite:
+    """Return what ``write`` makes of the data in place of the node, at ``opset`` or the newer one of the model.
+
+    It is tried on ``rank`` axes where that is not known.
+    """
+    builder = site.builder(max(site.opset, opset))
     builder.output(site.node.output[0], write(builder, builder.input(site.input_name(0))))
     known = site.input_type(0)
     shape = known.shape if known is not None and known.shape is not None else [None] * rank

@@ -6,6 +6,7 @@ sampled, for the very lengths where these are known, and proven by running as ev
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -53,6 +54,14 @@ _COORDINATES = ("asymmetric", "half_pixel", "align_corners", "pytorch_half_pixel
 _ROUNDINGS = ("floor", "round_prefer_floor", "round_prefer_ceil", "ceil")
 """In the order in which they are tried: the pair that most runtimes get right comes first."""
 
+_SAID_ANEW = (
+    "nearest_mode",
+    "axes",
+    "antialias",
+    "cubic_coeff_a",
+    "exclude_outside",
+    "keep_aspect_ratio_policy",
+)
 _REMOVED_SINCE = 13
 _OMITTED_SINCE = 13
 _SAMPLE_LENGTHS = (1, 2, 3, 5, 8)
@@ -107,10 +116,15 @@ def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
         yield from _modern_forms(resize, traits)
         return
     axes = sampled_axes(site, resize)
-    for spelling in spellings(site, resize, axes):
+    spelled = [(resize, spelling) for spelling in spellings(site, resize, axes)]
+    if _repeats(resize, axes):
+        nearest = dataclasses.replace(resize, mode="nearest", coordinates="asymmetric", nearest_mode="floor")
+        spelled.append((nearest, Spelling("asymmetric", "floor", by_sizes=True)))
+    for alike, spelling in spelled:
         name = f"{spelling.coordinates} with {spelling.rounding} by {'sizes' if spelling.by_sizes else 'scales'}"
-        written = {**traits, **_traits_of_spelling(spelling, traits), "slips": _slips(spelling, resize, axes, traits)}
-        write, why_not = partial(respelled, site, resize, spelling, axes), _why_not_respelled(resize, spelling, axes)
+        slips = _slips(spelling, alike, axes, traits)
+        written = {**traits, **_traits_of_spelling(spelling, traits), "mode": alike.mode, "slips": slips}
+        write, why_not = partial(respelled, site, alike, spelling, axes), _why_not_respelled(alike, spelling, axes)
         if spelling.by_sizes and site.opset < _OMITTED_SINCE:
             yield Form(name, (("Resize", {**written, "empty-scales": True}),), write, why_not)
             yield Form(name, (("Resize", written),), write, why_not, _OMITTED_SINCE)
@@ -125,6 +139,13 @@ def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
     why_not = lengths or why_not_multiplied(resize.elem_type, [(axis.size, axis.output) for axis in known])
     operators = multiplying([axis.number for axis in known], resize.shape or ())
     yield Form("products with matrices", operators, partial(weighed, site, resize, known), why_not)
+
+
+def _repeats(resize: Resample, axes: Axes) -> bool:
+    """Whether every element comes from the only one of its axes, however it is weighed."""
+    if resize.mode == "nearest" or resize.coordinates == "tf_crop_and_resize" or isinstance(axes, Refusal):
+        return False
+    return bool(axes) and all(axis.size == 1 for axis in axes)
 
 
 def _modern_forms(resize: Resample, traits: Traits) -> Iterator[Form]:
@@ -165,6 +186,7 @@ def _traits_of_spelling(spelling: Spelling, traits: Traits) -> Traits:
         "nearest-mode-written": True,
         "mode-written": True,
         "exclude-outside": False,
+        "antialias": False,
         "cubic-coefficient": "-0.75",
         "axes-listed": False,
         "axes-negative": False,
@@ -312,7 +334,7 @@ def respelled(site: Site, resize: Resample, spelling: Spelling, axes: Axes) -> R
     trials = resize_trials(site, as_declared=not isinstance(axes, Refusal))
     if isinstance(trials, Refusal):
         return trials
-    node = copied(site.node, without=("nearest_mode", "axes", "cubic_coeff_a", "exclude_outside"))
+    node = copied(site.node, without=_SAID_ANEW)
     attributes.set_text(node, "mode", resize.mode)
     attributes.set_text(node, "coordinate_transformation_mode", spelling.coordinates)
     attributes.set_text(node, "nearest_mode", spelling.rounding)
@@ -339,7 +361,7 @@ def respelled(site: Site, resize: Resample, spelling: Spelling, axes: Axes) -> R
             scales[axis.number] = np.float32(float(axis.scale))
         inputs[SCALES] = builder.constant(scales, "scales")
     builder.output(site.node.output[0], builder.original(node, inputs))
-    return Rewrite(builder.build(), trials, exact=resize.mode == "nearest")
+    return Rewrite(builder.build(), trials, exact=site.text("mode", "nearest") == "nearest")
 
 
 def _lengths(resize: Resample, axes: Sequence[Axis]) -> list[int] | Refusal:
