@@ -91,10 +91,15 @@ class OwnData:
         return None
 
     def _is_free(self, name: str, array: Array) -> bool:
-        """Whether a tensor holds other floats on other data: one number all over may be an initial state, or a mask."""
+        """Whether a tensor holds other floats on other data: one number all over may be an initial state, or a mask.
+
+        Only some matrices have a Cholesky factor.
+        """
+        view = self.stretches.sides[0].view
         if array.dtype.kind != "f" or not array.size:
             return False
-        view = self.stretches.sides[0].view
+        if any(node.op_type == "Cholesky" for node in view.readers.get(name, ())):
+            return False
         return not is_filled(array) or (name in view.producers and view.follows_from_numbers(name))
 
     def _in_range(self, data: Mapping[str, Array], values: Mapping[str, Array]) -> dict[str, Array]:

@@ -24,6 +24,7 @@ from padfix.sources.inner_graph import InnerGraph
 from padfix.sources.rowless import take_no_rows
 from padfix.sources.settled_names import arrange, settle
 from padfix.sources.tensorflow_runtime import first_line, quiet, reason_of, release_memory
+from padfix.sources.tf_ops import linear_algebra
 
 Anything = TypeVar("Anything")
 
@@ -310,8 +311,14 @@ def _mapped(
 
 
 def _import_what_is_used(proto: ModelProto) -> None:
-    """Import ONNX Runtime's operators where there are some: tf2onnx leaves that out, and takes its Range for ONNX's."""
+    """Import ONNX Runtime's operators where there are some: tf2onnx leaves that out, and takes its Range for ONNX's.
+
+    Nor does it keep the domain of what it copies into a branch or the body of a loop.
+    """
     opsets = {entry.domain: entry.version for entry in proto.opset_import}
+    for node in all_nodes(proto.graph.node):
+        if node.op_type in linear_algebra.OF_THE_RUNTIME and not node.domain:
+            node.domain = _MICROSOFT
     used = [node for node in all_nodes(proto.graph.node) if node.domain == _MICROSOFT]
     for node in used:
         if node.op_type == "Range" and opsets.get("", 1) >= _RANGE_SINCE:

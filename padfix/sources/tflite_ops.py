@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops import Handlers, fake_quant, handlers_of, ordering, ranges, soft_suppression
+from padfix.sources.tf_ops import Handlers, fake_quant, handlers_of, ordering, ranges, shapes, soft_suppression
 from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up
 from padfix.sources.tf_ops.windows import reduce
 
@@ -161,21 +161,6 @@ def _looked_up(builder: Builder, node: Any) -> list[Tensor]:
     return [builder.choose(beside, table.take(place), 0), is_found.cast(np.uint8)]
 
 
-def _common_shape(builder: Builder, node: Any) -> Tensor:
-    """The shape to which two shapes broadcast."""
-    shapes = [builder.read(name) for name in node.input]
-    ranks = [(builder.ctx.get_shape(shape.name) or [-1])[0] for shape in shapes]
-    if min(ranks) < 0:
-        raise ValueError(f"the ranks that {node.name} reads are not known")
-    wide = [
-        builder.node(
-            "Concat", [builder.constant([1] * (max(ranks) - rank), shape.dtype), shape], shape.dtype, {"axis": 0}
-        )
-        for shape, rank in zip(shapes, ranks, strict=True)
-    ]
-    return builder.choose(wide[0].equal(1), wide[1], wide[0])
-
-
 def _updated(builder: Builder, node: Any) -> Tensor:
     """A tensor with another in a part of it, which begins where it fits in at the latest."""
     data, part, begins = (builder.read(name) for name in node.input)
@@ -213,7 +198,7 @@ _CONVERTED: dict[str, tuple[Callable[[Builder, Any], Any], int]] = {
     "BUCKETIZE": (_as_tensorflow("Bucketize", ordering.convert), 13),
     "EMBEDDING_LOOKUP": (_embedding, 1),
     "HASHTABLE_LOOKUP": (_looked_up, 13),
-    "BROADCAST_ARGS": (_common_shape, 9),
+    "BROADCAST_ARGS": (shapes.common_shape, 9),
     "DYNAMIC_UPDATE_SLICE": (_updated, 11),
     "DILATE": (_dilated, 11),
 }

@@ -686,3 +686,48 @@ def test_boxes_that_lose_part_of_their_score(tf: Any, sigma: float, lowest: floa
         return {"places": found[0], "scores": found[1], "count": found[2]}
 
     same(tf, chosen, corners, scores)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_factors_and_solutions(tf: Any, dtype: str) -> None:
+    rows = noise((2, 4, 4), dtype)
+
+    def solved(x: Any) -> Any:
+        whole = tf.matmul(x, x, transpose_b=True) + tf.eye(4, dtype=dtype)
+        factor = tf.linalg.cholesky(whole)
+        upper = tf.linalg.triangular_solve(factor + x * 0.1, x, lower=False, adjoint=True)
+        return {
+            "f": factor,
+            "l": tf.linalg.triangular_solve(factor, x),
+            "s": tf.linalg.solve(whole, x),
+            "u": upper * 0.01,
+        }
+
+    same(tf, solved, rows)
+
+
+def test_an_operator_of_the_runtime_in_a_branch(tf: Any) -> None:
+    def chosen(x: Any) -> Any:
+        whole = x + 5 * tf.eye(4)
+        return tf.cond(tf.shape(x)[0] > 1, lambda: tf.linalg.solve(whole, x), lambda: x)
+
+    same(tf, chosen, noise((2, 4, 4), "float32"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_quantiles(tf: Any, dtype: str) -> None:
+    share = np.array([-0.5, 0, 1e-40, 1e-30, 1e-9, 0.1, 0.13, 0.14, 0.5, 0.77, 0.9, 1 - 1e-6, 1, 1.5, np.nan], dtype)
+    same(tf, lambda x: {"q": tf.math.ndtri(x), "e": tf.math.erfinv(x * 2 - 1)}, share)
+
+
+def test_half_a_sum_of_squares_and_shapes_in_common(tf: Any) -> None:
+    same(tf, lambda x: {"l": tf.nn.l2_loss(x), "s": tf.raw_ops.BroadcastArgs(s0=[3], s1=tf.shape(x)[:1])}, ROWS[:1])
+
+
+@pytest.mark.parametrize("count", [3, 0])
+def test_sparse_places_in_another_shape(tf: Any, count: int) -> None:
+    def laid(x: Any) -> Any:
+        found = tf.sparse.reshape(tf.sparse.from_dense(x), [-1, 2])
+        return {"i": found.indices, "s": found.dense_shape}
+
+    same(tf, laid, (np.arange(4 * count) % 3).astype("i8").reshape(count, 4))

@@ -1,4 +1,4 @@
-"""EuclideanNorm (``tf.math.reduce_euclidean_norm``) and CumulativeLogsumexp, which tf2onnx lacks, and Cumprod.
+"""EuclideanNorm (``tf.math.reduce_euclidean_norm``), L2Loss and CumulativeLogsumexp, which tf2onnx lacks, and Cumprod.
 
 tf2onnx multiplies the numbers of a Cumprod in another order, and infinity by zero where that overflows.
 """
@@ -12,11 +12,14 @@ import numpy as np
 from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up, filled
 from padfix.sources.tf_ops.windows import reduce
 
-OPERATORS = ("EuclideanNorm", "CumulativeLogsumexp", "Cumprod")
+OPERATORS = ("EuclideanNorm", "L2Loss", "CumulativeLogsumexp", "Cumprod")
 
 
 def convert(builder: Builder, node: Any) -> Tensor:
     """Return the reduction of the first input along the second."""
+    if node.type == "L2Loss":
+        whole = builder.read(node.input[0]).reshape([-1])
+        return reduce("ReduceSum", whole * whole, [0]) * 0.5
     data, axes = (builder.read(name) for name in node.input)
     if node.type == "EuclideanNorm":
         squares = (data * data).cast(np.float64 if data.dtype.kind in "iu" else data.dtype)
@@ -26,8 +29,8 @@ def convert(builder: Builder, node: Any) -> Tensor:
     rank = builder.ctx.get_rank(node.input[0])
     if axes.known is None or rank is None:
         raise ValueError(f"the axis of {node.name} is not known")
-    whole = _products if node.type == "Cumprod" else _logarithms
-    return whole(builder, node, data, axes.known % rank, rank)
+    along = _products if node.type == "Cumprod" else _logarithms
+    return along(builder, node, data, axes.known % rank, rank)
 
 
 def _products(builder: Builder, node: Any, data: Tensor, axis: int, rank: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""ShapeN, the shapes of several tensors at once, which tf2onnx leaves as it is unless all are known."""
+"""ShapeN, the shapes of several tensors at once, and BroadcastArgs; tf2onnx leaves them unless all is known."""
 
 from __future__ import annotations
 
@@ -6,12 +6,29 @@ from typing import Any
 
 from padfix.sources.tf_ops.tensor import Builder, Tensor
 
-OPERATORS = ("ShapeN",)
+OPERATORS = ("ShapeN", "BroadcastArgs")
 
 
 def convert(builder: Builder, node: Any) -> list[Tensor]:
-    """Return the shape of each input."""
+    """Return the shape of each input, or the one to which both broadcast."""
+    if node.type == "BroadcastArgs":
+        return [common_shape(builder, node)]
     from tf2onnx import utils
 
     kind = utils.map_onnx_to_numpy_type(builder.ctx.get_dtype(node.output[0]))
     return [builder.read(name).shape().cast(kind) for name in node.input]
+
+
+def common_shape(builder: Builder, node: Any) -> Tensor:
+    """Return the shape to which two shapes broadcast."""
+    shapes = [builder.read(name) for name in node.input]
+    ranks = [(builder.ctx.get_shape(shape.name) or [-1])[0] for shape in shapes]
+    if min(ranks) < 0:
+        raise ValueError(f"the ranks that {node.name} reads are not known")
+    wide = [
+        builder.node(
+            "Concat", [builder.constant([1] * (max(ranks) - rank), shape.dtype), shape], shape.dtype, {"axis": 0}
+        )
+        for shape, rank in zip(shapes, ranks, strict=True)
+    ]
+    return builder.choose(wide[0].equal(1), wide[1], wide[0])
