@@ -192,6 +192,13 @@ def _text_distance(reference: Array, candidate: Array) -> Distance:
     return Distance(0.0, 0.0, False)
 
 
+def as_text(array: Array) -> Array:
+    """Return the strings of TensorFlow, which are bytes, as ONNX Runtime takes them; other arrays as they are."""
+    if not _is_text(array):
+        return array
+    return np.array([_text(each) for each in array.reshape(-1)], object).reshape(array.shape)
+
+
 def _text(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 

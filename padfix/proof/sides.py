@@ -14,6 +14,7 @@ from onnx import ModelProto, helper
 from padfix.errors import PadfixError
 from padfix.files.model import Model
 from padfix.files.tensors import weight_bytes
+from padfix.proof.compare import as_text
 from padfix.proof.cut import Kind, output_name, part_of
 from padfix.proof.executors import (
     Array,
@@ -185,7 +186,7 @@ class TensorFlowSide:
         return self._shapes.get(name)
 
     def values(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
-        return self._inner.run_inner(feeds, names)
+        return self.fed(feeds, {}, names)
 
     def has_elements(self, arrays: Mapping[str, Array], names: Sequence[str]) -> bool:
         """See :class:`Side`."""
@@ -194,7 +195,8 @@ class TensorFlowSide:
     def fed(
         self, feeds: Mapping[str, Array], inner: Mapping[str, Array], names: Sequence[str], *, optimised: bool = False
     ) -> dict[str, Array]:
-        return self._inner.run_inner({**feeds, **inner}, names)
+        found = self._inner.run_inner({**feeds, **inner}, names)
+        return {name: as_text(array) for name, array in found.items()}
 
 
 def _opens_sizes(spec: TensorSpec) -> bool:

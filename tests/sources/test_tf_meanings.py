@@ -731,3 +731,14 @@ def test_sparse_places_in_another_shape(tf: Any, count: int) -> None:
         return {"i": found.indices, "s": found.dense_shape}
 
     same(tf, laid, (np.arange(4 * count) % 3).astype("i8").reshape(count, 4))
+
+
+@pytest.mark.parametrize("count", [5, 0])
+def test_text_is_compared(tf: Any, count: int) -> None:
+    words = np.array(["a", "", "caf\u00e9", "A", "12"], object)[:count]
+
+    def compared(x0: Any, x1: Any) -> dict[str, Any]:
+        kept = tf.boolean_mask(x0, x0 != "")
+        return {"k": kept, "e": x0 == x1, "o": x0[:, None] == tf.constant(["a", "caf\u00e9"]), "z": tf.zeros_like(x0)}
+
+    assert_same_numbers(tf, compared, [{"x0": words, "x1": words[::-1]}], free=False)

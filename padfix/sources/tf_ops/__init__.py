@@ -36,6 +36,7 @@ from padfix.sources.tf_ops import (
     one_hot,
     ordering,
     patches,
+    plain_text,
     projective,
     quantization,
     ragged_range,
@@ -117,7 +118,7 @@ def handlers(contents: tables.Contents) -> Handlers:
     Args:
         contents: What hash tables hold, by shared name.
     """
-    themselves = (slices, soft_suppression, strided_slices, volumes)
+    themselves = (plain_text, slices, soft_suppression, strided_slices, volumes)
     found: Handlers = {operator: (each.handle, []) for each in themselves for operator in each.OPERATORS}
     for module, oldest in _OLDEST_OPSET.items():
         found |= handlers_of(module.OPERATORS, module.convert, oldest)
