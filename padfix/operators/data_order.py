@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from onnx import NodeProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Scope, normal_domain
+from padfix.graph.scopes import Dimension, Scope, normal_domain
 from padfix.operators.table import PADDED, Key
 
 CHANNELS = 1
@@ -16,6 +16,10 @@ CHANNELS = 1
 
 _LAST_EXCHANGED = [0, 2, 1]
 """The permutation that exchanges channels and places of what is 1-D."""
+
+_CONVOLUTION = frozenset({("", "Conv")})
+
+_WITHIN_ACTIVATIONS = frozenset(("Add", "BatchNormalization", "Div", "Mul", "Softplus"))
 
 _VOLUMES_WEIGHTS = 5
 """Axes of the weights of a convolution of three axes."""
@@ -49,24 +53,31 @@ def is_behind_window(scope: Scope, name: str) -> bool:
 
 def is_behind_convolution(scope: Scope, name: str) -> bool:
     """Whether data is what a convolution gives, but for factors and terms, which runtimes make part of its weights."""
-    return _comes_from(scope, name, {("", "Conv")}, lambda node: node.op_type in _FUSED)
+    return _comes_from(scope, name, _CONVOLUTION, lambda node: node.op_type in _FUSED)
 
 
-def is_behind_volume(scope: Scope, name: str, *, depthwise: bool = False) -> bool:
-    """Whether data is what a convolution of three axes gives, normalised or not.
+def is_behind_volume(scope: Scope, name: str) -> bool:
+    """Whether data is what a convolution of three axes gives, normalised or not."""
+    passing = ("BatchNormalization", "Identity")
+    sources = _sources(scope, name, _CONVOLUTION, lambda node: node.op_type in passing)
+    return any(_weights(scope, node) is not None for node in sources)
 
-    With ``depthwise``, one with a filter for each channel, and no Identity between.
+
+def is_behind_depthwise_volume(scope: Scope, name: str) -> bool:
+    """Whether data is what a convolution of three axes gives with a filter for each channel.
+
+    Between may lie the operators that runtimes know activations by, but no Identity.
     """
-    passing = ("BatchNormalization",) if depthwise else ("BatchNormalization", "Identity")
-    node = scope.producer(name) if scope.defines(name) else None
-    while node is not None and node.op_type in passing:
-        node = scope.producer(node.input[0]) if scope.defines(node.input[0]) else None
-    if node is None or (normal_domain(node.domain), node.op_type) != ("", "Conv"):
-        return False
+    sources = _sources(scope, name, _CONVOLUTION, lambda node: node.op_type in _WITHIN_ACTIVATIONS)
+    found = ((attributes.integer(node, "group", 1), _weights(scope, node)) for node in sources)
+    return any(shape is not None and shape[: CHANNELS + 1] == (group, 1) for group, shape in found)
+
+
+def _weights(scope: Scope, node: NodeProto) -> tuple[Dimension, ...] | None:
+    """Return the lengths of the weights of a convolution of three axes; None of another."""
     weights = scope.type_of(node.input[1])
-    if weights is None or weights.shape is None or len(weights.shape) != _VOLUMES_WEIGHTS:
-        return False
-    return not depthwise or weights.shape[:2] == (attributes.integer(node, "group", 1), 1)
+    shape = None if weights is None else weights.shape
+    return shape if shape is not None and len(shape) == _VOLUMES_WEIGHTS else None
 
 
 def turns_back(scope: Scope, node: NodeProto) -> bool:
@@ -87,7 +98,7 @@ def turns_back(scope: Scope, node: NodeProto) -> bool:
     else:
         return False
     return attributes.integers(before, "perm") == _LAST_EXCHANGED and _comes_from(
-        scope, before.input[0], {("", "Conv")}, lambda each: each.op_type not in _REORDERING
+        scope, before.input[0], _CONVOLUTION, lambda each: each.op_type not in _REORDERING
     )
 
 

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from onnx import NodeProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Scope
+from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.data_order import (
+    CHANNELS,
     copies_channels,
     is_behind_convolution,
+    is_behind_depthwise_volume,
     is_behind_volume,
     turns_alike_back,
     turns_back,
@@ -159,6 +161,43 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
     return {"picks-a-list": None if indices is None or indices.rank is None else indices.rank > 0}
 
 
+def sliced_axes(scope: Scope, node: NodeProto, rank: int) -> list[int] | None:
+    """Return the axes of a Slice of so many axes, in the order in which they are listed; None where not known."""
+    listed: Sequence[int] | None
+    count: Dimension
+    if scope.opset < SLICE_AS_INPUTS_SINCE:
+        listed = attributes.integers(node, "axes")
+        count = len(attributes.integers(node, "starts") or ())
+    elif len(node.input) > 3 and node.input[3]:
+        constant = scope.constant(node.input[3])
+        if constant is None:
+            return None
+        listed, count = [int(each) for each in constant], 0
+    else:
+        starts = scope.type_of(node.input[1])
+        listed, count = None, None if starts is None or not starts.shape else starts.shape[0]
+    if not isinstance(count, int):
+        return None
+    return [axis % rank for axis in (range(count) if listed is None else listed)]
+
+
+def channels_last(axis: int, rank: int) -> int:
+    """Return where an axis comes to lie with the channels last."""
+    if rank <= CHANNELS + 1 or not axis:
+        return axis
+    return rank - 1 if axis == CHANNELS else axis - 1
+
+
+def _slice(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Slice whether its axes are listed in another order than they have with the channels last."""
+    known = scope.type_of(node.input[0])
+    axes = sliced_axes(scope, node, known.rank) if known is not None and known.rank else None
+    if known is None or axes is None:
+        return {"axes-out-of-order": None}
+    moved = [channels_last(axis, known.rank or 0) for axis in axes]
+    return {"axes-out-of-order": moved != sorted(moved)}
+
+
 def _transpose(scope: Scope, node: NodeProto) -> Traits:
     alike = turns_alike_back(scope, node)
     return {**_rank_alone(scope, node), "turned-back": turns_back(scope, node), "turned-back-alike": alike}
@@ -179,11 +218,12 @@ def _curve(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, NodePr
     """Return what reads the traits of an activation: its own, and what all of them have."""
 
     def read(scope: Scope, node: NodeProto) -> Traits:
-        return {**own(scope, node), "behind-depthwise-volume": is_behind_volume(scope, node.input[0], depthwise=True)}
+        return {**own(scope, node), "behind-depthwise-volume": is_behind_depthwise_volume(scope, node.input[0])}
 
     return read
 
 
+SLICE_AS_INPUTS_SINCE = 10
 JOINING = ("Max", "Mean", "Min", "Sum")
 RECURRENT = ("GRU", "LSTM", "RNN")
 REDUCTIONS = (
@@ -206,6 +246,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Add": _sum,
     "Clip": lambda scope, node: {},
     "Elu": _curve(lambda scope, node: {}),
+    "Erf": _curve(lambda scope, node: {}),
     "Gelu": _curve(lambda scope, node: {"approximate": attributes.text(node, "approximate", "none") or "none"}),
     "HardSigmoid": _curve(gate_traits),
     "HardSwish": _curve(lambda scope, node: {}),
@@ -231,6 +272,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(RECURRENT, _recurrent),
     "Reshape": _reshape,
     "RoiAlign": _roi_align,
+    "Slice": _slice,
     "Softmax": _along_an_axis,
     "Softplus": softplus_traits,
     "Shape": _measured,

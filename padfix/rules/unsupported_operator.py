@@ -42,6 +42,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.layer_forms import dense_forms, layer_norm_forms, picking_forms
 from padfix.rules.build.recurrent_forms import recurrent_forms
 from padfix.rules.build.roi_forms import roi_forms
+from padfix.rules.build.slice_forms import reordered_forms
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.build.transpose_forms import exchange_forms
 
@@ -65,7 +66,8 @@ class UnsupportedOperator(TargetRule):
     lose count of the axes of a reduction, copy the channels of what a convolution keeps in another order, take a
     constant from it instead of it from the constant, overflow in a Softplus, approximate a Gelu, multiply a gate twice,
     join more than two inputs as if all were of one shape, run a recurrent layer the wrong way round, take a Transpose
-    for done already, lose the factors of a Gemm, or pick the first of several elements.
+    for done already, lose the factors of a Gemm, pick the first of several elements, or take the bounds of one axis of
+    a Slice for another's.
     `padfix targets NAME` lists what is known.
 
     padfix puts an Identity behind such a gate, and before an activation that is computed within the convolution
@@ -78,7 +80,7 @@ class UnsupportedOperator(TargetRule):
     time, or two of them as if they were any number; factors, and the branches of a Where, exchanged; a layer that
     runs backwards as one over what a Slice turned round; the boxes of a RoiAlign scaled before it; a Transpose of
     three axes as one of four; a Gemm with its factors in the weights; a LayerNormalization with a bias, and of a
-    list; and what a Gather picks as a product with a matrix of 0 and 1.
+    list; what a Gather picks as a product with a matrix of 0 and 1; and the axes of a Slice in another order.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -301,7 +303,7 @@ def _by_softplus(site: Site) -> Iterator[Form]:
 
 
 _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
-    **dict.fromkeys(("Elu", "HardSwish", "Sigmoid"), _behind_identity),
+    **dict.fromkeys(("Elu", "Erf", "HardSwish", "Sigmoid"), _behind_identity),
     "Add": summed_forms,
     "Clip": clip_forms,
     "HardSigmoid": _also(_apart),
@@ -326,6 +328,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "LayerNormalization": layer_norm_forms,
     "Gather": picking_forms,
     "Shape": _lengths,
+    "Slice": reordered_forms,
     "Softplus": softplus_forms,
     **dict.fromkeys(REDUCTIONS, reduction_forms),
     **dict.fromkeys(("Hardmax", "Softmax"), matrix_forms),

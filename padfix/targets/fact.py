@@ -135,9 +135,11 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "resets-before": SWITCH,
     # Of RoiAlign, which also has mode and coordinates.
     "scaled": SWITCH,
+    # Of Slice, which has behind-window as well.
+    "axes-out-of-order": SWITCH,
     # Of Add.
     "adds-to-volume": SWITCH,
-    # Of activations: whether their data is what a depthwise convolution of three axes gives, normalised or not.
+    # Of activations: whether their data is what a depthwise convolution of three axes gives.
     "behind-depthwise-volume": SWITCH,
     # Of Gelu.
     "approximate": ("none", "tanh"),
@@ -165,6 +167,7 @@ _UNSAID: Mapping[str, Trait] = {
         False,
     ),
     "behind-pad": "none",
+    "behind-window": True,
 }
 """What is taken of an operator of which a trait is not told at all."""
 

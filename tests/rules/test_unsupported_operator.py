@@ -43,6 +43,10 @@ NORM = f"<float[3,4,5] s = {{{SIXTY}}}, float[3,4,5] b = {{{SIXTY}}}> {{ Y = Lay
 BY_CHANNEL = (
     "(float[1,2,4,4,4] X, float[2,1,3,3,3] W) => (float[A,B,C,D,E] Y) { c = Conv <group = 2> (X, W) Y = %s (c) }"
 )
+HALVED = (
+    "(float[1,2,4,4,4] X, float[2,1,3,3,3] W) => (float[A,B,C,D,E] Y) <float two = {2}, float one = {1}> "
+    "{ c = Conv <group = 2> (X, W) h = Div (c, two) "
+)
 ADDED = (
     "(float[1,2,4,4,4] X, float[2,2,1,1,1] W) => (float[A,B,C,D,E] Y){ c = Conv (X, W) r = Relu (X) Y = Add (r, c) }"
 )
@@ -50,6 +54,13 @@ SANDWICH = (
     "(float[1,2,%s] X) => (float[A,B,C,D] Y) { p = MaxPool <kernel_shape = [1, 1], strides = [1, 1]> (X)"
     "t = Transpose <perm = [0, 2, 3, 1]> (p) s = Sigmoid (t) m = Mul (s, t)"
     "Y = Transpose <perm = [0, 3, 1, 2]> (m) }"
+)
+SLICED = (
+    "(float[1,4,5,6] X) => (float[A,B,C,D] Y) <int64[2] s = {1, 2}, int64[2] e = {3, 5}, int64[2] a = {%s}> "
+    "{ p = MaxPool <kernel_shape = [1, 1]> (X) Y = Slice (p, s, e, a) }"
+)
+SLICED_AS_WRITTEN = (
+    "(float[1,4,5,6] X) => (float[A,B,C,D] Y) { Y = Slice <starts = [1, 2], ends = [3, 5], axes = [%s]> (X) }"
 )
 TURNED = "(float[N,2,L] X, float[2,2,3] W) => (float[A,2,C] Y) <float k = {2}>"
 BOXES = "(float[1,2,8,8] X, float[2,4] B, int64[2] I) => (float[2,2,2,2] Y)"
@@ -89,7 +100,15 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
         ),
         (BY_CHANNEL % "Elu", "opencv@5.0", 17, ["Conv", "Identity", "Elu"]),
         (BY_CHANNEL % "Sigmoid", "opencv@5.0", 17, ["Conv", "Identity", "Sigmoid"]),
+        (
+            HALVED + "e = Erf (h) o = Add (e, one) Y = Mul (h, o) }",
+            "opencv@5.0",
+            17,
+            ["Conv", "Div", "Identity", "Erf", "Add", "Mul"],
+        ),
         (ADDED, "opencv@4.14", 17, ["Conv", "Relu", "Sum"]),
+        (SLICED % "1, 3", "onnx2tf", 17, ["MaxPool", "Slice"]),
+        (SLICED_AS_WRITTEN % "1, 3", "onnx2tf", 9, ["Slice"]),
         (
             SANDWICH % "2,3",
             "mnn",
@@ -302,6 +321,9 @@ def test_lengths_that_are_told_are_known(tmp_path: Path) -> None:
         (ADDED.replace("Add", "Mul"), "opencv@4.14"),
         (SANDWICH % "3,2", "mnn"),
         (SANDWICH % "2,3", "opencv@5.0"),
+        (SLICED % "2, 3", "onnx2tf"),
+        (SLICED % "3, 1", "onnx2tf"),
+        (SLICED % "1, 3", "openvino"),
     ],
 )
 def test_what_looks_alike_and_is_right_stays(text: str, target: str, tmp_path: Path) -> None:

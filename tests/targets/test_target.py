@@ -148,8 +148,9 @@ EXAMPLES = {
     "HardSigmoid": "(float[1,2] X) => (float[1,2] Y) { Y = HardSigmoid (X) }",
     **{
         name: f"(float[1,2] X) => (float[1,2] Y) {{ Y = {name} (X) }}"
-        for name in ("Elu", "Gelu", "HardSwish", "Sigmoid")
+        for name in ("Elu", "Erf", "Gelu", "HardSwish", "Sigmoid")
     },
+    "Slice": "(float[1,2] X, int64[1] S) => (float[1,1] Y) { Y = Slice (X, S, S) }",
     "Add": "(float[1,2] X) => (float[1,2] Y) { Y = Add (X, X) }",
     "Clip": "(float[1,2] X) => (float[1,2] Y) { Y = Clip (X) }",
     "Softplus": "(float[1,2] X) => (float[1,2] Y) { Y = Softplus (X) }",

@@ -1,0 +1,68 @@
+"""Equal forms of a Slice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from padfix.graph import attributes
+from padfix.operators.other_traits import SLICE_AS_INPUTS_SINCE, channels_last, sliced_axes
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+
+_NAMES = ("starts", "ends", "axes", "steps")
+
+
+def reordered_forms(site: Site) -> Iterator[Form]:
+    """Yield a Slice whose axes are listed in the order that they have with the channels last."""
+    known = site.input_type(0)
+    rank = None if known is None else known.rank
+    axes = None if rank is None else sliced_axes(site.scope, site.node, rank)
+    amounts = _amounts(site)
+    if rank is None or axes is None or amounts is None:
+        why_not: Refusal | None = Refusal("its axes, or from where to where it takes them, are only known at run time")
+        order: list[int] = []
+    else:
+        why_not = None
+        order = sorted(range(len(axes)), key=lambda place: channels_last(axes[place], rank))
+
+    def write() -> Rewrite:
+        assert axes is not None
+        assert amounts is not None
+        listed = {**amounts, "axes": axes}
+        builder = site.builder()
+        node = copied(site.node, without=_NAMES)
+        inputs = [builder.input(site.input_name(0))]
+        for name in _NAMES:
+            if name in listed:
+                values = [listed[name][place] for place in order]
+                if site.opset < SLICE_AS_INPUTS_SINCE:
+                    attributes.set_integers(node, name, values)
+                else:
+                    inputs.append(builder.constant(np.array(values, np.int64), name))
+        builder.output(site.node.output[0], builder.original(node, inputs))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    yield Form("its axes in another order", (("Slice", {"axes-out-of-order": False}),), write, why_not)
+
+
+def _amounts(site: Site) -> dict[str, list[int]] | None:
+    """Return the starts, ends and steps, as far as it has them; None where one is not constant."""
+    found = {}
+    for position, name in ((1, "starts"), (2, "ends"), (4, "steps")):
+        if site.opset < SLICE_AS_INPUTS_SINCE:
+            values = attributes.integers(site.node, name)
+        elif not site.input_name(position):
+            values = None
+        else:
+            constant = site.constant(position)
+            if constant is None:
+                return None
+            values = [int(each) for each in constant]
+        if values is not None:
+            found[name] = values
+    return found
