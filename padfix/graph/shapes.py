@@ -249,10 +249,9 @@ class _Inference:
         for value in (*inferred.output, *inferred.value_info, *inferred.input):
             if value.HasField("type") and value.type.WhichOneof("value") is not None:
                 types[value.name] = value.type
-        container = scope.container
-        claims = container.value_info
-        for value in claims:
-            if value.name not in types and value.HasField("type"):
+        held = {*names_of(graph.initializer), *(each.values.name for each in graph.sparse_initializer)}
+        for value in scope.container.value_info:
+            if value.name not in types and value.name not in held and value.HasField("type"):
                 types[value.name] = without_shape(value.type)
         return types
 

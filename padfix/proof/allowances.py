@@ -203,8 +203,11 @@ def positions(case: Case) -> float | None:
 APPROXIMATED = frozenset({"Sigmoid", "LOGISTIC", "Tanh", "TANH"})
 """Functions with results up to 1 that runtimes compute by one formula for all arguments; also as TensorFlow Lite's."""
 
-APPROXIMATION_UNITS = 4.0
-"""Units in the last place of 1. ONNX Runtime's Sigmoid is off by 1.6e-7 and its Tanh by 2.7e-7, wherever they are."""
+APPROXIMATION = 4.0 * 2.0**-23
+"""What they may be off by: four units in the last place of 1.
+
+ONNX Runtime's Sigmoid is off by 1.6e-7 and its Tanh by 2.7e-7, wherever they are.
+"""
 
 
 def approximation(case: Case) -> float | None:
@@ -212,8 +215,7 @@ def approximation(case: Case) -> float | None:
     if case.nodes[-1].op_type not in APPROXIMATED or coarsest(case.types) != "float32":
         return None
     difference = _largest(case)
-    allowed = APPROXIMATION_UNITS * 2.0**-23
-    return allowed if difference is not None and difference <= allowed else None
+    return APPROXIMATION if difference is not None and difference <= APPROXIMATION else None
 
 
 def _moved(case: Case) -> Iterator[Array | None]:

@@ -19,7 +19,7 @@ from padfix.operators.schemas import DRAWS
 from padfix.proof.cut import part_of
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.probes import Probe
-from padfix.proof.runtime_runs import NODE, WHOLE, DeploymentRuntime, judged, with_shapes
+from padfix.proof.runtime_runs import NODE, WHOLE, DeploymentRuntime, is_undefined, judged, with_shapes
 from padfix.proof.sides import OnnxSide
 from padfix.proof.stretches import FIRST_LOOK
 from padfix.results.on_runtime import OnRuntime
@@ -167,12 +167,14 @@ class NodeSearch:
     def _run(
         self, last: _Wired, fed: Sequence[str], share: float, together: Sequence[str] = (), *, folded: bool = True
     ) -> Repro | None:
-        """Run what lies between the tensors ``fed`` and a node; None where not all of them are known as tensors."""
+        """Run what lies between the tensors ``fed`` and a node; None where not all are known, or tell nothing of it."""
         if not self._known.keys() >= {*fed, *last.outputs}:
             return None
         expected = {name: self._known[name] for name in last.outputs}
         feeds = {name: self._known[name] for name in fed if name not in expected}
         if any(map(self._is_text, (*expected, *feeds))):
+            return None
+        if last.node.op_type != "IsNaN" and any(map(is_undefined, feeds.values())):
             return None
         part = self._part(feeds, expected, folded=folded)
         feeds = self._feeds(part)

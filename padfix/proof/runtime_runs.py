@@ -8,15 +8,24 @@ from typing import Protocol
 import numpy as np
 from onnx import ModelProto, helper
 
-from padfix.proof.executors import Array
+from padfix.proof.allowances import APPROXIMATED, APPROXIMATION
+from padfix.proof.compare import is_float
+from padfix.proof.executors import Array, numpy_type
+from padfix.proof.facts import cast_types
 from padfix.proof.probes import Probe
+from padfix.proof.rounding import tolerance
 from padfix.results.on_runtime import OnRuntime
 
 WHOLE = 1e-3
 """Share of the largest magnitude that an output may be off: runtimes order their sums differently, layer by layer."""
 
 NODE = 1e-4
-"""The same for a single node, where nothing adds up."""
+"""The same for a single node, where nothing adds up; numbers of 16 bits are rounded by more at every node."""
+
+_BEYOND_HALF = 2.0**16
+
+_HALF = 2
+"""Bytes."""
 
 
 class DeploymentRuntime(Protocol):
@@ -63,14 +72,23 @@ def judged(
     """Yield how far each output is from what is right; ``sizes`` tell how large each gets on all data."""
     shapes = [tuple(array.shape) for array in expected.values()]
     found = runtime.run(model.SerializeToString(), probe.arrays, shapes)
+    share *= runtime.rounding * rounding_of(model, probe, expected)
     for place, (name, array) in enumerate(expected.items()):
         node, op_type = places[place]
         if isinstance(found, str):
             yield OnRuntime(name, node, op_type, probe.name, refused=found)
             continue
         size = (sizes or {}).get(name, 0.0)
-        difference, allowed = difference_of(found[place], array, share * runtime.rounding, more, size)
+        formula = APPROXIMATION if op_type in APPROXIMATED else 0.0
+        difference, allowed = difference_of(found[place], array, share, more + formula, size)
         yield OnRuntime(name, node, op_type, probe.name, "", difference, allowed)
+
+
+def rounding_of(model: ModelProto, probe: Probe, expected: Mapping[str, Array]) -> float:
+    """Return how many times as far as in single precision numbers may be off, by the types that a model computes in."""
+    arrays = (*probe.arrays.values(), *expected.values())
+    types = [*(array.dtype for array in arrays), *map(numpy_type, sorted(cast_types(model.graph)))]
+    return max(1.0, tolerance(types, 1.0) / NODE)
 
 
 def size_of(expected: Array) -> float:
@@ -80,16 +98,31 @@ def size_of(expected: Array) -> float:
 
 
 def difference_of(found: Array, expected: Array, share: float, more: float, size: float = 0.0) -> tuple[float, float]:
-    """Return the largest difference, and how far numbers may be off that get as large as ``size`` on other data."""
+    """Return the largest difference, and how far numbers may be off that get as large as ``size`` on other data.
+
+    Where the model gives no number there is nothing to differ from: runtimes promise nothing of what is undefined.
+    """
     if found.shape != expected.shape:
         return float("inf"), 0.0
     if not expected.size:
         return 0.0, 0.0
     exact = expected.dtype.kind not in "fc" and expected.dtype.name != "bfloat16"
-    meant = expected.astype(np.float64)
-    computed = found.astype(np.float64)
-    same = (meant == computed) | (np.isnan(meant) & np.isnan(computed))
+    meant, computed = _wide(expected), _wide(found)
+    same = (meant == computed) | np.isnan(meant)
     with np.errstate(invalid="ignore"):
         apart = np.where(same, 0.0, np.abs(meant - computed))
     apart = np.where(np.isnan(apart), np.inf, apart)
     return float(apart.max()), more if exact else more + share * max(size, size_of(expected))
+
+
+def _wide(array: Array) -> Array:
+    """Return numbers in double precision; what float16 does not hold is one step above the largest that it does."""
+    wide = array.astype(np.float64)
+    return np.clip(wide, -_BEYOND_HALF, _BEYOND_HALF) if array.dtype == np.float16 else wide
+
+
+def is_undefined(array: Array) -> bool:
+    """Whether data tell nothing of who reads them: some are no numbers, or more than their 16 bits hold."""
+    if not is_float(array.dtype):
+        return False
+    return bool(np.isnan(array).any() or (array.dtype.itemsize == _HALF and np.isinf(array).any()))

@@ -34,6 +34,18 @@ def shape(scope: Scope, name: str) -> tuple | None:
     return None if known is None else known.shape
 
 
+def test_claims_about_weights_hide_nothing_of_them() -> None:
+    """The exporters of PyTorch list the weights among the inner values, too; those of a body lie outside of it."""
+    proto = model(
+        f"g (bool C, float[1,2,9] X) => (float[A,B,D] Y) <float[3,2,5] W = {{{', '.join('1' * 30)}}}> "
+        "{ Y = If (C) <then_branch = t () => (T) { T = Conv (X, W) }, else_branch = e () => (E) { E = Conv (X, W) }> }"
+    )
+    proto.graph.value_info.append(helper.make_tensor_value_info("W", TensorProto.FLOAT, [3, 2, 5]))
+    found = scopes(proto)
+    assert [shape(scope, "W") for scope in found.values()] == [(3, 2, 5)] * 3
+    assert shape(found["main"], "Y") == (1, 3, 5)
+
+
 def test_claims_about_inner_values_and_outputs_are_not_believed() -> None:
     proto = model("g (float[1,1,9,9] X) => (float[1,1,5,5] Y) { A = Relu(X) Y = Relu(A) }")
     proto.graph.value_info.append(helper.make_tensor_value_info("A", TensorProto.FLOAT, [1, 1, 4, 4]))
