@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 
-from onnx import NodeProto
+from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, normal_domain
@@ -20,6 +20,16 @@ _LAST_EXCHANGED = [0, 2, 1]
 _CONVOLUTION = frozenset({("", "Conv")})
 
 _WITHIN_ACTIVATIONS = frozenset(("Add", "BatchNormalization", "Div", "Mul", "Softplus"))
+
+_JOINING = frozenset({("", "Concat")})
+
+_JOINED_OR_DEQUANTIZED = _JOINING | {("", "DequantizeLinear")}
+
+_SCALING = frozenset(("Add", "BatchNormalization", "Identity", "Mul", "Relu"))
+
+_MOVING = frozenset(
+    ("AveragePool", "Identity", "MaxPool", "Mul", "Neg", "Pad", "Relu", "Reshape", "Resize", "Slice", "Transpose")
+)
 
 _VOLUMES_WEIGHTS = 5
 """Axes of the weights of a convolution of three axes."""
@@ -71,6 +81,27 @@ def is_behind_depthwise_volume(scope: Scope, name: str) -> bool:
     sources = _sources(scope, name, _CONVOLUTION, lambda node: node.op_type in _WITHIN_ACTIVATIONS)
     found = ((attributes.integer(node, "group", 1), _weights(scope, node)) for node in sources)
     return any(shape is not None and shape[: CHANNELS + 1] == (group, 1) for group, shape in found)
+
+
+def is_behind_joined_bytes(scope: Scope, name: str) -> bool:
+    """Whether data is what a Concat joins and is held in signed bytes, before it or behind it, and moved at most."""
+    for source in _sources(scope, name, _JOINED_OR_DEQUANTIZED, lambda node: node.op_type in _MOVING):
+        if source.op_type == "DequantizeLinear" and _reads_signed_bytes(scope, source):
+            quantized = [scope.producer(source.input[0])] if scope.defines(source.input[0]) else []
+            floats = [each.input[0] for each in quantized if each is not None and each.op_type == "QuantizeLinear"]
+            if any(_comes_from(scope, each, _JOINING, lambda node: node.op_type in _SCALING) for each in floats):
+                return True
+        elif source.op_type == "Concat":
+            parts = [scope.producer(each) if scope.defines(each) else None for each in source.input]
+            dequantized = [each for each in parts if each is not None and each.op_type == "DequantizeLinear"]
+            if any(_reads_signed_bytes(scope, each) for each in dequantized):
+                return True
+    return False
+
+
+def _reads_signed_bytes(scope: Scope, node: NodeProto) -> bool:
+    known = scope.type_of(node.input[0])
+    return known is not None and known.elem_type == TensorProto.INT8
 
 
 def _weights(scope: Scope, node: NodeProto) -> tuple[Dimension, ...] | None:

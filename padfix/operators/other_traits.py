@@ -18,6 +18,7 @@ from padfix.operators.data_order import (
     turns_back,
 )
 from padfix.operators.gates import gate_traits, product_traits, softplus_traits
+from padfix.operators.quantizers import QUANTIZERS, is_between_bytes, quantizer_traits
 from padfix.targets.fact import COUNT, Traits
 
 
@@ -73,6 +74,10 @@ def _along_an_axis(scope: Scope, node: NodeProto) -> Traits:
         return {"rank": None, "takes-axes-together": None}
     behind = shape[axis % max(rank, 1) + 1 :]
     return {"rank": rank, "takes-axes-together": any_of([None if each is None else each != 1 for each in behind])}
+
+
+def _softmax(scope: Scope, node: NodeProto) -> Traits:
+    return {**_along_an_axis(scope, node), "between-bytes": is_between_bytes(scope, node, ("Clip", "Identity"))}
 
 
 def _response(scope: Scope, node: NodeProto) -> Traits:
@@ -144,7 +149,11 @@ def _dense(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Gemm whether it is what a dense layer is: weights that are turned, and no factors."""
     factors = [attributes.find(node, name) for name in ("alpha", "beta")]
     is_turned = attributes.integer(node, "transB", 0) != 0 and attributes.integer(node, "transA", 0) == 0
-    return {"plain": is_turned and all(each is None or each.f == 1 for each in factors)}
+    return {
+        "plain": is_turned and all(each is None or each.f == 1 for each in factors),
+        "biased": len(node.input) > 2 and bool(node.input[2]),
+        "between-bytes": is_between_bytes(scope, node),
+    }
 
 
 def _layer_norm(scope: Scope, node: NodeProto) -> Traits:
@@ -273,10 +282,10 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Reshape": _reshape,
     "RoiAlign": _roi_align,
     "Slice": _slice,
-    "Softmax": _along_an_axis,
+    "Softmax": _softmax,
     "Softplus": softplus_traits,
     "Shape": _measured,
-    "QuantizeLinear": lambda scope, node: {},
+    **dict.fromkeys(QUANTIZERS, quantizer_traits),
     "GlobalAveragePool": _rank_alone,
     "GlobalMaxPool": _rank_alone,
     "GlobalLpPool": _rank_alone,

@@ -13,6 +13,7 @@ from padfix.geometry.resampling import output_size, slips_in_single_precision
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_pad import given_pads
+from padfix.operators.data_order import is_behind_joined_bytes
 from padfix.operators.other_traits import OTHERS, any_of
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample
@@ -32,7 +33,11 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
         return OTHERS[node.op_type](scope, node)
     match read(scope, node):
         case Window() as window:
-            own = {"dequantized": _is_dequantized(scope, node, window), "behind-pad": pad_before(scope, node)}
+            own = {
+                "dequantized": _is_dequantized(scope, node, window),
+                "joined-bytes": _is_of_joined_bytes(scope, node, window),
+                "behind-pad": pad_before(scope, node),
+            }
             return {**window_traits(window), **own, "wide-pads": is_wide_with_pad(scope, node, window)}
         case TransposedWindow() as window:
             return {**transposed_traits(window), "behind-pad": pad_before(scope, node)}
@@ -99,6 +104,15 @@ def _is_dequantized(scope: Scope, node: NodeProto, window: Window) -> bool:
     names = [node.input[0], *([] if window.operator.weights is None else [node.input[window.operator.weights]])]
     producers = [scope.producer(name) if scope.defines(name) else None for name in names]
     return all(each is not None and each.op_type == "DequantizeLinear" for each in producers)
+
+
+def _is_of_joined_bytes(scope: Scope, node: NodeProto, window: Window) -> bool:
+    """Whether a DequantizeLinear gives the weights, and the data are joined and in signed bytes."""
+    if window.operator.weights is None or not scope.defines(node.input[window.operator.weights]):
+        return False
+    producer = scope.producer(node.input[window.operator.weights])
+    is_dequantized = producer is not None and producer.op_type == "DequantizeLinear"
+    return is_dequantized and is_behind_joined_bytes(scope, node.input[0])
 
 
 def _leaves_a_rest(window: Window, axis: int, pair: Pair | None) -> bool | None:

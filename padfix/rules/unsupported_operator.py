@@ -14,6 +14,7 @@ from padfix.graph import attributes
 from padfix.operators.data_order import CHANNELS, is_behind_window, number_of_channels
 from padfix.operators.gates import gate_traits
 from padfix.operators.other_traits import JOINING, OTHERS, RECURRENT, REDUCTIONS
+from padfix.operators.quantizers import QUANTIZERS
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
@@ -36,10 +37,12 @@ from padfix.rules.build.elementary_forms import (
     reduced,
     reduction_forms,
     response_forms,
+    softmax_forms,
 )
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.layer_forms import dense_forms, layer_norm_forms, picking_forms
+from padfix.rules.build.quantizer_forms import zero_point_forms
 from padfix.rules.build.recurrent_forms import recurrent_forms
 from padfix.rules.build.roi_forms import roi_forms
 from padfix.rules.build.slice_forms import reordered_forms
@@ -66,8 +69,8 @@ class UnsupportedOperator(TargetRule):
     lose count of the axes of a reduction, copy the channels of what a convolution keeps in another order, take a
     constant from it instead of it from the constant, overflow in a Softplus, approximate a Gelu, multiply a gate twice,
     join more than two inputs as if all were of one shape, run a recurrent layer the wrong way round, take a Transpose
-    for done already, lose the factors of a Gemm, pick the first of several elements, or take the bounds of one axis of
-    a Slice for another's.
+    for done already, lose the factors of a Gemm, pick the first of several elements, take the bounds of one axis of
+    a Slice for another's, compute a Softmax of bytes, or read a zero point only in the shape of its scale.
     `padfix targets NAME` lists what is known.
 
     padfix puts an Identity behind such a gate, and before an activation that is computed within the convolution
@@ -80,7 +83,8 @@ class UnsupportedOperator(TargetRule):
     time, or two of them as if they were any number; factors, and the branches of a Where, exchanged; a layer that
     runs backwards as one over what a Slice turned round; the boxes of a RoiAlign scaled before it; a Transpose of
     three axes as one of four; a Gemm with its factors in the weights; a LayerNormalization with a bias, and of a
-    list; what a Gather picks as a product with a matrix of 0 and 1; and the axes of a Slice in another order.
+    list; what a Gather picks as a product with a matrix of 0 and 1; the axes of a Slice in another order; a Relu
+    behind a Softmax, which gives nothing below 0; and a zero point in the shape of its scale.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -329,9 +333,11 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Gather": picking_forms,
     "Shape": _lengths,
     "Slice": reordered_forms,
+    **dict.fromkeys(QUANTIZERS, zero_point_forms),
     "Softplus": softplus_forms,
     **dict.fromkeys(REDUCTIONS, reduction_forms),
-    **dict.fromkeys(("Hardmax", "Softmax"), matrix_forms),
+    "Hardmax": matrix_forms,
+    "Softmax": softmax_forms,
     "LogSoftmax": logarithm_forms,
     **dict.fromkeys(("LpNormalization", "MeanVarianceNormalization"), normalization_forms),
     "LRN": response_forms,

@@ -42,6 +42,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "column-major": SWITCH,
     "batched": SWITCH,
     "dequantized": SWITCH,
+    "joined-bytes": SWITCH,
     "strides-written": SWITCH,
     "kernel-written": SWITCH,
     "kernel-below-stride": SWITCH,
@@ -141,6 +142,12 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "adds-to-volume": SWITCH,
     # Of activations: whether their data is what a depthwise convolution of three axes gives.
     "behind-depthwise-volume": SWITCH,
+    # Of QuantizeLinear and DequantizeLinear.
+    "zero-point-written": SWITCH,
+    "zero-point-alike": SWITCH,
+    "unsigned": SWITCH,
+    # Of Softmax and Gemm.
+    "between-bytes": SWITCH,
     # Of Gelu.
     "approximate": ("none", "tanh"),
     # Of a constant that other operators compute, which has elements as well.
@@ -154,6 +161,8 @@ _UNSAID: Mapping[str, Trait] = {
         (
             "of-constants",
             "dequantized",
+            "between-bytes",
+            "joined-bytes",
             "reduces-all",
             "one-element",
             "copies-channels",

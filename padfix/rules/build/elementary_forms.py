@@ -13,8 +13,10 @@ from padfix.graph import attributes
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
 from padfix.operators.other_traits import reduced_axes
 from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import LONGEST, multiplied, multiplying, why_not_multiplied
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
 
@@ -157,6 +159,17 @@ def _by_ones(site: Site, axes: Sequence[int], kept: bool) -> Iterator[Form]:
         why_not = why_not or (Refusal("it takes out the batch") if axis == 0 else None)
         operators = (*operators, ("Reshape", {"rank": len(shape) - 1}))
     yield Form("a product with ones", operators, partial(written, site, write), why_not)
+
+
+def softmax_forms(site: Site) -> Iterator[Form]:
+    """Yield a Softmax with a Relu behind it, which changes nothing, and as one of the matrix that it means."""
+    own = {**(traits_of(site.scope, site.node) or {}), "between-bytes": False}
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.op("Relu", [builder.original(copied(site.node), [value])])
+
+    yield Form("a Relu behind it", (("Softmax", own), ("Relu", {})), partial(written, site, write, 2))
+    yield from matrix_forms(site)
 
 
 def matrix_forms(site: Site) -> Iterator[Form]:

@@ -11,6 +11,7 @@ from onnx import helper
 from padfix.graph import attributes
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying, selection, why_not_multiplied
 from padfix.rules.build.explicit_pads import copied
@@ -22,7 +23,17 @@ _BIAS = 2
 
 
 def dense_forms(site: Site) -> Iterator[Form]:
-    """Yield a Gemm with its factors made part of the weights, which are turned as a dense layer wants them."""
+    """Yield a Gemm apart from the DequantizeLinear before it, and as a dense layer: with factors in turned weights."""
+    own = {**(traits_of(site.scope, site.node) or {}), "between-bytes": False}
+
+    def write_apart() -> Rewrite:
+        builder = site.builder()
+        data, *rest = (builder.input(name) for name in site.node.input)
+        node = builder.original(copied(site.node), [builder.op("Identity", [data]), *rest])
+        builder.output(site.node.output[0], node)
+        return Rewrite(builder.build(), trials_of(site))
+
+    yield Form("an Identity before it", (("Gemm", own),), write_apart)
     weights, bias = site.constant(1), site.constant(_BIAS)
     alpha, beta = (attributes.find(site.node, name) for name in ("alpha", "beta"))
     why_not = None

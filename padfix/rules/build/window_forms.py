@@ -78,7 +78,7 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
 
 
 def _of_other_data(site: Site, window: Window) -> Iterator[Form]:
-    """Yield the operator apart from the DequantizeLinear before it, and the maximum of integers as one of floats."""
+    """Yield the operator apart from the DequantizeLinears before it, and the maximum of integers as one of floats."""
     before = site.scope.producer(site.input_name(0))
     traits = window_traits(window)
     cases = partial(trials, site, window, same=window.auto_pad in SAME)
@@ -92,6 +92,19 @@ def _of_other_data(site: Site, window: Window) -> Iterator[Form]:
         bind(builder, site.node, builder.op("Cast", [result], last) if last else result)
         return Rewrite(builder.build(), cases(), exact=window.is_exact)
 
+    def write_clipped(position: int) -> Rewrite:
+        builder = site.builder()
+        inputs = [builder.input(name) for name in site.node.input]
+        inputs[position] = builder.op("Clip", [inputs[position]])
+        bind(builder, site.node, builder.original(copied(site.node), inputs))
+        return Rewrite(builder.build(), cases(), exact=window.is_exact)
+
+    weights = window.operator.weights
+    maker = None if weights is None else site.scope.producer(site.input_name(weights))
+    if weights is not None and maker is not None and maker.op_type == "DequantizeLinear":
+        apart = {**traits, "behind-pad": pad_before(site.scope, site.node)}
+        clipped: Operators = (("Clip", {}), (window.op_type, apart))
+        yield Form("a Clip without bounds behind its weights", clipped, partial(write_clipped, weights))
     if before is not None and before.op_type == "DequantizeLinear":
         yield Form("an Identity before it", ((window.op_type, traits),), partial(write, None))
     if window.operator.is_maximum and not window.has_indices and elements_of(window.elem_type) == "byte":

@@ -1,0 +1,41 @@
+"""What QuantizeLinear and DequantizeLinear are like, and what lies between them, as facts tell it apart."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from onnx import NodeProto, TensorProto
+
+from padfix.graph.scopes import Scope
+from padfix.targets.fact import Traits
+
+QUANTIZERS = ("DequantizeLinear", "QuantizeLinear")
+
+ZERO_POINT = 2
+"""The input that both have it at."""
+
+
+def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return whether a QuantizeLinear or DequantizeLinear has a zero point, as the scale has it, and of which type."""
+    quantized = scope.type_of(node.input[0] if node.op_type == "DequantizeLinear" else node.output[0])
+    names = [name for name in node.input[1 : ZERO_POINT + 1] if name]
+    shapes = [None if each is None else each.shape for each in map(scope.type_of, names)]
+    return {
+        "zero-point-written": len(names) > 1,
+        "zero-point-alike": None if None in shapes else len(set(shapes)) == 1,
+        "unsigned": None if quantized is None else quantized.elem_type == TensorProto.UINT8,
+    }
+
+
+def is_between_bytes(scope: Scope, node: NodeProto, passing: Container[str] = ()) -> bool:
+    """Whether a node reads nothing but what DequantizeLinears give, and a QuantizeLinear reads what it gives.
+
+    ``passing`` are operators that do not keep them apart.
+    """
+    for name in filter(None, node.input):
+        before = scope.producer(name) if scope.defines(name) else None
+        while before is not None and before.op_type in passing:
+            before = scope.producer(before.input[0]) if scope.defines(before.input[0]) else None
+        if before is None or before.op_type != "DequantizeLinear":
+            return False
+    return any(reader.op_type == "QuantizeLinear" for reader in scope.consumers(node.output[0]))

@@ -1,0 +1,45 @@
+"""Equal forms of QuantizeLinear and DequantizeLinear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from onnx import helper
+
+from padfix.operators.quantizers import ZERO_POINT, quantizer_traits
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+
+
+def zero_point_forms(site: Site) -> Iterator[Form]:
+    """Yield the operator with a zero point in the shape of its scale."""
+    scale, told = site.input_type(1), site.constant(ZERO_POINT)
+    quantized = site.elem_type(0) if site.node.op_type == "DequantizeLinear" else _elem_type(site)
+    lengths = None if scale is None else scale.lengths
+    is_given = bool(site.input_name(ZERO_POINT))
+    if lengths is None or not quantized or (is_given and (told is None or told.size != 1)):
+        why_not: Refusal | None = Refusal("its zero point, or how many scales there are, is only known at run time")
+    else:
+        why_not = None
+
+    def write() -> Rewrite:
+        assert lengths is not None
+        builder = site.builder()
+        dtype = helper.tensor_dtype_to_np_dtype(quantized)
+        zero = np.full(lengths, 0 if told is None else told.reshape(()), dtype)
+        inputs = [builder.input(site.input_name(place)) for place in range(ZERO_POINT)]
+        node = builder.original(copied(site.node), [*inputs, builder.constant(zero, "zero_point")])
+        builder.output(site.node.output[0], node)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    traits = {**quantizer_traits(site.scope, site.node), "zero-point-written": True, "zero-point-alike": True}
+    yield Form("a zero point in the shape of its scale", ((site.node.op_type, traits),), write, why_not)
+
+
+def _elem_type(site: Site) -> int:
+    known = site.scope.type_of(site.node.output[0])
+    return 0 if known is None else known.elem_type
