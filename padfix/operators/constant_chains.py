@@ -10,11 +10,11 @@ from padfix.graph.scopes import Scope, bodies_of, normal_domain
 
 COMPUTED = frozenset(
     """
-    Add Cast Concat ConstantOfShape Div Equal Expand Flatten Floor Gather Identity Mul Neg Pow Range Reshape Shape Size
-    Slice Sqrt Squeeze Sub Tile Transpose Unsqueeze Where
+    Add Cast Concat ConstantOfShape DequantizeLinear Div Equal Expand Flatten Floor Gather Identity Mul Neg Pow Range
+    Reshape Shape Size Slice Sqrt Squeeze Sub Tile Transpose Unsqueeze Where
     """.split()  # noqa: SIM905
 )
-"""Operators that exporters write to compute constants of shapes; what they give is exact, or rounded to the nearest."""
+"""Operators that exporters and quantizers write to compute constants; what they give is exact, or rounded once."""
 
 LARGEST = 1 << 22
 """Elements of a constant that is worked out; more would make a file large for nothing."""
@@ -24,6 +24,9 @@ LONGEST_CHAIN = 1000
 
 
 _MEASURING = ("Shape", "Size")
+
+_EVALUATED_SINCE = {"DequantizeLinear": 19}
+"""Versions that mean the same as those before them, which onnx's evaluator does not have."""
 
 
 def lengths_given(scope: Scope, node: NodeProto) -> np.ndarray | None:
@@ -86,7 +89,6 @@ def value_of(scope: Scope, chain: list[NodeProto]) -> np.ndarray:
     """
     from onnx.reference import ReferenceEvaluator  # imported late: linting needs it where something is computed only
 
-    imports = [helper.make_opsetid("", scope.opset)]
     values: dict[str, np.ndarray] = {}
     for node in chain:
         lengths = lengths_given(scope, node)
@@ -96,6 +98,7 @@ def value_of(scope: Scope, chain: list[NodeProto]) -> np.ndarray:
             tensors = [numpy_helper.from_array(np.asarray(value), name) for name, value in given.items()]
             output = helper.make_tensor_value_info(node.output[0], TensorProto.UNDEFINED, None)
             graph = helper.make_graph([node], "constant", [], [output], tensors)
+            imports = [helper.make_opsetid("", max(scope.opset, _EVALUATED_SINCE.get(node.op_type, 1)))]
             try:
                 (found,) = ReferenceEvaluator(helper.make_model(graph, opset_imports=imports)).run(None, {})
             except Exception as error:

@@ -23,7 +23,9 @@ _WITHIN_ACTIVATIONS = frozenset(("Add", "BatchNormalization", "Div", "Mul", "Sof
 
 _JOINING = frozenset({("", "Concat")})
 
-_JOINED_OR_DEQUANTIZED = _JOINING | {("", "DequantizeLinear")}
+_DEQUANTIZED = frozenset({("", "DequantizeLinear")})
+
+_JOINED_OR_DEQUANTIZED = _JOINING | _DEQUANTIZED
 
 _SCALING = frozenset(("Add", "BatchNormalization", "Identity", "Mul", "Relu"))
 
@@ -81,6 +83,11 @@ def is_behind_depthwise_volume(scope: Scope, name: str) -> bool:
     sources = _sources(scope, name, _CONVOLUTION, lambda node: node.op_type in _WITHIN_ACTIVATIONS)
     found = ((attributes.integer(node, "group", 1), _weights(scope, node)) for node in sources)
     return any(shape is not None and shape[: CHANNELS + 1] == (group, 1) for group, shape in found)
+
+
+def is_of_bytes(scope: Scope, name: str) -> bool:
+    """Whether data is what a DequantizeLinear gives, moved at most by what runtimes look through."""
+    return _comes_from(scope, name, _DEQUANTIZED, lambda node: node.op_type in ("Clip", "Identity", "Pad"))
 
 
 def is_behind_joined_bytes(scope: Scope, name: str) -> bool:

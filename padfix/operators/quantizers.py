@@ -6,7 +6,7 @@ from collections.abc import Container
 
 from onnx import NodeProto, TensorProto
 
-from padfix.graph.scopes import Scope
+from padfix.graph.scopes import Dimension, Scope
 from padfix.targets.fact import Traits
 
 QUANTIZERS = ("DequantizeLinear", "QuantizeLinear")
@@ -23,8 +23,14 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
     return {
         "zero-point-written": len(names) > 1,
         "zero-point-alike": None if None in shapes else len(set(shapes)) == 1,
+        "one-element": _is_one_element(None if quantized is None else quantized.shape),
         "unsigned": None if quantized is None else quantized.elem_type == TensorProto.UINT8,
     }
+
+
+def _is_one_element(shape: tuple[Dimension, ...] | None) -> bool | None:
+    """Whether data have one element, in all or for each of the batch; of an open length it is taken that it is more."""
+    return None if shape is None else all(length == 1 for length in (shape if len(shape) < 2 else shape[1:]))
 
 
 def is_between_bytes(scope: Scope, node: NodeProto, passing: Container[str] = ()) -> bool:

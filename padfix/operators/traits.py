@@ -13,7 +13,7 @@ from padfix.geometry.resampling import output_size, slips_in_single_precision
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_pad import given_pads
-from padfix.operators.data_order import is_behind_joined_bytes
+from padfix.operators.data_order import is_behind_joined_bytes, is_of_bytes
 from padfix.operators.other_traits import OTHERS, any_of
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample
@@ -35,6 +35,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
         case Window() as window:
             own = {
                 "dequantized": _is_dequantized(scope, node, window),
+                "of-bytes": is_of_bytes(scope, node.input[0]),
                 "joined-bytes": _is_of_joined_bytes(scope, node, window),
                 "behind-pad": pad_before(scope, node),
             }

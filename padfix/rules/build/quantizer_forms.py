@@ -13,6 +13,8 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
+from padfix.rules.build.pad_node import sliced
 
 
 def zero_point_forms(site: Site) -> Iterator[Form]:
@@ -38,6 +40,27 @@ def zero_point_forms(site: Site) -> Iterator[Form]:
 
     traits = {**quantizer_traits(site.scope, site.node), "zero-point-written": True, "zero-point-alike": True}
     yield Form("a zero point in the shape of its scale", ((site.node.op_type, traits),), write, why_not)
+    if traits["one-element"] and site.node.op_type == "QuantizeLinear":
+        yield _doubled(site)
+
+
+def _doubled(site: Site) -> Form:
+    """Return a QuantizeLinear of the data twice, of which one is taken."""
+    known = site.input_type(0)
+    last = 0 if known is None or not known.rank else known.rank - 1
+    why_not = None if known is not None and known.rank else Refusal("its data are a number")
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, *rest = (builder.input(name) for name in site.node.input)
+        twice = builder.op("Concat", [data, data], {"axis": last})
+        quantized = builder.original(copied(site.node), [twice, *rest])
+        builder.output(site.node.output[0], sliced(builder, quantized, [0], [1], [last]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    traits = {**quantizer_traits(site.scope, site.node), "one-element": False}
+    operators: Operators = (("Concat", {}), ("QuantizeLinear", traits), ("Slice", {"behind-window": False}))
+    return Form("of its data twice", operators, write, why_not)
 
 
 def _elem_type(site: Site) -> int:

@@ -22,6 +22,7 @@ from padfix.operators.traits import (
     is_wide_with_pad,
     pad_before,
     padding_of,
+    traits_of,
     transposed_traits,
     window_traits,
 )
@@ -92,24 +93,30 @@ def _of_other_data(site: Site, window: Window) -> Iterator[Form]:
         bind(builder, site.node, builder.op("Cast", [result], last) if last else result)
         return Rewrite(builder.build(), cases(), exact=window.is_exact)
 
-    def write_clipped(position: int) -> Rewrite:
+    def write_apart(position: int, op_type: str, times: int) -> Rewrite:
         builder = site.builder()
         inputs = [builder.input(name) for name in site.node.input]
-        inputs[position] = builder.op("Clip", [inputs[position]])
+        inputs[position] = builder.op(op_type, [inputs[position]] * times)
         bind(builder, site.node, builder.original(copied(site.node), inputs))
         return Rewrite(builder.build(), cases(), exact=window.is_exact)
 
+    operators: Operators
     weights = window.operator.weights
+    own: Traits = {**traits, "behind-pad": pad_before(site.scope, site.node)}
+    if before is not None and before.op_type == "DequantizeLinear":
+        known = traits_of(site.scope, site.node) or {}
+        alone = {**traits, **{name: known.get(name) for name in ("joined-bytes", "of-bytes")}}
+        yield Form("an Identity before it", ((window.op_type, alone),), partial(write, None))
+        if weights is None:
+            operators = (("Max", {}), (window.op_type, own))
+            yield Form("the larger of its data and themselves", operators, partial(write_apart, 0, "Max", 2))
     maker = None if weights is None else site.scope.producer(site.input_name(weights))
     if weights is not None and maker is not None and maker.op_type == "DequantizeLinear":
-        apart = {**traits, "behind-pad": pad_before(site.scope, site.node)}
-        clipped: Operators = (("Clip", {}), (window.op_type, apart))
-        yield Form("a Clip without bounds behind its weights", clipped, partial(write_clipped, weights))
-    if before is not None and before.op_type == "DequantizeLinear":
-        yield Form("an Identity before it", ((window.op_type, traits),), partial(write, None))
+        operators = (("Clip", {}), (window.op_type, own))
+        yield Form("a Clip without bounds behind its weights", operators, partial(write_apart, weights, "Clip", 1))
     if window.operator.is_maximum and not window.has_indices and elements_of(window.elem_type) == "byte":
         types = (int(TensorProto.FLOAT), site.elem_type(0))
-        operators: Operators = (("Cast", {}), (window.op_type, {**traits, "elements": "float"}), ("Cast", {}))
+        operators = (("Cast", {}), (window.op_type, {**traits, "elements": "float"}), ("Cast", {}))
         yield Form("the maximum of floats", operators, partial(write, types))
 
 
