@@ -23,12 +23,12 @@ from padfix.proof.probes import Probe
 from padfix.proof.rounding import spread
 from padfix.proof.runtime_nodes import NodeSearch, Repro
 from padfix.proof.runtime_runs import (
-    WHOLE,
     DeploymentRuntime,
     difference_of,
     judged,
     rounding_of,
     size_of,
+    whole_share,
     with_shapes,
 )
 from padfix.proof.settings import Settings
@@ -118,7 +118,7 @@ class _OnRuntime:
         others = [] if result is original else [result]
         self.feeding = Feeding(original, others, rewritten=settings.rewritten or not others)
         self.settings = replace(self.feeding.with_ranges(settings), kinds=KINDS)
-        self.share = WHOLE if settings.rtol is None else settings.rtol
+        self.share = whole_share(model) if settings.rtol is None else settings.rtol
 
     def run(self, probes: Given, shapes: Mapping[str, Sequence[int]] | None) -> tuple[RuntimeVerdict, list[Repro]]:
         """Return the verdict, and the nodes that the runtime computes otherwise."""

@@ -19,13 +19,24 @@ from padfix.operators.schemas import DRAWS
 from padfix.proof.cut import part_of
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.probes import Probe
-from padfix.proof.runtime_runs import NODE, WHOLE, DeploymentRuntime, is_undefined, judged, with_shapes
+from padfix.proof.quantized_pairs import Pairs
+from padfix.proof.runtime_runs import (
+    NODE,
+    DeploymentRuntime,
+    is_undefined,
+    judged,
+    whole_share,
+    with_shapes,
+)
 from padfix.proof.sides import OnnxSide
 from padfix.proof.stretches import FIRST_LOOK
 from padfix.results.on_runtime import OnRuntime
 
 STRETCH = 8
 """How many nodes in a row are looked at together first: so many don't hide what one of them gets wrong."""
+
+_BEYOND = 10.0
+"""By how many times what is allowed a node is off that is at fault by itself."""
 
 MOST_TOGETHER = 6
 """How many nodes before it a node is run together with, where it is right by itself and wrong behind them."""
@@ -74,6 +85,9 @@ class NodeSearch:
         self.looked_at = 0
         self._runtime, self._side, self._model, self._probe, self._tell = runtime, side, model, probe, tell
         self._fixed = _fixed_names(model)
+        self._pairs = Pairs(model)
+        # One step of bytes elsewhere goes on and on, and is not what is looked for.
+        self._share = whole_share(model) * (2 if self._pairs.held else 1)
         self._computed = {name for node in model.graph.node if node.op_type != "Constant" for name in node.output}
         self._nodes = [
             _Wired(index, node, _read(node, self._fixed), tuple(filter(None, node.output)))
@@ -124,15 +138,20 @@ class NodeSearch:
                 stretch = group[first : first + STRETCH]
                 self.looked_at += len(stretch)
                 for each in () if self._agrees_on(stretch) else stretch:
-                    repro = self._run(each, each.read, NODE)
+                    if not self._pairs.held.keys().isdisjoint(each.outputs):
+                        continue  # how bytes are held is the runtime's own affair
+                    repro = self._run(each, self._pairs.read_through(each.read), NODE)
                     if repro is not None:
                         yield each, repro
 
     def _agrees_on(self, stretch: Sequence[_Wired]) -> bool:
         """Whether the runtime computes a few nodes in a row as it should, fed with the right values above them."""
         inside = {name for each in stretch for name in each.outputs}
-        fed = {name for each in stretch for name in each.read} - inside
-        names = [name for each in stretch for name in each.outputs]  # all: one could hide another
+        fed = {*self._pairs.read_through(name for each in stretch for name in each.read if name not in inside)}
+        # All: one could hide another.
+        names = [name for each in stretch for name in each.outputs if name not in self._pairs.held]
+        if not names:
+            return True
         if not self._known.keys() >= {*fed, *names} or any(map(self._is_text, (*fed, *names))):
             return False
         expected = {name: self._known[name] for name in names}
@@ -155,7 +174,7 @@ class NodeSearch:
         names = dict.fromkeys(
             name
             for each in nodes
-            for name in (*each.read, *each.outputs, *_all_read(each.node))
+            for name in (*self._pairs.read_through(each.read), *each.read, *each.outputs, *_all_read(each.node))
             if name in self._computed and name not in self._known
         )
         try:
@@ -179,7 +198,9 @@ class NodeSearch:
         part = self._part(feeds, expected, folded=folded)
         feeds = self._feeds(part)
         places = [(last.label, last.node.op_type)] * len(expected)
-        found = list(judged(self._runtime, part, Probe(self._probe.name, feeds), expected, places, share))
+        ties = self._pairs.ties(last.node, feeds)
+        probe = Probe(self._probe.name, feeds)
+        found = list(judged(self._runtime, part, probe, expected, places, share, ties=ties))
         worst = next((each for each in found if not each.agrees), found[0])
         place = last.outputs.index(worst.name)
         worst = replace(worst, together=tuple(together))
@@ -225,7 +246,9 @@ class NodeSearch:
 
     def _state(self, place: int) -> str:
         """Return what the runtime makes of the model's beginning, up to a node: right, wrong or refused."""
-        names = self._alive(place)
+        names = [name for name in self._alive(place) if name not in self._pairs.held]
+        if not names:
+            return "refused"
         missing = [name for name in names if name not in self._known]
         try:
             self._known.update(self._side.values(self._probe.arrays, missing) if missing else {})
@@ -254,7 +277,7 @@ class NodeSearch:
         if not before:
             return None
         self._learn([last])
-        found = self._run(last, last.read, WHOLE, before[::-1], folded=False)
+        found = self._run(last, last.read, self._share, before[::-1], folded=False)
         return (
             found if found is not None and not found.found.agrees and bool(found.found.refused) == is_refused else None
         )
@@ -280,7 +303,7 @@ class NodeSearch:
         part = with_shapes(part_of(self._model, names), self._probe.arrays, expected)
         feeds = self._feeds(part)
         unnamed = [("", "")] * len(expected)
-        return list(judged(self._runtime, part, Probe(self._probe.name, feeds), expected, unnamed, WHOLE))
+        return list(judged(self._runtime, part, Probe(self._probe.name, feeds), expected, unnamed, self._share))
 
     def _is_wrong_in_place(self, last: _Wired, left_out: Container[int]) -> bool:
         """Whether a node that is wrong by itself stays so behind those before it, known faults left out."""
@@ -311,17 +334,17 @@ class NodeSearch:
     def _together(self, last: _Wired) -> Repro | None:
         """Return a node that is wrong behind others alone, with as few of these as show it; at last with all."""
         for before in self._before(last):
-            found = self._behind(last, before, WHOLE)
+            found = self._behind(last, before, self._share)
             if found is not None and not found.found.agrees:
                 return found
         every = [each.label for each in self._nodes if each.index < last.index]
-        found = self._run(last, list(self._probe.arrays), WHOLE, every, folded=False)
+        found = self._run(last, list(self._probe.arrays), self._share, every, folded=False)
         return None if found is None or found.found.agrees else found
 
 
 def _is_beyond_rounding(repro: Repro) -> bool:
     """Whether a node is at fault though another is, or none: quick convolutions and functions are no fault."""
-    return bool(repro.found.refused) or repro.found.share > WHOLE / NODE
+    return bool(repro.found.refused) or repro.found.share > _BEYOND
 
 
 def _fixed_names(model: ModelProto) -> set[str]:

@@ -22,6 +22,10 @@ WHOLE = 1e-3
 NODE = 1e-4
 """The same for a single node, where nothing adds up; numbers of 16 bits are rounded by more at every node."""
 
+STEPS = 2.0**-5
+"""In place of the former where numbers are rounded to steps of bytes: what lies between two takes the one or the other,
+and what is computed of it moves by as much, layer by layer."""
+
 _BEYOND_HALF = 2.0**16
 
 _HALF = 2
@@ -68,8 +72,12 @@ def judged(
     share: float,
     more: float = 0.0,
     sizes: Mapping[str, float] | None = None,
+    ties: Mapping[str, Array] | None = None,
 ) -> Iterator[OnRuntime]:
-    """Yield how far each output is from what is right; ``sizes`` tell how large each gets on all data."""
+    """Yield how far each output is from what is right; ``sizes`` tell how large each gets on all data.
+
+    ``ties`` tell of an output by how much each number may be off besides.
+    """
     shapes = [tuple(array.shape) for array in expected.values()]
     found = runtime.run(model.SerializeToString(), probe.arrays, shapes)
     share *= runtime.rounding * rounding_of(model, probe, expected)
@@ -80,8 +88,16 @@ def judged(
             continue
         size = (sizes or {}).get(name, 0.0)
         formula = APPROXIMATION if op_type in APPROXIMATED else 0.0
-        difference, allowed = difference_of(found[place], array, share, more + formula, size)
+        given, may = found[place], (ties or {}).get(name)
+        if may is not None and given.shape == array.shape:
+            given = np.where(np.abs(given.astype(np.float64) - array) <= may, array, given)
+        difference, allowed = difference_of(given, array, share, more + formula, size)
         yield OnRuntime(name, node, op_type, probe.name, "", difference, allowed)
+
+
+def whole_share(model: ModelProto) -> float:
+    """Return what share of its largest magnitude an output of a model may be off."""
+    return STEPS if any("QuantizeLinear" in node.op_type for node in model.graph.node) else WHOLE
 
 
 def rounding_of(model: ModelProto, probe: Probe, expected: Mapping[str, Array]) -> float:

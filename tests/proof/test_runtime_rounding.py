@@ -13,6 +13,7 @@ import onnx.parser
 import padfix
 from padfix.proof.executors import OnnxRuntimeExecutor
 from padfix.proof.on_runtime import prove_on
+from padfix.proof.quantized_pairs import Pairs
 from padfix.runtimes import open_runtime
 
 Array = np.ndarray[Any, Any]
@@ -96,3 +97,53 @@ def test_what_the_model_amplifies_is_told(tmp_path: Path) -> None:
     assert not all(
         each.agrees for each in proven(tmp_path, sine % 10000, lambda array: array + np.float32(0.05)).outputs
     )
+
+
+ROUNDED = (
+    "(float[4,64] X) => (float[4,64] Y) <float s = {0.25}, uint8 z = {100}, float h = {0.125}> { t = %s (X, h)"
+    " q = QuantizeLinear (t, s, z) d = DequantizeLinear (q, s, z) Y = Neg (d) }"
+)
+
+
+class Held(Changed):
+    """A runtime that holds bytes in its own way, and takes the upper of two steps at a tie."""
+
+    def __init__(self, *, by_step: float = 0.0) -> None:
+        super().__init__(lambda array: array)
+        self._by = by_step
+
+    def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[Array] | str:
+        found = super().run(model, feeds, shapes)
+        operators = [node.op_type for node in onnx.load_from_string(model).graph.node]
+        if isinstance(found, str) or "QuantizeLinear" not in operators:
+            return found
+        if operators[-1] == "QuantizeLinear":
+            return [array + np.uint8(128) for array in found]
+        return [array + np.float32(self._by) * (array > 0) for array in found]
+
+
+def held(tmp_path: Path, text: str, runtime: Held) -> padfix.RuntimeVerdict:
+    path = tmp_path / "model.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> main {text}'), path)
+    executor = OnnxRuntimeExecutor(path, optimised=False)
+    return prove_on(runtime, executor, executor, path)[0]
+
+
+def test_how_bytes_are_held_is_the_runtimes_own_affair(tmp_path: Path) -> None:
+    assert held(tmp_path, ROUNDED % "Add", Held()).agrees
+
+
+def test_numbers_that_are_off_by_many_steps_are_wrong_where_they_are_rounded(tmp_path: Path) -> None:
+    verdict = held(tmp_path, ROUNDED % "Add", Held(by_step=1.0))
+    assert not verdict.agrees
+    assert verdict.nodes[0].op_type in ("DequantizeLinear", "Neg")
+
+
+def test_a_tie_may_go_either_way_and_nothing_else() -> None:
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> main {ROUNDED % "Add"}')
+    pairs = Pairs(model)
+    data = np.array([[0.125, 0.13, 0.375, 0.0, 0.3751]], "f")
+    ties = pairs.ties(model.graph.node[2], {"t": data})["d"]
+    np.testing.assert_allclose(ties, [[0.25, 0, 0.25, 0, 0.25]], rtol=2e-3)
+    assert pairs.read_through(["q", "X"]) == ("t", "X")
+    assert not pairs.ties(model.graph.node[3], {"t": data})

@@ -154,3 +154,18 @@ def test_a_legacy_resize_whose_scales_torch_computes_becomes_one_resize(mode: st
     padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx")
     nodes = onnx.load(tmp_path / "out.onnx").graph.node
     assert [node.op_type for node in nodes] == ["Concat", "Cast", "Resize"]
+
+
+def test_dequantized_numbers_are_written(tmp_path: Path) -> None:
+    """And lists, which OpenCV 4.14 takes for columns; the weights of a convolution stay in bytes."""
+    text = (
+        '<ir_version: 8, opset_import: ["" : 13]> g (float[1,2,4,5] X) => (float[1,3,4,5] Y)'
+        "<float s = {0.1}, float[1] t = {0.01}, int8 z = {3}, int32[3] b = {1, 2, 3}, int32 n = {0},"
+        " int8[3,2,1,1] w = {1, 2, 3, 4, 5, 6}>"
+        "{ k = DequantizeLinear (w, s, z) a = DequantizeLinear (b, t, n) c = Conv <kernel_shape = [1, 1]> (X, k, a)"
+        " h = DequantizeLinear (z, s) Y = Mul (c, h) }"
+    )
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="opencv@4.14")
+    graph = onnx.load(tmp_path / "out.onnx").graph
+    assert [node.op_type for node in graph.node if node.op_type != "Constant"] == ["DequantizeLinear", "Conv", "Mul"]

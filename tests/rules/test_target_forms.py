@@ -19,7 +19,33 @@ def text(operator: str, data: str = SIZED, weights: str = "", opset: int = 17) -
     return f'<ir_version: 8, opset_import: ["" : {opset}]>\ng ({data}) => (float Y) <{weights}> {{ {operator} }}'
 
 
+WEIGHTS = ", ".join(str(each % 23 - 11) for each in range(48))
+BYTES = f"float s = {{0.03}}, int8 z = {{7}}, int8[3,4,2,2] w = {{{WEIGHTS}}}"
+JOINED = (
+    "r = Relu (X) c = Concat <axis = 1> (X, r) q = QuantizeLinear (c, s, z) d = DequantizeLinear (q, s, z) %s"
+    "k = DequantizeLinear (w, s, z) Y = Conv <kernel_shape = [2, 2], strides = [1, 1]%s> (d, k)"
+)
+POOLED = (
+    "q = QuantizeLinear (X, s, z) d = DequantizeLinear (q, s, z) "
+    "Y = AveragePool <kernel_shape = [2, 2], strides = [1, 1], pads = [0, 1, 1, 0]%s> (d)"
+)
+
 CASES = {
+    "what is joined in signed bytes": (
+        text(JOINED % ("", ""), weights=BYTES),
+        "openvino",
+        ["Relu", "Concat", "QuantizeLinear", "DequantizeLinear", "DequantizeLinear", "Clip", "Conv"],
+    ),
+    "what is joined in signed bytes, and padded": (
+        text(JOINED % ("", ', auto_pad = "SAME_LOWER"'), weights=BYTES),
+        "openvino",
+        ["Relu", "Concat", "QuantizeLinear", "DequantizeLinear", "DequantizeLinear", "Clip", "Conv"],
+    ),
+    "averages of bytes": (
+        text(POOLED % ", count_include_pad = 1", weights=BYTES),
+        "openvino",
+        ["QuantizeLinear", "DequantizeLinear", "Max", "AveragePool"],
+    ),
     "a scale that keeps a length": (
         text('Y = Resize <mode = "linear"> (X, , s)', "float[1,2,7,3] X", "float[4] s = {1, 1, 1.3, 1.3}"),
         "openvino",

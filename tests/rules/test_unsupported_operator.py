@@ -55,6 +55,21 @@ SANDWICH = (
     "t = Transpose <perm = [0, 2, 3, 1]> (p) s = Sigmoid (t) m = Mul (s, t)"
     "Y = Transpose <perm = [0, 3, 1, 2]> (m) }"
 )
+BYTES = (
+    "<float s = {0.1}, int8 z = {3}, float[1] t = {0.1}, int32[3] i = {1, 2, 3}, int32 n = {0}, "
+    "int8[4,3] w = {1, 2, 3, 4, -5, 6, 7, 8, 9, 1, 2, 3}>"
+)
+SOFTENED = (
+    f"(float[2,4] X) => (float[2,4] Y) {BYTES} {{ q = QuantizeLinear (X, s, z) d = DequantizeLinear (q, s, z)"
+    "%s p = QuantizeLinear (m, s, z) Y = DequantizeLinear (p, s, z) }"
+)
+WEIGHED = (
+    f"(float[2,4] X) => (float[2,3] Y) {BYTES} {{ q = QuantizeLinear (X, s, z) d = DequantizeLinear (q, s, z)"
+    "k = DequantizeLinear (w, s, z) b = DequantizeLinear (i, %s) m = Gemm (d, k, b)"
+    "p = QuantizeLinear (m, s, z) Y = DequantizeLinear (p, s, z) }"
+)
+ROUNDED = ["QuantizeLinear", "DequantizeLinear"]
+ONE = "(float[1,1,1] X) => (float[1,1,1] Y) <float s = {0.1}, uint8 z = {3}> { q = QuantizeLinear (X, s, z) Y = %s }"
 SLICED = (
     "(float[1,4,5,6] X) => (float[A,B,C,D] Y) <int64[2] s = {1, 2}, int64[2] e = {3, 5}, int64[2] a = {%s}> "
     "{ p = MaxPool <kernel_shape = [1, 1]> (X) Y = Slice (p, s, e, a) }"
@@ -108,6 +123,25 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
         ),
         (ADDED, "opencv@4.14", 17, ["Conv", "Relu", "Sum"]),
         (SLICED % "1, 3", "onnx2tf", 17, ["MaxPool", "Slice"]),
+        (SOFTENED % "m = Softmax (d)", "tract", 17, [*ROUNDED, "Softmax", "Relu", *ROUNDED]),
+        (
+            WEIGHED % "s, n",
+            "opencv@5.0",
+            17,
+            [*ROUNDED, "DequantizeLinear", "DequantizeLinear", "Identity", "Gemm", *ROUNDED],
+        ),
+        (
+            WEIGHED.replace("p = QuantizeLinear (m, s, z) Y = DequantizeLinear (p, s, z)", "Y = Relu (m)") % "t, n",
+            "opencv@5.0",
+            17,
+            [*ROUNDED, "DequantizeLinear", "DequantizeLinear", "Gemm", "Relu"],
+        ),
+        (
+            ONE % "DequantizeLinear (q, s, z)",
+            "opencv@5.0",
+            17,
+            ["Concat", "QuantizeLinear", "Slice", "DequantizeLinear"],
+        ),
         (SLICED_AS_WRITTEN % "1, 3", "onnx2tf", 9, ["Slice"]),
         (
             SANDWICH % "2,3",
@@ -324,6 +358,10 @@ def test_lengths_that_are_told_are_known(tmp_path: Path) -> None:
         (SLICED % "2, 3", "onnx2tf"),
         (SLICED % "3, 1", "onnx2tf"),
         (SLICED % "1, 3", "openvino"),
+        (SOFTENED % "m = Sigmoid (d)", "tract"),
+        (SOFTENED % "r = Softmax (d) m = Relu (r)", "tract"),
+        (WEIGHED % "s, n", "openvino"),
+        (ONE.replace("uint8", "int8") % "DequantizeLinear (q, s, z)", "opencv@5.0"),
     ],
 )
 def test_what_looks_alike_and_is_right_stays(text: str, target: str, tmp_path: Path) -> None:

@@ -182,6 +182,7 @@ EXAMPLES = {
     },
     "LRN": "(float[1,2,8,8] X) => (float[1,2,8,8] Y) { Y = LRN <size = 3> (X) }",
     "Shape": "(float[1,2] X) => (int64[2] Y) { Y = Shape (X) }",
+    "DequantizeLinear": "(uint8[1,2] X, float S) => (float[1,2] Y) { Y = DequantizeLinear (X, S) }",
     "QuantizeLinear": "(float[1,2] X, float S) => (uint8[1,2] Y) { Y = QuantizeLinear (X, S) }",
     "Upsample": "(float[1,2] X) => (float[1,4] Y) <float[2] s = {1, 2}> { Y = Upsample (X, s) }",
 }
