@@ -742,3 +742,16 @@ def test_text_is_compared(tf: Any, count: int) -> None:
         return {"k": kept, "e": x0 == x1, "o": x0[:, None] == tf.constant(["a", "caf\u00e9"]), "z": tf.zeros_like(x0)}
 
     assert_same_numbers(tf, compared, [{"x0": words, "x1": words[::-1]}], free=False)
+
+
+@pytest.mark.parametrize("rows", [(2, 0, 3), (0, 0), ()])
+def test_ragged_rows_of_any_number(tf: Any, rows: tuple[int, ...]) -> None:
+    lengths = np.array(rows, "i8")
+
+    def filled(x: Any) -> Any:
+        values, ids = tf.range(tf.reduce_sum(x)), tf.repeat(tf.range(tf.size(x, "int64")), x)
+        by_length = tf.RaggedTensor.from_row_lengths(values, x)
+        by_row = tf.RaggedTensor.from_value_rowids(values, ids, tf.size(x, "int64"))
+        return {"l": by_length.to_tensor(-1), "r": by_row.to_tensor(-1), "s": by_length.to_sparse().dense_shape}
+
+    same(tf, filled, lengths)

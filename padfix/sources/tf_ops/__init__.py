@@ -40,6 +40,7 @@ from padfix.sources.tf_ops import (
     projective,
     quantization,
     ragged_range,
+    ragged_rows,
     ranges,
     reductions,
     resize_bilinear,
@@ -173,7 +174,8 @@ def prepared_graphs() -> Iterator[None]:
     replaced = tfonnx.rewrite_quantize_and_dequantize
     tfonnx.rewrite_quantize_and_dequantize = prepare
     try:
-        yield
+        with ragged_rows.counted():
+            yield
     finally:
         tfonnx.rewrite_quantize_and_dequantize = replaced
         if refusals:
