@@ -43,6 +43,10 @@ _MIXES = frozenset(
     | {"Unpack", "Split", "SplitV", "Concatenation"}
 )
 """What makes a tensor of others whose elements follow from theirs."""
+
+_CHOOSES = frozenset({"Gather", "GatherV2", "GatherNd", "GatherND", "Transpose"})
+"""What makes a tensor of elements of its first input."""
+
 _MOST_PASSES = 3
 """How often values are chosen anew, because what a reader takes follows from another input that was chosen later."""
 
@@ -191,8 +195,9 @@ class _Looked:
                 positions = [position for position, each in enumerate(node.inputs) if each == name]
                 uses = [Use(node, position) for position in positions]
                 found += [use for use in uses if answer_for(use) and (integral or (kind, use.position) in OF_FLOATS)]
-                keeps = kind in _KEEPS and positions[0] == 0
-                if not keeps and not (kind in _MIXES and integral):
+                is_first = positions[0] == 0
+                keeps = kind in _KEEPS and is_first
+                if not keeps and not (integral and (kind in _MIXES or (kind in _CHOOSES and is_first))):
                     continue
                 for output in node.outputs:
                     if output and output not in seen:

@@ -149,3 +149,16 @@ def test_scores_that_are_moved_are_as_many_as_the_boxes(tf: Any, tmp_path: Path)
     boxes, scores = random.random((12, 4)).astype("f"), random.random(12).astype("f")
     (found,) = session.run(None, {"boxes": boxes, "scores": scores})
     np.testing.assert_allclose(found, compute(boxes, scores).numpy(), rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_places_that_are_chosen_of_an_input(tf: Any, tmp_path: Path) -> None:
+    table = np.arange(12, dtype="f").reshape(6, 2)
+
+    def compute(x: Any) -> Any:
+        return tf.ragged.map_flat_values(lambda each: tf.gather(table, each), tf.RaggedTensor.from_tensor(x, padding=0))
+
+    session = convert(tf, lambda x: compute(x).to_tensor(), {"x": ([None, 4], "int32")}, tmp_path)
+    places = np.array([[5, 0, 3, 0], [1, 2, 0, 0]], "i4")
+    (found,) = session.run(None, {"x": places})
+    np.testing.assert_array_equal(found, compute(places).to_tensor().numpy())
