@@ -336,3 +336,17 @@ def optimiser_rounding(reference: Executor, probe: Probe, results: Mapping[str, 
         if np.isfinite(apart.largest):
             found[name] = max(found.get(name, 0.0), apart.largest)
     return found
+
+
+def optimiser_failure(reference: Executor, probe: Probe) -> str:
+    """Return in words why the original can't be run with all optimisations either; empty where it can."""
+    if not isinstance(reference, OnnxRuntimeExecutor):
+        return ""
+    try:
+        reference.optimised_twin.run(probe.arrays)
+    except ExecutionFailed as failure:
+        is_its_own = not (failure.is_out_of_memory or failure.overdue)
+        return (
+            f"{reference.optimised_twin.label} can't run the original either: {failure.message}" if is_its_own else ""
+        )
+    return ""

@@ -14,16 +14,10 @@ from onnx import TensorProto
 
 from padfix.errors import NowhereRunError, ProofUnavailableError, UnusableResultError
 from padfix.process import deadline, watch
+from padfix.proof.allowances import optimiser_failure
 from padfix.proof.compare import compare, loosens
 from padfix.proof.empty_batch import EmptyBatch, empty_probes
-from padfix.proof.executors import (
-    Array,
-    ExecutionFailed,
-    Executor,
-    graph_of,
-    label_of,
-    numpy_type,
-)
+from padfix.proof.executors import Array, ExecutionFailed, Executor, graph_of, label_of, numpy_type
 from padfix.proof.facts import cast_types, drawing, may_vary
 from padfix.proof.feeding import Feeding
 from padfix.proof.generated import LEAST_PATIENCE, PATIENCE, Generated, sentence, shapes_text
@@ -337,6 +331,9 @@ class _WholeProof:
             said = sentence(failure.message)
             if failure.is_out_of_memory:
                 raise ProofUnavailableError(f"Memory ran out in {label}: {said}", memory_hint()) from None
+            if optimised and (own := optimiser_failure(self.reference, probe)):
+                self.notes += [own] if own not in self.notes else []
+                return
             if failure.loading:
                 hint = "It has no kernel for all that the model needs." if failure.unsupported else ""
                 raise UnusableResultError(f"The result can't be loaded in {label}: {said}", hint) from None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import onnx
 import onnx.parser
+import onnxruntime
 import pytest
 
 import padfix
@@ -52,3 +53,27 @@ def test_what_moves_to_another_opset_as_it_is_is_run_as_it_was(reference: str, t
     report = padfix.convert(source, tmp_path / "out.onnx", target="tvm", reference=reference)
     assert [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node] == ["MeanVarianceNormalization"]
     assert report.disagreements
+
+
+def test_what_the_optimiser_breaks_of_the_original_is_run_without_it(tmp_path: Path) -> None:
+    """ONNX Runtime 1.32 makes integers of the bias with a Round, which there is not before opset 11."""
+    weights = ", ".join(str(each) for each in range(36))
+    text = f"""<ir_version: 8, opset_import: ["" : 10]> g (float[2,4,1,3] X) => (float[2,3] Y)
+    <float s = {{0.1}}, int8 z = {{3}}, int8[12,3] w = {{{weights}}}, float[3] b = {{0.1, 0.2, 0.3}}>
+    {{
+        p = AveragePool <kernel_shape = [1, 1], auto_pad = "SAME_UPPER"> (X)
+        f = Flatten (p) q = QuantizeLinear (f, s, z) d = DequantizeLinear (q, s, z) k = DequantizeLinear (w, s, z)
+        g = Gemm (d, k, b) o = QuantizeLinear (g, s, z) Y = DequantizeLinear (o, s, z)
+    }}"""
+    source = tmp_path / "model.onnx"
+    onnx.save(onnx.parser.parse_model(text), source)
+    try:
+        onnxruntime.InferenceSession(source)
+        pytest.skip("this version of ONNX Runtime runs it")
+    except onnxruntime.capi.onnxruntime_pybind11_state.InvalidGraph:
+        pass
+    report = padfix.convert(source, tmp_path / "out.onnx")
+    assert report.written
+    assert report.verdict is not None
+    assert any("can't run the original either" in note for note in report.verdict.notes)
+    assert {run.candidate for run in report.verdict.runs} == {"onnxruntime (no optimisation)"}
