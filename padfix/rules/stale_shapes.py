@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import dataclasses
+from collections.abc import Callable, Collection, Iterator
 
 from onnx import FunctionProto, TensorProto, TypeProto, ValueInfoProto
 
@@ -10,7 +11,8 @@ from padfix.graph.scopes import Dimension, Scope, ValueType, label
 from padfix.graph.types import contradicts, value_type
 from padfix.results import Finding
 from padfix.rules.base import Correction, ScopeRule
-from padfix.targets import Target
+from padfix.rules.build.objections import worst_objection
+from padfix.targets import DECLARED, Target
 
 
 class StaleShapes(ScopeRule):
@@ -18,11 +20,12 @@ class StaleShapes(ScopeRule):
 
     Tools that edit a model and leave its `value_info` behind make such claims. Nothing computes with them, but many
     converters and compilers believe them: pads or buffer sizes taken from a stale shape are wrong without a sound, and
-    some runtimes refuse the model.
+    some runtimes refuse the model. Where a target's facts say that it refuses lengths of inner values that are left
+    open, these are reported as well: shape inference writes them for every model with open inputs.
 
     padfix itself never believes a declared shape except those of the model's inputs. `convert` deletes a `value_info`
-    that is contradicted, the shape that a body declares for its input or output, and corrects the shape of a model's
-    output. Symbolic and unknown lengths contradict nothing.
+    that is contradicted or that the target refuses, the shape that a body declares for its input or output, and
+    corrects the shape of a model's output. Symbolic and unknown lengths contradict nothing.
 
     Refused: nothing; a shape that can't be worked out is not reported.
 
@@ -53,7 +56,15 @@ class StaleShapes(ScopeRule):
         for value in list(container.value_info):
             known = self._contradiction(scope, value)
             if known is not None:
-                yield Correction(self._finding(scope, value, known, "value_info"), _remover(scope, value.name))
+                yield Correction(self._finding(scope, value, known, "value_info"), _remover(scope, [value.name]))
+        left_open = [value.name for value in container.value_info if _is_open(value)]
+        objection = worst_objection(target, DECLARED, scope.opset, {"sizes": "dynamic"}) if left_open else None
+        if objection is not None:
+            count = f"{len(left_open)} inner values" if len(left_open) > 1 else "an inner value"
+            says = f"The model leaves lengths of {count} open in {DECLARED}. {objection.sentence(target, DECLARED)}"
+            hint = f"padfix convert --target {target.name} removes the declarations."
+            found = self.scope_finding(scope, left_open[0], says, hint, DECLARED)
+            yield Correction(dataclasses.replace(found, severity=objection.severity), _remover(scope, left_open))
         if isinstance(container, FunctionProto):
             return
         for value in container.output:
@@ -102,11 +113,16 @@ def _lengths(shape: tuple[Dimension, ...]) -> str:
     return "[" + ", ".join("?" if each is None else str(each) for each in shape) + "]"
 
 
-def _remover(scope: Scope, name: str) -> Callable[[], None]:
+def _is_open(value: ValueInfoProto) -> bool:
+    declared = value_type(value.type)
+    return declared is not None and any(not isinstance(each, int) for each in declared.shape or ())
+
+
+def _remover(scope: Scope, names: Collection[str]) -> Callable[[], None]:
     def remove() -> None:
         entries = scope.container.value_info
         for index in reversed(range(len(entries))):
-            if entries[index].name == name:
+            if entries[index].name in names:
                 del entries[index]
 
     return remove

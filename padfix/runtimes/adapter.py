@@ -107,7 +107,7 @@ class Runtime:
             with deadline.each_run(PATIENCE):
                 found = self._apart(Request(model, feeds, shapes))
         except RemoteError as error:
-            return _said(str(error))
+            return said(str(error))
         except CrashedError as error:
             return str(error)
         except Overdue:
@@ -165,8 +165,9 @@ def _as_shaped(array: Array, shape: tuple[int, ...]) -> Array:
     return array.reshape(shape) if left == tuple(length for length in shape if length != 1) else array
 
 
-def _said(words: str) -> str:
+def said(words: str) -> str:
     """Return the line of a library's words that says most: the last that speaks of an error, or of all."""
+    words = words.partition("Stack backtrace")[0]  # of a runtime written in Rust
     lines = [line.strip() for line in words.splitlines() if len(line.strip()) > 3]
     telling = [
         line for line in lines if re.search("error|fail|not support|unsupport|invalid|unknown", line, re.IGNORECASE)

@@ -157,6 +157,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
 """The words that a fact's ``where`` may use, each with the values that there are."""
 
 
+DECLARED = "value_info"
+"""In place of an operator: what a model declares of its inner values, which has sizes alone."""
+
 _UNSAID: Mapping[str, Trait] = {
     **dict.fromkeys(
         (
@@ -195,7 +198,7 @@ class Fact:
     """One thing that is known of a runtime. In the file, a key has ``-`` where a field has ``_``.
 
     Attributes:
-        operators: Types of ONNX's own domain.
+        operators: Types of ONNX's own domain, or :data:`DECLARED`.
         outcome: What becomes of such an operator.
         says: What the runtime does, as the end of "The runtime ...".
         evidence: Where that was seen, in words: an experiment with its count, a place in the source, a document.

@@ -110,3 +110,20 @@ def test_bodies_lose_the_shapes_that_their_surroundings_contradict() -> None:
     bodies = {each.name: each.g for each in proto.graph.node[0].attribute}
     assert not bodies["then_branch"].output[0].type.tensor_type.HasField("shape")
     assert len(bodies["else_branch"].output[0].type.tensor_type.shape.dim) == 4
+
+
+def test_open_lengths_of_inner_values_go_where_the_target_refuses_them(tmp_path: Path) -> None:
+    proto = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[N,3] X) => (float[N,3] Y)'
+        "{ a = Relu (X) b = Neg (a) Y = Relu (b) }"
+    )
+    for name, lengths in (("a", ["N", 3]), ("b", [None, 3])):
+        proto.graph.value_info.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, lengths))
+    onnx.save(proto, tmp_path / "model.onnx")
+    assert not padfix.check(tmp_path / "model.onnx").findings
+    (found,) = padfix.check(tmp_path / "model.onnx", target="tract").findings
+    assert (found.rule, found.severity) == ("PF303", "error")
+    assert found.message.startswith("The model leaves lengths of 2 inner values open in value_info. tract ")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="tract")
+    assert not onnx.load(tmp_path / "out.onnx").graph.value_info
+    assert not padfix.check(tmp_path / "out.onnx", target="tract").findings

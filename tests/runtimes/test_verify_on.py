@@ -25,7 +25,7 @@ from padfix.proof.on_runtime import Repro, prove_on
 from padfix.reports import text
 from padfix.results import RuntimesReport
 from padfix.runtimes import names, open_runtime
-from padfix.runtimes.adapter import Runtime
+from padfix.runtimes.adapter import Runtime, said
 
 NETWORK = """<ir_version: 8, opset_import: ["" : 17]>
 network (float[N,3,12,10] X) => (float[N,4,6,5] Y)
@@ -478,3 +478,10 @@ def test_onnxruntime_web(network: Path, monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("PADFIX_NODE_MODULES", str(tmp_path))
     with pytest.raises(ProofUnavailableError, match="not installed"):
         open_runtime("onnxruntime-web")
+
+
+def test_of_a_stack_the_words_before_it_are_said() -> None:
+    words = (
+        'Failed analyse for node #3 "c"\n\nCaused by:\n    0: Unifying shapes\n\nStack backtrace:\n   9: <unknown>\n'
+    )
+    assert said(words) == 'Failed analyse for node #3 "c"'
