@@ -36,8 +36,11 @@ class Pairs:
         """Return the tensors, what was quantised in place of what is held in bytes."""
         return tuple(self.held[name].input[0] if name in self.held else name for name in names)
 
-    def ties(self, node: NodeProto, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """Return by how much each number may be off that a DequantizeLinear gives: a step where it lies at a tie."""
+    def ties(self, node: NodeProto, feeds: Mapping[str, Array], rounding: float = 1.0) -> dict[str, Array]:
+        """Return by how much each number may be off that a DequantizeLinear gives: a step where it lies at a tie.
+
+        ``rounding`` is how many times as far as in single precision numbers may be off.
+        """
         before = self.held.get(node.input[0]) if node.op_type == "DequantizeLinear" else None
         if before is None or before.input[0] not in feeds or before.input[1] not in self._constants:
             return {}
@@ -51,5 +54,5 @@ class Pairs:
                 return {}
             scale = scale.reshape(lengths)
         steps = data / scale
-        is_tie = np.abs(np.abs(steps - np.rint(steps)) - 0.5) < _NEAR
+        is_tie = np.abs(np.abs(steps - np.rint(steps)) - 0.5) < _NEAR * rounding
         return {node.output[0]: np.where(is_tie, 1.001 * scale, 0.0)}

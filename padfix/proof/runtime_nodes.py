@@ -198,7 +198,7 @@ class NodeSearch:
         part = self._part(feeds, expected, folded=folded)
         feeds = self._feeds(part)
         places = [(last.label, last.node.op_type)] * len(expected)
-        ties = self._pairs.ties(last.node, feeds)
+        ties = self._pairs.ties(last.node, feeds, self._runtime.rounding)
         probe = Probe(self._probe.name, feeds)
         found = list(judged(self._runtime, part, probe, expected, places, share, ties=ties))
         worst = next((each for each in found if not each.agrees), found[0])
