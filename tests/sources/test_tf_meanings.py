@@ -126,6 +126,32 @@ def test_double_stays_double(tf: Any, name: str) -> None:
     same(tf, lambda x: {"y": compute(x), "d": compute(x * (1 + 1e-9)) - compute(x)}, values)
 
 
+def gradient(tf: Any, compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what gives the gradient of ``compute`` before it, where that behind it is not one."""
+
+    def slope(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = compute(x)
+        return tape.gradient(y, x, output_gradients=x + 2.0)
+
+    return slope
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "name", ["relu", "relu6", "leaky_relu", "elu", "selu", "softplus", "softsign", "tanh", "sigmoid"]
+)
+def test_slopes_of_activations(tf: Any, name: str, dtype: str) -> None:
+    values = np.array([-95.0, -3.0, -0.2, -0.0, 0.0, 0.7, 5.9, 6.0, 7.0, 90.0]).astype(dtype)
+    same(tf, gradient(tf, getattr(tf.nn, name)), values)
+
+
+@pytest.mark.parametrize("name", ["sqrt", "rsqrt", "reciprocal"])
+def test_slopes_of_roots_and_reciprocals(tf: Any, name: str) -> None:
+    same(tf, gradient(tf, getattr(tf.math, name)), np.array([0.01, 0.5, 3.0, 1e6], "f"))
+
+
 def test_products_with_zero(tf: Any) -> None:
     left, right = np.array([0.0, 0.0, 2.0, 3.0], "f"), np.array([np.inf, 0.0, 0.0, 4.0], "f")
     same(tf, lambda x, y: {"n": tf.math.multiply_no_nan(y, x), "d": tf.math.xdivy(x, y + 1.0)}, left, right)

@@ -14,6 +14,8 @@ import numpy as np
 
 from padfix.sources.tf_ops.tensor import FLOAT, INTEGER, Builder, Tensor
 
+SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
+
 
 def _log1p(x: Tensor) -> Tensor:
     more = x + 1.0
@@ -118,8 +120,7 @@ def _atanh(x: Tensor) -> Tensor:
 
 
 def _selu(x: Tensor) -> Tensor:
-    scale, alpha = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
-    return x.builder.choose(x.less(0.0), _expm1(x) * (scale * alpha), x * scale)
+    return x.builder.choose(x.less(0.0), _expm1(x) * (SELU_SCALE * SELU_ALPHA), x * SELU_SCALE)
 
 
 _UNARY: dict[str, Callable[[Tensor], Tensor]] = {
