@@ -148,6 +148,7 @@ def conclude(
     """
     judge = _Judge(inside, failures, list(notes), settings, reference)
     runs = judge.runs(ran)
+    judge.notes += getattr(reference, "remarks", list)()
     equivalent = bool(runs) and all(run.equivalent for run in runs)
     place = None
     if not equivalent and describe is not None:

@@ -80,7 +80,6 @@ def verify(
         proof.notes.append("Judged by the given probes alone (--probes-only).")
     else:
         proof.run_generated(shapes)
-    proof.notes += getattr(reference, "remarks", list)()
     inside = proof.look_inside()
     verdict = conclude(proof.ran, inside, proof.failures, proof.notes, proof.settings, reference, describe)
     return replace(verdict, loosened=proof.loosened, ranges=dict(proof.settings.ranges))

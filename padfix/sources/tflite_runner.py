@@ -81,6 +81,7 @@ class LiteExecutor(TensorFlowExecutor):
         self._steps = steps
         self._beside, self._is_wide = beside, is_wide
         self._apart: dict[str, float] = {}
+        self._torn: dict[str, float] = {}
         self._process = Apart(partial(_runner, file, signature, ports))
         self._process_beside = Apart(partial(_runner, beside.file, signature, ports)) if beside is not None else None
         super().__init__(specifications, [port.name for port in ports[1]], self._run_default, inner)
@@ -108,13 +109,19 @@ class LiteExecutor(TensorFlowExecutor):
 
     def remarks(self) -> list[str]:
         """Return what is to be known of the runs so far, in sentences."""
+        torn = [
+            f"TensorFlow Lite's own kernels contradict each other: with those that it takes by default, {name!r} is up "
+            f"to {share:.2g} of its range away from what its others give."
+            for name, share in self._torn.items()
+        ]
         if not self._apart:
-            return []
+            return torn
         name = max(self._apart, key=lambda each: self._apart[each])
         words = f"{self._apart[name]:.2g} of the range of {name!r}"
         plain = "Converted and proven are floats with the file's quantised weights."
         return [
-            f"{plain} TensorFlow Lite's kernels quantise the data as well, in every run, and are up to {words} away."
+            *torn,
+            f"{plain} TensorFlow Lite's kernels quantise the data as well, in every run, and are up to {words} away.",
         ]
 
     def _run(self, feeds: Mapping[str, Array], kernels: str | None = None) -> dict[str, Any]:
@@ -137,6 +144,9 @@ class LiteExecutor(TensorFlowExecutor):
             except (RemoteError, CrashedError, Overdue):  # not every operator has every kernel
                 continue
             _widen(apart, others, results)
+        for name, most in apart.items():
+            if most > SHARE * (scale := scale_of(np.asarray(results[name]))) > 0:
+                self._torn[name] = max(self._torn.get(name, 0.0), most / scale)
         for seed in range(SAMPLES if self._is_wide else 0):
             moved = {name: _moved_by_a_step(array, seed) for name, array in feeds.items()}
             _widen(apart, self._run(moved), results)

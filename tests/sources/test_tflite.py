@@ -250,6 +250,19 @@ def test_the_leeway_of_a_quantised_model_is_small(tf: Any, tmp_path: Path) -> No
     assert [item.equivalent for item in interpreter_rounding(leeway, (near, far), [])] == [True, False]
 
 
+def test_kernels_that_contradict_each_other_are_named(tf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = open_source(quantised(tf, tmp_path / "m.tflite"))
+    assert source.executor is not None
+    executor: Any = source.executor()
+    feeds = {"x": np.random.default_rng(1).integers(-128, 128, (1, 9, 8, 3)).astype(np.int8)}
+    results = executor.run(feeds)
+    executor.leeway(feeds, results)
+    assert executor.remarks() == []
+    monkeypatch.setattr(executor, "_run", lambda *_: {name: array // 2 - 40 for name, array in results.items()})
+    executor.leeway(feeds, results)
+    assert "contradict each other" in executor.remarks()[0]
+
+
 def test_what_is_not_quantised_has_no_leeway(tf: Any, tmp_path: Path) -> None:
     source = open_source(lite(tf, tmp_path / "m.tflite", lambda x: x * 2.0, tf.TensorSpec([1, 3], tf.float32, "x")))
     assert source.executor is not None
