@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterator
-from functools import partial
 
-from onnx import NodeProto, helper, numpy_helper
+from onnx import NodeProto
 
-from padfix.operators.constant_chains import COMPUTED, LARGEST, chain_of, is_read_by_data, leaves_of, value_of
-from padfix.operators.refusal import Refusal
+from padfix.operators.constant_chains import COMPUTED, chain_of, is_read_by_data
 from padfix.operators.traits import computed_traits, traits_of
 from padfix.results import Finding
-from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.base import Site
+from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Objection, worst_objection
 from padfix.rules.build.target_rule import TargetRule
@@ -86,14 +84,7 @@ class ComputedConstant(TargetRule):
 
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the constant."""
-        known = site.scope.type_of(site.node.output[0])
-        lengths = None if known is None else known.lengths
-        why_not = None
-        if chain_of(site.scope, site.node) is None:
-            why_not = Refusal("it depends on a length that is left open (--shape)")
-        elif lengths is not None and math.prod(lengths) > LARGEST:
-            why_not = Refusal("it is very large")
-        yield Form("a constant", (), partial(_worked_out, site), why_not)
+        yield constant_form(site)
 
 
 def _steered(site: Site) -> tuple[NodeProto, Objection] | None:
@@ -108,22 +99,3 @@ def _steered(site: Site) -> tuple[NodeProto, Objection] | None:
         if objection is not None:
             return reader, objection
     return None
-
-
-def _worked_out(site: Site) -> Rewrite | Refusal:
-    """Return the node's value as a Constant."""
-    scope, output = site.scope, site.node.output[0]
-    chain = chain_of(scope, site.node)
-    if chain is None:
-        return Refusal("What it reads is not constant any more.")
-    constants, measured = leaves_of(scope, chain)
-    try:
-        found = value_of(scope, chain)
-    except ValueError as error:
-        return Refusal(f"What computes it can't be worked out: {error}.")
-    trial = {name: TrialInput.of(value) for name in constants if (value := scope.constant(name)) is not None}
-    for name in measured:
-        known = scope.type_of(name)
-        trial[name] = TrialInput(known.lengths or (), known.elem_type) if known is not None else TrialInput(())
-    node = helper.make_node("Constant", [], [output], value=numpy_helper.from_array(found))
-    return Rewrite(site.only(node), (trial,), replaces=tuple(chain[:-1]))
