@@ -91,6 +91,11 @@ CASES = {
         "mnn",
         ["Reshape", "MaxPool", "Reshape", "MaxPool", "Reshape"],
     ),
+    "averages in a volume, of an open batch": (
+        text("Y = AveragePool <kernel_shape = [2, 2, 3], strides = [2, 2, 2]> (X)", "float[N,3,6,7,8] X"),
+        "mnn",
+        ["MatMul", "MatMul", "MatMul", "Reshape", "Reshape"],
+    ),
     "averages in a volume of one channel": (
         text("Y = AveragePool <kernel_shape = [2, 2, 3], strides = [2, 2, 2]> (X)", "float[1,1,6,7,8] X"),
         "mnn",

@@ -125,8 +125,10 @@ def _flattened(builder: FragmentBuilder, value: Any, weights: Any, lengths: Leng
     kept = min(axis, _LEADING)
     known = [each for each in lengths[kept:] if isinstance(each, int)]
     between, size, behind = known[: axis - kept], known[axis - kept], math.prod(known[axis - kept + 1 :])
-    flat = builder.reshaped(value, [0 if kept else 1, -1 if kept == _LEADING else 1, size, behind])
-    leading = [0, -1][:kept]
+    # The second length is copied where it can be: in an empty batch none can be found.
+    second = -1 if between else 0
+    flat = builder.reshaped(value, [0 if kept else 1, second if kept == _LEADING else 1, size, behind])
+    leading = [0, second][:kept]
     return builder.reshaped(
         builder.op("MatMul", [weights, flat]), [*leading, *between, output, *known[axis - kept + 1 :]]
     )
