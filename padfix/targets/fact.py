@@ -177,6 +177,7 @@ _UNSAID: Mapping[str, Trait] = {
             "about-a-product",
             "behind-depthwise-volume",
             "adds-to-volume",
+            "axes-out-of-order",
         ),
         False,
     ),

@@ -10,6 +10,7 @@ import onnx.parser
 import pytest
 
 import padfix
+from padfix.targets.fact import Fact, Traits
 
 SIZED = "float[1,2,8,9] X"
 
@@ -31,6 +32,22 @@ POOLED = (
 )
 
 CASES = {
+    "a transposed convolution that cuts off the end alone": (
+        text(
+            "Y = ConvTranspose <strides = [2, 2], pads = [0, 0, 1, 1]> (X, W)",
+            weights=f"float[2,2,3,4] W = {{{WEIGHTS}}}",
+        ),
+        "portable",
+        ["ConvTranspose", "Slice"],
+    ),
+    "a transposed convolution with dilations, cut off unevenly": (
+        text(
+            "Y = ConvTranspose <strides = [2, 2], dilations = [2, 2], pads = [2, 3, 3, 2]> (X, W)",
+            weights=f"float[2,2,3,4] W = {{{WEIGHTS}}}",
+        ),
+        "portable",
+        ["MatMul", "MatMul", "Conv"],
+    ),
     "what is joined in signed bytes": (
         text(JOINED % ("", ""), weights=BYTES),
         "openvino",
@@ -300,6 +317,20 @@ CASES = {
         ["Resize"],
     ),
 }
+
+
+@pytest.fixture(autouse=True)
+def whole_traits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing be asked of an operator of a form that the form does not tell: it would count as not known."""
+    asked = Fact.open_traits
+
+    def open_traits(self: Fact, traits: Traits) -> tuple[str, ...] | None:
+        found = asked(self, traits)
+        missing = [name for name in found or () if name not in traits]
+        assert not missing or not traits, f"{self.operators} of {sorted(traits)}: {missing} is not told"
+        return found
+
+    monkeypatch.setattr(Fact, "open_traits", open_traits)
 
 
 @pytest.mark.parametrize("name", CASES)

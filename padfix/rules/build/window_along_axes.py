@@ -285,13 +285,13 @@ def spread_form(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], ad
         "sizes": "static",
         "spatial-axes": rank,
         "strided": False,
-        "strides-written": True,
         "kernel-written": True,
+        "one-tap": set(window.kernel) == {1},
         "dilated": False,
         "grouped": window.written.group > 1,
-        "kernel-below-stride": False,
-        "counts-pads": False,
-        "rounds-up": False,
+        "depthwise": weights is not None and weights.shape[:2] == (window.written.group, 1) != (1, 1),
+        "one-pad-before": False,
+        "wide-pads": False,
     }
 
     def write() -> Rewrite | Refusal:
