@@ -51,6 +51,31 @@ def copies_channels(scope: Scope, node: NodeProto) -> bool:
     return bool(shape[CHANNELS] == 0 != shape[CHANNELS + 1]) and is_behind_window(scope, node.input[0])
 
 
+def copies_behind_reshape(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Reshape copies a length that the data may not have before the Reshape from which it comes alone."""
+    shape = scope.constant(node.input[1]) if len(node.input) > 1 else None
+    before = scope.producer(node.input[0])
+    if shape is None or shape.ndim != 1 or attributes.integer(node, "allowzero", 0) or before is None:
+        return False
+    is_joined = before.op_type == "Reshape" and len(scope.consumers(node.input[0])) == 1
+    if normal_domain(before.domain) or not is_joined or scope.is_output(node.input[0]):
+        return False
+    lengths = [_lengths(scope, name) for name in (before.input[0], node.input[0])]
+    return any(
+        length == 0 and not _is_alike(*(each[axis] if axis < len(each) else None for each in lengths))
+        for axis, length in enumerate(shape.tolist())
+    )
+
+
+def _lengths(scope: Scope, name: str) -> tuple[Dimension, ...]:
+    known = scope.type_of(name)
+    return () if known is None or known.shape is None else tuple(known.shape)
+
+
+def _is_alike(first: Dimension, second: Dimension) -> bool:
+    return first is not None and first == second
+
+
 def number_of_channels(scope: Scope, name: str) -> int | None:
     """Return how many channels data has, None where that is not known, or it has none."""
     known = scope.type_of(name)

@@ -10,6 +10,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.data_order import (
     CHANNELS,
+    copies_behind_reshape,
     copies_channels,
     is_behind_convolution,
     is_behind_depthwise_volume,
@@ -20,6 +21,9 @@ from padfix.operators.data_order import (
 from padfix.operators.gates import gate_traits, product_traits, softplus_traits
 from padfix.operators.quantizers import QUANTIZERS, is_between_bytes, quantizer_traits
 from padfix.targets.fact import COUNT, Traits
+
+_LENGTHS, _PEEPHOLES = 4, 7
+"""Which inputs of recurrent layers tell how long each sequence is, and let gates look at the cell."""
 
 
 def any_of(known: Sequence[bool | None]) -> bool | None:
@@ -54,11 +58,12 @@ def _reduction(scope: Scope, node: NodeProto) -> Traits:
     every = None if data is None else data.rank
     lengths = [] if data is None or data.shape is None or every is None else data.shape
     reduced = [lengths[axis] for axis in listed or range(len(lengths)) if -len(lengths) <= axis < len(lengths)]
+    of_none = 0 if attributes.integer(node, "noop_with_empty_axes", 0) else every
     return {
         "one-element": bool(reduced) and all(length == 1 for length in reduced),
         "axes-as-input": len(node.input) > 1 and bool(node.input[1]),
-        "reduced-axes": None if listed is None else len(listed) or every,
-        "reduces-all": None if listed is None or every is None else len(listed) in (0, every),
+        "reduced-axes": None if listed is None else len(listed) or of_none,
+        "reduces-all": None if listed is None or every is None else (len(listed) or of_none) == every,
     }
 
 
@@ -101,7 +106,11 @@ def _grid_sample(scope: Scope, node: NodeProto) -> Traits:
 
 def _reshape(scope: Scope, node: NodeProto) -> Traits:
     known = scope.type_of(node.output[0])
-    return {"rank": None if known is None else known.rank, "copies-channels": copies_channels(scope, node)}
+    return {
+        "rank": None if known is None else known.rank,
+        "copies-channels": copies_channels(scope, node),
+        "copies-behind-reshape": copies_behind_reshape(scope, node),
+    }
 
 
 def _difference(scope: Scope, node: NodeProto) -> Traits:
@@ -138,10 +147,27 @@ def _is_spread(scope: Scope, node: NodeProto, position: int) -> bool | None:
     return any_of([None if None in pair else pair[0] != pair[1] for pair in zip(given.shape, gives.shape, strict=True)])
 
 
+_USUAL = {"GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh"), "RNN": ("tanh",)}
+"""The activations that recurrent layers have where nothing else is said."""
+
+
 def _recurrent(scope: Scope, node: NodeProto) -> Traits:
+    listed = attributes.find(node, "activations")
+    told = [] if listed is None else [each.decode("utf-8", "replace").lower() for each in listed.strings]
+    usual = _USUAL[node.op_type]
+    is_usual = all(each == usual[place % len(usual)] for place, each in enumerate(told))
+    given = [bool(name) for name in node.output] + [False] * 3
     return {
         "direction": attributes.text(node, "direction", "forward") or "forward",
         "resets-before": attributes.integer(node, "linear_before_reset", 0) == 0,
+        "activations": "usual" if is_usual else "hard-sigmoid" if "hardsigmoid" in told else "other",
+        "clipped": attributes.find(node, "clip") is not None,
+        "couples-gates": attributes.integer(node, "input_forget", 0) != 0,
+        "batch-first": attributes.integer(node, "layout", 0) != 0,
+        "lengths-given": len(node.input) > _LENGTHS and bool(node.input[_LENGTHS]),
+        "peepholes": len(node.input) > _PEEPHOLES and bool(node.input[_PEEPHOLES]),
+        "gives-state": given[1] or given[2],
+        "gives-cell-alone": given[2] and not given[1],
     }
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
-from padfix.operators.data_order import CHANNELS, is_behind_window, number_of_channels
+from padfix.operators.data_order import is_behind_window, number_of_channels
 from padfix.operators.gates import gate_traits
 from padfix.operators.other_traits import JOINING, OTHERS, RECURRENT, REDUCTIONS
 from padfix.operators.quantizers import QUANTIZERS
@@ -77,7 +78,7 @@ class UnsupportedOperator(TargetRule):
     before it, so that it is read for what it is; writes DepthToSpace and SpaceToDepth as a convolution whose
     weights are zeros and ones; a global pool of a volume as one of a plane; a reduction a few axes at a time, as a
     sum or as a product with ones; an old Softmax on the matrix that it means; an LRN with a bias of 1;
-    MeanVarianceNormalization and LpNormalization as quotients; the number of channels where a Reshape copies it; a
+    MeanVarianceNormalization and LpNormalization as quotients; the lengths where a Reshape copies them; a
     difference as a sum with what is negated; Softplus, LogSoftmax and Tanh so that no number is too large; Gelu as
     the product that it is; a Clip whose bounds are inputs, as opset 11 has it; inputs that are joined two at a
     time, or two of them as if they were any number; factors, and the branches of a Where, exchanged; a layer that
@@ -285,15 +286,29 @@ def _lengths(site: Site) -> Iterator[Form]:
 
 
 def _numbered(site: Site) -> Iterator[Form]:
-    """Yield a Reshape with the number of channels that it copies."""
+    """Yield a Reshape with the lengths that it copies, and one with something between it and the Reshape before it."""
     shape, channels = site.constant(1), number_of_channels(site.scope, site.input_name(0))
     given = [] if shape is None else [int(each) for each in shape]
-    numbered = [*given[:CHANNELS], channels or 0, *given[CHANNELS + 1 :]]
+    known = site.input_type(0)
+    lengths = () if known is None or known.shape is None else known.shape
+    numbered = [
+        length if not each and isinstance(length, int) else each
+        for each, length in zip_longest(given, lengths[: len(given)])
+    ]
+    own = traits_of(site.scope, site.node) or {}
+    copied_still = {"copies-channels": channels is None, "copies-behind-reshape": 0 in numbered}
+    left = {name: bool(own.get(name)) and is_still for name, is_still in copied_still.items()}
     yield Form(
-        "the number of channels",
-        (("Reshape", {"rank": len(numbered), "copies-channels": False}),),
+        "the lengths that it copies",
+        (("Reshape", {**own, **left}),),
         lambda: _replaced(site, lambda builder, value: builder.reshaped(value, numbered)),
-        None if given and channels else Refusal("the number of channels is not known"),
+        None if given != numbered else Refusal("what it copies is not known"),
+    )
+    yield Form(
+        "an Identity before it",
+        (("Reshape", {**own, "copies-behind-reshape": False}),),
+        lambda: _replaced(site, lambda builder, value: builder.reshaped(builder.op("Identity", [value]), given)),
+        None if given else Refusal("its shape is not known"),
     )
 
 

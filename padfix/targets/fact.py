@@ -105,8 +105,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "reduces-all": SWITCH,
     # Of Softmax, LogSoftmax and Hardmax.
     "takes-axes-together": SWITCH,
-    # Of Reshape, behind a convolution or pool.
+    # Of Reshape, behind a convolution or pool, and behind another one.
     "copies-channels": SWITCH,
+    "copies-behind-reshape": SWITCH,
     # Of Sub and Div.
     "from-constant": SWITCH,
     # Of LRN.
@@ -135,6 +136,14 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of LSTM, GRU and RNN.
     "direction": ("forward", "reverse", "bidirectional"),
     "resets-before": SWITCH,
+    "activations": ("usual", "hard-sigmoid", "other"),
+    "clipped": SWITCH,
+    "couples-gates": SWITCH,
+    "batch-first": SWITCH,
+    "lengths-given": SWITCH,
+    "peepholes": SWITCH,
+    "gives-state": SWITCH,
+    "gives-cell-alone": SWITCH,
     # Of RoiAlign, which also has mode and coordinates.
     "scaled": SWITCH,
     # Of Slice, which has behind-window as well.
@@ -171,6 +180,7 @@ _UNSAID: Mapping[str, Trait] = {
             "reduces-all",
             "one-element",
             "copies-channels",
+            "copies-behind-reshape",
             "from-constant",
             "turned-back",
             "turned-back-alike",

@@ -48,6 +48,24 @@ CASES = {
         "portable",
         ["MatMul", "MatMul", "Conv"],
     ),
+    "a Reshape that copies lengths behind another": (
+        text(
+            "z = Reshape (X, a) v = Reshape (z, b) Y = Softmax <axis = -1> (v)",
+            "float[3,4,2,2] X",
+            "int64[5] a = {3, 2, 2, 2, 2}, int64[3] b = {0, 0, -1}",
+        ),
+        "opencv@5.0.0.93",
+        ["Reshape", "Reshape", "Softmax"],
+    ),
+    "a Reshape that copies an open length behind another": (
+        text(
+            "z = Reshape (X, a) v = Reshape (z, b) Y = Softmax <axis = -1> (v)",
+            "float[n,4,2,2] X",
+            "int64[4] a = {-1, 2, 2, 2}, int64[3] b = {0, 2, 4}",
+        ),
+        "opencv@5.0.0.93",
+        ["Identity", "Reshape", "Reshape", "Softmax"],
+    ),
     "what is joined in signed bytes": (
         text(JOINED % ("", ""), weights=BYTES),
         "openvino",
@@ -339,7 +357,11 @@ def test_a_form_that_the_target_takes_is_found_and_proven(name: str, tmp_path: P
     model = onnx.parser.parse_model(written)
     source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
     onnx.save(model, source)
-    found = [each for each in padfix.check(source, target=target).findings if each.rule in ("PF111", "PF112", "PF205")]
+    found = [
+        each
+        for each in padfix.check(source, target=target).findings
+        if each.rule in ("PF111", "PF112", "PF205", "PF306")
+    ]
     assert found
     padfix.convert(source, result, target=target)
     assert not [each for each in padfix.check(result, target=target).findings if each.rule != "PF301"]

@@ -48,6 +48,9 @@ def reduction_forms(site: Site) -> Iterator[Form]:
     if axes is None or rank is None:
         yield Form("other operators", (), _unwritten, Refusal("its axes are not known"))
         return
+    if not axes and attributes.integer(site.node, "noop_with_empty_axes", 0):
+        yield Form("other operators", (), _unwritten, Refusal("it reduces nothing"))
+        return
     axes = sorted(axis % rank for axis in axes) or list(range(rank))
     op_type, kept = site.node.op_type, attributes.integer(site.node, "keepdims", 1) != 0
     if op_type in _STEPWISE and len(axes) > 1:
