@@ -19,6 +19,7 @@ from padfix.operators.data_order import (
     turns_back,
 )
 from padfix.operators.gates import gate_traits, product_traits, softplus_traits
+from padfix.operators.plain_traits import PLAINLY
 from padfix.operators.quantizers import QUANTIZERS, is_between_bytes, quantizer_traits
 from padfix.targets.fact import COUNT, Traits
 
@@ -62,6 +63,7 @@ def _reduction(scope: Scope, node: NodeProto) -> Traits:
     return {
         "one-element": bool(reduced) and all(length == 1 for length in reduced),
         "axes-as-input": len(node.input) > 1 and bool(node.input[1]),
+        "axes-empty": listed == [] and len(node.input) > 1 and bool(node.input[1]),
         "reduced-axes": None if listed is None else len(listed) or of_none,
         "reduces-all": None if listed is None or every is None else (len(listed) or of_none) == every,
     }
@@ -176,6 +178,7 @@ def _dense(scope: Scope, node: NodeProto) -> Traits:
     factors = [attributes.find(node, name) for name in ("alpha", "beta")]
     is_turned = attributes.integer(node, "transB", 0) != 0 and attributes.integer(node, "transA", 0) == 0
     return {
+        "turned-first": attributes.integer(node, "transA", 0) != 0,
         "plain": is_turned and all(each is None or each.f == 1 for each in factors),
         "biased": len(node.input) > 2 and bool(node.input[2]),
         "between-bytes": is_between_bytes(scope, node),
@@ -275,6 +278,7 @@ REDUCTIONS = (
 )
 
 OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
+    **PLAINLY,
     "Gather": _picking,
     "Gemm": _dense,
     "GroupNormalization": _rank_alone,

@@ -43,6 +43,7 @@ from padfix.rules.build.elementary_forms import (
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.layer_forms import dense_forms, layer_norm_forms, picking_forms
+from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
 from padfix.rules.build.recurrent_forms import recurrent_forms
 from padfix.rules.build.roi_forms import roi_forms
@@ -85,7 +86,9 @@ class UnsupportedOperator(TargetRule):
     runs backwards as one over what a Slice turned round; the boxes of a RoiAlign scaled before it; a Transpose of
     three axes as one of four; a Gemm with its factors in the weights; a LayerNormalization with a bias, and of a
     list; what a Gather picks as a product with a matrix of 0 and 1; the axes of a Slice in another order; a Relu
-    behind a Softmax, which gives nothing below 0; and a zero point in the shape of its scale.
+    behind a Softmax, which gives nothing below 0; a zero point in the shape of its scale; a DFT of another axis between
+    two Transposes; a product with a list as one with a matrix; slopes of a PRelu for every axis, or apart; Celu as a
+    scaled Elu; the lengths of a Split's pieces; and indices counted from the begin.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -206,7 +209,11 @@ def _pooled(
             pool(builder, builder.reshaped(value, [0, channels, 1, flat])), [0, 0, *[1] * (rank - 2)]
         )
 
-    axes = {"axes-as-input": site.opset >= _AXES_AS_INPUT_SINCE, "reduced-axes": max(min(rank, _PLANE) - 2, 0)}
+    axes = {
+        "axes-as-input": site.opset >= _AXES_AS_INPUT_SINCE,
+        "axes-empty": False,
+        "reduced-axes": max(min(rank, _PLANE) - 2, 0),
+    }
     reshapes = (
         () if as_it_is else (("Reshape", {"rank": _PLANE, "copies-channels": copies}), ("Reshape", {"rank": rank}))
     )
@@ -322,6 +329,7 @@ def _by_softplus(site: Site) -> Iterator[Form]:
 
 
 _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
+    **PLAIN_FORMS,
     **dict.fromkeys(("Elu", "Erf", "HardSwish", "Sigmoid"), _behind_identity),
     "Add": summed_forms,
     "Clip": clip_forms,

@@ -101,6 +101,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "outside": ("zeros", "border", "reflection"),
     # Of the operators that reduce axes.
     "axes-as-input": SWITCH,
+    "axes-empty": SWITCH,
     "reduced-axes": COUNT,
     "reduces-all": SWITCH,
     # Of Softmax, LogSoftmax and Hardmax.
@@ -125,7 +126,23 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of Gather, Gemm and LayerNormalization, which can be biased as well.
     "picks-a-list": SWITCH,
     "plain": SWITCH,
+    "turned-first": SWITCH,
     "behind-batch": SWITCH,
+    # Of a DFT, which may have its axis as an input.
+    "axis-as-input": SWITCH,
+    "axis-written": SWITCH,
+    "first-axis": SWITCH,
+    "length-given": SWITCH,
+    # Of PRelu, Celu, Split, ArgMax and ArgMin, BatchNormalization, MatMul, and what picks elements.
+    "slopes": ("one", "channels", "list-of-channels", "list", "others"),
+    "of-one": SWITCH,
+    "split-evenly": SWITCH,
+    "takes-last": SWITCH,
+    "trains": SWITCH,
+    "list-first": SWITCH,
+    "list-second": SWITCH,
+    "negative-indices": SWITCH,
+    "joins": SWITCH,
     # Of Mod: whether the remainder has the sign of the dividend.
     "cuts-off": SWITCH,
     # Of Mul.
@@ -188,6 +205,8 @@ _UNSAID: Mapping[str, Trait] = {
             "behind-depthwise-volume",
             "adds-to-volume",
             "axes-out-of-order",
+            "list-first",
+            "list-second",
         ),
         False,
     ),

@@ -66,6 +66,59 @@ CASES = {
         "opencv@5.0.0.93",
         ["Identity", "Reshape", "Reshape", "Softmax"],
     ),
+    "a transform of the last axis but one": (
+        text("Y = DFT (X)", "float[1,6,7,1] X", opset=20),
+        "openvino",
+        ["DFT", "Transpose", "Transpose"],
+    ),
+    "a product with a list": (
+        text("Y = MatMul (X, w)", "float[2,3,5] X", "float[5] w = {1, 2, 3, 4, 5}"),
+        "opencv@5.0.0.93",
+        ["MatMul", "Squeeze", "Unsqueeze"],
+    ),
+    "a product of two lists": (
+        text("Y = MatMul (X, w)", "float[5] X", "float[5] w = {1, 2, 3, 4, 5}"),
+        "tract",
+        ["MatMul", "Squeeze", "Squeeze", "Unsqueeze", "Unsqueeze"],
+    ),
+    "slopes of the last axis": (
+        text("Y = PRelu (X, w)", "float[2,3,4,3] X", "float[3] w = {1, 2, 3}"),
+        "openvino",
+        ["PRelu"],
+    ),
+    "slopes of every place": (
+        text("Y = PRelu (X, w)", "float[2,3,2,2] X", "float[2,2] w = {1, 2, 3, 4}"),
+        "opencv",
+        ["Add", "Mul", "Neg", "Neg", "Relu", "Relu"],
+    ),
+    "a curve that is scaled": (text("Y = Celu <alpha = 0.3> (X)"), "tract", ["Div", "Elu", "Mul"]),
+    "a dense layer of what is turned": (
+        text("Y = Gemm <transA = 1> (X, w)", "float[3,4] X", "float[3,2] w = {1, 2, 3, 4, 5, 6}"),
+        "mnn",
+        ["Gemm", "Transpose"],
+    ),
+    "pieces of two lengths": (
+        text("A, Y = Split <axis = 1, num_outputs = 2> (X)", "float[2,5] X", opset=18),
+        "mnn",
+        ["Split"],
+    ),
+    "what is less": (
+        text("b = Less (X, w) Y = Where (b, X, w)", "float[2,2] X", "float[2,2] w = {0.1, -0.2, 0.3, 0}"),
+        "mnn",
+        ["Greater", "Where"],
+    ),
+    "what is picked from the end": (
+        text("Y = GatherND (X, i)", "float[4,3] X", "int64[2,2] i = {1, -1, -2, 0}"),
+        "mnn",
+        ["GatherND"],
+    ),
+    "what is replaced at the end": (
+        text(
+            "Y = ScatterElements <axis = -1> (X, i, u)", "float[1,4] X", "int64[1,2] i = {1, -1}, float[1,2] u = {8, 9}"
+        ),
+        "mnn",
+        ["ScatterElements"],
+    ),
     "what is joined in signed bytes": (
         text(JOINED % ("", ""), weights=BYTES),
         "openvino",

@@ -126,7 +126,6 @@ def test_every_fact_is_about_operators_and_traits_that_there_are(name: str) -> N
 
 
 MADE_BY_FORMS: dict[str, set[str]] = {
-    "MatMul": {"rank"},
     "Pow": set(),
     "Slice": {"behind-window"},
     "Transpose": {"about-a-product"},
@@ -185,6 +184,17 @@ EXAMPLES = {
     "Shape": "(float[1,2] X) => (int64[2] Y) { Y = Shape (X) }",
     "DequantizeLinear": "(uint8[1,2] X, float S) => (float[1,2] Y) { Y = DequantizeLinear (X, S) }",
     "QuantizeLinear": "(float[1,2] X, float S) => (uint8[1,2] Y) { Y = QuantizeLinear (X, S) }",
+    **{
+        name: f"(float[1,2] X) => (float Y) {{ Y = {name} (X) }}"
+        for name in ("ArgMax", "ArgMin", "Celu", "DFT", "Split")
+    },
+    **{
+        name: f"(float[1,2] X, int64[1,2] I) => (float Y) {{ Y = {name} (X, I{', X' if 'Scatter' in name else ''}) }}"
+        for name in ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
+    },
+    "BatchNormalization": "(float[1,2] X) => (float[1,2] Y) { Y = BatchNormalization (X, X, X, X, X) }",
+    "MatMul": "(float[1,2] X, float[2,2] W) => (float[1,2] Y) { Y = MatMul (X, W) }",
+    "PRelu": "(float[1,2] X) => (float[1,2] Y) { Y = PRelu (X, X) }",
     "Upsample": "(float[1,2] X) => (float[1,4] Y) <float[2] s = {1, 2}> { Y = Upsample (X, s) }",
 }
 

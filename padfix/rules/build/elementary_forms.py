@@ -69,7 +69,11 @@ def reduction_forms(site: Site) -> Iterator[Form]:
 
 
 def _traits(op_type: str, opset: int, axes: Sequence[int]) -> dict[str, bool | int]:
-    return {"axes-as-input": _takes_axes_as_input(op_type, opset), "reduced-axes": len(axes)}
+    return {
+        "axes-as-input": _takes_axes_as_input(op_type, opset),
+        "axes-empty": False,
+        "reduced-axes": len(axes),
+    }
 
 
 def _takes_axes_as_input(op_type: str, opset: int) -> bool:

@@ -19,6 +19,7 @@ from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
+from padfix.targets.fact import Traits
 
 _BIAS = 2
 """Which input is added, of a Gemm and of a LayerNormalization."""
@@ -36,6 +37,7 @@ def dense_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), trials_of(site))
 
     yield Form("an Identity before it", (("Gemm", own),), write_apart)
+    yield _turned(site, own)
     weights, bias = site.constant(1), site.constant(_BIAS)
     alpha, beta = (attributes.find(site.node, name) for name in ("alpha", "beta"))
     why_not = None
@@ -59,6 +61,22 @@ def dense_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), trials_of(site))
 
     yield Form("weights with the factors in them", (("Gemm", {"plain": True}),), write, why_not)
+
+
+def _turned(site: Site, traits: Traits) -> Form:
+    """Return a Gemm whose data is turned before it."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, *rest = (builder.input(name) for name in site.node.input)
+        turned = builder.op("Transpose", [data], {"perm": [1, 0]})
+        node = builder.original(copied(site.node, without=("transA",)), [turned, *rest])
+        builder.output(site.node.output[0], node)
+        return Rewrite(builder.build(), trials_of(site))
+
+    why_not = None if traits.get("turned-first") else Refusal("its data is as it is")
+    turns = ("Transpose", {"rank": 2, "turned-back": False, "turned-back-alike": False})
+    return Form("a Transpose before it", (turns, ("Gemm", {**traits, "turned-first": False})), write, why_not)
 
 
 def layer_norm_forms(site: Site) -> Iterator[Form]:

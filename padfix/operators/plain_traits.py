@@ -1,0 +1,131 @@
+"""What operators are like that pick, split, multiply or transform, in the words that targets state their facts in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from onnx import NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope
+from padfix.operators.data_order import CHANNELS
+from padfix.targets.fact import Traits
+
+DFT_AXIS_AS_INPUT_SINCE = 20
+
+PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
+"""Operators whose second input says which elements."""
+
+PLAIN = (
+    "AffineGrid",
+    "BitCast",
+    "CenterCropPad",
+    "Col2Im",
+    "Compress",
+    "CumSum",
+    "DeformConv",
+    "Det",
+    "DynamicQuantizeLinear",
+    "IsInf",
+    "IsNaN",
+    "Less",
+    "MaxUnpool",
+    "NonZero",
+    "OneHot",
+    "RMSNormalization",
+    "ReverseSequence",
+    "RotaryEmbedding",
+    "Round",
+    "STFT",
+    "Scan",
+    "Shrink",
+    "Size",
+    "Swish",
+    "TensorScatter",
+    "TfIdfVectorizer",
+    "TopK",
+    "Trilu",
+    "Unique",
+)
+"""Operators of which it is all the same to runtimes how they are."""
+
+
+def dft_axis(scope: Scope, node: NodeProto) -> int | None:
+    """Return the axis that a DFT transforms, counted from the begin; None where it is not known."""
+    if scope.opset < DFT_AXIS_AS_INPUT_SINCE:
+        axis: int | None = attributes.integer(node, "axis", 1)
+    elif len(node.input) > 2 and node.input[2]:
+        constant = scope.constant(node.input[2])
+        axis = None if constant is None else int(constant.reshape(-1)[0])
+    else:
+        axis = -2
+    known = scope.type_of(node.input[0])
+    if axis is None or (axis < 0 and (known is None or known.rank is None)):
+        return None
+    return axis if axis >= 0 or known is None or known.rank is None else axis + known.rank
+
+
+def _dft(scope: Scope, node: NodeProto) -> Traits:
+    axis, is_input = dft_axis(scope, node), scope.opset >= DFT_AXIS_AS_INPUT_SINCE
+    return {
+        "axis-as-input": is_input,
+        "axis-written": is_input and len(node.input) > 2 and bool(node.input[2]),
+        "first-axis": None if axis is None else axis == 1,
+        "length-given": len(node.input) > 1 and bool(node.input[1]),
+    }
+
+
+def _prelu(scope: Scope, node: NodeProto) -> Traits:
+    """Return what a PRelu has slopes for: one for all, one a channel, a list (of channels' length), or others."""
+    data, slope = (scope.type_of(name) for name in node.input[:2])
+    if slope is None or slope.shape is None or data is None or data.shape is None:
+        return {"slopes": None}
+    rank = len(data.shape)
+    aligned = [1] * (rank - len(slope.shape)) + list(slope.shape)
+    several = [axis for axis, length in enumerate(aligned) if length != 1]
+    if several in ([], [CHANNELS]):
+        return {"slopes": "channels" if several else "one"}
+    if len(slope.shape) > 1:
+        return {"slopes": "others"}
+    return {"slopes": "list-of-channels" if data.shape[CHANNELS] in (None, *slope.shape) else "list"}
+
+
+def _picking(scope: Scope, node: NodeProto) -> Traits:
+    indices = scope.constant(node.input[1])
+    return {
+        "negative-indices": indices is not None and bool((indices < 0).any()),
+        "joins": (attributes.text(node, "reduction", "none") or "none") != "none",
+    }
+
+
+def _split(scope: Scope, node: NodeProto) -> Traits:
+    known, axis = scope.type_of(node.input[0]), attributes.integer(node, "axis", 0) or 0
+    length = (
+        known.shape[axis] if known is not None and known.shape and -len(known.shape) <= axis < len(known.shape) else 0
+    )
+    counts = attributes.integer(node, "num_outputs", 0)
+    is_even = None if length is None or isinstance(length, str) else length % (counts or 1) == 0
+    return {"split-evenly": is_even if counts else True}
+
+
+def _product(scope: Scope, node: NodeProto) -> Traits:
+    ranks = [None if (known := scope.type_of(name)) is None else known.rank for name in node.input[:2]]
+    first, second = (None if rank is None else rank == 1 for rank in ranks)
+    return {"rank": ranks[0], "list-first": first, "list-second": second}
+
+
+PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
+    **dict.fromkeys(PLAIN, lambda scope, node: {}),
+    **dict.fromkeys(PICKING, _picking),
+    **dict.fromkeys(
+        ("ArgMax", "ArgMin"),
+        lambda scope, node: {"takes-last": attributes.integer(node, "select_last_index", 0) != 0},
+    ),
+    "BatchNormalization": lambda scope, node: {"trains": attributes.integer(node, "training_mode", 0) != 0},
+    "Celu": lambda scope, node: {"of-one": (found := attributes.find(node, "alpha")) is None or found.f == 1},
+    "DFT": _dft,
+    "MatMul": _product,
+    "PRelu": _prelu,
+    "Split": _split,
+}
+"""By the type of an operator: what reads its traits."""

@@ -1,0 +1,188 @@
+"""Equal forms of comparisons, activations with slopes, picked elements, pieces, lists in products, and transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import helper
+
+from padfix.graph import attributes
+from padfix.operators.plain_traits import DFT_AXIS_AS_INPUT_SINCE, PICKING, dft_axis
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_SIZES_AS_INPUT_SINCE = 13
+
+
+def _less(site: Site) -> Iterator[Form]:
+    def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
+        return builder.op("Greater", [second, first])
+
+    yield Form("what is greater, the other way round", (("Greater", {}),), lambda: _written(site, write, exact=True))
+
+
+def _sloped(site: Site) -> Iterator[Form]:
+    """Yield a PRelu with slopes for every axis, and as what is above zero and the slope of what is below."""
+    known, slopes = site.input_type(0), site.constant(1)
+    rank = None if known is None else known.rank
+
+    def whole(builder: FragmentBuilder, value: Any, slope: Any) -> Any:
+        assert slopes is not None and rank is not None
+        wide = slopes.reshape([1] * (rank - slopes.ndim) + list(slopes.shape))
+        return builder.original(copied(site.node), [value, builder.constant(wide, "slope")])
+
+    why_not = Refusal("its slopes are not constant") if slopes is None else None
+    if rank is None or (slopes is not None and slopes.ndim >= rank):
+        why_not = Refusal("it has slopes for every axis, or how many there are is not known")
+    operators: Operators = (("PRelu", {"slopes": "others"}),)
+    yield Form("slopes for every axis", operators, lambda: _written(site, whole, exact=True), why_not)
+
+    def write(builder: FragmentBuilder, value: Any, slope: Any) -> Any:
+        below = builder.op("Neg", [builder.op("Relu", [builder.op("Neg", [value])])])
+        return builder.op("Add", [builder.op("Relu", [value]), builder.op("Mul", [below, slope])])
+
+    operators = (("Relu", {}), ("Neg", {}), ("Mul", {"gate-second": False}), ("Add", {}))
+    yield Form("the sum of both sides of zero", operators, lambda: _written(site, write, exact=False))
+
+
+def _scaled(site: Site) -> Iterator[Form]:
+    """Yield Celu as Elu of what is divided by alpha."""
+    found = attributes.find(site.node, "alpha")
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0) or 1)
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        alpha = builder.constant(np.array(1 if found is None else found.f, dtype), "alpha")
+        curve = builder.op("Elu", [builder.op("Div", [value, alpha])])
+        return builder.op("Mul", [curve, alpha])
+
+    yield Form(
+        "a scaled Elu",
+        (("Div", {}), ("Elu", {"behind-depthwise-volume": False}), ("Mul", {"gate-second": False})),
+        lambda: _written(site, write, exact=False),
+    )
+
+
+def _counted(site: Site) -> Iterator[Form]:
+    """Yield what is picked by indices that are all counted from the begin."""
+    known, indices = site.input_type(0), site.constant(1)
+    op_type = site.node.op_type
+    shape = () if known is None or known.shape is None else known.shape
+    axis = attributes.integer(site.node, "axis", 0) or 0
+    first = attributes.integer(site.node, "batch_dims", 0) or 0
+    if op_type.endswith("ND"):
+        places = range(first, first + (0 if indices is None or not indices.ndim else indices.shape[-1]))
+    else:
+        places = range(axis % len(shape), axis % len(shape) + 1) if shape else range(0)
+    lengths = [shape[place] if place < len(shape) else None for place in places]
+    why_not = None
+    if indices is None or not lengths or not all(isinstance(each, int) for each in lengths):
+        why_not = Refusal("it needs the lengths of its input (--shape)")
+
+    def write(builder: FragmentBuilder, value: Any, listed: Any, *updates: Any) -> Any:
+        assert indices is not None
+        counted = np.where(indices < 0, indices + np.array(lengths, indices.dtype), indices).astype(indices.dtype)
+        return builder.original(copied(site.node), [value, builder.constant(counted, "indices"), *updates])
+
+    own = {**(traits_of(site.scope, site.node) or {}), "negative-indices": False}
+    yield Form("indices from the begin", ((op_type, own),), lambda: _written(site, write, exact=True), why_not)
+
+
+def _measured(site: Site) -> Iterator[Form]:
+    """Yield a Split with the length of each piece."""
+    known, axis = site.input_type(0), attributes.integer(site.node, "axis", 0) or 0
+    shape = () if known is None or known.shape is None else known.shape
+    length = shape[axis] if -len(shape) <= axis < len(shape) else None
+    count = len(site.node.output)
+
+    def write() -> Rewrite:
+        assert isinstance(length, int)
+        each = -(-length // count)
+        sizes = [max(0, min(each, length - each * place)) for place in range(count)]
+        builder = site.builder()
+        node = copied(site.node, without=("num_outputs",))
+        pieces = builder.original(
+            node, [builder.input(site.input_name(0)), builder.constant(np.array(sizes, np.int64), "split")]
+        )
+        for name, piece in zip(site.node.output, [pieces] if count == 1 else pieces, strict=True):
+            if name:
+                builder.output(name, piece)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None if isinstance(length, int) else Refusal("it needs the length that it splits (--shape)")
+    yield Form("the length of each piece", (("Split", {"split-evenly": True}),), write, why_not)
+
+
+def _matrices(site: Site) -> Iterator[Form]:
+    """Yield a product with a list as one with a matrix of one row or column."""
+    own = traits_of(site.scope, site.node) or {}
+    ranks = [None if (known := site.input_type(place)) is None else known.rank for place in (0, 1)]
+
+    def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
+        left = builder.unsqueezed(first, 0) if own["list-first"] else first
+        right = builder.unsqueezed(second, 1) if own["list-second"] else second
+        result = builder.op("MatMul", [left, right])
+        if own["list-second"]:
+            result = builder.unsqueezed(result, max(2, *(each or 0 for each in ranks)) - 1, back=True)
+        if own["list-first"]:
+            result = builder.unsqueezed(result, max(2, *(each or 0 for each in ranks)) - 2, back=True)
+        return result
+
+    traits = {"rank": max(2, ranks[0] or 0), "list-first": False, "list-second": False}
+    operators: Operators = (("Unsqueeze", {}), ("MatMul", traits), ("Squeeze", {}))
+    why_not = None if None not in ranks else Refusal("the ranks of what it multiplies are not known")
+    yield Form("matrices in place of lists", operators, lambda: _written(site, write, exact=False), why_not)
+
+
+def _transformed(site: Site) -> Iterator[Form]:
+    """Yield a DFT of the first axis behind the batch, before and behind which that axis is exchanged with its own."""
+    axis, known = dft_axis(site.scope, site.node), site.input_type(0)
+    rank = 0 if known is None or known.rank is None else known.rank
+    order = list(range(rank))
+    if axis is not None and rank > max(axis, 1):
+        order[1], order[axis] = axis, 1
+
+    def write(builder: FragmentBuilder, value: Any, *others: Any) -> Any:
+        turned = builder.op("Transpose", [value], {"perm": order}) if axis != 1 else value
+        node = copied(site.node, without=("axis",))
+        if builder.opset < DFT_AXIS_AS_INPUT_SINCE:
+            attributes.set_integer(node, "axis", 1)
+            inputs = [turned, *others]
+        else:
+            inputs = [turned, builder.input(site.input_name(1)), builder.constant(np.array(1, np.int64), "axis")]
+        result = builder.original(node, inputs)
+        return builder.op("Transpose", [result], {"perm": order}) if axis != 1 else result
+
+    own = {**(traits_of(site.scope, site.node) or {}), "first-axis": True, "axis-written": True}
+    turns = ("Transpose", {"rank": rank, "turned-back": False, "turned-back-alike": False})
+    why_not = None if rank and axis is not None else Refusal("its axis, or how many there are, is not known")
+    yield Form("the first axis", (turns, ("DFT", own)), lambda: _written(site, write, exact=False), why_not)
+
+
+def _written(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:
+    """Return what ``write`` makes of all the inputs that there are."""
+    builder = site.builder()
+    inputs = [builder.input(name) for name in site.node.input if name]
+    builder.output(site.node.output[0], write(builder, *inputs))
+    return Rewrite(builder.build(), trials_of(site), exact=exact)
+
+
+PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
+    **dict.fromkeys(PICKING, _counted),
+    "Celu": _scaled,
+    "DFT": _transformed,
+    "Less": _less,
+    "MatMul": _matrices,
+    "PRelu": _sloped,
+    "Split": _measured,
+}
+"""By the type of an operator: what yields its forms."""
