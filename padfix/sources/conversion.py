@@ -15,7 +15,7 @@ from padfix.errors import PadfixError, UnsupportedError, UsageError
 from padfix.files.model import Model
 from padfix.graph.scopes import all_nodes, normal_domain
 from padfix.proof.generated import sentence
-from padfix.sources import side_effects, unread_writes, ways_out
+from padfix.sources import cases, side_effects, unread_writes, ways_out
 from padfix.sources.executor import lengths_of
 from padfix.sources.fixed_inputs import split
 from padfix.sources.freezing import PROTOBUF_LIMIT
@@ -259,6 +259,7 @@ def _optimised(tensorflow: Any, graph_def: Any, inputs: list[str], outputs: list
     from padfix.sources.tf_ops import element_types, single_size
 
     with tensorflow.device("/cpu:0"):
+        cases.as_conditions(graph_def)
         unread_writes.drop(graph_def, outputs)
         if any(node.op in _CALLS for node in graph_def.node):
             graph_def = _inlined(tensorflow, graph_def, inputs + outputs)

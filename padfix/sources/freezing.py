@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
+from padfix.sources import cases
+
 PROTOBUF_LIMIT = 2**31 - 1
 """Bytes of the largest GraphDef that TensorFlow can hand over."""
 
@@ -26,10 +28,11 @@ def without_variables(
     """
     from tf2onnx import tf_loader
 
-    quick = None if has_tables else _quickly(tensorflow, owner, function, inputs, outputs)
-    if quick is not None:
-        return quick, {}
-    graph_def, tables = tf_loader.from_trackable(owner, function, inputs, outputs, False)
+    with cases.kept():
+        quick = None if has_tables else _quickly(tensorflow, owner, function, inputs, outputs)
+        if quick is not None:
+            return quick, {}
+        graph_def, tables = tf_loader.from_trackable(owner, function, inputs, outputs, False)
     return graph_def, tables
 
 

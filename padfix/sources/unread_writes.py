@@ -17,8 +17,6 @@ from padfix.sources.list_flows import CONDITIONS, LOOPS
 _WRITES = re.compile(r"Assign(Add|Sub)?VariableOp|ResourceScatter.*|ResourceStridedSliceAssign")
 """What writes to the variable that is its first input, and gives nothing."""
 
-_BRANCHING = CONDITIONS | {"Case", "StatelessCase"}
-
 _Tensor = tuple[str, str, int]
 """A function's name (nothing for the graph itself), a node or argument, and the number of its output."""
 
@@ -74,7 +72,7 @@ class _Handles:
         if node.op in LOOPS:
             for before, after in zip(given, results, strict=True):
                 self._link(before, after)
-        elif node.op in _BRANCHING:
+        elif node.op in CONDITIONS:
             self.reads.add(given[0])
             given = given[1:]
         for name in called:
