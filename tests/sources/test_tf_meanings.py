@@ -515,6 +515,12 @@ def test_products_up_to_a_place(tf: Any, reverse: bool, exclusive: bool, dtype: 
     same(tf, lambda x: tf.math.cumprod(x, 1, exclusive, reverse), numbers)
 
 
+@pytest.mark.parametrize("reverse", [True, False])
+def test_products_of_no_rows(tf: Any, reverse: bool) -> None:
+    feeds = [{"x": np.full((count, 3, 2), 2, "f")} for count in (4, 0)]
+    assert_same_numbers(tf, lambda x: {"y": tf.math.cumprod(x, 0, reverse=reverse)}, feeds, free=True)
+
+
 @pytest.mark.parametrize("channels", [3, 40])
 def test_a_normalisation_by_neighbours_forgets_nothing(tf: Any, channels: int) -> None:
     random = np.random.default_rng(2)

@@ -12,6 +12,8 @@ import numpy as np
 from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up, filled
 from padfix.sources.tf_ops.windows import reduce
 
+_END = 2**31 - 1
+
 OPERATORS = ("EuclideanNorm", "L2Loss", "CumulativeLogsumexp", "Cumprod")
 
 
@@ -51,10 +53,15 @@ def _products(builder: Builder, node: Any, data: Tensor, axis: int, rank: int) -
     attributes = {"num_scan_inputs": 1, "scan_input_axes": [axis], "scan_output_axes": [axis]}
     attributes |= {"scan_input_directions": [way], "scan_output_directions": [way]}
     ones = filled(1, data.dtype, data.shape().take(np.array([place for place in range(rank) if place != axis])))
+    is_open = not data.lengths([axis])[0].known
+    if is_open:  # for a Scan of no rows fails in ONNX Runtime: one more, come to last
+        rows = [data, ones.unsqueeze([axis])]
+        data = builder.node("Concat", rows[::-1] if way else rows, data.dtype, {"axis": axis})
     made = builder.ctx.make_node(
         "Scan", [ones.name, data.name], attributes, output_count=2, dtypes=[onnx_type] * 2, branches={"body": body}
     )
-    return Tensor(builder, data.dtype, name=str(made.output[1]))
+    products = Tensor(builder, data.dtype, name=str(made.output[1]))
+    return products.part(*((1, _END) if way else (0, -1)), axis) if is_open else products
 
 
 def _logarithms(builder: Builder, node: Any, data: Tensor, axis: int, rank: int) -> Tensor:
