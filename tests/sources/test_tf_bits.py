@@ -94,3 +94,26 @@ def test_a_block_is_exchanged(tf: Any, dtype: str) -> None:
             lambda x, b, i: gen_xla_ops.xla_dynamic_update_slice(input=x, update=b, indices=i),
             *(data, block, np.array(starts, "i4")),
         )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_histograms(tf: Any, dtype: str) -> None:
+    values = (np.concatenate([np.arange(-20, 40), RANDOM.integers(-30, 50, 60)]) / 4).astype(dtype)
+    ends = np.array([-3, 7], dtype)
+    for bins, wanted in ((5, "int32"), (7, "int64"), (1, "int32")):
+        same(tf, lambda x, n=bins, w=wanted: tf.histogram_fixed_width(x, ends, n, w), values.reshape(2, -1))
+    same(tf, lambda x, e, n: tf.histogram_fixed_width(x, e, n), values[:0], ends, np.int32(3))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_diagonals_of_all_axes(tf: Any, dtype: str) -> None:
+    for shape in ((4,), (2, 3), (0, 2)):
+        same(tf, tf.linalg.tensor_diag, RANDOM.random(shape).astype(dtype) + np.ones(1, dtype))
+        same(tf, tf.linalg.tensor_diag_part, RANDOM.random(shape * 2).astype(dtype) + np.ones(1, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_products_of_transposed_integers(tf: Any, dtype: str) -> None:
+    left, right = (RANDOM.integers(-9, 9, (2, 3, 4)).astype(dtype) for _ in range(2))
+    same(tf, lambda x, y: tf.matmul(x, y, adjoint_b=True), left, right)
+    same(tf, lambda x, y: tf.matmul(x, y, transpose_a=True), left, right)

@@ -212,3 +212,22 @@ def test_positions_in_pools_of_integers(tf: Any) -> None:
     assert_same_numbers(tf, function, [{"x": image}], free=False)
     with pytest.raises(UnsupportedError, match="64-bit"):
         convert(tf, function, {"x": image.astype(np.int64)}, free=False)
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, np.float32], ids=lambda dtype: np.dtype(dtype).name)
+def test_sums_keep_every_type(tf: Any, dtype: Any) -> None:
+    def function(x: Any) -> dict[str, Any]:
+        series = {"n": tf.add_n([x, x, x[::-1]]), "c": tf.cumsum(x, 2, exclusive=True)}
+        return series if dtype in (np.int32, np.int64, np.uint64) else series | {"s": tf.reduce_sum(x, 1)}
+
+    assert_same_numbers(tf, function, [{"x": values(dtype)}], free=False)
+
+
+@pytest.mark.parametrize("dtype", [each for each in INTEGERS if each is not np.uint64], ids=lambda each: each.__name__)
+def test_comparisons_keep_every_type(tf: Any, dtype: Any) -> None:
+    def function(x: Any) -> dict[str, Any]:
+        extremes = {"a": tf.reduce_max(x, 1), "b": tf.reduce_min(x, [0, 2]), "c": tf.clip_by_value(x, 1, 5)}
+        places = {"d": tf.argmax(x, 1), "e": tf.argmin(x, 2, output_type=tf.int32)}
+        return extremes | places | {"f": tf.nn.relu(x), "g": tf.nn.relu6(x)}
+
+    assert_same_numbers(tf, function, [{"x": values(dtype)}], free=False)

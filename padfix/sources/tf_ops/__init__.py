@@ -169,6 +169,7 @@ def prepared_graphs() -> Iterator[None]:
             batch_norm.refuse_statistics(ctx)
         except UnsupportedError as error:
             refusals.append(error)
+        element_types.transpose_integers(ctx)
         gathered_windows.rename(ctx, ctx.get_nodes())
         fused_windows.keep_pads_apart(ctx)
         return list(ctx.get_nodes())

@@ -7,6 +7,7 @@ does, so that nothing cancels.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -128,7 +129,8 @@ _UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "Log1p": _log1p,
     "Expm1": _expm1,
 }
-_BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+_OF_SEVERAL: dict[str, Callable[..., Tensor]] = {
+    "AddN": lambda *terms: functools.reduce(Tensor.__add__, terms),
     "Atan2": _angle,
     "Cross": _cross,
     "FloorDiv": _floor_div,
@@ -152,14 +154,14 @@ _IN_DOUBLE: dict[str, Callable[[Tensor], Tensor]] = {
 }
 """What ONNX Runtime has no float64 kernel for, or a constant that ONNX keeps as float32."""
 
-OPERATORS = (*_UNARY, *_BINARY, *_IN_DOUBLE, "LeftShift", "RightShift")
+OPERATORS = (*_UNARY, *_OF_SEVERAL, *_IN_DOUBLE, "LeftShift", "RightShift")
 
 
 def convert(builder: Builder, node: Any) -> Tensor:
     """Return the elements in the type of the inputs."""
     operands = [builder.read(name) for name in node.input]
-    if node.type in _BINARY:
-        return _BINARY[node.type](*operands)
+    if node.type in _OF_SEVERAL:
+        return _OF_SEVERAL[node.type](*operands)
     if node.type in _UNARY:
         return _UNARY[node.type](*operands)
     if node.type in _IN_DOUBLE:

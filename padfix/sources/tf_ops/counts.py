@@ -1,19 +1,26 @@
-"""Bincount and DenseBincount: how often each number occurs, or what it weighs (Keras' ``IntegerLookup``).
+"""How often each number occurs, or what it weighs (Keras' ``IntegerLookup``), and how many numbers each bin holds.
 
-tf2onnx takes the rows of a matrix for one list. Numbers beyond the size are left out, as in TensorFlow.
+tf2onnx takes the rows of a matrix for one list. Numbers beyond the size are left out, as in TensorFlow. It lacks
+histograms, in which they count for the bins at both ends.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, filled, join
 
-OPERATORS = ("Bincount", "DenseBincount")
+_DOUBLE = np.dtype(np.float64)
+
+OPERATORS = ("Bincount", "DenseBincount", "HistogramFixedWidth")
 
 
 def convert(builder: Builder, node: Any) -> Tensor:
     """Return the counts, for each row of a matrix by itself."""
+    if node.type == "HistogramFixedWidth":
+        return _histogram(builder, node)
     data, size, weights = (builder.read(name) for name in node.input)
     known = builder.ctx.get_shape(weights.name)
     if known is None:
@@ -34,6 +41,22 @@ def convert(builder: Builder, node: Any) -> Tensor:
     attributes = {"axis": 1, **({} if is_binary else {"reduction": "add"})}
     whole = builder.node("ScatterElements", [started, places, each], weights.dtype, attributes)
     return _shaped(whole.part(0, count, 1), [kept, count])
+
+
+def _histogram(builder: Builder, node: Any) -> Tensor:
+    """Return how many numbers are in each bin, their quotients in float64 as in TensorFlow's kernel."""
+    from tf2onnx import utils
+
+    data, ends, bins = (builder.read(name) for name in node.input)
+    number = bins.cast(INTEGER).reshape([])
+    lowest = ends.take(0)
+    width = (ends.take(1) - lowest).cast(_DOUBLE) / number.cast(_DOUBLE)
+    distance = (data.reshape([-1]).maximum(lowest) - lowest).cast(_DOUBLE)
+    places = (distance / width).minimum((number - 1).cast(_DOUBLE)).cast(INTEGER)
+    each = filled(1, INTEGER, builder.node("Shape", [places], INTEGER))
+    started = filled(0, INTEGER, number.reshape([1]))
+    held = builder.node("ScatterElements", [started, places, each], INTEGER, {"axis": 0, "reduction": "add"})
+    return held.cast(utils.map_onnx_to_numpy_type(builder.ctx.get_dtype(node.output[0])))
 
 
 def _shaped(data: Tensor, lengths: list[Tensor]) -> Tensor:

@@ -1,4 +1,5 @@
-"""Diagonals of matrices: MatrixDiagPart, MatrixDiag and MatrixSetDiag in their three versions, and MatrixBandPart.
+"""Diagonals of matrices: MatrixDiagPart, MatrixDiag and MatrixSetDiag in their three versions, and MatrixBandPart;
+Diag and DiagPart, the main diagonal of what all axes together make.
 
 tf2onnx goes through diagonals in loops whose inner shapes ONNX Runtime can't tell where the band is an input, and loses
 the axis of a batch of unknown length. Here each element's place is computed as TensorFlow's documentation defines it,
@@ -15,7 +16,12 @@ import numpy as np
 from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up, join
 
 _KINDS = ("MatrixDiagPart", "MatrixDiag", "MatrixSetDiag")
-OPERATORS = ("MatrixBandPart", *(f"{kind}{version}" for kind in _KINDS for version in ("", "V2", "V3")))
+OPERATORS = (
+    "MatrixBandPart",
+    "Diag",
+    "DiagPart",
+    *(f"{kind}{version}" for kind in _KINDS for version in ("", "V2", "V3")),
+)
 
 _RIGHT = "RIGHT"
 _END = 2**31 - 1
@@ -28,6 +34,8 @@ def convert(builder: Builder, node: Any) -> Tensor:
     rank = builder.ctx.get_rank(node.input[0])
     if rank is None:
         raise ValueError(f"the number of axes of what {node.name} reads is not known")
+    if kind in ("Diag", "DiagPart"):
+        return _whole(node, data, rank)
     if kind == "MatrixBandPart":
         return _banded(data, rank, others)
     if kind == "MatrixDiagPart":
@@ -84,6 +92,19 @@ def _sides(node: Any) -> tuple[str, str]:
     said = node.get_attr_value("align", b"LEFT_LEFT" if node.type.endswith("V2") else b"RIGHT_LEFT")
     above, below = (said.decode() if isinstance(said, bytes) else said).split("_")
     return above, below
+
+
+def _whole(node: Any, data: Tensor, rank: int) -> Tensor:
+    """Return the one matrix whose diagonal ``data`` is, or the diagonal of the one matrix that it is."""
+    shape = data.shape()
+    if node.type == "Diag":
+        made, lengths = _matrices(node, data.reshape([-1]), 1, []), [shape, shape]
+    else:
+        half = shape.part(0, rank // 2, 0)
+        count = data.builder.node("ReduceProd", [half], INTEGER, {"keepdims": 0})
+        made, lengths = _part(node, data.reshape([count, count]), 2, []), [half]
+    wanted = data.builder.node("Concat", lengths, INTEGER, {"axis": 0})
+    return data.builder.node("Reshape", [made, wanted], data.dtype, {"allowzero": 1})
 
 
 def _part(node: Any, data: Tensor, rank: int, others: list[Tensor]) -> Tensor:

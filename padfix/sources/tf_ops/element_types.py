@@ -17,6 +17,7 @@ from padfix.errors import UnsupportedError
 
 _FLOAT, _DOUBLE, _INT32, _INT64 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64
 _BFLOAT16, _UINT64 = TensorProto.BFLOAT16, TensorProto.UINT64
+_INTEGERS = frozenset({_INT32, _INT64, TensorProto.UINT32, _UINT64})
 
 _PADDED_AS: dict[int, int] = {
     **dict.fromkeys((TensorProto.UINT8, TensorProto.INT8, TensorProto.BOOL), _INT32),
@@ -30,6 +31,13 @@ _POOLED_AS: dict[int, int] = {
     _BFLOAT16: _FLOAT,
 }
 _SUMMED_AS: dict[int, int] = {_BFLOAT16: _FLOAT}
+_COMPARED_AS: dict[int, int] = {
+    **dict.fromkeys((TensorProto.INT16, TensorProto.UINT16), _INT32),
+    TensorProto.UINT32: _INT64,
+}
+# ONNX Runtime sums integers in float64 and stops at the limits of their type, where TensorFlow cuts to its bits.
+_ADDED_AS: dict[int, int] = dict.fromkeys((TensorProto.INT8, TensorProto.UINT8, *_COMPARED_AS), _INT64)
+_RECTIFIED_AS: dict[int, int] = {**_COMPARED_AS, TensorProto.UINT8: _INT32}
 
 _WIDER: dict[str, tuple[dict[int, int], tuple[int, ...]]] = {
     "Pad": (_PADDED_AS, (0,)),
@@ -50,8 +58,16 @@ _WIDER: dict[str, tuple[dict[int, int], tuple[int, ...]]] = {
     "Conv3DBackpropInputV2": (_SUMMED_AS, (1, 2)),
     "DepthwiseConv2dNativeBackpropInput": (_SUMMED_AS, (1, 2)),
     "Dilation2D": (_SUMMED_AS, (0, 1)),
+    "Sum": (_ADDED_AS, (0,)),
+    "Cumsum": (_ADDED_AS | {_UINT64: _INT64}, (0,)),
+    **dict.fromkeys(("Max", "Min", "ArgMax", "ArgMin"), (_COMPARED_AS, (0,))),
+    **dict.fromkeys(("Maximum", "Minimum"), (_COMPARED_AS, (0, 1))),
+    **dict.fromkeys(("Relu", "Relu6"), (_RECTIFIED_AS, (0,))),
 }
-"""For each operator the type that stands in for a type, and the inputs of that type; the first output has it too."""
+"""For each operator the type that stands in for a type, and the inputs of that type.
+
+The first output has it too, unless it holds places.
+"""
 
 OPERATORS = frozenset(_WIDER)
 
@@ -94,10 +110,10 @@ def widen(ctx: Any) -> None:
                 f"The node {node.name} finds positions among 64-bit integers, which ONNX has no exact form for.",
                 "Cast its input to int32 in the model.",
             )
-        if node.type in OPERATORS:
-            wider, positions = _WIDER[node.type]
-            if narrow in wider:
-                _through(ctx, node, wider[narrow], positions, [0])
+        wider, positions = _WIDER.get(node.type, ({}, (0,)))
+        given = ctx.get_dtype(node.input[positions[0]]) if len(node.input) > positions[0] else None
+        if given in wider:
+            _through(ctx, node, wider[given], positions, [0] if narrow == given else [])
         elif node.type not in _OF_ANY_TYPE and not node.get_body_graphs():
             read, made = (
                 [position for position, name in enumerate(names) if ctx.get_dtype(name) == _BFLOAT16]
@@ -105,6 +121,15 @@ def widen(ctx: Any) -> None:
             )
             if read or made:
                 _through(ctx, node, _FLOAT, read, made)
+
+
+def transpose_integers(ctx: Any) -> None:
+    """Write the adjoint of integers, of which tf2onnx knows none, as the transpose that it is."""
+    for node in ctx.get_nodes():
+        if node.type.startswith("BatchMatMul") and ctx.get_dtype(node.output[0]) in _INTEGERS:
+            for adjoint, transposed in (("adj_x", "transpose_a"), ("adj_y", "transpose_b")):
+                node.set_attr(transposed, node.get_attr_value(adjoint, 0))
+                node.set_attr(adjoint, 0)
 
 
 def _through(ctx: Any, node: Any, wide: int, read: Sequence[int], made: Sequence[int]) -> None:
