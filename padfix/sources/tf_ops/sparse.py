@@ -1,6 +1,6 @@
-"""Sparse tensors as the places and numbers that they are made of; embeddings of sparse features begin with SparseReshape.
+"""Sparse tensors as the places and numbers that they are made of; embeddings of features begin with SparseReshape.
 
-tf2onnx divides by the product of the lengths that are given, which is zero where there are no rows. It lacks the others.
+tf2onnx divides by the product of the lengths that are given, which is zero where there are no rows. It lacks others.
 """
 
 from __future__ import annotations
