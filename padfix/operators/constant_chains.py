@@ -10,8 +10,9 @@ from padfix.graph.scopes import Scope, bodies_of, normal_domain
 
 COMPUTED = frozenset(
     """
-    Add Cast Concat ConstantOfShape DequantizeLinear Div Equal Expand Flatten Floor Gather Identity Mul Neg Pow Range
-    Reshape Shape Size Slice Sqrt Squeeze Sub Tile Transpose Unsqueeze Where
+    Abs Add And Cast Ceil Concat ConstantOfShape DequantizeLinear Div Equal Expand Flatten Floor Gather Greater
+    GreaterOrEqual Identity Less LessOrEqual Max Min Mod Mul Neg Not Or Pow Range Reshape Shape Size Slice Sqrt Squeeze
+    Sub Tile Transpose Unsqueeze Where
     """.split()  # noqa: SIM905
 )
 """Operators that exporters and quantizers write to compute constants; what they give is exact, or rounded once."""

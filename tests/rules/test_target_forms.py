@@ -119,6 +119,15 @@ CASES = {
         "mnn",
         ["ScatterElements"],
     ),
+    "amounts that come of the larger of two lengths": (
+        text(
+            "s = Shape (X) m = Max (s, t) d = Sub (m, s) z = Sub (s, s) p = Concat <axis = 0> (z, d) Y = Pad (X, p)",
+            "float[1,2,5,6] X",
+            "int64[4] t = {1, 2, 8, 8}",
+        ),
+        "tract",
+        ["Pad"],
+    ),
     "what is joined in signed bytes": (
         text(JOINED % ("", ""), weights=BYTES),
         "openvino",
