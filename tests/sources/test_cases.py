@@ -38,6 +38,15 @@ def test_a_choice_inside_of_another(tf: Any) -> None:
     assert_same_numbers(tf, compute, [{"x": ROWS, "index": index} for index in INDICES], free=False)
 
 
+def test_a_choice_in_a_loop(tf: Any) -> None:
+    def turned(turn: Any, y: Any) -> Any:
+        return turn + 1, tf.switch_case(turn - 1, [lambda: y * 3, lambda: tf.nn.relu(y), lambda: y - 1])
+
+    assert_same_numbers(
+        tf, lambda x: {"y": tf.while_loop(lambda turn, y: turn < 3, turned, [0, x])[1]}, [{"x": ROWS}], free=False
+    )
+
+
 def test_branches_with_weights_by_the_front_door(tf: Any, tmp_path: Path) -> None:
     module = tf.Module()
     module.weights = [tf.Variable(tf.random.stateless_normal([4, 2], [seed, 1])) for seed in range(3)]
