@@ -128,6 +128,11 @@ CASES = {
         "tract",
         ["Pad"],
     ),
+    "a dense layer whose weights are not turned": (
+        text("Y = Gemm (X, w)", "float[3,4] X", f"float[4,12] w = {{{WEIGHTS}}}"),
+        "portable",
+        ["Gemm"],
+    ),
     "what is joined in signed bytes": (
         text(JOINED % ("", ""), weights=BYTES),
         "openvino",

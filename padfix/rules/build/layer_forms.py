@@ -60,7 +60,9 @@ def dense_forms(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], result)
         return Rewrite(builder.build(), trials_of(site))
 
-    yield Form("weights with the factors in them", (("Gemm", {"plain": True}),), write, why_not)
+    yield Form(
+        "weights with the factors in them", (("Gemm", {**own, "plain": True, "turned-first": False}),), write, why_not
+    )
 
 
 def _turned(site: Site, traits: Traits) -> Form:
