@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import mmap
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,9 @@ from typing import NamedTuple
 
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 _UNLIMITED = 1 << 60
+
+_AT_ONCE = 1 << 20
+"""Bytes that Python's allocator asks the system for at once."""
 
 _WANT = (
     "bad_alloc",
@@ -80,6 +84,20 @@ def used_by(process: int) -> float:
         return 0.0
     own = (int(words[1]) - int(words[2])) * mmap.PAGESIZE / 2**20
     return own + sum(used_by(child) for child in children_of(process))
+
+
+def is_used_up(process: int) -> bool:
+    """Whether a process has all the data that its own limit lets it have, but for what allocators ask for at once."""
+    if not sys.platform.startswith("linux"):
+        return False
+    import resource
+
+    try:
+        limit, _ = resource.prlimit(process, resource.RLIMIT_DATA)
+        data = int(Path(f"/proc/{process}/statm").read_text().split()[5]) * mmap.PAGESIZE
+    except (OSError, ValueError, IndexError):
+        return False
+    return limit != resource.RLIM_INFINITY and data > limit - _AT_ONCE
 
 
 def children_of(process: int) -> list[int]:

@@ -41,6 +41,7 @@ class Oversight:
     board: watch.Board
     most: float = 0.0  # mebibytes that were seen in use
     _idle_since: float = field(default_factory=time.monotonic)
+    _room_since: float = field(default_factory=time.monotonic)
     _used: float = 0.0
     _memory: memory.Memory | None = field(default_factory=memory.available)
 
@@ -48,13 +49,19 @@ class Oversight:
         """Return the words for a process that is over its limit of time or hangs, and what to do; None for any other.
 
         One that is limited hangs when it does nothing; with a limit of memory alone, when that is near as well: threads
-        and locks of libraries wait for ever for what found none.
+        and locks of libraries wait for ever for what found none. Where nothing at all is left, Python may go round for
+        ever between an exception and its handler, which needs a few bytes.
         """
         limits = self.board.limits
         is_near = self._is_near()
+        now = time.monotonic()
+        if not limits.mebibytes or not memory.is_used_up(self.process):
+            self._room_since = now
+        elif now - self._room_since > IDLE:
+            beside = f"the limit of {limits.mebibytes / 1024:.1f} GiB of memory"
+            return f"found no memory for {IDLE:.0f} s beside {beside}, and was stopped.", _MORE_MEMORY
         if not (limits.seconds or is_near):
             return None
-        now = time.monotonic()
         elapsed = now - limits.since
         used = _processor_seconds(self.process)
         if used is None:

@@ -115,6 +115,25 @@ def work():
 
 
 @LIMITED
+def test_work_that_finds_no_memory_for_ever_is_ended(tmp_path: Path) -> None:
+    body = """
+oversight.IDLE = 0.5
+def work():
+    watch.restrict([], gibibytes=0.25)
+    held = []
+    while True:
+        try:
+            held.append(bytearray(2**16))
+        except MemoryError:
+            pass
+"""
+    done = ask(tmp_path, body)
+    assert done.returncode == 2
+    assert "padfix found no memory for 0 s beside the limit of 0.2 GiB of memory, and was stopped." in done.stderr
+    assert "--memory" in done.stderr
+
+
+@LIMITED
 def test_work_that_waits_for_ever_beside_its_limit_of_memory_is_ended(tmp_path: Path) -> None:
     body = """
 oversight.IDLE = 0.5
