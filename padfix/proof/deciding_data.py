@@ -35,6 +35,14 @@ _IEEE = frozenset({"Add", "Sub", "Mul", "Div", "Neg", "Abs", "MatMul", "Gemm"})
 
 _ASKING = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 
+_GROWING = frozenset({"Cosh", "Exp", "LogSoftmax", "LogSumExp", "ReduceLogSumExp", "Sinh", "Softmax", "Softplus"})
+"""Operators of powers, which are no numbers any more from 89 on in single precision, whatever follows."""
+
+FAR = "far"
+"""The words for data whose powers are no numbers any more."""
+
+_FAR = (100.0, -100.0, 60.0, -60.0, 95.0, 3.0, -95.0, 0.5)
+
 _STRANGE = (np.nan, np.inf, -np.inf, 1.5, -2.5)
 
 _HALVES = tuple(number / 2 for number in range(-9, 10))
@@ -67,6 +75,7 @@ class DecidingData:
         at_limits = {name: self._limits(name) for name in sorted(floats)}
         yield from self._turned("limiting", {name: at for name, (at, _) in at_limits.items()})
         yield from self._turned("far from limits", {name: between for name, (_, between) in at_limits.items()})
+        yield from self._turned(FAR, {name: _FAR for name in sorted(floats) if self._grows(name)})
         yield from self._turned("halved", {name: _HALVES for name in sorted(floats) if self._is_rounded(name)})
         free = sorted(name for name in whole if self._may_be_any(name))
         yield from self._turned("counting", {name: self._counts(name) for name in free})
@@ -195,6 +204,11 @@ class DecidingData:
                 apart = np.moveaxis(ours != theirs, axis, 0).reshape(ours.shape[axis], -1).any(1)
                 found |= set(np.flatnonzero(apart).tolist())
         return sorted(found)
+
+    def _grows(self, name: str) -> bool:
+        """Whether powers of a tensor are computed that single precision holds only so far."""
+        is_wide = self._values[name].dtype.itemsize >= np.dtype(np.float32).itemsize
+        return is_wide and any(node.op_type in _GROWING for nodes, _, _ in self._readers(name) for node in nodes)
 
     def _asks_for_numbers(self, name: str) -> bool:
         """Whether what is no number is told apart, and nothing reads it but what IEEE arithmetic settles."""

@@ -12,7 +12,7 @@ from padfix.proof.allowances import Case, allowed_by, own_move, own_moves, round
 from padfix.proof.bounds import ANY, Bounds, bounds_of
 from padfix.proof.cases import Cases
 from padfix.proof.compare import Distance, described, distance, is_float
-from padfix.proof.deciding_data import DecidingData
+from padfix.proof.deciding_data import FAR, DecidingData
 from padfix.proof.exactness import is_exact
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.probes import Probe, within
@@ -160,6 +160,8 @@ class OwnData:
             usual = np.isfinite(_floats(expected)) & np.isfinite(_floats(found))
             is_strange = any(not np.isfinite(values[name]).all() for name in stretch.above if name in values)
             if is_strange and not np.array_equal(usual, np.isfinite(_floats(expected))):
+                return self._shown(stretch, apart, 0.0, words)
+            if words.startswith(FAR) and not np.array_equal(usual, np.isfinite(_floats(expected))):
                 return self._shown(stretch, apart, 0.0, words)
             if not usual.any():
                 return None
