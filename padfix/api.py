@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from padfix.config import ConvertOptions, PathArgument, VerifyOptions
+from padfix.config.options import ConvertOptions, PathArgument, VerifyOptions
 from padfix.errors import (
     NotEquivalent,
     NowhereRunError,

@@ -13,9 +13,10 @@ import pytest
 from click import Context
 
 import padfix
-from padfix import config, targets
+from padfix import targets
 from padfix.cli.exits import run
 from padfix.cli.group import COMMANDS, cli
+from padfix.config import settings as config
 from padfix.reports import catalogue, pages, target_facts
 from padfix.reports.pictures import operators
 from padfix.rules.registry import RULES, require_known

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from padfix.config import Config
+from padfix.config.settings import Config
 from padfix.errors import UsageError
 from padfix.files.urls import is_url
 from padfix.results import SCHEMA, CheckReport, Finding

@@ -24,14 +24,14 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Collection, Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from padfix.files.urls import Place, Url
-from padfix.results import CheckReport
+from padfix.results import CheckReport, Identity
 
-NAME = "checks-1.sqlite"
+NAME = "checks-2.sqlite"
 """The file in the cache's folder; its number is that of its tables."""
 
 KEPT_DAYS = 60
@@ -45,47 +45,55 @@ _HELD = 32 * 1024  # KiB of the file that are held in memory
 _PATIENCE = 5.0  # seconds that another process may take to write
 _DAY = 86400
 _TABLES = """
-CREATE TABLE IF NOT EXISTS reports (key TEXT PRIMARY KEY, plain BLOB, drawn BLOB, day INTEGER);
+CREATE TABLE IF NOT EXISTS reports (key TEXT PRIMARY KEY, size INTEGER, plain BLOB, drawn BLOB, day INTEGER);
 CREATE TABLE IF NOT EXISTS files (path BLOB PRIMARY KEY, state TEXT NOT NULL, digest TEXT NOT NULL, day INTEGER);
 """
 
 _KNOWN = """
-SELECT path, state, digest, EXISTS (SELECT 1 FROM reports WHERE key = digest || ' ' || ? {drawn})
-FROM files WHERE path IN ({places})
+SELECT path, state, digest, size, {column}, reports.day
+FROM files LEFT JOIN reports ON key = digest || ' ' || ? WHERE path IN ({places})
 """
 _AT_ONCE = 500  # places that one question is about; SQLite takes 999 parameters
+_ALIKE = 4096  # reports that are held to be shared: models of one exporter have much the same to be said of them
 
 
 class Row(NamedTuple):
     """What is kept of the reports of a model, which is also how they travel.
 
     Attributes:
-        digest: The model's (:class:`padfix.results.Identity`).
-        plain: The reports without what pictures are made of.
+        identity: The model's.
+        plain: The reports without what pictures are made of; neither these nor those say of which file they are.
         drawn: With it; None where nobody wants any, as it is the larger part.
     """
 
-    digest: str
-    plain: bytes
+    identity: Identity
+    plain: bytes | None
     drawn: bytes | None
 
-    def reports(self) -> list[CheckReport]:
-        """Return the reports.
+    def reports(self, source: str) -> list[CheckReport]:
+        """Return the reports as those of a file.
 
         Raises:
             pickle.UnpicklingError: There is something else in it.
         """
-        data = self.plain if self.drawn is None else zlib.decompress(self.drawn)
-        found: list[CheckReport] = _Results(io.BytesIO(data)).load()
-        return found
+        return [report.of(source, self.identity) for report in _loaded(self.plain, self.drawn)]
 
 
 def row_of(reports: Sequence[CheckReport], *, draws: bool) -> Row:
     """Return what to keep of the reports of a model, one for each target."""
-    identity = reports[0].identity
-    plain = pickle.dumps([_undrawn(report) for report in reports], protocol=5)
-    drawn = zlib.compress(pickle.dumps(list(reports), protocol=5), 1) if draws else None
-    return Row("" if identity is None else identity.digest, plain, drawn)
+    unnamed = [report.of("", None) for report in reports]
+    plain = pickle.dumps([_undrawn(report) for report in unnamed], protocol=5)
+    drawn = zlib.compress(pickle.dumps(unnamed, protocol=5), 1) if draws else None
+    return Row(reports[0].identity or Identity(0, ""), plain, drawn)
+
+
+@lru_cache(_ALIKE)
+def _loaded(plain: bytes | None, drawn: bytes | None) -> tuple[CheckReport, ...]:
+    data = (plain or b"") if drawn is None else zlib.decompress(drawn)
+    found = tuple(_Results(io.BytesIO(data)).load())
+    if not all(isinstance(report, CheckReport) for report in found):
+        raise pickle.UnpicklingError("These are no reports.")
+    return found
 
 
 def default_folder() -> Path | None:
@@ -151,13 +159,11 @@ class Cache:
     def __init__(self, folder: Path, settings: str, *, draws: bool = True) -> None:
         self.draws = draws
         self._column = "drawn" if draws else "plain"
-        # Reports are never without ``plain``, so that nobody has to look.
-        self._if_drawn = "AND drawn IS NOT NULL" if draws else ""
         self.folder = folder
         self._file = folder / NAME
         self._settings = settings
         self._here = os.getcwd()
-        self._known: dict[Place, tuple[str, bool] | None] = {}
+        self._known: dict[Place, Row | Identity | None] = {}
         self._day = int(time.time()) // _DAY
         self._written = time.monotonic()
         self._database: sqlite3.Connection | None = None
@@ -213,8 +219,8 @@ class Cache:
         """Return the first row of an answer, None without one."""
         return next(iter(self._rows(question, *parameters)), None)
 
-    def known(self, place: Place) -> tuple[str, bool] | None:
-        """Return the digest of a file that did not change since it was last read, and whether there are its reports.
+    def known(self, place: Place) -> Row | Identity | None:
+        """Return what is kept of a file that did not change since it was last read: its reports, or its digest alone.
 
         None where it is not known whether it changed. It is looked at once.
         """
@@ -228,41 +234,38 @@ class Cache:
         while some := list(itertools.islice(new, _AT_ONCE)):
             self._known.update(dict.fromkeys(some))
             states = {self._name(place): (place, state_of(place)) for place in some}
-            question = _KNOWN.format(drawn=self._if_drawn, places=_places(states))
-            for name, state, digest, there in self._rows(question, self._settings, *states):
+            question = _KNOWN.format(column=self._column, places=_places(states))
+            for name, state, digest, size, data, day in self._rows(question, self._settings, *states):
                 place, present = states[name]
                 if state == present:
-                    self._known[place] = (str(digest), bool(there))
+                    self._known[place] = self._row(digest, size, data, day) or Identity(0, str(digest))
 
     def digests(self) -> frozenset[str]:
         """Return the digests of all models whose reports are there."""
-        where = f"substr(key, instr(key, ' ') + 1) = ? {self._if_drawn}"
+        where = f"substr(key, instr(key, ' ') + 1) = ? AND {self._column} IS NOT NULL"
         rows = self._rows(f"SELECT key FROM reports WHERE {where}", self._settings)
         return frozenset(key.partition(" ")[0] for (key,) in rows)
 
-    def reports(self, digests: Sequence[str]) -> dict[str, list[CheckReport]]:
-        """Return what was said of the models with these digests, as far as that is known."""
-        found = {}
-        keys = [self._key(digest) for digest in digests]
-        question = f"SELECT key, plain, {self._column}, day FROM reports WHERE key IN ({_places(keys)})"
-        for key, plain, wanted, day in self._rows(question, *keys):
-            if wanted is None:
-                continue
-            digest = key.partition(" ")[0]
-            try:
-                reports = Row(digest, plain, wanted if self.draws else None).reports()
-            except Exception:  # a damaged row, or one that somebody else made: the model is checked again
-                continue
-            if day != self._day:
-                self._ask("UPDATE reports SET day = ? WHERE key = ?", self._day, key)
-            if isinstance(reports, list):
-                found[digest] = reports
-        return found
+    def kept(self, digest: str) -> Row | None:
+        """Return what was said of the model with this digest, if that is known."""
+        question = f"SELECT size, {self._column}, day FROM reports WHERE key = ?"
+        found = self._ask(question, self._key(digest))
+        return None if found is None else self._row(digest, *found)
+
+    def _row(self, digest: str, size: int | None, data: bytes | None, day: int | None) -> Row | None:
+        """Return what is kept of a model, and note that somebody asked for it."""
+        if data is None:
+            return None
+        if day != self._day:
+            self._ask("UPDATE reports SET day = ? WHERE key = ?", self._day, self._key(digest))
+        plain, drawn = (None, data) if self.draws else (data, None)
+        return Row(Identity(size or 0, digest), plain, drawn)
 
     def keep(self, row: Row) -> None:
         """Keep what was said of a model."""
-        if row.digest:
-            self._ask("INSERT OR REPLACE INTO reports VALUES (?, ?, ?, ?)", self._key(row.digest), *row[1:], self._day)
+        if row.identity.digest:
+            kept = (self._key(row.identity.digest), row.identity.size, row.plain, row.drawn, self._day)
+            self._ask("INSERT OR REPLACE INTO reports VALUES (?, ?, ?, ?, ?)", *kept)
             self._write(_PERIOD)
 
     def keep_state(self, place: Place, state: str, digest: str) -> None:
@@ -289,7 +292,7 @@ class Cache:
     def _name(self, place: Place) -> bytes:
         if isinstance(place, Url):
             return b"url " + hashlib.sha256(os.fsencode(place.address)).digest()
-        return os.fsencode(os.path.join(self._here, place))
+        return os.fsencode(place if place.is_absolute() else os.path.join(self._here, place))
 
     def _key(self, digest: str) -> str:
         return f"{digest} {self._settings}"

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from onnx import ModelProto
 
-from padfix.config import VerifyOptions
+from padfix.config.options import VerifyOptions
 from padfix.errors import SourceError
 from padfix.process.version import __version__
 from padfix.results import Certificate, FileDigest

@@ -101,9 +101,10 @@ def _below(folder: Path, is_known: Callable[[Place], bool]) -> Iterator[Path]:
 
 
 def _is_meant(path: Path, is_known: Callable[[Place], bool]) -> bool:
-    if is_backup(path.name):
+    name = path.name
+    if is_backup(name):
         return False
-    return path.suffix.lower() == ".onnx" or is_known(path) or _is_onnx(path)
+    return os.path.splitext(name)[1].lower() == ".onnx" or is_known(path) or _is_onnx(path)
 
 
 def _is_onnx(path: Path) -> bool:

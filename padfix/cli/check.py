@@ -9,24 +9,25 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from padfix import errors
-from padfix.checking.baseline import Baseline
 from padfix.checking.cache import Cache
 from padfix.cli import options, pipes
 from padfix.cli.exits import print_error
 from padfix.cli.fleet import Fleet, FleetOptions, fleet_options
 from padfix.cli.gathering import Failures, Gathered
-from padfix.cli.output import append, write
 from padfix.cli.sections import SectionedCommand
 from padfix.cli.terminal import style_of
-from padfix.config import Config
+from padfix.config.settings import Config
 from padfix.files.urls import Place, Url, matched
 from padfix.reports import check_formats
 from padfix.results import CheckReport, Severity
+
+if TYPE_CHECKING:
+    from padfix.checking.baseline import Baseline
 
 _DRAWN = frozenset({"github", "html", "markdown"})
 
@@ -153,7 +154,7 @@ def command(
             raise errors.UsageError(
                 "A proof is about one model, and one report.", "Give one MODEL with --require-proof, and no JSON lines."
             )
-        known = None if config.baseline is None or write_baseline is not None else Baseline.read(config)
+        known = None if write_baseline is not None else _baseline(config)
         lines = fleet.lines(report_file if wanted.streams else None, config)
         with (
             pipes.received(paths) as files,
@@ -215,13 +216,13 @@ class _Reports:
     def deliver(self, reports: Sequence[CheckReport], failures: Failures, config: Config) -> None:
         """Print the reports or write them to a file, write them in other formats, and on the page of a GitHub step."""
         for each, file in self.more:
-            write(file, check_formats.render(each, reports, failures, fail_on=config.fail_on))
+            _write(file, check_formats.render(each, reports, failures, fail_on=config.fail_on))
         # Whoever writes a baseline has just been told the number, and is not to read what is known from now on.
         silent = self.quiet or (self.baseline is not None and self.format == "text")
         if self.streams:
             return
         if self.file is not None:
-            write(self.file, check_formats.render(self.format, reports, failures, fail_on=config.fail_on))
+            _write(self.file, check_formats.render(self.format, reports, failures, fail_on=config.fail_on))
         elif not silent:
             style = style_of(sys.stdout)
             shown = check_formats.render(self.format, reports, failures, fail_on=config.fail_on, style=style)
@@ -239,10 +240,18 @@ def _required_proof(
     return None if file is None else (file, source, loose, key)
 
 
+def _baseline(config: Config) -> Baseline | None:
+    if config.baseline is None:
+        return None
+    from padfix.checking.baseline import Baseline
+
+    return Baseline.read(config)
+
+
 def _write_baseline(file: Path, reports: Sequence[CheckReport], *, quiet: bool) -> None:
     from padfix.checking import baseline
 
-    write(file, baseline.render(reports, file.resolve().parent))
+    _write(file, baseline.render(reports, file.resolve().parent))
     number = sum(len(report.findings) for report in reports)
     _tell(f"wrote {file} with {number} findings", quiet=quiet)
 
@@ -252,7 +261,7 @@ def _models(
 ) -> list[Place]:
     """Return the models that the command line means; of these, where a commit is named, what differs from it."""
     from padfix.checking import discovery
-    from padfix.config import matches_path
+    from padfix.config.settings import matches_path
 
     folders = [Path(pattern).resolve() for pattern in excluded]
 
@@ -297,6 +306,12 @@ def _held_to_proof(
     return dataclasses.replace(report, findings=found, rules=asked, proof=proof)
 
 
+def _write(file: Path, text: str) -> None:
+    from padfix.cli.report_files import write
+
+    write(file, text)
+
+
 def _tell(words: str, *, quiet: bool) -> None:
     if not quiet:
         print(f"padfix: {words}", file=sys.stderr)
@@ -304,10 +319,10 @@ def _tell(words: str, *, quiet: bool) -> None:
 
 def _config(file: Path | None, settings: dict[str, Any]) -> Config:
     """Return the configuration file's settings with those of the command line in their place."""
-    from padfix import config
+    from padfix.config.settings import find, load
 
-    path = file or config.find()
-    found = config.load(path) if path is not None else Config()
+    path = file or find()
+    found = load(path) if path is not None else Config()
     if words := found.rule_words():
         from padfix.rules.registry import require_known
 
@@ -346,6 +361,7 @@ def _step_summary(reports: Sequence[CheckReport], failures: Failures) -> None:
     """Append the Markdown report to the summary page of a GitHub step, where there is one."""
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
+        from padfix.cli.report_files import append
         from padfix.reports import markdown
 
         append(Path(summary), markdown.findings(reports, failures, longest=LARGEST_SUMMARY))

@@ -7,29 +7,31 @@ import dataclasses
 import functools
 import gc
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from padfix import errors
 from padfix.checking.cache import Cache, Row, default_folder, row_of, settings_digest, state_of
-from padfix.checking.lines import Lines
 from padfix.cli import options, pipes
 from padfix.cli.exits import failure_of
 from padfix.cli.progress import Progress
-from padfix.config import Config
+from padfix.config.settings import Config
 from padfix.files.urls import Place, Url, matched
 from padfix.process import watch
 from padfix.process.executors import Executor, executor
 from padfix.results import CheckReport, Finding, Identity
 
+if TYPE_CHECKING:
+    from padfix.checking.lines import Lines
+
 Outcome = list[CheckReport] | errors.PadfixError
 
-_READ_AT_ONCE = 100
-"""Models whose reports are asked of the cache at once: they are held till their turn comes."""
+_WALKED_ONCE = 100
+"""Models after which Python is told that their reports stay."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class FleetOptions:
         place = self.resumed or file
         if place is None:
             return None
+        from padfix.checking.lines import Lines
+
         return Lines(place, line_settings(config), resumed=self.resumed is not None)
 
 
@@ -117,17 +121,15 @@ def _content(file: Path) -> bytes:
         return b""
 
 
-@dataclass(frozen=True)
-class _Task:
+class _Task(NamedTuple):
     model: Place
     file: Place  # what is read in its place
     expected: str | None = None  # the digest of the model as a report has it already
 
 
-@dataclass(frozen=True)
-class _Plan:
+class _Plan(NamedTuple):
     task: _Task
-    digest: str | None  # of a file that did not change and whose reports are there
+    known: Row | Identity | None  # what is kept of a file that did not change, where nothing is left to be done
     state: str | None  # of the file before it is read
 
 
@@ -220,49 +222,43 @@ class Fleet:
         if self._cache is not None:
             self._cache.look_up(files.values())
         plans, ahead = itertools.tee(self._plan(model, file) for model, file in files.items())
-        answers = self._answers((plan.task for plan in ahead if plan.digest is None), files, progress)
-        for number, (plan, known) in enumerate(self._with_known(plans), 1):
+        answers = self._answers((plan.task for plan in ahead if plan.known is None), files, progress)
+        for number, plan in enumerate(plans, 1):
             model = plan.task.model
-            if plan.digest is None:
+            if plan.known is None:
                 progress(f"Checking {pipes.name(model)} ({number} of {len(files)})")
-            answer = next(answers) if plan.digest is None else Identity(0, plan.digest)
-            if isinstance(answer, Identity) and answer.digest == plan.task.expected:
+            answer = plan.known or next(answers)
+            digest = _digest(answer)
+            if digest is not None and digest == plan.task.expected:
                 self.resumed += 1
-                self._keep_state(plan, answer.digest)
+                self._keep_state(plan, digest)
                 yield model, self._written(model) or [], True
             else:
-                yield model, self._reports(plan, answer, known), False
+                yield model, self._reports(plan, answer), False
+            if not number % _WALKED_ONCE:
+                gc.freeze()  # reports are kept to the end and have no circles: they need not be walked through again
 
-    def _with_known(self, plans: Iterator[_Plan]) -> Iterator[tuple[_Plan, list[CheckReport] | None]]:
-        """Yield each plan with the reports of a file that did not change; the cache is asked for many at once."""
-        while some := list(itertools.islice(plans, _READ_AT_ONCE)):
-            known = self._kept([plan.digest for plan in some if plan.digest is not None])
-            yield from ((plan, None if plan.digest is None else known.get(plan.digest)) for plan in some)
-            gc.freeze()  # reports are kept to the end and have no circles: they need not be walked through ever again
-
-    def _kept(self, digests: Sequence[str]) -> dict[str, list[CheckReport]]:
-        return self._cache.reports(digests) if self._cache is not None and digests else {}
-
-    def _reports(
-        self, plan: _Plan, answer: Row | Identity | errors.PadfixError, reports: list[CheckReport] | None
-    ) -> Outcome:
+    def _reports(self, plan: _Plan, answer: Row | Identity | errors.PadfixError) -> Outcome:
         """Return the reports of a model: of the cache, or of the answer, or of checking it here and now."""
+        model = plan.task.model
+        row = plan.known
         if isinstance(answer, Identity):
-            reports = reports or self._kept([answer.digest]).get(answer.digest)
-            if reports is None:
-                answer = self._check(frozenset())(dataclasses.replace(plan.task, expected=None))
-            else:  # what was fetched was so another time
-                reports = [dataclasses.replace(each, fetched=None) if each.fetched else each for each in reports]
-        if isinstance(answer, errors.UsageError):
-            raise answer  # the options are wrong, whatever the model
-        if isinstance(answer, errors.PadfixError):
-            return answer
-        if isinstance(answer, Row):
-            reports = answer.reports()
+            row = None if self._cache is None else self._cache.kept(answer.digest)
+        reports = _read(row, model) if isinstance(row, Row) else None
+        if reports is None:
+            if isinstance(answer, Identity) or answer is plan.known:
+                answer = self._check(frozenset())(plan.task._replace(expected=None))
+            if isinstance(answer, errors.UsageError):
+                raise answer  # the options are wrong, whatever the model
+            if isinstance(answer, errors.PadfixError):
+                return answer
+            assert isinstance(answer, Row), "the identity of a model is told only where it is expected or known"
+            reports = answer.reports(pipes.name(model))
             if self._cache is not None:
                 self._cache.keep(answer)
-        self._keep_state(plan, answer.digest)
-        return self._finished(plan.task.model, reports or [])
+        if plan.state is not None and reports[0].identity is not None:
+            self._keep_state(plan, reports[0].identity.digest)
+        return self._finished(model, reports)
 
     def _plan(self, model: Place, file: Place) -> _Plan:
         expected = self._expected(model)
@@ -271,8 +267,8 @@ class Fleet:
         if self._cache is None:
             return _Plan(task, None, None)
         known = self._cache.known(file)
-        if known is not None and (known[1] or known[0] == expected):
-            return _Plan(task, known[0], None)
+        if isinstance(known, Row) or (known is not None and known.digest == expected):
+            return _Plan(task, known, None)
         return _Plan(task, None, state_of(file))
 
     def _keep_state(self, plan: _Plan, digest: str) -> None:
@@ -317,21 +313,36 @@ class Fleet:
             return failure
 
     def _finished(self, model: Place, reports: list[CheckReport]) -> list[CheckReport]:
-        """Return reports as the configuration wants them: by the model's name, without what it ignores."""
-        config, path, name = self._config, matched(model), pipes.name(model)
-        ignores = config.per_file_ignores or config.per_node_ignores
-        if not ignores and model != pipes.PIPE and all(report.source == name for report in reports):
+        """Return reports as the configuration wants them: without what it ignores."""
+        config = self._config
+        if not (config.per_file_ignores or config.per_node_ignores) and model != pipes.PIPE:
             return reports
+        path = matched(model)
         return [
             dataclasses.replace(
                 report,
-                source=name,
                 findings=_left(report.findings, config, path),
                 rules=_asked(report.rules, config, path),
                 fix_options=None if model == pipes.PIPE else report.fix_options,  # there is no file to replace
             )
             for report in reports
         ]
+
+
+def _digest(answer: Row | Identity | errors.PadfixError) -> str | None:
+    if isinstance(answer, errors.PadfixError):
+        return None
+    return answer.digest if isinstance(answer, Identity) else answer.identity.digest
+
+
+def _read(row: Row, model: Place) -> list[CheckReport] | None:
+    """Return the reports that the cache holds; None where they are damaged, or somebody else's."""
+    try:
+        reports = row.reports(pipes.name(model))
+    except Exception:
+        return None
+    # What was fetched was so another time.
+    return [dataclasses.replace(each, fetched=None) if each.fetched else each for each in reports] or None
 
 
 def _shown(doing: str) -> str:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import click
 
 from padfix import errors
-from padfix.checking.baseline import Baseline
-from padfix.checking.lines import Lines
 from padfix.cli import pipes
-from padfix.cli.fleet import Fleet, line_settings
+from padfix.cli.fleet import Fleet, Outcome, line_settings
 from padfix.cli.progress import stages
-from padfix.config import Config
+from padfix.config.settings import Config
 from padfix.files.urls import Place
 from padfix.process.stopped import Stopped
-from padfix.reports import jsonl
 from padfix.results import CheckReport
+
+if TYPE_CHECKING:
+    from padfix.checking.baseline import Baseline
+    from padfix.checking.lines import Lines
 
 Failures = list[tuple[str, errors.PadfixError]]
 
@@ -51,6 +52,7 @@ class Gathered(AbstractContextManager["Gathered"]):
     reports: list[CheckReport] = field(default_factory=list)
     failures: Failures = field(default_factory=list)
     found: bool = False
+    _settings: str = ""
 
     def __enter__(self) -> Self:
         """Return this."""
@@ -66,22 +68,22 @@ class Gathered(AbstractContextManager["Gathered"]):
 
     def gather(self, fleet: Fleet, files: Mapping[Place, Place]) -> None:
         """Check the models that ``files`` names with the file to read."""
-        settings = line_settings(self.config) if self.streams else ""
+        self._settings = line_settings(self.config) if self.streams else ""
+        least = self.config.fail_on.rank
         stale = 0
         with stages(quiet=self.quiet) as progress:
             for model, outcome, is_written in fleet.outcomes(files, progress):
-                name = pipes.name(model)
                 if isinstance(outcome, errors.PadfixError):
-                    self.failures.append((name, outcome))
-                    self._stream(name, [jsonl.failure(name, outcome, settings)])
+                    self.failures.append((pipes.name(model), outcome))
+                    self._stream(pipes.name(model), outcome)
                     continue
                 if self.baseline is not None and not is_written:
                     outcome, left = self.baseline.apply(outcome)
                     stale += left
-                if not is_written:
-                    self._stream(name, [jsonl.line(report, settings) for report in outcome] if self.streams else [])
-                least = self.config.fail_on.rank
-                self.found |= any(each.severity.rank >= least for report in outcome for each in report.findings)
+                if self.streams and not is_written:
+                    self._stream(pipes.name(model), outcome)
+                for report in outcome:
+                    self.found = self.found or any(each.severity.rank >= least for each in report.findings)
                 if self.keeps:
                     self.reports.extend(outcome)
         if stale and not self.quiet:
@@ -89,9 +91,15 @@ class Gathered(AbstractContextManager["Gathered"]):
         if fleet.resumed and not self.quiet:
             print(f"padfix: {fleet.resumed} of {len(files)} models were done before", file=sys.stderr)
 
-    def _stream(self, source: str, lines: Sequence[str]) -> None:
+    def _stream(self, source: str, outcome: Outcome) -> None:
         if not self.streams:
             return
+        from padfix.reports import jsonl
+
+        if isinstance(outcome, errors.PadfixError):
+            lines = [jsonl.failure(source, outcome, self._settings)]
+        else:
+            lines = [jsonl.line(report, self._settings) for report in outcome]
         if self.lines is not None:
             self.lines.add(source, lines)
         elif not self.quiet:

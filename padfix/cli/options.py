@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from padfix import config
-from padfix.cli.output import Delivery
+from padfix.config import settings as config_files
 from padfix.errors import UsageError
 from padfix.files.urls import Place, Url, placed
 from padfix.process import watch
@@ -114,7 +113,7 @@ def parse_ranges(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, tuple[float, float]] | None:
     """Return ``NAME=LOW..HIGH`` options as a dictionary, None when there are none."""
-    return _by_name(values, "NAME=LOW..HIGH, such as tokens=0..30521", "ranges", config.parse_range)
+    return _by_name(values, "NAME=LOW..HIGH, such as tokens=0..30521", "ranges", config_files.parse_range)
 
 
 def some(ctx: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> list[Any] | None:
@@ -333,6 +332,8 @@ def proof_options(command: Callable[..., Any]) -> Callable[..., Any]:
         config_file: Path | None,
         **settings: Any,
     ) -> Any:
+        from padfix.cli.output import Delivery  # which ``check`` does without
+
         settings.update(_with_file(config_file, settings))
         delivery = Delivery.of(report_file, report_format, key_file, quiet=quiet, verbose=verbose)
         return command(*arguments, delivery=delivery, **settings)
@@ -346,10 +347,10 @@ def _with_file(file: Path | None, settings: Mapping[str, Any]) -> dict[str, Any]
     Raises:
         UsageError: The file is wrong, or asks for the user's probes alone where there are none.
     """
-    path = file or config.find()
+    path = file or config_files.find()
     if path is None:
         return {}
-    told = config.load(path)
+    told = config_files.load(path)
     probes = settings["probes"] or [(told.folder or Path()) / probe for probe in told.probes] or None
     if told.probes_only and not probes:
         raise UsageError(f"{path}: probes-only asks for probes, and there are none.", "Give data with --probe.")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from padfix import errors
+from padfix.cli.report_files import write
 from padfix.cli.terminal import style_of
-from padfix.files import atomic_text
+from padfix.errors import UsageError
 from padfix.reports.characters import printable
 from padfix.reports.text_style import PLAIN, Style
 from padfix.results import ConvertReport, RuntimesReport, Verdict
@@ -48,7 +48,7 @@ class Delivery:
         from padfix.checking import attestation
 
         if file is None or file.suffix.lower() != ".json":
-            raise errors.UsageError("What is signed is a JSON report.", "Name one with --report FILE.json.")
+            raise UsageError("What is signed is a JSON report.", "Name one with --report FILE.json.")
         return cls(file, format, quiet, verbose, attestation.private_key(key_file))
 
     @property
@@ -97,33 +97,6 @@ class Delivery:
             print("padfix: note: nothing is signed: the report proves nothing", file=sys.stderr)
 
 
-def write(file: Path, text: str) -> None:
-    """Write a report to ``file`` as UTF-8.
-
-    Raises:
-        OutputError: When the file can't be written.
-    """
-    try:
-        atomic_text.write_text(file, text)
-    except OSError as error:
-        raise errors.OutputError(
-            f"The report can't be written to {file}: {error.strerror or error}.", "Name a file in a writable folder."
-        ) from error
-
-
-def append(file: Path, text: str) -> None:
-    """Append a report to ``file`` as UTF-8.
-
-    Raises:
-        OutputError: When the file can't be written.
-    """
-    try:
-        with file.open("a", encoding="utf-8") as stream:
-            stream.write(text)
-    except OSError as error:
-        raise errors.OutputError(f"The report can't be written to {file}: {error.strerror or error}.") from error
-
-
 def _render(report: Report, kind: str, *, verbose: bool, style: Style = PLAIN) -> str:
     if kind == "json":
         from padfix.reports import json
@@ -137,6 +110,6 @@ def _render(report: Report, kind: str, *, verbose: bool, style: Style = PLAIN) -
         from padfix.reports import markdown
 
         return markdown.report(report)
-    from padfix.reports import text
+    from padfix.reports import proof_text
 
-    return text.report(report, verbose=verbose, style=style)
+    return proof_text.report(report, verbose=verbose, style=style)

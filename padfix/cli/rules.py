@@ -31,7 +31,7 @@ def command(report_format: str, folder: Path | None) -> int:
     from padfix.rules.registry import RULES
 
     if folder is not None:
-        from padfix.cli.output import write
+        from padfix.cli.report_files import write
 
         for name, content in pages.files(RULES).items():
             write(folder / name, content)

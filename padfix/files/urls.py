@@ -11,12 +11,13 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_URL = re.compile(r"[a-z][a-z0-9+.-]*(?:::.*)?://", re.IGNORECASE | re.DOTALL)
-_IN_TEXT = re.compile(r"[a-z][a-z0-9+.-]*(?:::[^\s'\"<>]*)?://[^\s'\"<>]*", re.IGNORECASE)
-_WORD = re.compile(r"[\w.~+%-]{3,}")
-_SECRET = re.compile(r"\?(?=.*[=@])", re.DOTALL)
-_USER = re.compile(r"[^/@]*:[^/@]*@")
-_PATTERN = re.compile(r"[*?\[]")
+# Compiled when they are first used, which for plain paths is never.
+_URL = r"(?is)[a-z][a-z0-9+.-]*(?:::.*)?://"
+_IN_TEXT = r"(?i)[a-z][a-z0-9+.-]*(?:::[^\s'\"<>]*)?://[^\s'\"<>]*"
+_WORD = r"[\w.~+%-]{3,}"
+_SECRET = r"(?s)\?(?=.*[=@])"
+_USER = r"[^/@]*:[^/@]*@"
+_PATTERN = r"[*?\[]"
 
 WEB = frozenset({"http", "https"})
 """Protocols in which a question mark begins a query, and no folder can be listed."""
@@ -52,7 +53,7 @@ class Url:
 
     def without_secrets(self, text: str) -> str:
         """Return a text of somebody else without what the address holds and does not show, and without other URLs'."""
-        words = set(_WORD.findall(self.address)) - set(_WORD.findall(str(self)))
+        words = set(re.findall(_WORD, self.address)) - set(re.findall(_WORD, str(self)))
         for word in sorted(words, key=len, reverse=True):
             text = text.replace(word, HIDDEN)
         return without_credentials(text)
@@ -70,7 +71,7 @@ class Url:
     @property
     def is_pattern(self) -> bool:
         """Whether it holds ``*``, ``?`` or ``[`` in its path."""
-        return not self.is_web and _PATTERN.search(self.part[1]) is not None
+        return not self.is_web and re.search(_PATTERN, self.part[1]) is not None
 
     @property
     def part(self) -> tuple[str, str, str]:
@@ -125,7 +126,7 @@ def matched(place: Place) -> Path | str:
 
 def is_url(text: str) -> bool:
     """Whether a text is written like a URL."""
-    return _URL.match(text) is not None
+    return "://" in text and re.match(_URL, text) is not None
 
 
 def placed(argument: str | os.PathLike[str] | Url) -> Place:
@@ -151,7 +152,7 @@ def shown(address: str) -> str:
     for number, part in enumerate(address.split("::")):
         if "://" in part:
             parts.append(_without_credentials(part))
-        elif number and (HIDDEN in parts[-1] or "@" in part or _SECRET.search(part)):
+        elif number and (HIDDEN in parts[-1] or "@" in part or re.search(_SECRET, part)):
             parts[-1] = parts[-1] if parts[-1].endswith(HIDDEN) else parts[-1] + HIDDEN  # it was cut within a secret
         else:
             parts.append(part)
@@ -160,7 +161,7 @@ def shown(address: str) -> str:
 
 def without_credentials(text: str) -> str:
     """Return a text of somebody else in which each URL is as :func:`shown`."""
-    return _IN_TEXT.sub(lambda found: shown(found[0]), text)
+    return re.sub(_IN_TEXT, lambda found: shown(found[0]), text)
 
 
 def _query_start(protocol: str, path: str) -> int:
@@ -176,7 +177,7 @@ def _query_start(protocol: str, path: str) -> int:
 def _without_credentials(part: str) -> str:
     start, _, rest = part.partition("://")
     protocol = start.lower()
-    secret = _SECRET.search(rest) if protocol not in WEB else None
+    secret = re.search(_SECRET, rest) if protocol not in WEB else None
     cut = secret.start() if secret else _query_start(protocol, rest)
     mark = rest[cut : cut + 1] + HIDDEN if rest[cut + 1 :] else rest[cut:]
     host, slash, path = rest[:cut].partition("/")
@@ -187,7 +188,7 @@ def _without_credentials(part: str) -> str:
         # A password with a slash or a question mark in it, which should have been escaped.
         _, at, path = path.rpartition("@")
         host, slash, path = path.partition("/") if at else (HIDDEN, "", "")
-    return f"{start}://{host}{slash}{_USER.sub('', path)}{mark}"
+    return f"{start}://{host}{slash}{re.sub(_USER, '', path)}{mark}"
 
 
 def _holds_password(host: str) -> bool:

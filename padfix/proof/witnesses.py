@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
 
-from padfix.config import VerifyOptions
+from padfix.config.options import VerifyOptions
 from padfix.errors import ProofUnavailableError, UnusableResultError, UsageError
 from padfix.files.model import Model
 from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor

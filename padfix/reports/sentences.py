@@ -6,26 +6,28 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from padfix.files.urls import HIDDEN, is_url
 from padfix.reports.characters import printable
-from padfix.results import (
-    WITNESSES,
-    CheckReport,
-    ConvertReport,
-    Fetched,
-    Finding,
-    FirstDifference,
-    LocalProof,
-    OutputDifference,
-    OutputSummary,
-    ProofCheck,
-    ProofRun,
-    Rewritten,
-    Severity,
-    StretchSummary,
-    Verdict,
-)
+from padfix.results import Severity
+
+if TYPE_CHECKING:
+    from padfix.results import (
+        CheckReport,
+        ConvertReport,
+        Fetched,
+        Finding,
+        FirstDifference,
+        LocalProof,
+        OutputDifference,
+        OutputSummary,
+        ProofCheck,
+        ProofRun,
+        Rewritten,
+        StretchSummary,
+        Verdict,
+    )
 
 KINDS = {
     "onnx": "ONNX",
@@ -56,7 +58,7 @@ def fix(report: CheckReport) -> str:
         return ""
     options = report.fix_options or ()
     if not is_url(report.source):
-        return " ".join(["padfix convert --in-place", *options, _argument(str(Path(report.source)))])
+        return " ".join(["padfix convert --in-place", *options, _argument(report.source)])
     if HIDDEN in report.source:
         return ""  # what the store wants to see is not to be printed
     output = f"{Path(report.source.partition('::')[0]).stem}.fixed.onnx"
@@ -219,6 +221,8 @@ def verdict(result: Verdict) -> str:
 
 def verdict_parts(result: Verdict) -> list[str]:
     """Return what is said of the whole models: the verdict, and each fact that belongs to one that says equal."""
+    from padfix.results import WITNESSES
+
     reference = WITNESSES.get(result.reference, printable(result.reference))
     if result.error is not None:
         return [f"Could not be told: {printable(result.error.message)}"]

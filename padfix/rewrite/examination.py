@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Sequence
 
-from padfix.config import is_chosen
+from padfix.config.settings import is_chosen
 from padfix.files.stores.traffic import counted
 from padfix.files.urls import Url, placed
 from padfix.graph.overview import maps_of

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from padfix.config import is_named
+from padfix.config.settings import is_named
 from padfix.errors import UsageError, suggestion
 from padfix.rules.asymmetric_padding import AsymmetricPadding
 from padfix.rules.base import Rule

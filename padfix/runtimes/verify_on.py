@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from padfix.config import PathArgument, VerifyOptions
+from padfix.config.options import PathArgument, VerifyOptions
 from padfix.errors import NotEquivalent, OutputError, UsageError
 from padfix.results import RuntimeVerdict
 

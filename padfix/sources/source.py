@@ -12,7 +12,7 @@ from padfix.files.detection import Kind
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from padfix.config import VerifyOptions
+    from padfix.config.options import VerifyOptions
     from padfix.files.model import Model
     from padfix.proof.executors import Executor
 

@@ -15,7 +15,7 @@ import pytest
 
 import padfix
 from padfix.cli.group import cli, run
-from padfix.reports import html, markdown, text
+from padfix.reports import html, markdown, proof_text, text
 from padfix.reports import json as as_json
 from padfix.results import CheckReport, ConvertReport, Verdict
 from tests.support.read_pages import Said, SaidItem, of_html, of_markdown
@@ -32,7 +32,7 @@ def read_back(result: ConvertReport | Verdict) -> tuple[Said, dict[str, Any], st
     jsonschema.validate(data, SCHEMA)
     said = of_html(html.report(result))
     assert said == of_markdown(markdown.report(result))
-    return said, data, text.report(result, verbose=True)
+    return said, data, proof_text.report(result, verbose=True)
 
 
 def sha256(path: Path) -> str:

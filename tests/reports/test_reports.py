@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from padfix.errors import SourceError
-from padfix.reports import catalogue, github, html, markdown, operators, sentences, text
+from padfix.reports import catalogue, github, html, markdown, operators, proof_text, sentences, text
 from padfix.reports import json as as_json
 from padfix.reports.characters import printable
 from padfix.reports.columns import aligned
@@ -91,7 +91,7 @@ def test_a_failed_verdict_names_probe_and_output(difference: float) -> None:
     assert sentences.verdict(verdict).startswith(
         "NOT equal to the original as run by the ONNX specification (NumPy): 1 of 2"
     )
-    shown = text.report(verdict)
+    shown = proof_text.report(verdict)
     assert "probe ramp on onnxruntime: output 'Y' differs by" in shown
     assert "shapes differ" in shown
     json.loads(as_json.report(verdict), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
@@ -100,12 +100,12 @@ def test_a_failed_verdict_names_probe_and_output(difference: float) -> None:
 
 
 def test_rewrites_are_grouped() -> None:
-    shown = text.report(dataclasses.replace(conversion(None), written=True))
+    shown = proof_text.report(dataclasses.replace(conversion(None), written=True))
     assert "  rewrote  PF101 implicit-same-padding: 2 x Conv, 1 x MaxPool\n" in shown
     assert "  refused  PF101 implicit-same-padding: main/conv (Conv): reason conv\n" in shown
     assert "  note     note conv\n" in shown
     assert "WITHOUT PROOF" in shown
-    assert "Nothing was written to conv-out.onnx." in text.report(conversion(None))
+    assert "Nothing was written to conv-out.onnx." in proof_text.report(conversion(None))
 
 
 def test_findings_are_grouped_by_model_and_rule_and_hints_printed_once_in_each() -> None:
@@ -177,7 +177,7 @@ def test_nothing_from_a_model_becomes_markup() -> None:
     assert "script" not in page.tags
     report = CheckReport(EVIL, "onnx", [finding(EVIL)])
     for shown in (
-        text.report(conversion(verdict, EVIL)),
+        proof_text.report(conversion(verdict, EVIL)),
         markdown.report(conversion(verdict, EVIL)),
         markdown.findings([report], [(EVIL, SourceError(EVIL))]),
         github.findings([report], [(EVIL, SourceError(EVIL))]),

@@ -22,7 +22,7 @@ from padfix.cli.group import cli
 from padfix.errors import ProofUnavailableError, UsageError
 from padfix.proof.executors import OnnxRuntimeExecutor
 from padfix.proof.on_runtime import Repro, prove_on
-from padfix.reports import text
+from padfix.reports import proof_text
 from padfix.results import RuntimesReport
 from padfix.runtimes import names, open_runtime
 from padfix.runtimes.adapter import Runtime, said
@@ -295,7 +295,7 @@ def test_a_node_whose_fault_the_outputs_hide_is_named(network: Path) -> None:
     assert all(each.agrees for each in verdict.outputs)
     assert not verdict.agrees
     assert [node.op_type for node in verdict.nodes] == ["Sigmoid"]
-    assert "the outputs hide it" in text.report(RuntimesReport("network.onnx", runtimes=(verdict,)))
+    assert "the outputs hide it" in proof_text.report(RuntimesReport("network.onnx", runtimes=(verdict,)))
 
 
 def test_a_model_whose_weights_are_inputs_too(network: Path) -> None:
@@ -413,12 +413,12 @@ def test_a_node_that_is_right_within_the_network_is_not_named(network: Path) -> 
 
 def test_the_text_names_the_node(network: Path) -> None:
     verdict, _ = proven(Odd("Relu"), network)
-    lines = text.report(RuntimesReport("network.onnx", runtimes=(verdict,))).splitlines()
+    lines = proof_text.report(RuntimesReport("network.onnx", runtimes=(verdict,))).splitlines()
     assert lines[0].startswith("network.onnx on odd 1.0: NOT what it should compute: output 'Y' (")
     assert lines[1].startswith("  first  Relu '")
     assert len(lines) == 2
     refused, _ = proven(Odd("MaxPool", refuses=True), network)
-    assert "on odd 1.0: refuses it: no kernel for MaxPool" in text.report(
+    assert "on odd 1.0: refuses it: no kernel for MaxPool" in proof_text.report(
         RuntimesReport("network.onnx", runtimes=(refused,))
     )
 

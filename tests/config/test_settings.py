@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from padfix import config, errors
-from padfix.config import Config
+from padfix import errors
+from padfix.config import settings as config
+from padfix.config.settings import Config
 from padfix.results import Finding, Severity
 
 EXAMPLE = """
