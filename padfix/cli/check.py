@@ -17,7 +17,7 @@ from padfix import errors
 from padfix.checking.cache import Cache
 from padfix.cli import options, pipes
 from padfix.cli.exits import print_error
-from padfix.cli.fleet import Fleet, FleetOptions, fleet_options
+from padfix.cli.fleet import Fleet, FleetOptions, fleet_options, without_circles
 from padfix.cli.gathering import Failures, Gathered
 from padfix.cli.sections import SectionedCommand
 from padfix.cli.terminal import style_of
@@ -157,6 +157,7 @@ def command(
         known = None if write_baseline is not None else _baseline(config)
         lines = fleet.lines(report_file if wanted.streams else None, config)
         with (
+            without_circles(len(paths)),
             pipes.received(paths) as files,
             Gathered(config, lines, wanted.streams, wanted.keeps, known, quiet) as gathered,
         ):
