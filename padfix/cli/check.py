@@ -157,7 +157,7 @@ def command(
         known = None if write_baseline is not None else _baseline(config)
         lines = fleet.lines(report_file if wanted.streams else None, config)
         with (
-            without_circles(len(paths)),
+            without_circles(),
             pipes.received(paths) as files,
             Gathered(config, lines, wanted.streams, wanted.keeps, known, quiet) as gathered,
         ):

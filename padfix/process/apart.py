@@ -167,6 +167,7 @@ def forked(make: Callable[[], Function], *, keeps_files: bool = True) -> Process
         sys.stdout = sys.stderr = os.fdopen(2, "w", closefd=False)
         faulthandler.disable()
         gc.freeze()  # what was left behind there isn't collected here: a session waits for threads that aren't here
+        gc.enable()  # work without end, whatever was done there
         _die_with_parent()
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(each, signal.SIG_DFL)
