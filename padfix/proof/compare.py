@@ -219,7 +219,7 @@ def _exact_distance(reference: Array, candidate: Array) -> Distance:
 
 def _float_distance(reference: Array, candidate: Array) -> Distance:
     if reference.dtype.kind == "f" and reference.size and np.array_equal(reference, candidate):
-        magnitude = float(np.abs(reference).max())
+        magnitude = max(float(reference.max()), -float(reference.min()))
         if np.isfinite(magnitude):  # most pairs are equal to the bit, and need no wider numbers
             return Distance(0.0, magnitude, True)
     if reference.dtype.kind == "f" and reference.size:

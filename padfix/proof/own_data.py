@@ -188,7 +188,8 @@ class OwnData:
         """
         read = [values[name] for name in stretch.above if name in values]
         both = stretch.nodes, stretch.candidate_nodes
-        size = max(size_read(nodes, known, read) for nodes, known in zip(both, self._cases.constants, strict=True))
+        known = self._cases.constants
+        size = max(size_read(both[0], known[0], read), size_read(both[1], known[1], ()))
         if all(map(is_arithmetic, both)):
             return max(magnitude, size)
         # A function is approximated to parts of its range, which is 1 or grows with what it reads.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from onnx import AttributeProto
@@ -47,27 +48,33 @@ def wide_data(
         ("nearly constant", 1.0 + 1e-5 * normal),
         ("nearly constant negative", -1.0 + 1e-5 * normal),
     ):
-        yield words, {name: _filled(array, numbers, random) for name, array in values.items() if name in free}
+        held = {dtype: _within(numbers, dtype) for dtype in {values[name].dtype for name in free}}
+        yield words, {name: _filled(array, held[array.dtype], random) for name, array in values.items() if name in free}
     for words, factor in (("enlarged", 16), ("reversed", -1)):
         yield words, {name: _times(array, factor) for name, array in values.items() if name in free}
 
 
 def _filled(array: Array, numbers: Array, random: np.random.Generator) -> Array:
     """Return an array like ``array`` of these numbers over and over, from a place of its own on."""
-    most = _most(array)
     start = int(random.integers(_PERIOD))
-    return np.resize(np.clip(np.roll(numbers, start), -most, most).astype(array.dtype), array.shape)
+    return np.resize(np.roll(numbers, start)[: max(array.size, 1)], array.shape)
+
+
+def _within(numbers: Array, dtype: np.dtype[Any]) -> Array:
+    most = _most(dtype)
+    clipped: Array = np.clip(numbers, -most, most).astype(dtype)
+    return clipped
 
 
 def _times(array: Array, factor: int) -> Array:
-    most = _most(array)
+    most = _most(array.dtype)
     with np.errstate(over="ignore"):
         product: Array = np.clip(array * array.dtype.type(factor), -most, most)
     return product
 
 
-def _most(array: Array) -> float:
-    return float(np.finfo(array.dtype).max) / 64
+def _most(dtype: np.dtype[Any]) -> float:
+    return float(np.finfo(dtype).max) / 64
 
 
 def is_filled(array: Array) -> bool:
@@ -118,6 +125,9 @@ def size_read(nodes: Iterable[NodeView], constants: Constants | None, arrays: It
 def _largest(array: Array) -> float:
     if array.dtype.kind != "f":
         return 0.0
+    size = max(float(array.max(initial=0)), -float(array.min(initial=0)))
+    if math.isfinite(size):  # so that all numbers are, which most arrays' are
+        return size
     return float(np.abs(array, where=np.isfinite(array), out=np.zeros_like(array)).max(initial=0))
 
 

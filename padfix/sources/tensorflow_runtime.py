@@ -79,8 +79,9 @@ def load(what: str) -> Any:
     # The C++ library greets before its logging is set up, so no setting of its own silences that.
     with quiet(), contextlib.nullcontext() if "tensorflow" in sys.modules else silent_stderr():
         try:
-            tensorflow = importlib.import_module("tensorflow")
-            importlib.import_module("tf2onnx")
+            with _never_collected():
+                tensorflow = importlib.import_module("tensorflow")
+                importlib.import_module("tf2onnx")
         except ImportError as error:
             raise MissingDependencyError(
                 f"Reading {what} needs TensorFlow and tf2onnx, and importing them fails: {error}.", INSTALL_HINT
@@ -89,6 +90,20 @@ def load(what: str) -> Any:
         with contextlib.suppress(RuntimeError, ValueError):
             tensorflow.config.set_visible_devices([], "GPU")
     return tensorflow
+
+
+@contextlib.contextmanager
+def _never_collected() -> Iterator[None]:
+    """Keep Python from going through what is loaded inside, now and whenever it looks for garbage: all of it stays."""
+    if "tensorflow" in sys.modules or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @contextlib.contextmanager
