@@ -262,7 +262,7 @@ class _Conversion:
         from padfix.files.sink import stage
         from padfix.rewrite.remedy import require_all_rewritten
 
-        self.original = self.opened.model.copy()
+        self.original = self.opened.suited(self.options.wanted()).copy()
         self.rewriting = self._rewrite()
         self.report = self._report()
         if self.options.verify and self.opened.kind == "onnx":

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from padfix.config.options import VerifyOptions
     from padfix.files.model import Model
     from padfix.proof.executors import Executor
+    from padfix.targets import Target
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,14 @@ class Source:
     faults: Callable[[], list[str]] = list
     passes: Sequence[str] = ()
     without: Callable[[Sequence[str]], Source] | None = None
+
+    def suited(self, target: Target) -> Model:
+        """Return the model, which takes an empty batch where the target wants that and the original takes one."""
+        from padfix.sources.rowless_recurrences import give_a_row
+
+        if self.kind != "onnx" and target.empty_batch:
+            give_a_row(self.model)
+        return self.model
 
     def files(self, path: Path) -> list[Path]:
         """Return the files that the model comes from; ``path``, which the user named, first."""

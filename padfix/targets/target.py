@@ -29,6 +29,7 @@ class Target:
         maximum_opset: The highest; None for no bound.
         pads: ``"attribute"`` writes pads into the operators; ``"node"`` writes those that differ between the two sides
             of an axis beside them; one of :data:`PADS_STYLES`.
+        empty_batch: Whether a batch without rows is to be run as well, by amounts that are worked out at run time.
         title: The runtime's own name, for people.
         versions: The versions that the facts were found on.
         joins: Targets whose facts and bounds are this one's as well: what suits it suits them all.
@@ -40,6 +41,7 @@ class Target:
     minimum_opset: int = 1
     maximum_opset: int | None = None
     pads: str = "attribute"
+    empty_batch: bool = False
     title: str = ""
     versions: tuple[str, ...] = ()
     joins: tuple[str, ...] = ()
@@ -83,6 +85,7 @@ _TYPES: dict[str, type] = {
     "minimum_opset": int,
     "maximum_opset": int,
     "pads": str,
+    "empty_batch": bool,
 }
 _DEFAULTS = {each.name: each.default for each in dataclasses.fields(Target)}
 
@@ -174,6 +177,6 @@ def _checked(path: Path, key: str, value: object) -> Any:
     wanted = _TYPES[fields[key]]
     listed = isinstance(value, list) and all(isinstance(each, str) for each in value)
     if type(value) is not wanted or (wanted is list and not listed):
-        kind = {str: "a string", int: "a whole number", list: "a list of strings"}[wanted]
+        kind = {str: "a string", int: "a whole number", list: "a list of strings", bool: "true or false"}[wanted]
         raise UsageError(f"{path}: {key} should be {kind}, not {value!r}.")
     return tuple(value) if isinstance(value, list) else value

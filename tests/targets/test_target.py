@@ -26,7 +26,7 @@ def test_the_targets_that_there_are() -> None:
     assert {"portable", "onnxruntime", "openvino", "opencv", "ncnn", "mnn", "tract", "tvm", "tensorrt"} <= set(
         targets.names()
     )
-    assert targets.named("onnx").settings().keys() == {"description"}
+    assert targets.named("onnx").settings() == {"description": targets.named("onnx").description, "empty-batch": True}
     assert not targets.named("onnx").facts
     portable = targets.named("portable")
     assert (portable.minimum_opset, portable.maximum_opset, portable.pads) == (13, 17, "attribute")
