@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from padfix.diagnose.causes import border_split, likely_cause
 from padfix.diagnose.graph_difference import differences
+from padfix.proof.compare import compare
 from padfix.proof.executors import Array
 from padfix.proof.judging import StretchJudge
-from padfix.proof.stretches import Judged
+from padfix.proof.probes import Probe
+from padfix.proof.stretches import Judged, Stretch, Stretches
 from padfix.proof.verdict import IN_CONVERSION, Failure, Inside
 from padfix.results import Difference, FirstDifference, Verdict
 
@@ -20,7 +25,57 @@ def describe(inside: Inside, failure: Failure | None) -> FirstDifference | None:
     """Return the first stretch that disagrees; None where every one agrees, or none could be looked at."""
     if inside.judge is None or inside.outcome is None or not inside.outcome.wrong:
         return None
-    return _described(inside.judge, inside.outcome.wrong[0], inside)
+    wrong = _first_part(inside.judge, inside.outcome.wrong[0], inside.probes)
+    return _described(inside.judge, wrong, inside)
+
+
+def _first_part(judge: StretchJudge, wrong: Judged, probes: Sequence[Probe]) -> Judged:
+    """Return the first part of a stretch that disagrees, or of what it reads, by what is no ground for a verdict.
+
+    Where a node reads another tensor, wiring pairs nothing behind it, and a name that both models have says where to
+    look. Where one order of axes is made up for nowhere, the node that made it is the place.
+    """
+    stretches, pairing = judge.stretches, judge.stretches.pairing
+    for name in _turned(stretches, wrong.stretch):
+        stretches.layouts.forget(name)
+        if (part := _disagreeing(judge, wrong, name, probes)) is not None:
+            return part
+    theirs = {name: node for node in wrong.stretch.candidate_nodes for name in node.outputs if name}
+    for node in sorted(wrong.stretch.nodes, key=lambda each: each.index):
+        for name in node.outputs:
+            twin = theirs.get(name)
+            if twin is None or twin.op_type != node.op_type or name in pairing.partners or name in pairing.back:
+                continue
+            pairing.add(name, name)
+            if (part := _disagreeing(judge, wrong, name, probes)) is not None:
+                return part
+    return wrong
+
+
+def _turned(stretches: Stretches, wrong: Stretch) -> list[str]:
+    """Return the tensors above a stretch whose axes the same operators leave in another order."""
+    layouts = stretches.layouts
+    if not layouts.are_moved(wrong.above):
+        return []
+    needed = stretches.sides[0].view.needed([wrong.name])
+    turned = [stretches.stretch(name) for name in stretches.ends() if name in needed and layouts.are_moved([name])]
+    return [each.name for each in turned if not layouts.are_moved(each.above) and _is_of_the_same_operators(each)]
+
+
+def _is_of_the_same_operators(stretch: Stretch) -> bool:
+    before, after = ([node.op_type for node in nodes] for nodes in (stretch.nodes, stretch.candidate_nodes))
+    return before == after
+
+
+def _disagreeing(judge: StretchJudge, wrong: Judged, name: str, probes: Sequence[Probe]) -> Judged | None:
+    """Return the stretch that ends with a pair as the wrong one, if it is; a pair of other lengths is none."""
+    part = replace(wrong, stretch=judge.stretches.stretch(name))
+    ours, other = judge.rerun(part, probes)
+    if ours is None or other is None or ours.shape != other.shape:
+        judge.stretches.pairing.remove(name)
+        return None
+    difference = compare(name, ours, other)
+    return None if difference.equivalent else replace(part, difference=difference)
 
 
 def _described(judge: StretchJudge, wrong: Judged, inside: Inside) -> FirstDifference:

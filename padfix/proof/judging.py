@@ -103,7 +103,9 @@ class StretchJudge:
         judged, unknown = self._judge_once_a_version(changed, probes)
         wrong = [each for each in judged if not each.difference.equivalent]
         if wrong and not self._rewritten:
-            judged, wrong = made_up_for(self.stretches, judged, wrong, lambda merged: self.judge(merged, probes)[0])
+            judged, wrong = made_up_for(
+                self.stretches, judged, wrong, lambda merged: self.judge(merged, probes)[0], self._cases.constants
+            )
         outcome.judged, outcome.wrong = self.in_order(judged), self.in_order(wrong)
         outcome.unknown = unknown
         return outcome

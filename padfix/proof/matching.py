@@ -7,7 +7,7 @@ tensors of ``[1, 3, 3, 3]`` are taken as they stand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -225,6 +225,14 @@ class Layouts:
     def __init__(self) -> None:
         self._orders: dict[str, Order] = {}
 
+    def are_moved(self, names: Iterable[str]) -> bool:
+        """Whether the axes of some tensors stand in another order."""
+        return not self._orders.keys().isdisjoint(names)
+
+    def forget(self, name: str) -> None:
+        """Take a tensor's axes as they stand."""
+        self._orders.pop(name, None)
+
     def to_candidate(self, name: str, array: Array) -> Array:
         """Return the reference's array as the candidate has it."""
         order = self._orders.get(name)
@@ -235,8 +243,11 @@ class Layouts:
         order = self._orders.get(name)
         return array if order is None or len(order) != array.ndim else array.transpose(np.argsort(order))
 
-    def learn(self, name: str, reference: Array, candidate: Array) -> bool:
-        """Note how the axes of two arrays of one tensor correspond; False where no order fits their lengths."""
+    def learn(self, name: str, reference: Array, candidate: Array, *, is_output: bool = False) -> bool:
+        """Note how the axes of two arrays of one tensor correspond; False where no order fits their lengths.
+
+        Whoever reads an output takes its axes as they stand, unless the lengths contradict.
+        """
         orders = [
             order
             for order in orders_of(reference.ndim)
@@ -247,7 +258,7 @@ class Layouts:
             return False
         straight = tuple(range(reference.ndim))
         best = orders[0]
-        if len(orders) > 1:
+        if len(orders) > 1 and not (is_output and best == straight):
             best = min(orders, key=lambda order: (_apart(reference.transpose(order), candidate), order != straight))
         if best != straight:
             self._orders[name] = best

@@ -1,9 +1,11 @@
-"""Differences that are made up for: an optimiser may move a factor from one weight to the next."""
+"""Differences that are made up for: an optimiser may move a factor from one weight to the next, or round earlier."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from padfix.proof.constants import Constants
+from padfix.proof.steps import are_steps_of
 from padfix.proof.stretches import Judged, Stretch, Stretches
 
 MOST_MERGES = 3
@@ -15,11 +17,13 @@ def made_up_for(
     judged: list[Judged],
     wrong: list[Judged],
     rejudge: Callable[[Sequence[Stretch]], list[Judged]],
+    constants: tuple[Constants | None, Constants | None],
 ) -> tuple[list[Judged], list[Judged]]:
     """Merge wrong stretches with what follows them: an optimiser may move a factor from one weight to the next.
 
     Merged stretches have to agree when ``rejudge`` judges them on the probes and on data of their own. A difference
-    that reaches an output, or that is followed by nothing but what is the same in both models, is one.
+    that reaches an output, or that is followed by nothing but what is the same in both models, is one; but for what
+    one model has rounded to the very steps that both round it to next.
     """
     pending = {each.stretch.name: each for each in wrong}
     certain: list[Judged] = []
@@ -28,7 +32,7 @@ def made_up_for(
     for _ in range(MOST_MERGES):
         if not pending:
             break
-        region, ends = _followed_by_others(stretches, pending, outputs)
+        region, ends = _followed_by_others(stretches, constants, pending, outputs)
         lost = [name for name in pending if name not in region and name not in ends]
         certain += [each for name in lost for each in origin[name]]
         if not region:
@@ -47,7 +51,9 @@ def made_up_for(
     return kept + unique, unique
 
 
-def _followed_by_others(stretches: Stretches, names: Iterable[str], outputs: set[str]) -> tuple[set[str], list[str]]:
+def _followed_by_others(
+    stretches: Stretches, constants: tuple[Constants | None, Constants | None], names: Iterable[str], outputs: set[str]
+) -> tuple[set[str], list[str]]:
     """Return the pairs to take apart and the ends of the stretches that come to lie over them."""
     every = {name: stretches.stretch(name) for name in stretches.ends()}
     readers: dict[str, list[str]] = {}
@@ -61,8 +67,9 @@ def _followed_by_others(stretches: Stretches, names: Iterable[str], outputs: set
             continue
         mine, found, rest = {name}, dict[str, None](), [name]
         while rest:
-            for below in readers.get(rest.pop(), ()):
-                if not stretches.same_in_some_version(below):
+            for below in readers.get(above := rest.pop(), ()):
+                is_rounded = above == name and _is_rounded_again(stretches, constants, every[name], every[below])
+                if is_rounded or not stretches.same_in_some_version(below):
                     found[below] = None
                 elif below not in mine:
                     mine.add(below)
@@ -71,3 +78,14 @@ def _followed_by_others(stretches: Stretches, names: Iterable[str], outputs: set
             region |= mine
             ends.update(found)
     return region, [name for name in ends if name not in region]
+
+
+def _is_rounded_again(
+    stretches: Stretches, constants: tuple[Constants | None, Constants | None], wrong: Stretch, below: Stretch
+) -> bool:
+    """Whether one model has rounded a tensor to the steps that ``below`` rounds it to, where once more is nothing."""
+    tensors, rounding = (wrong.name, wrong.partner), (below.nodes[-1], below.candidate_nodes[-1])
+    return any(
+        are_steps_of(side.view, known, name, node)
+        for side, known, name, node in zip(stretches.sides, constants, tensors, rounding, strict=True)
+    )

@@ -17,6 +17,7 @@ from padfix.proof.exactness import is_exact
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.probes import Probe, within
 from padfix.proof.rounding import farthest_slice, own_tolerance
+from padfix.proof.steps import steps_of
 from padfix.proof.stretches import Judged, Stretch
 from padfix.proof.wide_data import is_arithmetic, is_filled, largest_limit, size_read, wide_data
 from padfix.results import OutputDifference
@@ -107,11 +108,18 @@ class OwnData:
 
         Where nothing is left of it but one number all over, ``values`` stand for it.
         """
-        found = {name: within(array, self._bounds(name, array)) for name, array in data.items()}
+        found = {name: self._reached(name, within(array, self._bounds(name, array))) for name, array in data.items()}
         return {
             name: values[name] if is_filled(array) and not is_filled(data[name]) else array
             for name, array in found.items()
         }
+
+    def _reached(self, name: str, array: Array) -> Array:
+        """Return the numbers that come nearest among those that a tensor can hold where bytes stand for them."""
+        steps = (
+            steps_of(self.stretches.sides[0].view, self._cases.constants[0], name) if array.dtype.kind == "f" else None
+        )
+        return array if steps is None or not steps.fits(array) else steps.nearest(array)
 
     def _bounds(self, name: str, array: Array) -> Bounds | None:
         told = self._cases.ranges.get(name)

@@ -201,11 +201,20 @@ class Stretches:
                 each.forget()
 
     def same(self, name: str) -> bool:
-        return self._likeness is not None and self._likeness.same(name, self.pairing.partners[name])
+        return self._are_alike(self._likeness, name)
 
     def same_in_some_version(self, name: str) -> bool:
         """Whether the stretches that end with a pair are the same, but for the versions of their operators."""
-        return self._unversioned is not None and self._unversioned.same(name, self.pairing.partners[name])
+        return self._are_alike(self._unversioned, name)
+
+    def _are_alike(self, likeness: Likeness | None, name: str) -> bool:
+        """Whether the stretches that end with a pair are the same, and read the same.
+
+        The same nodes do other things with data whose axes stand in another order.
+        """
+        if likeness is None or not likeness.same(name, self.pairing.partners[name]):
+            return False
+        return not self.layouts.are_moved(self.pairing.partners) or not self.layouts.are_moved(self.stretch(name).above)
 
     def version_change(self, stretch: Stretch) -> Hashable | None:
         """Return what a stretch does where nothing but the versions of its operators differs; None where more does."""
@@ -254,8 +263,21 @@ class Stretches:
             yield group
 
     def learn_layouts(self, changed: Sequence[Stretch], probe: Probe) -> list[Stretch]:
-        """Find how the axes of the tensors in question correspond, and take apart pairs that can't be one tensor."""
+        """Find how the axes of the tensors in question correspond, and take apart pairs that can't be one tensor.
+
+        What reads a tensor whose axes stand in another order is in question as well.
+        """
+        known: set[str] = set()
+        while unknown := [each for each in changed if each.name not in known]:
+            known |= {each.name for each in unknown}
+            self.take_apart(self._learn(unknown, probe))
+            changed = [self.stretch(name) for name in self.ends() if not self.same(name)]
+        return list(changed)
+
+    def _learn(self, changed: Sequence[Stretch], probe: Probe) -> set[str]:
+        """Note the order of the axes of each tensor in question; return the pairs that are none."""
         lost: set[str] = set()
+        outputs = set(self.sides[0].view.outputs)
         for group in self.groups(changed):
             names = {each.name for each in group} | {name for each in group for name in each.above}
             names = {name for name in names if name in self.sides[0].view.producers}
@@ -270,13 +292,13 @@ class Stretches:
                 if other is None:
                     continue
                 # An optimiser writes another type under the old name: no difference yet, but no pair either.
-                if other.dtype != ours[name].dtype or (
-                    not self.layouts.learn(name, ours[name], other) and not self._like_producers(name)
+                is_one = other.dtype == ours[name].dtype
+                if not is_one or (
+                    not self.layouts.learn(name, ours[name], other, is_output=name in outputs)
+                    and not self._like_producers(name)
                 ):
                     lost.add(name)
-        lost -= set(self.sides[0].view.outputs)
-        self.take_apart(lost)
-        return [self.stretch(name) for name in self.ends() if not self.same(name)] if lost else list(changed)
+        return lost - outputs
 
     def _like_producers(self, name: str) -> bool:
         """Whether two ONNX nodes of one operator compute a pair: another shape is a difference then, and no layout."""

@@ -286,11 +286,19 @@ class _Judge:
             bound = max(self._amplified.get(name, 0.0), self._own_rounding(failure).get(name, 0.0))
             if difference.max_abs_diff > OPTIMISER_FACTOR * bound and not self._optimised_form_agrees(failure):
                 return difference
+        elif not self._has_rounding(failure):
+            return difference
         else:
             self._amplified[name] = max(self._amplified.get(name, 0.0), difference.max_abs_diff)
         self._amplifying.append(failure)
         words = "beyond the tolerance for whole models; every stretch agrees, so the original amplifies rounding"
         return dataclasses.replace(difference, equivalent=True, detail=words)
+
+    def _has_rounding(self, failure: Failure) -> bool:
+        """Whether there is anything to amplify: what agrees to the bit everywhere agrees at the outputs."""
+        outcome = self._inside.outcome
+        is_judged = any(each.name == failure.probe.name for each in self._inside.probes)
+        return not is_judged or outcome is None or any(each.largest > 0 for each in outcome.judged)
 
     def _own_rounding(self, failure: Failure) -> dict[str, float]:
         """Return how far the original moves by itself on a probe; measured once for all its outputs."""

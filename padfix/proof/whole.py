@@ -229,10 +229,13 @@ class _WholeProof:
         constant = [name for name, varies in self.varies.items() if not varies]
         # Tolerances that are tighter than the defaults are about outputs: inside, the defaults are tighter still.
         settings = self.settings if self.loosened else replace(self.settings, rtol=None, atol=None)
+        # What the runtime's optimiser breaks of the whole original says nothing of its parts either.
+        labels = {each.run.candidate for each in self.ran}
+        run = [each for each in self.candidates if label_of(each) in labels] or self.candidates
         with self._in_time():
             inside = look_inside(
                 self.reference,
-                self.candidates,
+                run,
                 self.feeding,
                 self.outputs,
                 self.kept,

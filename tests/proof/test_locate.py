@@ -114,6 +114,27 @@ def test_the_report_says_what_the_graphs_say_differently() -> None:
     assert place.complete
 
 
+@pytest.mark.parametrize(
+    ("second", "place"),
+    [
+        ("a = Relu (X) b = Sigmoid (a) c = Add (b, a) d = Tanh (c) e = Mul (d, b) Y = Neg (e)", None),
+        ("a = Relu (X) b = Sigmoid (a) c = Add (b, X) d = Tanh (c) e = Mul (d, b) Y = Neg (e)", "c"),
+        ("a = Relu (X) b = Sigmoid (a) c = Add (b, a) d = Tanh (X) e = Mul (d, b) Y = Neg (e)", "d"),
+        ("a = Relu (X) b = Sigmoid (a) c = Add (b, a) d = Tanh (c) e = Mul (d, X) Y = Neg (e)", "e"),
+    ],
+)
+def test_a_node_that_reads_another_tensor_is_the_place(second: str, place: str | None) -> None:
+    """No wiring pairs what is behind it, and the first pair after it is the output."""
+    head = '<ir_version: 8, opset_import: ["" : 17]> g (float[2, 3] X) => (float[2, 3] Y)'
+    first = "a = Relu (X) b = Sigmoid (a) c = Add (b, a) d = Tanh (c) e = Mul (d, b) Y = Neg (e)"
+    executors = [
+        OnnxRuntimeExecutor(onnx.parser.parse_model(f"{head} {{ {body} }}").SerializeToString(), optimised=False)
+        for body in (first, second)
+    ]
+    found = verify(executors[0], executors[1:], describe=describe).first_difference
+    assert (found.tensor if found is not None else None) == place
+
+
 def test_equal_models_have_no_first_difference() -> None:
     assert between(padded(), padded()) is None
 

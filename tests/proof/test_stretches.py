@@ -76,6 +76,45 @@ def test_a_small_bias_counts_in_half_precision() -> None:
     assert judged(half("W", "B"), half("W", "B")).equivalent
 
 
+@pytest.mark.parametrize(
+    ("behind", "equal"),
+    [
+        ([node("Relu", "t", "r"), node("Add", "X r", "Y")], False),
+        ([node("Relu", "t", "Y")], False),
+        ([node("Relu", "t", "r"), helper.make_node("Transpose", ["r"], ["Y"], perm=[0, 2, 3, 1])], False),
+        ([node("Relu", "t", "r"), node("ReduceSum", "r", "Y")], True),
+    ],
+)
+def test_axes_in_another_order_count_for_what_reads_them(behind: list[NodeProto], equal: bool) -> None:
+    """Where all lengths are alike, numbers alone say that a tensor is another's transpose."""
+
+    def cubes(*nodes: NodeProto) -> ModelProto:
+        return model([*nodes, *behind], {"X": (TensorProto.FLOAT, (1, 6, 6, 6))})
+
+    turned = node("Transpose", "X", "t", perm=[0, 2, 3, 1])
+    verdict = judged(cubes(turned), cubes(node("Transpose", "X", "t", perm=[0, 1, 2, 3])))
+    assert verdict.equivalent == equal
+    assert equal or (verdict.first_difference is not None and verdict.first_difference.tensor == "t")
+
+
+def test_an_island_in_another_layout_is_equal() -> None:
+    def cubes(*nodes: NodeProto) -> ModelProto:
+        return model(list(nodes), {"X": (TensorProto.FLOAT, (1, 6, 6, 6))})
+
+    inside = [
+        node("Transpose", "X", "t", perm=[0, 2, 3, 1]),
+        node("Sigmoid", "t", "s"),
+        node("Sin", "s", "c"),
+        helper.make_node("Transpose", ["c"], ["b"], perm=[0, 3, 1, 2]),
+        node("Add", "b X", "Y"),
+    ]
+    plain = [node("Sigmoid", "X", "s"), node("Sin", "s", "c"), node("Add", "c X", "Y")]
+    assert judged(cubes(*plain), cubes(*inside)).equivalent
+    assert judged(cubes(*inside), cubes(*plain)).equivalent
+    bent = [*inside[:3], helper.make_node("Transpose", ["c"], ["b"], perm=[0, 2, 1, 3]), inside[4]]
+    assert not judged(cubes(*plain), cubes(*bent)).equivalent
+
+
 def test_a_dead_cast_in_the_candidate_loosens_nothing() -> None:
     dead = helper.make_node("Cast", ["X"], ["dead"], to=TensorProto.FLOAT16)
     assert not judged(scaled(10), scaled(10 * 1.0009, dead)).equivalent
