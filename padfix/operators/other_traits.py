@@ -70,17 +70,20 @@ def _reduction(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _along_an_axis(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a Softmax whether it takes the axes from its own to the last together, as it did before opset 13."""
+    """Return of a Softmax whether it takes the axes from its own to the last together, as it did before opset 13.
+
+    And whether its axis is written, or left to what the opset has for one.
+    """
     known = [scope.type_of(name) for name in (node.input[0], node.output[0])]  # it gives what it takes, in shape
     shape = next((each.shape for each in known if each is not None and each.shape is not None), None)
     rank = None if shape is None else len(shape)
     axis = attributes.integer(node, "axis", 1) or 0
-    if scope.opset >= 13 or axis == -1:
-        return {"rank": rank, "takes-axes-together": False}
-    if shape is None or rank is None:
-        return {"rank": None, "takes-axes-together": None}
-    behind = shape[axis % max(rank, 1) + 1 :]
-    return {"rank": rank, "takes-axes-together": any_of([None if each is None else each != 1 for each in behind])}
+    together: bool | None = False
+    if scope.opset < 13 and axis != -1:
+        behind = [None] if shape is None else shape[axis % max(len(shape), 1) + 1 :]
+        together = any_of([None if each is None else each != 1 for each in behind])
+    is_written = attributes.find(node, "axis") is not None
+    return {"rank": rank, "takes-axes-together": together, "axis-written": is_written}
 
 
 def _softmax(scope: Scope, node: NodeProto) -> Traits:

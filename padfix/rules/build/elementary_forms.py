@@ -139,12 +139,15 @@ _BY_SUM: Mapping[str, tuple[Write, Write]] = {
 """What stands before and behind the sum; the logarithm of a sum of powers is written apart, so that none overflows."""
 
 
+_OF_ONES = frozenset({"ReduceSum", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare"})
+
+
 def _by_ones(site: Site, axes: Sequence[int], kept: bool) -> Iterator[Form]:
     """Yield the reduction of one axis as a product with ones."""
     known = site.input_type(0)
     lengths = None if known is None else known.shape
     mean = site.node.op_type == "ReduceMean"
-    if len(axes) != 1 or lengths is None or not (mean or site.node.op_type in ("ReduceSum", "ReduceL1", "ReduceL2")):
+    if len(axes) != 1 or lengths is None or not (mean or site.node.op_type in _OF_ONES):
         return
     (axis,), shape = axes, lengths
     length = shape[axis]
@@ -179,8 +182,25 @@ def softmax_forms(site: Site) -> Iterator[Form]:
     yield from matrix_forms(site)
 
 
+def _with_axis(site: Site) -> Iterator[Form]:
+    """Yield a Softmax whose axis is written."""
+    own = traits_of(site.scope, site.node) or {}
+    axis = -1 if site.opset >= _ONE_AXIS_SINCE else 1
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        node = copied(site.node)
+        attributes.set_integer(node, "axis", axis)
+        return builder.original(node, [value])
+
+    if not own["axis-written"]:
+        yield Form(
+            "its axis written", ((site.node.op_type, {**own, "axis-written": True}),), partial(written, site, write)
+        )
+
+
 def matrix_forms(site: Site) -> Iterator[Form]:
-    """Yield a Softmax that takes several axes together as one of the matrix that it means."""
+    """Yield a Softmax with its axis written, and one that takes axes together as that of the matrix that it means."""
+    yield from _with_axis(site)
     known = site.input_type(0)
     shape = None if known is None else known.shape
     axis = attributes.integer(site.node, "axis", 1) or 0
@@ -200,7 +220,10 @@ def matrix_forms(site: Site) -> Iterator[Form]:
         return builder.reshaped(builder.op(site.node.op_type, [rows], {"axis": 1}), [first, *behind])
 
     rank = 0 if shape is None else len(shape)
-    operators: Operators = ((site.node.op_type, {"rank": 2, "takes-axes-together": False}), ("Reshape", {"rank": rank}))
+    operators: Operators = (
+        (site.node.op_type, {"rank": 2, "takes-axes-together": False, "axis-written": True}),
+        ("Reshape", {"rank": rank}),
+    )
     yield Form("the matrix that it works on", operators, partial(written, site, write), why_not)
 
     def measured(builder: FragmentBuilder, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Equal forms of comparisons, activations with slopes, picked elements, pieces, lists in products, and transforms."""
+"""Equal forms of comparisons, slopes, picked elements, pieces, copies, lists in products, and transforms."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
 _SIZES_AS_INPUT_SINCE = 13
+
+_MOST_COPIES = 64
+"""Copies that are worth an input each of a Concat."""
 
 
 def _less(site: Site) -> Iterator[Form]:
@@ -168,6 +171,25 @@ def _transformed(site: Site) -> Iterator[Form]:
     yield Form("the first axis", (turns, ("DFT", own)), lambda: _written(site, write, exact=False), why_not)
 
 
+def _joined(site: Site) -> Iterator[Form]:
+    """Yield a Tile as its copies joined, axis by axis."""
+    repeats = site.constant(1)
+    copies = [] if repeats is None else [int(number) for number in repeats.reshape(-1)]
+
+    def write(builder: FragmentBuilder, value: Any, _: Any) -> Any:
+        for axis, number in enumerate(copies):
+            if number > 1:
+                value = builder.op("Concat", [value] * number, {"axis": axis})
+        return value
+
+    why_not = None
+    if repeats is None:
+        why_not = Refusal("how often it repeats is not constant")
+    elif 0 in copies or sum(copies) - len(copies) > _MOST_COPIES or max(copies, default=1) == 1:
+        why_not = Refusal("it repeats nothing, or too often")
+    yield Form("its copies joined", (("Concat", {}),), lambda: _written(site, write, exact=True), why_not)
+
+
 def _written(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:
     """Return what ``write`` makes of all the inputs that there are."""
     builder = site.builder()
@@ -184,5 +206,6 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "MatMul": _matrices,
     "PRelu": _sloped,
     "Split": _measured,
+    "Tile": _joined,
 }
 """By the type of an operator: what yields its forms."""
