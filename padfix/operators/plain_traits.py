@@ -118,6 +118,17 @@ def _split(scope: Scope, node: NodeProto) -> Traits:
     return {"split-evenly": is_even if counts else True}
 
 
+def _expand(scope: Scope, node: NodeProto) -> Traits:
+    """Return of an Expand whether it makes a batch of its own: a longer first axis, or others before it."""
+    if scope.constant(node.input[0]) is not None:
+        return {"makes-batch": False}
+    before, behind = (scope.type_of(name) for name in (node.input[0], node.output[0]))
+    shapes = [None if each is None else each.shape for each in (before, behind)]
+    if shapes[0] is None or shapes[1] is None:
+        return {"makes-batch": None}
+    return {"makes-batch": len(shapes[0]) != len(shapes[1]) or shapes[0][:1] != shapes[1][:1]}
+
+
 def _product(scope: Scope, node: NodeProto) -> Traits:
     ranks = [None if (known := scope.type_of(name)) is None else known.rank for name in node.input[:2]]
     first, second = (None if rank is None else rank == 1 for rank in ranks)
@@ -134,6 +145,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "BatchNormalization": lambda scope, node: {"trains": attributes.integer(node, "training_mode", 0) != 0},
     "Celu": lambda scope, node: {"of-one": (found := attributes.find(node, "alpha")) is None or found.f == 1},
     "DFT": _dft,
+    "Expand": _expand,
     "MatMul": _product,
     "PRelu": _prelu,
     "Split": _split,

@@ -133,11 +133,12 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "axis-written": SWITCH,
     "first-axis": SWITCH,
     "length-given": SWITCH,
-    # Of PRelu, Celu, Split, ArgMax and ArgMin, BatchNormalization, MatMul, and what picks elements.
+    # Of PRelu, Celu, Split, ArgMax and ArgMin, Expand, BatchNormalization, MatMul, and what picks elements.
     "slopes": ("one", "channels", "list-of-channels", "list", "others"),
     "of-one": SWITCH,
     "split-evenly": SWITCH,
     "takes-last": SWITCH,
+    "makes-batch": SWITCH,
     "trains": SWITCH,
     "list-first": SWITCH,
     "list-second": SWITCH,

@@ -194,6 +194,7 @@ EXAMPLES = {
     },
     "BatchNormalization": "(float[1,2] X) => (float[1,2] Y) { Y = BatchNormalization (X, X, X, X, X) }",
     "MatMul": "(float[1,2] X, float[2,2] W) => (float[1,2] Y) { Y = MatMul (X, W) }",
+    "Expand": "(float[1,2] X) => (float[3,2] Y) <int64[2] s = {3, 2}> { Y = Expand (X, s) }",
     "PRelu": "(float[1,2] X) => (float[1,2] Y) { Y = PRelu (X, X) }",
     "Upsample": "(float[1,2] X) => (float[1,4] Y) <float[2] s = {1, 2}> { Y = Upsample (X, s) }",
 }

@@ -58,7 +58,7 @@ _WIDER: dict[str, tuple[dict[int, int], tuple[int, ...]]] = {
     "Conv3DBackpropInputV2": (_SUMMED_AS, (1, 2)),
     "DepthwiseConv2dNativeBackpropInput": (_SUMMED_AS, (1, 2)),
     "Dilation2D": (_SUMMED_AS, (0, 1)),
-    "Sum": (_ADDED_AS, (0,)),
+    "Sum": (_ADDED_AS | {_INT32: _INT64}, (0,)),
     "Cumsum": (_ADDED_AS | {_UINT64: _INT64}, (0,)),
     **dict.fromkeys(("Max", "Min", "ArgMax", "ArgMin"), (_COMPARED_AS, (0,))),
     **dict.fromkeys(("Maximum", "Minimum"), (_COMPARED_AS, (0, 1))),
