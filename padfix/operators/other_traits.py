@@ -15,6 +15,7 @@ from padfix.operators.data_order import (
     is_behind_convolution,
     is_behind_depthwise_volume,
     is_behind_volume,
+    is_behind_window,
     turns_alike_back,
     turns_back,
 )
@@ -301,7 +302,10 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Sub": _difference,
     "SpaceToDepth": lambda scope, node: {},
     "Hardmax": _along_an_axis,
-    "InstanceNormalization": _rank_alone,
+    "InstanceNormalization": lambda scope, node: {
+        **_rank_alone(scope, node),
+        "behind-window": is_behind_window(scope, node.input[0]),
+    },
     **dict.fromkeys(JOINING, _joining),
     "LayerNormalization": _layer_norm,
     "LRN": _response,

@@ -42,7 +42,7 @@ from padfix.rules.build.elementary_forms import (
 )
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.layer_forms import dense_forms, layer_norm_forms, picking_forms
+from padfix.rules.build.layer_forms import dense_forms, instance_norm_forms, layer_norm_forms, picking_forms
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
 from padfix.rules.build.recurrent_forms import recurrent_forms
@@ -75,20 +75,20 @@ class UnsupportedOperator(TargetRule):
     a Slice for another's, compute a Softmax of bytes, or read a zero point only in the shape of its scale.
     `padfix targets NAME` lists what is known.
 
-    padfix puts an Identity behind such a gate, and before an activation that is computed within the convolution
-    before it, so that it is read for what it is; writes DepthToSpace and SpaceToDepth as a convolution whose
-    weights are zeros and ones; a global pool of a volume as one of a plane; a reduction a few axes at a time, as a
-    sum or as a product with ones; an old Softmax on the matrix that it means; an LRN with a bias of 1;
-    MeanVarianceNormalization and LpNormalization as quotients; the lengths where a Reshape copies them; a
-    difference as a sum with what is negated; Softplus, LogSoftmax and Tanh so that no number is too large; Gelu as
-    the product that it is; a Clip whose bounds are inputs, as opset 11 has it; inputs that are joined two at a
-    time, or two of them as if they were any number; factors, and the branches of a Where, exchanged; a layer that
-    runs backwards as one over what a Slice turned round; the boxes of a RoiAlign scaled before it; a Transpose of
-    three axes as one of four; a Gemm with its factors in the weights; a LayerNormalization with a bias, and of a
-    list; what a Gather picks as a product with a matrix of 0 and 1; the axes of a Slice in another order; a Relu
-    behind a Softmax, which gives nothing below 0; a zero point in the shape of its scale; a DFT of another axis between
-    two Transposes; a product with a list as one with a matrix; slopes of a PRelu for every axis, or apart; Celu as a
-    scaled Elu; the lengths of a Split's pieces; and indices counted from the begin.
+    padfix puts an Identity behind such a gate, and before an activation that is computed within the convolution before
+    it, so that it is read for what it is; writes DepthToSpace and SpaceToDepth as a convolution whose weights are zeros
+    and ones; a global pool of a volume as one of a plane; a reduction a few axes at a time, as a sum or as a product
+    with ones; an old Softmax on the matrix that it means; an LRN with a bias of 1; MeanVarianceNormalization and
+    LpNormalization as quotients; the lengths where a Reshape copies them; a difference as a sum with what is negated;
+    Softplus, LogSoftmax and Tanh so that no number is too large; Gelu as the product that it is; a Clip whose bounds
+    are inputs, as opset 11 has it; inputs that are joined two at a time, or two of them as if they were any number;
+    factors, and the branches of a Where, exchanged; a layer that runs backwards as one over what a Slice turned round;
+    the boxes of a RoiAlign scaled before it; a Transpose of three axes as one of four; a Gemm with its factors in the
+    weights; a LayerNormalization with a bias, and of a list; the norm of an instance's lines or volume as a plane's;
+    what a Gather picks as a product with a matrix of 0 and 1; the axes of a Slice in another order; a Relu behind a
+    Softmax, which gives nothing below 0; a zero point in the shape of its scale; a DFT of another axis between two
+    Transposes; a product with a list as one with a matrix; slopes of a PRelu for every axis, or apart; Celu as a scaled
+    Elu; the lengths of a Split's pieces; and indices counted from the begin.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -360,6 +360,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Softplus": softplus_forms,
     **dict.fromkeys(REDUCTIONS, reduction_forms),
     "Hardmax": matrix_forms,
+    "InstanceNormalization": instance_norm_forms,
     "Softmax": softmax_forms,
     "LogSoftmax": logarithm_forms,
     **dict.fromkeys(("LpNormalization", "MeanVarianceNormalization"), normalization_forms),

@@ -17,6 +17,10 @@ VOLUME = "(float[1,3,4,5,6] X) => (float[1,3,1,1,1] Y)"
 PLANE = "(float[1,3,4,5] X) => (float[1,3,1,1] Y)"
 
 
+NORMALISED = (
+    "(float[1,2,%s] X, float[2,2,%s] W, float[2] S, float[2] B) => (float[1,2,%s] Y) "
+    "{ t = Conv (X, W) Y = InstanceNormalization (t, S, B) }"
+)
 LENGTHS = "(float[2,3,4,5] X) => (float[2,3,4,5] Y)"
 OPEN = "(float[N,C,4,5] X) => (float[N,C,4,5] Y)"
 UNRANKED = "(float[N] X, int64[K] s) => (float[A,B,C] Y)"
@@ -176,6 +180,24 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
         (OPEN + "{ Y = Softmax <axis = 1> (X) }", "openvino", 11, MEASURED),
         (LENGTHS + "{ Y = Softmax (X) }", "mnn", 11, ["Softmax"]),
         (LENGTHS + "{ Y = LogSoftmax (X) }", "mnn", 13, ["LogSoftmax"]),
+        (
+            NORMALISED % ("5", "1", "5"),
+            "opencv@5.0.0.93",
+            17,
+            ["Conv", "Unsqueeze", "InstanceNormalization", "Squeeze"],
+        ),
+        (
+            NORMALISED % ("2,3,4", "1,1,1", "2,3,4"),
+            "opencv@5.0.0.93",
+            17,
+            ["Conv", "Reshape", "InstanceNormalization", "Reshape"],
+        ),
+        (
+            "(float[N,2,5] X, float[2] S, float[2] B) => (float[N,2,5] Y) { Y = InstanceNormalization (X, S, B) }",
+            "ncnn",
+            13,
+            ["Unsqueeze", "InstanceNormalization", "Squeeze"],
+        ),
         (RANK + "<int64[4] r = {1, 2, 1, 3}> { Y = Tile (X, r) }", "ncnn", 13, ["Concat", "Concat"]),
         (RANK + "<int64[1] a = {1}> { Y = ReduceSumSquare (X, a) }", "ncnn", 18, AS_MATRIX),
         (UNRANKED + "{ x = Reshape (X, s) Y = Softmax <axis = 1> (x) }", "openvino", 11, ["Reshape", *MEASURED]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx import helper
@@ -19,7 +20,14 @@ from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
 from padfix.targets.fact import Traits
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_LINES = 3
+"""Axes of lines with their batch and channels."""
 
 _BIAS = 2
 """Which input is added, of a Gemm and of a LayerNormalization."""
@@ -116,6 +124,40 @@ def layer_norm_forms(site: Site) -> Iterator[Form]:
         why_not = why_not or Refusal("it needs the lengths behind the batch (--shape)")
     operators = (("LayerNormalization", {**traits, "behind-batch": False}), ("Reshape", {"rank": len(shape)}))
     yield Form("the norm of a list", operators, lambda: write(flat=True), why_not)
+
+
+def instance_norm_forms(site: Site) -> Iterator[Form]:
+    """Yield the norm of lines or of a volume as that of a plane."""
+    known = site.input_type(0)
+    shape = () if known is None or known.shape is None else known.shape
+    lengths = [each for each in shape[1:] if isinstance(each, int)]
+    own = {**(traits_of(site.scope, site.node) or {}), "rank": 4}
+
+    def write(builder: FragmentBuilder, value: Any, *weights: Any) -> Any:
+        if len(shape) == _LINES:
+            return builder.unsqueezed(
+                builder.original(copied(site.node), [builder.unsqueezed(value, 2), *weights]), 2, back=True
+            )
+        plane = builder.reshaped(value, [0, *lengths[:2], math.prod(lengths[2:])])
+        return builder.reshaped(builder.original(copied(site.node), [plane, *weights]), [0, *lengths])
+
+    def rewrite() -> Rewrite:
+        builder = site.builder()
+        inputs = [builder.input(name) for name in site.node.input]
+        builder.output(site.node.output[0], write(builder, *inputs))
+        return Rewrite(builder.build(), trials_of(site))
+
+    why_not = None
+    if len(shape) == _LINES:
+        operators: Operators = (("Unsqueeze", {}), ("Squeeze", {}))
+    else:
+        reshape = {"copies-channels": False, "copies-behind-reshape": False}
+        operators = (("Reshape", {"rank": 4, **reshape}), ("Reshape", {"rank": len(shape), **reshape}))
+        if len(shape) <= _LINES + 1:
+            why_not = Refusal("it is the norm of a plane, or of how many axes is not known")
+        elif len(lengths) < len(shape) - 1:
+            why_not = Refusal("it needs the lengths behind the batch (--shape)")
+    yield Form("the norm of a plane", ((site.node.op_type, own), *operators), rewrite, why_not)
 
 
 def picking_forms(site: Site) -> Iterator[Form]:
