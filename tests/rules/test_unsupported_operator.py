@@ -204,6 +204,7 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
         (LENGTHS + "{ Y = LRN <size = 3, alpha = 0.1, bias = 1.5> (X) }", "openvino", 13, ["LRN", "Mul"]),
         (LENGTHS + "{ Y = LpNormalization <axis = 1, p = 1> (X) }", "opencv", 9, ["ReduceL1", "Clip", "Div"]),
         (LENGTHS + "{ Y = LpNormalization <p = 2> (X) }", "tvm", 18, ["ReduceL2", "Clip", "Div"]),
+        ("(float[3,1] X) => (float[3,1] Y) { Y = LpNormalization <p = 2> (X) }", "mnn", 13, ["Sign"]),
         (
             LENGTHS + "{ Y = LpNormalization <axis = 1, p = 1> (X) }",
             "openvino",

@@ -298,6 +298,8 @@ def normalization_forms(site: Site) -> Iterator[Form]:
         return builder.op("Div", [centred, builder.op("Add", [deviation, least])])
 
     if known is not None and known.shape and all(known.shape[axis] == 1 for axis in axes if axis < rank):
+        if norm != "ReduceMean":
+            yield Form("its sign", (("Sign", {}),), partial(written, site, _by("Sign")), why_not)
         why_not = why_not or Refusal("an axis of one element is no length to divide by")
     operators = tuple((norm, _traits(norm, site.opset, step)) for step in _steps(axes, _AT_ONCE))
     write = by_deviation if norm == "ReduceMean" else by_norm
