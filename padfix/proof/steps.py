@@ -33,16 +33,21 @@ class Steps:
     zero: Array
     axis: int
 
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """The number of the first step and of the last, that of zero being 0; whole bytes and signed ones may agree."""
+        limits, zero = np.iinfo(self.zero.dtype), self.zero.astype(np.float64)
+        return limits.min - zero, limits.max - zero
+
     def nearest(self, array: Array) -> Array:
         """Return the step that is nearest to each number; the last one beyond them."""
         shape = [1] * array.ndim
         if self.scale.size > 1:
             shape[self.axis] = self.scale.size
-        limits = np.iinfo(self.zero.dtype)
         scale = self.scale.astype(np.float64).reshape(shape)
-        zero = self.zero.astype(np.float64).reshape(shape if self.zero.size > 1 else [1] * array.ndim)
+        low, high = (each.reshape(shape if each.size > 1 else [1] * array.ndim) for each in self.ends)
         numbers = np.nan_to_num(array.astype(np.float64))
-        steps = np.clip(np.rint(numbers / scale) + zero, limits.min, limits.max) - zero
+        steps = np.clip(np.rint(numbers / scale), low, high)
         # As the operator does, in the type that it gives: nothing else is a fixed point of rounding once more.
         return np.asarray(steps.astype(array.dtype) * self.scale.astype(array.dtype).reshape(shape))
 
@@ -78,10 +83,9 @@ def are_steps_of(view: GraphView, constants: Constants | None, name: str, node: 
     known, wanted = steps_of(view, constants, name), _of(node, constants)
     if known is None or wanted is None or known.scale.size > 1:
         return False
-    return all(
-        one.dtype == other.dtype and np.array_equal(one, other)
-        for one, other in ((known.scale, wanted.scale), (known.zero, wanted.zero))
-    )
+    if known.scale.dtype != wanted.scale.dtype or not np.array_equal(known.scale, wanted.scale):
+        return False
+    return all(np.array_equal(one, other) for one, other in zip(known.ends, wanted.ends, strict=True))
 
 
 def _of(node: NodeView, constants: Constants) -> Steps | None:
@@ -93,4 +97,4 @@ def _of(node: NodeView, constants: Constants) -> Steps | None:
         return None
     if zero.dtype.kind not in "iu":  # small floats have steps of many lengths
         return None
-    return Steps(scale, zero, attributes.integer(node.proto, "axis", 1))
+    return Steps(scale.ravel(), zero.ravel(), attributes.integer(node.proto, "axis", 1))

@@ -15,8 +15,9 @@ import numpy as np
 
 from padfix.errors import ProofUnavailableError
 from padfix.proof.allowances import ALLOWANCES, interpreter_rounding, optimiser_rounding
-from padfix.proof.compare import compare, distance
-from padfix.proof.executors import Array, ExecutionFailed, Executor, label_of
+from padfix.proof.compare import coarsest, compare, distance
+from padfix.proof.executors import Array, ExecutionFailed, Executor, graph_of, label_of, numpy_type
+from padfix.proof.facts import cast_types
 from padfix.proof.feeding import Feeding
 from padfix.proof.judging import StretchJudge
 from padfix.proof.probes import Probe
@@ -295,10 +296,17 @@ class _Judge:
         return dataclasses.replace(difference, equivalent=True, detail=words)
 
     def _has_rounding(self, failure: Failure) -> bool:
-        """Whether there is anything to amplify: what agrees to the bit everywhere agrees at the outputs."""
-        outcome = self._inside.outcome
+        """Whether there is anything to amplify: what agrees to the bit everywhere agrees at the outputs.
+
+        In 16 bits a runtime rounds between some operators and not between others, and otherwise where a model is cut.
+        """
+        outcome, graph = self._inside.outcome, graph_of(self._reference)
+        cast = map(numpy_type, cast_types(graph)) if graph is not None else ()
+        arrays = (*failure.probe.arrays.values(), *failure.results.values())
         is_judged = any(each.name == failure.probe.name for each in self._inside.probes)
-        return not is_judged or outcome is None or any(each.largest > 0 for each in outcome.judged)
+        if not is_judged or outcome is None or coarsest([*cast, *(each.dtype for each in arrays)]) not in _WHOLE_WORDS:
+            return True
+        return any(each.largest > 0 for each in outcome.judged)
 
     def _own_rounding(self, failure: Failure) -> dict[str, float]:
         """Return how far the original moves by itself on a probe; measured once for all its outputs."""
@@ -357,6 +365,8 @@ class _Judge:
                 "fusion of ONNX Runtime's optimiser."
             )
 
+
+_WHOLE_WORDS = ("float32", "float64")
 
 _NOISE = 2.0**-22
 """Relative differences below this are the last bits themselves."""

@@ -2,7 +2,8 @@
 
 Probes go through the whole network, and what arrives inside is calm: no value above a Clip's limit, none below a Relu's
 zero behind a normalisation, no variance so small that an epsilon counts. So a stretch that is not the same in both
-models also sees wide numbers, long tails, small ones, and nearly constant ones.
+models also sees wide numbers, long tails, small ones, nearly constant ones; in 16 bits zeros as well, and so few
+others that each weight stands alone.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ TAIL = 6.0
 """Long tails reach from two to the power of minus this to two to the power of this."""
 
 
+_APART = {"sparse": 37, "very sparse": 131}
+"""How far numbers stand apart where all others are zero: what reads them gives its weights one by one."""
+
 _PERIOD = 65_537
 """How many different numbers there are; a prime, so that they meet others in every row and channel."""
 
@@ -41,13 +45,17 @@ def wide_data(
     random = np.random.default_rng([0, 7])
     normal = random.standard_normal(_PERIOD)
     signs = random.integers(0, 2, _PERIOD) * 2.0 - 1.0
-    for words, numbers in (
+    kinds = [
         ("wide", normal * 2 * limit),
         ("long-tailed", signs * 2.0 ** random.uniform(-TAIL, TAIL, _PERIOD)),
         ("small", normal * 1e-3),
         ("nearly constant", 1.0 + 1e-5 * normal),
         ("nearly constant negative", -1.0 + 1e-5 * normal),
-    ):
+    ]
+    if any(values[name].dtype.itemsize < 4 for name in free):  # coarse units, under which small weights and biases hide
+        kinds.append(("zero", np.zeros(_PERIOD)))
+        kinds += [(words, np.where(np.arange(_PERIOD) % apart, 0.0, signs)) for words, apart in _APART.items()]
+    for words, numbers in kinds:
         held = {dtype: _within(numbers, dtype) for dtype in {values[name].dtype for name in free}}
         yield words, {name: _filled(array, held[array.dtype], random) for name, array in values.items() if name in free}
     for words, factor in (("enlarged", 16), ("reversed", -1)):

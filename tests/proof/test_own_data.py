@@ -22,9 +22,17 @@ TABLE_DAMAGED[777] *= -1
 IMAGE = "float[1, 3, 8, 8] X"
 LARGE_IMAGE = "float[1, 3, 24, 24] X"
 HALF_IMAGE = "float16[1, 3, 8, 8] X"
+LARGE_HALF_IMAGE = "float16[1, 3, 24, 24] X"
 HALF = (WEIGHT * np.array([1, 1, 1, 0.2]).reshape(4, 1, 1, 1)).astype(np.float16)
 HALF_DAMAGED = HALF.copy()
 HALF_DAMAGED[3] *= np.float16(1.01)
+MANY = RANDOM.uniform(-1, 1, (4, 3, 7, 7)).astype(np.float16)
+MANY_DAMAGED = MANY.copy()
+MANY_DAMAGED.flat[np.abs(MANY).argmax()] *= np.float16(1.01)
+NORMALISED = "m = Mul(X, k) Y = InstanceNormalization(m, f, b)"
+HALF_NORMS = {"k": np.float16(30), "f": np.full(3, 4, np.float16)}
+SHIFTS = np.array([-0.3826, 0.5, 0.25], np.float16)
+SHIFTS_DAMAGED = np.array([-0.3901, 0.5, 0.25], np.float16)
 FACTORS = np.array([0.1539, 1.787, -0.9272, 0.744], np.float16).reshape(4, 1, 1)
 FACTORS_DAMAGED = FACTORS.copy()
 FACTORS_DAMAGED[2] = -0.9365
@@ -66,6 +74,22 @@ DIFFERENT: dict[str, tuple[ModelProto, ModelProto]] = {
     "a limit far beyond all data": (
         network(IMAGE, "c = Conv(X, W) Y = Clip(c, low, high)", W=WEIGHT, low=0.0, high=20000.0),
         network(IMAGE, "c = Conv(X, W) Y = Clip(c, low, high)", W=WEIGHT, low=0.0, high=30000.0),
+    ),
+    "a bias under numbers that are larger by far": (
+        network(HALF_IMAGE, NORMALISED, "float16", **HALF_NORMS, b=SHIFTS),
+        network(HALF_IMAGE, NORMALISED, "float16", **HALF_NORMS, b=SHIFTS_DAMAGED),
+    ),
+    "one weight among many": (
+        network(
+            LARGE_HALF_IMAGE, "m = Mul(X, k) Y = Conv<pads = [3, 3, 3, 3]>(m, W)", "float16", W=MANY, k=np.float16(30)
+        ),
+        network(
+            LARGE_HALF_IMAGE,
+            "m = Mul(X, k) Y = Conv<pads = [3, 3, 3, 3]>(m, W)",
+            "float16",
+            W=MANY_DAMAGED,
+            k=np.float16(30),
+        ),
     ),
     "a limit of whole numbers": (
         network(WORDS, "Y = Min(X, k)", "int64", k=50),
@@ -284,3 +308,14 @@ def test_powers_that_are_no_numbers_any_more_are_a_difference(first: str, second
     """From 89 on, in single precision: no probe brings such, and the scores of a network may."""
     models = [network(ROW, each, last=np.array([-1]), one=1.0) for each in (first, second)]
     assert judged(*models).equivalent is equal
+
+
+@pytest.mark.parametrize(("factor", "equal"), [(7.7, True), (7.8, False)])
+def test_what_is_rounded_to_16_bits_only_where_it_is_looked_at_is_no_difference(factor: float, equal: bool) -> None:
+    """A Floor of what lies below a whole number by less than 16 bits hold goes the other way behind a Transpose."""
+    made = "s = Sin(X) e = Mul(s, k) m = Pad(e, p)"
+    pads = np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64)
+    first = network(LARGE_HALF_IMAGE, f"{made} Y = Floor(m)", "float16", k=np.float16(7.7), p=pads)
+    turned = f"{made} t = Transpose<perm = [0, 2, 3, 1]>(m) u = Transpose<perm = [0, 3, 1, 2]>(t) Y = Floor(u)"
+    second = network(LARGE_HALF_IMAGE, turned, "float16", k=np.float16(factor), p=pads)
+    assert judged(first, second).equivalent == equal

@@ -20,6 +20,7 @@ CONSTANTS = {
     "s": np.float32(0.05),
     "s2": np.float32(0.06),
     "z": np.uint8(100),
+    "signed": np.array([-28], np.int8),
     "three": np.array([0.1, 0.2, 0.3], np.float32),
     "zeros": np.zeros(3, np.int8),
     "w": RANDOM.standard_normal((3, 3, 3, 3)).astype(np.float32),
@@ -54,7 +55,7 @@ def steps(body: str, name: str) -> Steps | None:
 
 
 def test_numbers_go_to_the_step_that_is_nearest_and_not_beyond_the_last() -> None:
-    known = Steps(np.float32(0.5), np.asarray(np.uint8(1)), 1)
+    known = Steps(np.array([0.5], np.float32), np.array([1], np.uint8), 1)
     given = known.nearest(np.array([0.3, 0.2, -7.0, 1e9, np.nan], np.float32))
     np.testing.assert_array_equal(given, np.array([0.5, 0.0, -0.5, 127.0, 0.0], np.float32))
 
@@ -90,8 +91,10 @@ def test_where_axes_were_moved_channels_have_no_steps_that_are_known() -> None:
     )
 
 
-def rounded(name: str, given: str, scale: str = "s") -> str:
-    return f"{given}_q = QuantizeLinear ({name}, {scale}, z) {given} = DequantizeLinear ({given}_q, {scale}, z)"
+def rounded(name: str, given: str, scale: str = "s", zero: str = "z") -> str:
+    return (
+        f"{given}_q = QuantizeLinear ({name}, {scale}, {zero}) {given} = DequantizeLinear ({given}_q, {scale}, {zero})"
+    )
 
 
 ON_STEPS = f"{rounded('X', 'd')} a = MatMul (d, m) b = Add (a, bias) Y = Sigmoid (b)"
@@ -114,6 +117,7 @@ BEHIND = f"c = Conv (X, w) p = {POOL} (c) {rounded('p', 'd')} Y = Conv (d, w)"
     ("before", "equal"),
     [
         (f"{rounded('c', 'e')} p = {POOL} (e)", True),
+        (f"{rounded('c', 'e', zero='signed')} p = {POOL} (e)", True),
         (f"{rounded('c', 'e', 's2')} p = {POOL} (e)", False),
         (f"{rounded('c', 'e')} p = MaxPool <kernel_shape = [3, 3], strides = [2, 2], pads = [0, 0, 1, 1]> (e)", False),
         (f"{rounded('c', 'e')} p = AveragePool <kernel_shape = [2, 2], strides = [2, 2]> (e)", False),
