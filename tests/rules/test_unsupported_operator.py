@@ -198,6 +198,7 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
             13,
             ["Unsqueeze", "InstanceNormalization", "Squeeze"],
         ),
+        (RANK + "<int64[4] r = {1, 1, 1, 1}> { t = Tile (X, r) Y = Relu (t) }", "ncnn", 13, ["Identity", "Relu"]),
         (RANK + "<int64[4] r = {1, 2, 1, 3}> { Y = Tile (X, r) }", "ncnn", 13, ["Concat", "Concat"]),
         (RANK + "<int64[1] a = {1}> { Y = ReduceSumSquare (X, a) }", "ncnn", 18, AS_MATRIX),
         (UNRANKED + "{ x = Reshape (X, s) Y = Softmax <axis = 1> (x) }", "openvino", 11, ["Reshape", *MEASURED]),

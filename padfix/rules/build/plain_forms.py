@@ -180,13 +180,13 @@ def _joined(site: Site) -> Iterator[Form]:
         for axis, number in enumerate(copies):
             if number > 1:
                 value = builder.op("Concat", [value] * number, {"axis": axis})
-        return value
+        return value if max(copies, default=1) > 1 else builder.op("Identity", [value])
 
     why_not = None
     if repeats is None:
         why_not = Refusal("how often it repeats is not constant")
-    elif 0 in copies or sum(copies) - len(copies) > _MOST_COPIES or max(copies, default=1) == 1:
-        why_not = Refusal("it repeats nothing, or too often")
+    elif 0 in copies or sum(copies) - len(copies) > _MOST_COPIES:
+        why_not = Refusal("it repeats nothing at all, or too often")
     yield Form("its copies joined", (("Concat", {}),), lambda: _written(site, write, exact=True), why_not)
 
 
