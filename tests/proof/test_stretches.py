@@ -18,7 +18,7 @@ from padfix.proof import pairing
 from padfix.proof.executors import OnnxRuntimeExecutor
 from padfix.proof.judging import StretchJudge
 from padfix.proof.probes import Probe
-from padfix.proof.stretches import Judged, Stretch
+from padfix.proof.stretches import Judged, Stretch, Stretches
 from padfix.proof.whole import verify
 from padfix.results import Verdict
 from tests.support.proofs import model
@@ -95,6 +95,12 @@ def test_axes_in_another_order_count_for_what_reads_them(behind: list[NodeProto]
     verdict = judged(cubes(turned), cubes(node("Transpose", "X", "t", perm=[0, 1, 2, 3])))
     assert verdict.equivalent == equal
     assert equal or (verdict.first_difference is not None and verdict.first_difference.tensor == "t")
+
+
+def test_outputs_that_differ_where_nothing_inside_does_amplify_no_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the look inside misses, there is nothing to amplify where it finds not one bit."""
+    monkeypatch.setattr(Stretches, "same", lambda self, name: True)
+    assert not judged(scaled(10), scaled(11)).equivalent
 
 
 def test_an_island_in_another_layout_is_equal() -> None:
