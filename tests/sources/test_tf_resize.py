@@ -92,6 +92,36 @@ def test_every_grid_size_and_type(
     assert_same_numbers(tf, function, feeds, free=mode != "static")
 
 
+ROUNDINGS: dict[str, Callable[[Any, Any], Any]] = {
+    "round": lambda tf, image: tf.cast(tf.round(image), tf.uint8),
+    "cast": lambda tf, image: tf.cast(image, tf.uint8),
+    "shifted": lambda tf, image: tf.saturate_cast(tf.clip_by_value(image, 0, 255) + 0.5, tf.uint8),
+    "moved": lambda tf, image: tf.floor(tf.transpose(image, [0, 3, 1, 2]) / 2),
+}
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("free", [False, True])
+def test_bilinear_images_that_are_rounded_are_equal_to_the_last_bit(tf: Any, rounding: str, free: bool) -> None:
+    """A plain image too, whose values a sum of weights that is just below one would cut to the number below."""
+
+    def function(x: Any) -> dict[str, Any]:
+        return {"y": ROUNDINGS[rounding](tf, tf.image.resize(x, [11, 14]))}
+
+    image = np.random.default_rng(5).integers(0, 256, (8, 12, 5, 3), np.uint8)
+    plain = np.broadcast_to(image[:1, :1, :1], (1, 12, 5, 3))
+    feeds = [{"x": image}, *([{"x": plain}, {"x": image[:, :7]}, {"x": image[:0]}] if free else [])]
+    assert "Resize" not in operators(assert_same_numbers(tf, function, feeds, free, tolerance=0))
+
+
+def test_bilinear_images_that_are_not_rounded_stay_a_resize(tf: Any) -> None:
+    def function(x: Any) -> dict[str, Any]:
+        return {"y": tf.image.resize(x, [10, 14]) / 255, "z": tf.shape(x)[1] // 2}
+
+    feed = {"x": np.random.default_rng(5).integers(0, 256, (2, 5, 7, 3), np.uint8)}
+    assert "Resize" in operators(assert_same_numbers(tf, function, [feed], free=False))
+
+
 def methods() -> Iterator[tuple[Any, ...]]:
     for method, antialias, (sizes, counts), free in itertools.product(METHODS, (False, True), SIZES, (False, True)):
         yield method, antialias, sizes, counts, free

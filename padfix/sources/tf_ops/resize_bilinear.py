@@ -1,6 +1,8 @@
 """ResizeBilinear: an ONNX Resize where its positions are TensorFlow's, else both neighbours gathered and mixed.
 
 tf2onnx writes scales that give outputs one short (7 to 31 gives 30), and leaves non-float images to fail on loading.
+Runtimes weigh all four neighbours at once, which differs from TensorFlow's in the last bit. Where that is rounded (an
+image that is brought back to bytes), it would be another whole number.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import numpy as np
 from padfix.sources.tf_ops import sampling
 from padfix.sources.tf_ops.image import Image
 from padfix.sources.tf_ops.resize_grid import exact_positions, grid_of, onnx_positions, onnx_transformation
+from padfix.sources.tf_ops.rounded import is_rounded
 from padfix.sources.tf_ops.sampling import Grid
 from padfix.sources.tf_ops.tensor import Builder, Tensor
 
@@ -28,7 +31,7 @@ def convert(builder: Builder, node: Any) -> Tensor:
     lengths = [image.known(axis) for axis in (0, 1)]
     if all(known is not None and known[0] == known[1] for known in lengths):
         return data
-    if all(known is None or agrees(grid, *known) for known in lengths):
+    if all(known is None or agrees(grid, *known) for known in lengths) and not is_rounded(builder.ctx, node.output[0]):
         return image.resize(data, {"mode": "linear", "coordinate_transformation_mode": onnx_transformation(grid)})
     for axis in (1, 0):
         data = _mixed(data, grid, axis + 1, image.sizes[axis], image.counts[axis])
@@ -48,6 +51,7 @@ def agrees(grid: Grid, size: int, count: int) -> bool:
 
 
 def _mixed(data: Tensor, grid: Grid, axis: int, size: Tensor, count: Tensor) -> Tensor:
+    """Return ``data`` resized along ``axis`` in the order of TensorFlow's own arithmetic, equal to the last bit."""
     if size.known is not None and size.known == count.known:
         return data
     lower, upper, fraction = sampling.linear_taps(grid, size, count)
