@@ -358,7 +358,7 @@ def test_targets(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke("targets") == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(targets.names())
     assert invoke("targets", "onnx") == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["description", "empty-batch"]
 
 
 def test_inspect_formats(capsys: pytest.CaptureFixture[str]) -> None:
