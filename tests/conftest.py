@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import importlib.util
 import os
+import signal
 from collections.abc import Iterator
 
 # Before any test imports TensorFlow: no graphics card is looked for, and nothing but errors is logged.
@@ -13,6 +14,10 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 # No test takes a report from the user's cache, or leaves one there.
 os.environ["XDG_CACHE_HOME"] = f"{os.devnull}/none"
+
+# A job in the background of a script ignores Ctrl-C, and so would the commands that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest
 from hypothesis import HealthCheck, settings
