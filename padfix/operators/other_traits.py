@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from onnx import NodeProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Dimension, Scope
+from padfix.graph.scopes import Scope
 from padfix.operators.data_order import (
     CHANNELS,
     copies_behind_reshape,
@@ -22,6 +22,8 @@ from padfix.operators.data_order import (
 from padfix.operators.gates import gate_traits, product_traits, softplus_traits
 from padfix.operators.plain_traits import PLAINLY
 from padfix.operators.quantizers import QUANTIZERS, is_between_bytes, quantizer_traits
+from padfix.operators.skips import NOTHING, what_a_slice_skips
+from padfix.operators.slices import sliced_axes
 from padfix.targets.fact import COUNT, Traits
 
 _LENGTHS, _PEEPHOLES = 4, 7
@@ -203,26 +205,6 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
     return {"picks-a-list": None if indices is None or indices.rank is None else indices.rank > 0}
 
 
-def sliced_axes(scope: Scope, node: NodeProto, rank: int) -> list[int] | None:
-    """Return the axes of a Slice of so many axes, in the order in which they are listed; None where not known."""
-    listed: Sequence[int] | None
-    count: Dimension
-    if scope.opset < SLICE_AS_INPUTS_SINCE:
-        listed = attributes.integers(node, "axes")
-        count = len(attributes.integers(node, "starts") or ())
-    elif len(node.input) > 3 and node.input[3]:
-        constant = scope.constant(node.input[3])
-        if constant is None:
-            return None
-        listed, count = [int(each) for each in constant], 0
-    else:
-        starts = scope.type_of(node.input[1])
-        listed, count = None, None if starts is None or not starts.shape else starts.shape[0]
-    if not isinstance(count, int):
-        return None
-    return [axis % rank for axis in (range(count) if listed is None else listed)]
-
-
 def channels_last(axis: int, rank: int) -> int:
     """Return where an axis comes to lie with the channels last."""
     if rank <= CHANNELS + 1 or not axis:
@@ -235,9 +217,9 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
     known = scope.type_of(node.input[0])
     axes = sliced_axes(scope, node, known.rank) if known is not None and known.rank else None
     if known is None or axes is None:
-        return {"axes-out-of-order": None}
+        return {"axes-out-of-order": None, "skips-behind": NOTHING}
     moved = [channels_last(axis, known.rank or 0) for axis in axes]
-    return {"axes-out-of-order": moved != sorted(moved)}
+    return {"axes-out-of-order": moved != sorted(moved), "skips-behind": what_a_slice_skips(scope, node)}
 
 
 def _transpose(scope: Scope, node: NodeProto) -> Traits:
@@ -265,7 +247,6 @@ def _curve(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, NodePr
     return read
 
 
-SLICE_AS_INPUTS_SINCE = 10
 JOINING = ("Max", "Mean", "Min", "Sum")
 RECURRENT = ("GRU", "LSTM", "RNN")
 REDUCTIONS = (

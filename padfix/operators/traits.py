@@ -17,6 +17,7 @@ from padfix.operators.data_order import is_behind_joined_bytes, is_of_bytes
 from padfix.operators.other_traits import OTHERS, any_of
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample
+from padfix.operators.skips import what_a_window_skips
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME, wrong_arity
@@ -38,6 +39,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
                 "of-bytes": is_of_bytes(scope, node.input[0]),
                 "joined-bytes": _is_of_joined_bytes(scope, node, window),
                 "behind-pad": pad_before(scope, node),
+                "skips-behind": what_a_window_skips(scope, node, window),
             }
             return {**window_traits(window), **own, "wide-pads": is_wide_with_pad(scope, node, window)}
         case TransposedWindow() as window:

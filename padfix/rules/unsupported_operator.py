@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +43,7 @@ from padfix.rules.build.elementary_forms import (
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.layer_forms import dense_forms, instance_norm_forms, layer_norm_forms, picking_forms
+from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
 from padfix.rules.build.recurrent_forms import recurrent_forms
@@ -71,9 +72,9 @@ class UnsupportedOperator(TargetRule):
     lose count of the axes of a reduction, copy the channels of what a convolution keeps in another order, take a
     constant from it instead of it from the constant, overflow in a Softplus, approximate a Gelu, multiply a gate twice,
     join more than two inputs as if all were of one shape, run a recurrent layer the wrong way round, take a Transpose
-    for done already, lose the factors of a Gemm, pick the first of several elements, take the bounds of one axis of
-    a Slice for another's, compute a Softmax of bytes, or read a zero point only in the shape of its scale.
-    `padfix targets NAME` lists what is known.
+    for done already, lose the factors of a Gemm, pick the first of several elements, take the bounds of one axis of a
+    Slice for another's, take every second element before they are computed, compute a Softmax of bytes, or read a zero
+    point only in the shape of its scale. `padfix targets NAME` lists what is known.
 
     padfix puts an Identity behind such a gate, and before an activation that is computed within the convolution before
     it, so that it is read for what it is; writes DepthToSpace and SpaceToDepth as a convolution whose weights are zeros
@@ -85,10 +86,10 @@ class UnsupportedOperator(TargetRule):
     factors, and the branches of a Where, exchanged; a layer that runs backwards as one over what a Slice turned round;
     the boxes of a RoiAlign scaled before it; a Transpose of three axes as one of four; a Gemm with its factors in the
     weights; a LayerNormalization with a bias, and of a list; the norm of an instance's lines or volume as a plane's;
-    what a Gather picks as a product with a matrix of 0 and 1; the axes of a Slice in another order; a Relu behind a
-    Softmax, which gives nothing below 0; a zero point in the shape of its scale; a DFT of another axis between two
-    Transposes; a product with a list as one with a matrix; slopes of a PRelu for every axis, or apart; Celu as a scaled
-    Elu; the lengths of a Split's pieces; and indices counted from the begin.
+    what a Gather picks as a product with a matrix of 0 and 1; the axes of a Slice in another order, or what it takes by
+    a Gather; a Relu behind a Softmax, which gives nothing below 0; a zero point in the shape of its scale; a DFT of
+    another axis between two Transposes; a product with a list as one with a matrix; slopes of a PRelu for every axis,
+    or apart; Celu as a scaled Elu; the lengths of a Split's pieces; and indices counted from the begin.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -355,7 +356,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "LayerNormalization": layer_norm_forms,
     "Gather": picking_forms,
     "Shape": _lengths,
-    "Slice": reordered_forms,
+    "Slice": lambda site: chain(reordered_forms(site), slices_of_picked(site)),
     **dict.fromkeys(QUANTIZERS, zero_point_forms),
     "Softplus": softplus_forms,
     **dict.fromkeys(REDUCTIONS, reduction_forms),

@@ -164,6 +164,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "gives-cell-alone": SWITCH,
     # Of RoiAlign, which also has mode and coordinates.
     "scaled": SWITCH,
+    # Of Conv and Slice: what gives the data of which they take every n-th element alone.
+    "skips-behind": ("none", "softmax", "window", "reshape", "expand"),
     # Of Slice, which has behind-window as well.
     "axes-out-of-order": SWITCH,
     # Of Add.
@@ -213,6 +215,7 @@ _UNSAID: Mapping[str, Trait] = {
     ),
     "behind-pad": "none",
     "behind-window": True,
+    "skips-behind": "none",
 }
 """What is taken of an operator of which a trait is not told at all."""
 

@@ -18,6 +18,7 @@ from onnx import TensorProto, defs, helper
 from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.graph.scopes import DEFAULT_DOMAIN, ValueType
+from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.other_traits import REDUCTIONS
 from padfix.operators.reading import operator_of, read
 from padfix.operators.window import Window
@@ -37,19 +38,7 @@ _SHORT_SIZE = 5
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# fmt: off
-_ELEMENTWISE = frozenset(
-    {
-        "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BitwiseAnd", "Cast", "Ceil",
-        "Celu", "Clip", "Cos", "Cosh", "Div", "Dropout", "Elu", "Equal", "Erf", "Exp", "Floor", "Gelu",
-        "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu",
-        "Less", "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "Or", "Pow",
-        "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus",
-        "Softsign", "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Where", "Xor", "Softmax",
-        "LogSoftmax", "Hardmax"
-    }
-)
-# fmt: on
+_ELEMENTWISE = ELEMENTWISE | {"Softmax", "LogSoftmax", "Hardmax"}
 """Operators that axes of any length go through, as long as those of all inputs are cut alike."""
 
 

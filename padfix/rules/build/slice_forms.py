@@ -7,12 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from padfix.graph import attributes
-from padfix.operators.other_traits import SLICE_AS_INPUTS_SINCE, channels_last, sliced_axes
+from padfix.operators.other_traits import channels_last
 from padfix.operators.refusal import Refusal
+from padfix.operators.skips import what_a_slice_skips
+from padfix.operators.slices import SLICE_AS_INPUTS_SINCE, slice_amounts, sliced_axes
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
+from padfix.targets.fact import Traits
 
 _NAMES = ("starts", "ends", "axes", "steps")
 
@@ -22,7 +25,7 @@ def reordered_forms(site: Site) -> Iterator[Form]:
     known = site.input_type(0)
     rank = None if known is None else known.rank
     axes = None if rank is None else sliced_axes(site.scope, site.node, rank)
-    amounts = _amounts(site)
+    amounts = slice_amounts(site.scope, site.node)
     if rank is None or axes is None or amounts is None:
         why_not: Refusal | None = Refusal("its axes, or from where to where it takes them, are only known at run time")
         order: list[int] = []
@@ -47,22 +50,5 @@ def reordered_forms(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], builder.original(node, inputs))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    yield Form("its axes in another order", (("Slice", {"axes-out-of-order": False}),), write, why_not)
-
-
-def _amounts(site: Site) -> dict[str, list[int]] | None:
-    """Return the starts, ends and steps, as far as it has them; None where one is not constant."""
-    found = {}
-    for position, name in ((1, "starts"), (2, "ends"), (4, "steps")):
-        if site.opset < SLICE_AS_INPUTS_SINCE:
-            values = attributes.integers(site.node, name)
-        elif not site.input_name(position):
-            values = None
-        else:
-            constant = site.constant(position)
-            if constant is None:
-                return None
-            values = [int(each) for each in constant]
-        if values is not None:
-            found[name] = values
-    return found
+    told: Traits = {"axes-out-of-order": False, "skips-behind": what_a_slice_skips(site.scope, site.node)}
+    yield Form("its axes in another order", (("Slice", told),), write, why_not)
