@@ -42,6 +42,12 @@ def _rank_alone(scope: Scope, node: NodeProto) -> Traits:
     return {"rank": None if data is None else data.rank}
 
 
+def _root_of_sums(scope: Scope, node: NodeProto) -> Traits:
+    data = scope.type_of(node.input[0])
+    shape = None if data is None else data.shape
+    return {**_rank_alone(scope, node), "open-batch": not shape or not isinstance(shape[0], int)}
+
+
 def _measured(scope: Scope, node: NodeProto) -> Traits:
     data = scope.type_of(node.input[0])
     lengths = None if data is None else data.shape
@@ -306,7 +312,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(QUANTIZERS, quantizer_traits),
     "GlobalAveragePool": _rank_alone,
     "GlobalMaxPool": _rank_alone,
-    "GlobalLpPool": _rank_alone,
+    "GlobalLpPool": _root_of_sums,
     "Transpose": _transpose,
     "Where": _choice,
 }

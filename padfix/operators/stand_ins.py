@@ -1,8 +1,8 @@
 """Operators whose results have the shape and type that another operator would give.
 
 Those of ONNX Runtime have no schema in the onnx package, so its shape inference stops at them, and a model of fixed
-size would turn dynamic behind the first; one of ONNX has no inference of its own. While types are inferred, an operator
-that has one stands in for each.
+size would turn dynamic behind the first; two of ONNX have no inference of their own. While types are inferred, an
+operator that has one stands in for each.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ STAND_INS: dict[Key, StandIn] = {
             "Trilu",
         )
     },
-    **dict.fromkeys((("", "MeanVarianceNormalization"), ("", "SimplifiedLayerNormalization")), _SAME_SHAPE),
+    **{
+        ("", name): _SAME_SHAPE
+        for name in ("GroupNormalization", "MeanVarianceNormalization", "SimplifiedLayerNormalization")
+    },
     (CONTRIB, "QLinearAdd"): StandIn("Add", _QUANTIZED_PAIR),
     (CONTRIB, "QLinearMul"): StandIn("Mul", _QUANTIZED_PAIR),
     (CONTRIB, "QLinearWhere"): StandIn("Where", (0, 1, 4)),

@@ -12,6 +12,7 @@ from padfix.geometry.padding import effective_kernel
 from padfix.geometry.resampling import output_size, slips_in_single_precision
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.batches import OF_IMAGES, is_of_another_batch
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import is_behind_joined_bytes, is_of_bytes
 from padfix.operators.other_traits import OTHERS, any_of
@@ -28,6 +29,13 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     """Return what ``node`` is like; None for operators that no fact is about, and those that can't be read."""
     if normal_domain(node.domain) or wrong_arity(node, scope.opset) or not any(node.output):
         return None
+    found = _own_traits(scope, node)
+    if found is None or node.op_type not in OF_IMAGES:
+        return found
+    return {**found, "batch-within": is_of_another_batch(scope, node.input[0])}
+
+
+def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
     if node.op_type == "Pad":
         return _pad(scope, node)
     if node.op_type in OTHERS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Collection, Iterator
 
-from onnx import FunctionProto, TensorProto, TypeProto, ValueInfoProto
+from onnx import FunctionProto, GraphProto, TensorProto, TypeProto, ValueInfoProto
 
 from padfix.graph.scopes import Dimension, Scope, ValueType, label
 from padfix.graph.types import contradicts, value_type
@@ -14,6 +14,8 @@ from padfix.rules.base import Correction, ScopeRule
 from padfix.rules.build.objections import worst_objection
 from padfix.targets import DECLARED, Target
 
+_UNTOLD = "Its rank is not known either: fix the sizes of the inputs (--shape)."
+
 
 class StaleShapes(ScopeRule):
     """The model declares a shape for a value, and its own operators give another one.
@@ -21,11 +23,12 @@ class StaleShapes(ScopeRule):
     Tools that edit a model and leave its `value_info` behind make such claims. Nothing computes with them, but many
     converters and compilers believe them: pads or buffer sizes taken from a stale shape are wrong without a sound, and
     some runtimes refuse the model. Where a target's facts say that it refuses lengths of inner values that are left
-    open, these are reported as well: shape inference writes them for every model with open inputs.
+    open, these are reported as well: shape inference writes them for every model with open inputs. So is an output of
+    which the type alone is declared, where a target refuses that.
 
     padfix itself never believes a declared shape except those of the model's inputs. `convert` deletes a `value_info`
     that is contradicted or that the target refuses, the shape that a body declares for its input or output, and
-    corrects the shape of a model's output. Symbolic and unknown lengths contradict nothing.
+    corrects the shape of a model's output, or declares one. Symbolic and unknown lengths contradict nothing.
 
     Refused: nothing; a shape that can't be worked out is not reported.
 
@@ -58,7 +61,11 @@ class StaleShapes(ScopeRule):
             if known is not None:
                 yield Correction(self._finding(scope, value, known, "value_info"), _remover(scope, [value.name]))
         left_open = [value.name for value in container.value_info if _is_open(value)]
-        objection = worst_objection(target, DECLARED, scope.opset, {"sizes": "dynamic"}) if left_open else None
+        objection = (
+            worst_objection(target, DECLARED, scope.opset, {"sizes": "dynamic", "shape-given": True})
+            if left_open
+            else None
+        )
         if objection is not None:
             count = f"{len(left_open)} inner values" if len(left_open) > 1 else "an inner value"
             says = f"The model leaves lengths of {count} open in {DECLARED}. {objection.sentence(target, DECLARED)}"
@@ -67,6 +74,7 @@ class StaleShapes(ScopeRule):
             yield Correction(dataclasses.replace(found, severity=objection.severity), _remover(scope, left_open))
         if isinstance(container, FunctionProto):
             return
+        yield from self._without_shape(scope, container, target)
         for value in container.output:
             known = self._contradiction(scope, value)
             if known is not None:
@@ -76,6 +84,23 @@ class StaleShapes(ScopeRule):
                 known = self._contradiction(scope, value)
                 if known is not None:
                     yield Correction(self._finding(scope, value, known, "input"), _writer(scope, value.type, known))
+
+    def _without_shape(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
+        """Yield a correction for each output of which nothing but the type is declared, where the target minds."""
+        bare = [value for value in graph.output if scope.parent is None and _has_no_shape(value)]
+        objection = (
+            worst_objection(target, DECLARED, scope.opset, {"sizes": "static", "shape-given": False}) if bare else None
+        )
+        if objection is None:
+            return
+        for value in bare:
+            known = scope.types.get(value.name)
+            is_known = known is not None and known.shape is not None
+            says = f"The model declares no shape of its output {value.name!r}. {objection.sentence(target, 'output')}"
+            hint = f"padfix convert --target {target.name} declares what the graph gives." if is_known else _UNTOLD
+            found = self.scope_finding(scope, value.name, says, hint, DECLARED)
+            apply = _writer(scope, value.type, known) if is_known and known is not None else None
+            yield Correction(dataclasses.replace(found, severity=objection.severity), apply)
 
     @staticmethod
     def _contradiction(scope: Scope, value: ValueInfoProto) -> ValueType | None:
@@ -113,6 +138,10 @@ def _lengths(shape: tuple[Dimension, ...]) -> str:
     return "[" + ", ".join("?" if each is None else str(each) for each in shape) + "]"
 
 
+def _has_no_shape(value: ValueInfoProto) -> bool:
+    return value.type.WhichOneof("value") == "tensor_type" and not value.type.tensor_type.HasField("shape")
+
+
 def _is_open(value: ValueInfoProto) -> bool:
     declared = value_type(value.type)
     return declared is not None and any(not isinstance(each, int) for each in declared.shape or ())
@@ -137,6 +166,7 @@ def _writer(scope: Scope, declared: TypeProto, known: ValueType) -> Callable[[],
             declared.tensor_type.ClearField("shape")
             return
         lengths = known.shape or ()
+        shape.SetInParent()
         if len(shape.dim) != len(lengths):
             del shape.dim[:]
             for length in lengths:

@@ -164,6 +164,12 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "gives-cell-alone": SWITCH,
     # Of RoiAlign, which also has mode and coordinates.
     "scaled": SWITCH,
+    # Of what is declared of an output.
+    "shape-given": SWITCH,
+    # Of GlobalLpPool: whether the model leaves the length of the first axis open.
+    "open-batch": SWITCH,
+    # Of what works on images: whether the model's inputs have another batch.
+    "batch-within": SWITCH,
     # Of Conv and Slice: what gives the data of which they take every n-th element alone.
     "skips-behind": ("none", "softmax", "window", "reshape", "expand"),
     # Of Slice, which has behind-window as well.
@@ -187,7 +193,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
 
 
 DECLARED = "value_info"
-"""In place of an operator: what a model declares of its inner values, which has sizes alone."""
+"""In place of an operator: what a model declares of inner values (sizes) and of its outputs (shape-given)."""
 
 _UNSAID: Mapping[str, Trait] = {
     **dict.fromkeys(
@@ -210,6 +216,8 @@ _UNSAID: Mapping[str, Trait] = {
             "axes-out-of-order",
             "list-first",
             "list-second",
+            "batch-within",
+            "open-batch",
         ),
         False,
     ),

@@ -127,3 +127,24 @@ def test_open_lengths_of_inner_values_go_where_the_target_refuses_them(tmp_path:
     padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="tract")
     assert not onnx.load(tmp_path / "out.onnx").graph.value_info
     assert not padfix.check(tmp_path / "out.onnx", target="tract").findings
+
+
+def test_an_output_gets_a_shape_where_the_target_refuses_it_without(tmp_path: Path) -> None:
+    proto = parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> g (float[N,4,3] X, float[4] s) => (float Y)'
+        "{ a = Relu (X) Y = GroupNormalization <num_groups = 2> (a, s, s) }"
+    )
+    proto.graph.output[0].type.tensor_type.ClearField("shape")
+    onnx.save(proto, tmp_path / "model.onnx")
+    assert not padfix.check(tmp_path / "model.onnx").findings
+    assert not [each for each in padfix.check(tmp_path / "model.onnx", target="tract").findings if each.rule == "PF303"]
+    (found,) = (
+        each for each in padfix.check(tmp_path / "model.onnx", target="opencv").findings if each.rule == "PF303"
+    )
+    assert found.severity == "error"
+    assert found.message.startswith("The model declares no shape of its output 'Y'. OpenCV 5.0.0.93 ")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="opencv")
+    (output,) = onnx.load(tmp_path / "out.onnx").graph.output
+    lengths = output.type.tensor_type.shape.dim
+    assert [lengths[0].HasField("dim_value"), lengths[1].dim_value, lengths[2].dim_value] == [False, 4, 3]
+    assert not padfix.check(tmp_path / "out.onnx", target="opencv").findings

@@ -129,7 +129,7 @@ MADE_BY_FORMS: dict[str, set[str]] = {
     "Pow": set(),
     "Slice": {"behind-window"},
     "Transpose": {"about-a-product"},
-    "value_info": {"sizes"},
+    "value_info": {"shape-given", "sizes"},
 }
 """Operators of forms, with the traits that these alone tell of them."""
 

@@ -10,6 +10,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.folded_batch import folded_batch
 from padfix.rules.build.forms import Form, first_right
 from padfix.rules.build.objections import Objection, worst_objection
 from padfix.targets import Target, named
@@ -48,13 +49,21 @@ class TargetRule(Rule):
 
     def minimum_opset(self, site: Site) -> int:
         """Return the version that the first right form is written in."""
-        form = first_right(site, self.forms(site))
+        form = first_right(site, self._forms(site))
         return 1 if isinstance(form, Refusal) else form.opset
 
     def refusal(self, site: Site) -> Refusal | None:
         """Return why there is no form that is right on the target."""
-        form = first_right(site, self.forms(site))
+        form = first_right(site, self._forms(site))
         return self._refused(site, form) if isinstance(form, Refusal) else None
+
+    def _forms(self, site: Site) -> Iterator[Form]:
+        """Yield the forms; only once there is but one image, what else the target has against the operator counts."""
+        objection = self.objection(site)
+        if objection is not None and "batch-within" in objection.fact.where:
+            yield folded_batch(site)
+        else:
+            yield from self.forms(site)
 
     def _refused(self, site: Site, refusal: Refusal) -> Refusal:
         """Return the refusal with the version that takes the node as it is, where the target means others as well."""
@@ -67,5 +76,5 @@ class TargetRule(Rule):
 
     def rewrite(self, site: Site) -> Rewrite | Refusal:
         """Return the first form to which the target has no objection."""
-        form = first_right(site, self.forms(site))
+        form = first_right(site, self._forms(site))
         return self._refused(site, form) if isinstance(form, Refusal) else form.write()

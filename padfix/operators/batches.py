@@ -1,0 +1,35 @@
+"""Whether data has the model's own batch, or one that operators made of other axes."""
+
+from __future__ import annotations
+
+from onnx import FunctionProto
+
+from padfix.graph.scopes import Scope
+
+OF_IMAGES = frozenset(
+    {
+        *("AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "GlobalAveragePool", "GlobalLpPool"),
+        *("GlobalMaxPool", "InstanceNormalization", "LRN", "LayerNormalization", "LpPool", "MaxPool", "PRelu"),
+        *("Resize", "Upsample"),
+    }
+)
+"""Operators to which the first axis is a batch of images, or of lists."""
+
+
+def is_of_another_batch(scope: Scope, name: str) -> bool | None:
+    """Whether the first axis of data is another than that of the model's inputs; None where that is not known.
+
+    What has a length that the first axis of an input has as well is taken for that input's batch.
+    """
+    known = scope.type_of(name)
+    if known is None or not known.shape:
+        return None
+    length = known.shape[0]
+    if length in (1, None):
+        return False if length == 1 else None
+    while scope.parent is not None:
+        scope = scope.parent
+    if isinstance(scope.container, FunctionProto):
+        return None
+    types = [scope.type_of(each.name) for each in scope.container.input if scope.constant(each.name) is None]
+    return all(each is None or not each.shape or each.shape[0] != length for each in types)
