@@ -23,7 +23,7 @@ from padfix.operators.gates import gate_traits, product_traits, softplus_traits
 from padfix.operators.plain_traits import PLAINLY
 from padfix.operators.quantizers import QUANTIZERS, is_between_bytes, quantizer_traits
 from padfix.operators.skips import NOTHING, what_a_slice_skips
-from padfix.operators.slices import sliced_axes
+from padfix.operators.slices import slice_amounts, sliced_axes
 from padfix.targets.fact import COUNT, Traits
 
 _LENGTHS, _PEEPHOLES = 4, 7
@@ -223,9 +223,19 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
     known = scope.type_of(node.input[0])
     axes = sliced_axes(scope, node, known.rank) if known is not None and known.rank else None
     if known is None or axes is None:
-        return {"axes-out-of-order": None, "skips-behind": NOTHING}
+        unknown = dict.fromkeys(("axes-out-of-order", "rank", "backwards", "strided", "first-axis"))
+        return {**unknown, "skips-behind": NOTHING}
     moved = [channels_last(axis, known.rank or 0) for axis in axes]
-    return {"axes-out-of-order": moved != sorted(moved), "skips-behind": what_a_slice_skips(scope, node)}
+    amounts = slice_amounts(scope, node)
+    steps = None if amounts is None else amounts.get("steps", [])
+    return {
+        "axes-out-of-order": moved != sorted(moved),
+        "skips-behind": what_a_slice_skips(scope, node),
+        "rank": known.rank,
+        "backwards": None if steps is None else any(step < 0 for step in steps),
+        "strided": None if steps is None else any(abs(step) > 1 for step in steps),
+        "first-axis": 0 in axes,
+    }
 
 
 def _transpose(scope: Scope, node: NodeProto) -> Traits:

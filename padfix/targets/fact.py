@@ -164,6 +164,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "gives-cell-alone": SWITCH,
     # Of RoiAlign, which also has mode and coordinates.
     "scaled": SWITCH,
+    # Of Slice: whether some step is negative.
+    "backwards": SWITCH,
     # Of what is declared of an output.
     "shape-given": SWITCH,
     # Of GlobalLpPool: whether the model leaves the length of the first axis open.
@@ -216,6 +218,8 @@ _UNSAID: Mapping[str, Trait] = {
             "axes-out-of-order",
             "list-first",
             "list-second",
+            "backwards",
+            "strided",
             "batch-within",
             "open-batch",
         ),

@@ -152,3 +152,35 @@ def is_near(found: object, wanted: list[np.ndarray]) -> bool:
         one.shape == other.shape and np.allclose(one, other, atol=1e-5)
         for one, other in zip(found, wanted, strict=True)
     )
+
+
+BACKWARDS = {
+    "ncnn backwards": ("ncnn", "float[1,4,8,10] X", (-1, 3, -1), ["Relu", "MatMul"]),
+    "ncnn with steps": ("ncnn", "float[1,4,8,10] X", (0, 2, 2), ["Relu", "MatMul"]),
+    "ncnn with channels": ("ncnn", "float[1,4,8,10] X", (1, 1, 2), ["Relu", "Reshape", "MatMul", "Reshape"]),
+    "mnn with a volume": ("mnn", "float[1,4,8,10,3] X", (-1, 2, -3), ["Relu", "Gather"]),
+    "mnn with a single element": ("mnn", "float[1,4,1,10,3] X", (-1, 2, -1), ["Relu", "Identity"]),
+    "mnn with a batch": ("mnn", "float[2,4,8,10] X", (-1, 0, -1), ["Relu", "Gather"]),
+}
+
+
+@pytest.mark.parametrize("case", BACKWARDS)
+def test_steps_of_a_slice_are_picked(case: str, tmp_path: Path) -> None:
+    target, data, (start, axis, step), expected = BACKWARDS[case]
+    values = {"b": start, "e": 1000 if step > 0 else -1000, "a": axis, "s": step}
+    amounts = ", ".join(f"int64[1] {name} = {{{value}}}" for name, value in values.items())
+    graph = f"g ({data}) => (float Y) <{amounts}> {{ r = Relu (X) Y = Slice (r, b, e, a, s) }}"
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {graph}'), source)
+    assert {"error", "silent"} & {each.severity for each in padfix.check(source, target=target).findings}
+    padfix.convert(source, result, target=target)
+    assert [node.op_type for node in onnx.load(result).graph.node] == expected
+    assert not padfix.check(result, target=target).findings
+    forwards = text("Y = Slice (X, b, e, a, s)", (0, 3, 1))
+    assert "PF306" not in {each.rule for each in padfix.check(saved(tmp_path, forwards), target="mnn").findings}
+
+
+def saved(folder: Path, content: str) -> Path:
+    path = folder / "saved.onnx"
+    onnx.save(onnx.parser.parse_model(content), path)
+    return path

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator
+from typing import Any
+
+from onnx import helper
 
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
@@ -13,12 +16,23 @@ from padfix.operators.traits import window_traits
 from padfix.operators.window import Window
 from padfix.operators.written import SAME
 from padfix.rules.base import Rewrite, Site
-from padfix.rules.build.along_axes import LONGEST, TAKING, one_by_one, taken
+from padfix.rules.build.along_axes import (
+    LONGEST,
+    TAKING,
+    Lengths,
+    multiplying,
+    one_by_one,
+    selection,
+    taken,
+    weighed_and_summed,
+    why_not_multiplied,
+)
 from padfix.rules.build.explicit_pads import bind, copied, flat
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.trials import trials
 
+_NEEDS_LENGTHS = "it needs the lengths of the input (--shape)"
 _TOO_LONG = f"an axis is longer than {LONGEST} elements, more than is written out one by one"
 
 
@@ -73,38 +87,48 @@ def _window_of_picked(site: Site, window: Window) -> Form:
     return Form("a Gather of what it reads", (*TAKING, (window.op_type, window_traits(plain))), write, why_not)
 
 
-_NEEDS_LENGTHS = "it needs the lengths of the input (--shape)"
-
-
 def slices_of_picked(site: Site) -> Iterator[Form]:
-    """Yield a Slice as one Gather an axis."""
+    """Yield a Slice as one Gather an axis, and as one product."""
     known = site.input_type(0)
-    shape = None if known is None else known.shape
-    axes = sliced_axes(site.scope, site.node, len(shape)) if shape else None
+    lengths: Lengths = known.shape if known is not None and known.shape else ()
+    found = _picked(site, lengths)
+    picked = {} if isinstance(found, Refusal) else found
+    why_not = found if isinstance(found, Refusal) else None
+    yield Form(
+        "a Gather an axis", TAKING, lambda: Rewrite(one_by_one(site, picked), trials_of(site), exact=True), why_not
+    )
+    sizes = {axis: length for axis, length in enumerate(lengths) if isinstance(length, int)}
+    matrices = [(sizes[axis], len(places)) for axis, places in picked.items()]
+
+    def multiply() -> Rewrite:
+        dtype: Any = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+        chosen = {axis: selection(places, sizes[axis]).astype(dtype) for axis, places in picked.items()}
+        return Rewrite(weighed_and_summed(site, chosen, lengths), trials_of(site))
+
+    yield Form(
+        "products with matrices of 0 and 1",
+        multiplying(picked, lengths),
+        multiply,
+        why_not or why_not_multiplied(None if known is None else known.elem_type, matrices),
+    )
+
+
+def _picked(site: Site, lengths: Lengths) -> dict[int, list[int]] | Refusal:
+    """Return which elements a Slice takes of each axis of which it does not take all as they are."""
+    axes = sliced_axes(site.scope, site.node, len(lengths)) if lengths else None
     amounts = slice_amounts(site.scope, site.node)
-    picked: dict[int, list[int]] = {}
-    why_not = None
-    if shape is None or axes is None or amounts is None:
-        why_not = Refusal("its axes, or from where to where it takes them, are only known at run time")
-    else:
-        steps = amounts.get("steps", [1] * len(axes))
-        for axis, start, end, step in zip(axes, amounts["starts"], amounts["ends"], steps, strict=False):
-            length = shape[axis]
-            if not isinstance(length, int):
-                why_not = Refusal(_NEEDS_LENGTHS)
-            elif length > LONGEST:
-                why_not = Refusal(_TOO_LONG)
-            else:
-                picked[axis] = _taken(length, start, end, step)
-
-    def write() -> Rewrite:
-        return Rewrite(one_by_one(site, picked), trials_of(site), exact=True)
-
-    yield Form("a Gather an axis", TAKING, write, why_not)
-
-
-def _taken(length: int, start: int, end: int, step: int) -> list[int]:
-    """Return the indices that a Slice takes; what reaches beyond the first element backwards goes on to it."""
-    if step < 0 and end < -length:
-        return list(range(length))[slice(start, None, step)]
-    return list(range(length))[slice(start, end, step)]
+    if axes is None or amounts is None:
+        return Refusal("its axes, or from where to where it takes them, are only known at run time")
+    found = {}
+    steps = amounts.get("steps", [1] * len(axes))
+    for axis, start, end, step in zip(axes, amounts["starts"], amounts["ends"], steps, strict=False):
+        length = lengths[axis]
+        if not isinstance(length, int):
+            return Refusal(_NEEDS_LENGTHS)
+        if length > LONGEST:
+            return Refusal(_TOO_LONG)
+        # What reaches beyond the first element backwards goes on to it.
+        places = list(range(length))[slice(start, None if step < 0 and end < -length else end, step)]
+        if places != list(range(length)):
+            found[axis] = places
+    return found

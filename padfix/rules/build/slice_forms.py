@@ -9,8 +9,8 @@ import numpy as np
 from padfix.graph import attributes
 from padfix.operators.other_traits import channels_last
 from padfix.operators.refusal import Refusal
-from padfix.operators.skips import what_a_slice_skips
 from padfix.operators.slices import SLICE_AS_INPUTS_SINCE, slice_amounts, sliced_axes
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
@@ -50,5 +50,5 @@ def reordered_forms(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], builder.original(node, inputs))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    told: Traits = {"axes-out-of-order": False, "skips-behind": what_a_slice_skips(site.scope, site.node)}
+    told: Traits = {**(traits_of(site.scope, site.node) or {}), "axes-out-of-order": False}
     yield Form("its axes in another order", (("Slice", told),), write, why_not)
