@@ -19,17 +19,21 @@ OF_IMAGES = frozenset(
 def is_of_another_batch(scope: Scope, name: str) -> bool | None:
     """Whether the first axis of data is another than that of the model's inputs; None where that is not known.
 
-    What has a length that the first axis of an input has as well is taken for that input's batch.
+    What has a length that the first axis of an input has as well is taken for that input's batch, and so is any open
+    length where an input leaves its own open: exporters name one batch in many ways.
     """
     known = scope.type_of(name)
     if known is None or not known.shape:
         return None
     length = known.shape[0]
-    if length in (1, None):
-        return False if length == 1 else None
+    if length == 1:
+        return False
     while scope.parent is not None:
         scope = scope.parent
     if isinstance(scope.container, FunctionProto):
         return None
     types = [scope.type_of(each.name) for each in scope.container.input if scope.constant(each.name) is None]
-    return all(each is None or not each.shape or each.shape[0] != length for each in types)
+    batches = [each.shape[0] if each is not None and each.shape else None for each in types]
+    if not isinstance(length, int):
+        return False if any(not isinstance(each, int) for each in batches) else None
+    return length not in batches

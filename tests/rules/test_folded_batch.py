@@ -95,6 +95,7 @@ def test_images_become_the_channels_of_one(case: str, tmp_path: Path) -> None:
         ("b = Relu (X) Y = MaxPool <kernel_shape = [2, 2]> (b)", "float[N,2,4,5] X", False),
         ("b = Transpose <perm = [1, 0, 2, 3]> (X) Y = MaxPool <kernel_shape = [2, 2]> (b)", "float[N,2,4,5] X", True),
         (MADE + "Y = Relu (b)", "float[1,6,4,5] X", False),
+        ("b = Identity (X) Y = MaxPool <kernel_shape = [2, 2]> (b)", "float[?,2,4,5] X", False),
     ],
 )
 def test_the_model_s_own_batch_is_left(nodes: str, data: str, found: bool, tmp_path: Path) -> None:
