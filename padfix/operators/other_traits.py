@@ -22,6 +22,7 @@ from padfix.operators.data_order import (
 from padfix.operators.gates import gate_traits, product_traits, softplus_traits
 from padfix.operators.plain_traits import PLAINLY
 from padfix.operators.quantizers import QUANTIZERS, is_between_bytes, quantizer_traits
+from padfix.operators.shuffles import shuffles_channels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
 from padfix.targets.fact import COUNT, Traits
@@ -124,6 +125,7 @@ def _reshape(scope: Scope, node: NodeProto) -> Traits:
         "rank": None if known is None else known.rank,
         "copies-channels": copies_channels(scope, node),
         "copies-behind-reshape": copies_behind_reshape(scope, node),
+        "shuffles": shuffles_channels(scope, node),
     }
 
 

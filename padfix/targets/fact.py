@@ -109,6 +109,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of Reshape, behind a convolution or pool, and behind another one.
     "copies-channels": SWITCH,
     "copies-behind-reshape": SWITCH,
+    "shuffles": SWITCH,
     # Of Sub and Div.
     "from-constant": SWITCH,
     # Of LRN.
@@ -219,6 +220,7 @@ _UNSAID: Mapping[str, Trait] = {
             "list-first",
             "list-second",
             "backwards",
+            "shuffles",
             "strided",
             "batch-within",
             "open-batch",

@@ -503,3 +503,22 @@ def test_a_state_behind_the_other_end_is_that_of_what_is_turned_round(tmp_path: 
         "Slice",
         "LSTM",
     ]
+
+
+@pytest.mark.parametrize(
+    ("perm", "back", "is_right"),
+    [
+        ("0, 2, 1, 3, 4", "{1, 6, 4, 5}", True),
+        ("0, 2, 1, 3, 4", "{1, -1, 4, 5}", True),
+        ("0, 2, 1, 3, 4", "{1, 6, 5, 4}", False),
+        ("0, 2, 1, 4, 3", "{1, 6, 4, 5}", False),
+        ("0, 1, 2, 3, 4", "{1, 6, 4, 5}", False),
+    ],
+)
+def test_shuffled_channels_are_known(perm: str, back: str, is_right: bool, tmp_path: Path) -> None:
+    text = (
+        f"(float[1,6,4,5] X) => (float[1,6,M,N] Y) <int64[5] s = {{1, 3, 2, 4, 5}}, int64[4] t = {back}> "
+        f"{{ b = Reshape (X, s) c = Transpose <perm = [{perm}]> (b) Y = Reshape (c, t) }}"
+    )
+    findings = padfix.check(saved(tmp_path, text), target="ncnn").findings
+    assert ("Reshape" in {each.op_type for each in findings}) is not is_right
