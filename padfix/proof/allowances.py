@@ -111,6 +111,43 @@ def conditioning(case: Case) -> float | None:
     return allowed if difference <= allowed else None
 
 
+SUMMING = frozenset(
+    {
+        *("Add", "AddV2", "AveragePool", "AvgPool", "AvgPool3D", "BiasAdd", "GlobalAveragePool", "Mean", "ReduceMean"),
+        *("ReduceSum", "Sum"),
+    }
+)
+"""Operators, TensorFlow's as well, that add numbers up, each with a factor that is not negative."""
+
+_PLACING = frozenset({"ExpandDims", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+
+
+def cancellation(case: Case) -> float | None:
+    """Return the difference where terms cancel, and each sum is off by no more than the rounding of its terms.
+
+    What the terms add up to is what the original gives for their absolute values. Sums of what is normalised already
+    are nothing but rounding, so that their own magnitude says nothing.
+    """
+    kinds = {node.op_type for node in case.nodes}
+    if not kinds & SUMMING or not kinds <= SUMMING | _PLACING or not case.reference.can_be_fed:
+        return None
+    if case.expected.shape != case.found.shape or case.expected.dtype.kind != "f":
+        return None
+    feeds, inner = (
+        {name: np.abs(array) if array.dtype.kind == "f" else array for name, array in arrays.items()}
+        for arrays in (case.feeds, case.inner)
+    )
+    try:
+        terms = case.reference.fed(feeds, inner, [case.name]).get(case.name)
+    except ExecutionFailed:
+        return None
+    if terms is None or terms.shape != case.expected.shape:
+        return None
+    difference = np.abs(case.found.astype(np.float64) - case.expected.astype(np.float64))
+    allowed = tolerance(case.types, 1.0) * terms.astype(np.float64)
+    return float(difference.max(initial=0.0)) if np.all(difference <= allowed) else None
+
+
 def own_move(case: Case) -> float:
     """Return how far the original's stretch moves when everything that it reads moves in its last bit."""
     return float(own_moves(case).max(initial=0.0))
@@ -308,6 +345,11 @@ ALLOWANCES: tuple[Allowance, ...] = (
         "conditioning",
         "The original's own operators turn the last bits of what they read into more than rounding.",
         conditioning,
+    ),
+    Allowance(
+        "cancellation",
+        "The terms of a sum cancel, and what is left is as far off as they are rounded.",
+        cancellation,
     ),
     Allowance(
         "approximation",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
@@ -72,3 +73,25 @@ def test_one_step_off_a_tie_is_a_difference(whole: bool, tmp_path: Path) -> None
     """A bias of one more moves every tenth sum to the next step, and those are not the ones on a tie."""
     assert not verdict(tmp_path, quantized(whole=whole), quantized(whole=not whole, bias=4)).equivalent
     assert not verdict(tmp_path, quantized(whole=whole), quantized(whole=not whole, w_scale=W_SCALE * 1.01)).equivalent
+
+
+def centred(node: str, factor: float = 1 / 24) -> ModelProto:
+    """Return the mean of what is centred already, by one operator or as a product: nothing but rounding is left."""
+    text = f"""<ir_version: 8, opset_import: ["" : 17]> g (float[2,24] X) => (float[2,24] Y, float[2,1] M)
+        <float[24,1] ones = {{{", ".join([str(factor)] * 24)}}}>
+        {{ m = ReduceMean <axes = [1]> (X) c = Sub (X, m) s = Softsign (c) d = ReduceMean <axes = [1]> (s)
+           e = Sub (s, d) {node} n = Mul (M, M) Y = Add (e, n) }}"""
+    return onnx.parser.parse_model(text)
+
+
+def test_a_sum_is_as_far_off_as_its_terms_are_rounded(tmp_path: Path) -> None:
+    first, second = centred("M = ReduceMean <axes = [1]> (e)"), centred("M = MatMul (e, ones)")
+    found = verdict(tmp_path, first, second)
+    assert any(output.max_abs_diff for run in found.runs for output in run.outputs)
+    assert found.equivalent, found.why_not
+
+
+@pytest.mark.parametrize("factor", [1.001 / 24, 1 / 23])
+def test_another_factor_of_a_sum_that_cancels_is_found_on_wide_data(factor: float, tmp_path: Path) -> None:
+    found = verdict(tmp_path, centred("M = ReduceMean <axes = [1]> (e)"), centred("M = MatMul (e, ones)", factor))
+    assert not found.equivalent
