@@ -85,6 +85,17 @@ def _dft(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
+def _batch_norm(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a BatchNormalization whether it is read for a part of the product with a matrix before it."""
+    known = scope.type_of(node.input[0])
+    before = scope.producer(node.input[0]) if scope.defines(node.input[0]) else None
+    return {
+        "trains": attributes.integer(node, "training_mode", 0) != 0,
+        "rank": None if known is None else known.rank,
+        "about-a-product": before is not None and before.op_type == "MatMul",
+    }
+
+
 def _prelu(scope: Scope, node: NodeProto) -> Traits:
     """Return what a PRelu has slopes for: one for all, one a channel, a list (of channels' length), or others."""
     data, slope = (scope.type_of(name) for name in node.input[:2])
@@ -142,7 +153,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         ("ArgMax", "ArgMin"),
         lambda scope, node: {"takes-last": attributes.integer(node, "select_last_index", 0) != 0},
     ),
-    "BatchNormalization": lambda scope, node: {"trains": attributes.integer(node, "training_mode", 0) != 0},
+    "BatchNormalization": _batch_norm,
     "Celu": lambda scope, node: {"of-one": (found := attributes.find(node, "alpha")) is None or found.f == 1},
     "DFT": _dft,
     "Expand": _expand,

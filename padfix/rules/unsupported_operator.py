@@ -42,7 +42,13 @@ from padfix.rules.build.elementary_forms import (
 )
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.layer_forms import dense_forms, instance_norm_forms, layer_norm_forms, picking_forms
+from padfix.rules.build.layer_forms import (
+    batch_norm_forms,
+    dense_forms,
+    instance_norm_forms,
+    layer_norm_forms,
+    picking_forms,
+)
 from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
@@ -89,7 +95,8 @@ class UnsupportedOperator(TargetRule):
     what a Gather picks as a product with a matrix of 0 and 1; the axes of a Slice in another order, or what it takes by
     a Gather; a Relu behind a Softmax, which gives nothing below 0; a zero point in the shape of its scale; a DFT of
     another axis between two Transposes; a product with a list as one with a matrix; slopes of a PRelu for every axis,
-    or apart; Celu as a scaled Elu; the lengths of a Split's pieces; and indices counted from the begin.
+    or apart; Celu as a scaled Elu; the lengths of a Split's pieces; indices counted from the begin; and a
+    BatchNormalization as a product and a sum.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -333,6 +340,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **PLAIN_FORMS,
     **dict.fromkeys(("Elu", "Erf", "HardSwish", "Sigmoid"), _behind_identity),
     "Add": summed_forms,
+    "BatchNormalization": batch_norm_forms,
     "Clip": clip_forms,
     "HardSigmoid": _also(_apart),
     "Tanh": _also(_tanh),

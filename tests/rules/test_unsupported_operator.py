@@ -522,3 +522,14 @@ def test_shuffled_channels_are_known(perm: str, back: str, is_right: bool, tmp_p
     )
     findings = padfix.check(saved(tmp_path, text), target="ncnn").findings
     assert ("Reshape" in {each.op_type for each in findings}) is not is_right
+
+
+def test_a_norm_behind_a_product_is_a_product_and_a_sum(tmp_path: Path) -> None:
+    text = (
+        "(float[1,3,8] X) => (float[1,3,2] Y) <float[8,2] W = {1, 2, 3, 4, 5, 6, 7, 8, 8, 7, 6, 5, 4, 3, 2, 1}, "
+        "float[3] s = {1, -2, 3}, float[3] v = {1, 2, 0.5}> "
+        "{ m = MatMul (X, W) Y = BatchNormalization <epsilon = 0.01> (m, s, s, s, v) }"
+    )
+    assert converted(tmp_path, text, "ncnn") == ["MatMul", "Mul", "Add"]
+    related = text.replace("Y = Batch", "r = Relu (m) Y = Batch").replace("(m, s,", "(r, s,")
+    assert "PF306" not in {each.rule for each in padfix.check(saved(tmp_path, related), target="ncnn").findings}

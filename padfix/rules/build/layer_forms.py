@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _LINES = 3
 """Axes of lines with their batch and channels."""
 
+_EPSILON = 1e-5
+"""What BatchNormalization adds to a variance where it does not say."""
+
 _BIAS = 2
 """Which input is added, of a Gemm and of a LayerNormalization."""
 
@@ -158,6 +161,34 @@ def instance_norm_forms(site: Site) -> Iterator[Form]:
         elif len(lengths) < len(shape) - 1:
             why_not = Refusal("it needs the lengths behind the batch (--shape)")
     yield Form("the norm of a plane", ((site.node.op_type, own), *operators), rewrite, why_not)
+
+
+def batch_norm_forms(site: Site) -> Iterator[Form]:
+    """Yield a BatchNormalization as a product with a factor a channel, and a sum."""
+    known = site.input_type(0)
+    rank = None if known is None else known.rank
+    constants = [site.constant(position) for position in range(1, 5)]
+    given = [each for each in constants if each is not None]
+    why_not = None
+    if len(given) < len(constants) or not rank or len([name for name in site.node.output if name]) > 1:
+        why_not = Refusal("its numbers are not constant, how many axes it has is not known, or it trains")
+
+    def write() -> Rewrite:
+        scale, bias, mean, variance = (each.astype(np.float64) for each in given)
+        epsilon = attributes.find(site.node, "epsilon")
+        factor = scale / np.sqrt(variance + (_EPSILON if epsilon is None else epsilon.f))
+        builder = site.builder()
+        dtype: Any = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+        shape = [-1, *[1] * ((rank or 0) - 2)]
+        factors, terms = (
+            builder.constant(each.reshape(shape).astype(dtype), name)
+            for each, name in ((factor, "factors"), (bias - mean * factor, "terms"))
+        )
+        product = builder.op("Mul", [builder.input(site.input_name(0)), factors])
+        builder.output(site.node.output[0], builder.op("Add", [product, terms]))
+        return Rewrite(builder.build(), trials_of(site))
+
+    yield Form("a product and a sum", (("Mul", {}), ("Add", {})), write, why_not)
 
 
 def picking_forms(site: Site) -> Iterator[Form]:
