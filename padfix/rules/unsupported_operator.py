@@ -95,8 +95,8 @@ class UnsupportedOperator(TargetRule):
     what a Gather picks as a product with a matrix of 0 and 1; the axes of a Slice in another order, or what it takes by
     a Gather; a Relu behind a Softmax, which gives nothing below 0; a zero point in the shape of its scale; a DFT of
     another axis between two Transposes; a product with a list as one with a matrix; slopes of a PRelu for every axis,
-    or apart; Celu as a scaled Elu; the lengths of a Split's pieces; indices counted from the begin; and a
-    BatchNormalization as a product and a sum.
+    or apart; Celu as a scaled Elu; the lengths of a Split's pieces; indices counted from the begin; a
+    BatchNormalization as a product and a sum; a CumSum as a product with ones; and an Expand as its copies.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 

@@ -533,3 +533,19 @@ def test_a_norm_behind_a_product_is_a_product_and_a_sum(tmp_path: Path) -> None:
     assert converted(tmp_path, text, "ncnn") == ["MatMul", "Mul", "Add"]
     related = text.replace("Y = Batch", "r = Relu (m) Y = Batch").replace("(m, s,", "(r, s,")
     assert "PF306" not in {each.rule for each in padfix.check(saved(tmp_path, related), target="ncnn").findings}
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ("Y = CumSum (X, last)", ["MatMul"]),
+        ("Y = CumSum <exclusive = 1, reverse = 1> (X, last)", ["MatMul"]),
+        ("Y = CumSum <reverse = 1> (X, first)", ["Reshape", "MatMul", "Reshape"]),
+        ("Y = Expand (X, twice)", ["Concat"]),
+    ],
+)
+def test_sums_and_copies_are_written_out(node: str, expected: list[str], tmp_path: Path) -> None:
+    constants = "int64 last = {-1}, int64 first = {1}, int64[4] twice = {2, 3, 4, 5}"
+    lengths = "2,3,4,5" if "Expand" in node else "1,3,4,5"
+    text = f"(float[1,3,4,5] X) => (float[{lengths}] Y) <{constants}> {{ {node} }}"
+    assert converted(tmp_path, text, "ncnn") == expected

@@ -1,4 +1,4 @@
-"""Equal forms of comparisons, slopes, picked elements, pieces, copies, lists in products, and transforms."""
+"""Equal forms of comparisons, slopes, picked elements, pieces, copies, running sums, products and transforms."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from padfix.operators.plain_traits import DFT_AXIS_AS_INPUT_SINCE, PICKING, dft_
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import multiplied, multiplying, why_not_multiplied
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
@@ -190,6 +191,57 @@ def _joined(site: Site) -> Iterator[Form]:
     yield Form("its copies joined", (("Concat", {}),), lambda: _written(site, write, exact=True), why_not)
 
 
+def _repeated(site: Site) -> Iterator[Form]:
+    """Yield an Expand as copies of what has one element, joined axis by axis."""
+    known, result = site.input_type(0), site.scope.type_of(site.node.output[0])
+    before = None if known is None else known.lengths
+    after = None if result is None else result.lengths
+    lengths = () if before is None or after is None else (*[1] * (len(after) - len(before)), *before)
+    copies = [there if here == 1 else 1 for here, there in zip(lengths, after or (), strict=False)]
+
+    def write(builder: FragmentBuilder, value: Any, _: Any) -> Any:
+        if before is not None and len(lengths) > len(before):
+            value = builder.reshaped(value, lengths)
+        for axis, number in enumerate(copies):
+            if number > 1:
+                value = builder.op("Concat", [value] * number, {"axis": axis})
+        return value if max(copies, default=1) > 1 or lengths != before else builder.op("Identity", [value])
+
+    operators: Operators = (("Concat", {}),)
+    if before is not None and len(lengths) > len(before):
+        operators = (("Reshape", {"rank": len(lengths)}), *operators)
+    why_not = None
+    if before is None or after is None:
+        why_not = Refusal("it needs the lengths of the input (--shape)")
+    elif 0 in after or sum(copies) - len(copies) > _MOST_COPIES:
+        why_not = Refusal("it repeats nothing at all, or too often")
+    yield Form("its copies joined", operators, lambda: _written(site, write, exact=True), why_not)
+
+
+def _added_up(site: Site) -> Iterator[Form]:
+    """Yield a CumSum as a product with a matrix of ones on one side of its diagonal."""
+    known, number = site.input_type(0), site.constant(1)
+    lengths = () if known is None or known.shape is None else known.shape
+    axis = 0 if number is None or not lengths else int(number.reshape(-1)[0]) % len(lengths)
+    size = lengths[axis] if lengths else None
+    why_not = None
+    if number is None or not isinstance(size, int):
+        why_not = Refusal("its axis, or how long that is, is not known")
+    else:
+        why_not = why_not_multiplied(site.elem_type(0), [(size, size)])
+
+    def write(builder: FragmentBuilder, value: Any, _: Any) -> Any:
+        assert isinstance(size, int)
+        ones = np.ones((size, size), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+        skipped = 1 if attributes.integer(site.node, "exclusive", 0) else 0
+        turned = attributes.integer(site.node, "reverse", 0)
+        matrix = np.triu(ones, skipped) if turned else np.tril(ones, -skipped)
+        return multiplied(builder, value, {axis: matrix}, lengths)
+
+    operators = multiplying([axis], lengths) if lengths else ()
+    yield Form("a product with ones", operators, lambda: _written(site, write, exact=False), why_not)
+
+
 def _written(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:
     """Return what ``write`` makes of all the inputs that there are."""
     builder = site.builder()
@@ -201,7 +253,9 @@ def _written(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:
 PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(PICKING, _counted),
     "Celu": _scaled,
+    "CumSum": _added_up,
     "DFT": _transformed,
+    "Expand": _repeated,
     "Less": _less,
     "MatMul": _matrices,
     "PRelu": _sloped,
