@@ -7,6 +7,7 @@ share. Small items travel several at once, because each message to the scheduler
 from __future__ import annotations
 
 import logging
+import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +31,7 @@ BATCHES = 3
 MOST = 256
 """Items in a batch at most."""
 
-TURN = 0.25
+TURN = 0.2
 """Seconds of work after which a worker answers, whatever is left of the batch."""
 
 ASKED_EVERY = 5.0
@@ -139,7 +140,7 @@ class _Run(Generic[Item, Outcome]):
             yield from outcomes
             left = batch.items[len(outcomes) :]
             size = self._pace.size
-            rest = [self._sent(left[start : start + size]) for start in range(0, len(left), size)]
+            rest = [self._sent(left[start : start + size], is_left=True) for start in range(0, len(left), size)]
             waiting.extendleft(reversed(rest))
 
     def _room(self) -> int:
@@ -149,8 +150,11 @@ class _Run(Generic[Item, Outcome]):
             self._asked = time.monotonic()
         return max(4, BATCHES * self._threads)
 
-    def _sent(self, items: list[Item]) -> _Batch[Item]:
-        return _Batch(items, self._client.submit(_work, __version__, self._work, items, pure=False))
+    def _sent(self, items: list[Item], *, is_left: bool = False) -> _Batch[Item]:
+        """Send a batch; what is left of another goes before what was sent since, as its outcomes are next."""
+        sent = pickle.dumps((self._work, items))  # as they are, Dask would look for tasks of its own in each item
+        future = self._client.submit(_work, __version__, sent, pure=False, priority=int(is_left))
+        return _Batch(items, future)
 
     def _outcomes(self, batch: _Batch[Item]) -> list[Outcome | PadfixError]:
         """Return what came of the first items of a batch: none where it ended the workers that took it."""
@@ -177,10 +181,11 @@ class _Run(Generic[Item, Outcome]):
         return found
 
 
-def _work(version: str, work: Callable[[Item], Outcome], items: list[Item]) -> tuple[float, list[Outcome]]:
-    """Do the work on the first items, in a worker; return the seconds as well."""
+def _work(version: str, sent: bytes) -> tuple[float, list[Any]]:
+    """Do the work on the first of the items that were sent, in a worker; return the seconds as well."""
     if version != __version__:
         raise ValueError(f"it has padfix {__version__}, and was asked by padfix {version}")
+    work, items = pickle.loads(sent)
     begun = time.monotonic()
     outcomes = turn(work, items, TURN)
     return time.monotonic() - begun, outcomes

@@ -10,13 +10,15 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
+_FILLED = 0.6  # of a turn: what does not fit in has to travel again
+
 
 @dataclass
 class Pace:
-    """The size of the next batch, found by trying.
+    """The size of the next batch, by what the last one took.
 
     Attributes:
-        seconds: How long a turn is meant to last.
+        seconds: How long a turn lasts at most.
         most: Items in a batch at most.
         size: Items in the next batch.
     """
@@ -26,11 +28,9 @@ class Pace:
     size: int = 1
 
     def note(self, seconds: float, done: int) -> None:
-        """Learn from a turn, which took so long for so many items."""
-        if seconds > self.seconds:
-            self.size = max(1, done // 2)
-        elif done == self.size:
-            self.size = min(self.most, 2 * self.size)
+        """Learn from a turn, which took so long for so many items: the next is to fill most of one, and to fit in."""
+        fitting = _FILLED * self.seconds * done / max(seconds, 1e-6)
+        self.size = max(1, min(self.most, int(fitting)))
 
 
 def turn(work: Callable[[Item], Outcome], items: Sequence[Item], seconds: float) -> list[Outcome]:
