@@ -61,7 +61,7 @@ padfix check model.onnx --require-proof proof.json --proof-source original.onnx
 
 @click.command("check", cls=SectionedCommand, epilog=EXAMPLES)
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True, type=options.PLACE)
-@options.targets_option("What the models must suit (comma-separated).  [default: onnx]")
+@options.targets_option("What the models must suit (comma-separated, or repeated).  [default: onnx]")
 @options.codes_option("--select", "Only these rules (comma-separated).")
 @options.codes_option("--ignore", "All rules but these (comma-separated).")
 @click.option(

@@ -121,6 +121,11 @@ def some(ctx: click.Context, param: click.Parameter, values: tuple[Any, ...]) ->
     return list(values) or None
 
 
+def listed(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """Return the comma-separated names of an option, repeated or not, as one list; None when there are none."""
+    return ",".join(values) if values else None
+
+
 def parse_codes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the rule codes of an option, repeated or comma-separated; None when there are none."""
     return tuple(code.strip() for value in values for code in value.split(",") if code.strip()) or None
@@ -253,7 +258,14 @@ def codes_option(name: str, help: str) -> Decorator:
 
 def targets_option(help: str) -> Decorator:
     """Return ``--target`` for several targets at once."""
-    return click.option("--target", metavar="NAMES", shell_complete=complete_listed_targets, help=help)
+    return click.option(
+        "--target",
+        multiple=True,
+        metavar="NAMES",
+        shell_complete=complete_listed_targets,
+        callback=listed,
+        help=help,
+    )
 
 
 def target_option(help: str, **settings: Any) -> Decorator:

@@ -24,7 +24,23 @@ WIDEST = 100
 
 
 class SectionedCommand(click.Command):
-    """A command whose help lists its options in :data:`SECTIONS`; ``epilog`` holds examples, one a line."""
+    """A command whose help lists its options in :data:`SECTIONS`; ``epilog`` holds examples, one a line.
+
+    An option that takes one value is refused where it is given twice: of two targets or limits, one would silently not
+    hold.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the command line; options that take one value have one."""
+        words = list(args)
+        left = super().parse_args(ctx, args)
+        if not ctx.resilient_parsing:
+            _, _, given = self.make_parser(ctx).parse_args(words)
+            single = [each for each in given if isinstance(each, click.Option) and not (each.multiple or each.is_flag)]
+            for option in single:
+                if single.count(option) > 1:
+                    raise click.BadParameter("it is given twice, and takes one value.", ctx, option)
+        return left
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, each section with its heading; what no section has comes last."""

@@ -87,6 +87,8 @@ def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -
         ["convert", "a.onnx", "-o", "b.onnx", "--report", "r.txt"],
         ["convert", "a.onnx", "-o", "b.onnx", "--reference", "torch"],
         ["convert", "a.onnx", "-o", "b.onnx", "--rtol", "-1"],
+        ["convert", "a.onnx", "-o", "b.onnx", "--target", "onnx", "--target", "opencv"],
+        ["check", "a.onnx", "--timeout", "5", "--timeout=9"],
         ["explain", "PF999"],
         ["targets", "nonsense"],
         ["check", "--fail-on", "never", "a.onnx"],

@@ -30,8 +30,9 @@ def models(tmp_path: Path) -> list[str]:
     return [str(tmp_path / "same.onnx"), str(tmp_path / "plain.onnx")]
 
 
-def test_the_text_ends_with_a_matrix(models: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(cli, ["check", *models, "--target", "openvino,opencv,ncnn"]) == 1
+@pytest.mark.parametrize("told", [["openvino,opencv,ncnn"], ["openvino", "--target=opencv,ncnn"]])
+def test_the_text_ends_with_a_matrix(told: list[str], models: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(cli, ["check", *models, "--target", *told]) == 1
     printed = capsys.readouterr().out
     assert f"{models[0]} for opencv\n" in printed
     lines = printed.splitlines()
