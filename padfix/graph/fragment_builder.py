@@ -11,7 +11,7 @@ from onnx import NodeProto
 
 from padfix.graph.fragment import LOCAL_PREFIX, Fragment
 
-_AXES_AS_INPUT_SINCE = 13  # of Squeeze and Unsqueeze
+_AXES_AS_INPUT_SINCE = 13  # of Squeeze and Unsqueeze, and the lengths of Split
 
 Value = Any
 """A value inside a fragment under construction: opaque to rules."""
@@ -77,6 +77,15 @@ class FragmentBuilder:
         if self.opset < _AXES_AS_INPUT_SINCE:
             return self.op(op_type, [value], {"axes": [axis]})
         return self.op(op_type, [value, self.constant(np.array([axis], np.int64), "axes")])
+
+    def split(self, value: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
+        """Append a Split into pieces of these lengths, where there are several; return them."""
+        if len(sizes) == 1:
+            return [value]
+        if self.opset < _AXES_AS_INPUT_SINCE:
+            return list(self.op("Split", [value], {"axis": axis, "split": list(sizes)}, outputs=len(sizes)))
+        told = self.constant(np.array(sizes, np.int64), "split")
+        return list(self.op("Split", [value, told], {"axis": axis}, outputs=len(sizes)))
 
     def original(self, node: NodeProto, inputs: Sequence[Value]) -> Any:
         """Append a copy of ``node`` (attributes, name, doc string and metadata kept) that reads ``inputs``.

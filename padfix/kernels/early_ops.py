@@ -13,7 +13,6 @@ import numpy as np
 from onnx import NodeProto, TensorProto, helper
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_grid_sample import GridSample
-from onnx.reference.ops.op_rnn import RNN_7
 from onnx.reference.ops.op_roi_align import RoiAlign
 
 from padfix.kernels.quantized import dequantize_linear
@@ -146,12 +145,6 @@ def _reshape(x: Array, shape: Sequence[int] = ()) -> Array:
     return x.reshape([x.shape[axis] if size == 0 else size for axis, size in enumerate(shape)])
 
 
-class _RNN(RNN_7):
-    """RNN-1, which computes what RNN-7 does."""
-
-    op_domain = ""
-
-
 class _RoiAlign(RoiAlign):
     """RoiAlign-10, whose positions are not shifted by half a pixel."""
 
@@ -214,7 +207,6 @@ EARLY_OPS: dict[str, tuple[int, type[OpRun]]] = {
     "Gemm": (7, _early("Gemm", _gemm, "alpha", "beta", "broadcast", "transA", "transB")),
     "GridSample": (20, _GridSample),
     "PRelu": (7, _early("PRelu", _prelu)),
-    "RNN": (7, _RNN),
     "Reshape": (5, _early("Reshape", _reshape, "shape")),
     "RoiAlign": (16, _RoiAlign),
     "Selu": (6, _early("Selu", _selu, "alpha", "gamma")),

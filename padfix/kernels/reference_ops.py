@@ -28,6 +28,7 @@ from padfix.kernels.normalization import (
 from padfix.kernels.padding import pad_tensor
 from padfix.kernels.pool import average_pool, lp_pool, max_pool, max_pool_with_indices
 from padfix.kernels.quantized import conv_integer, qlinear_conv
+from padfix.kernels.recurrent import RECURRENT_OPS
 from padfix.kernels.resample import legacy_resize, resize
 from padfix.kernels.spelling import in_one_spelling
 from padfix.kernels.transpose import conv_transpose
@@ -179,6 +180,7 @@ SPEC_OPS: list[type[OpRun]] = [
     Scatter,
     operator("ConvInteger", conv_integer, *CONVOLUTION),
     operator("QLinearConv", qlinear_conv, *CONVOLUTION),
+    *RECURRENT_OPS,
     *CONTRIB_OPS,
 ]
 """For ``ReferenceEvaluator(model, new_ops=SPEC_OPS)``; :class:`SpecEvaluator` also reaches model-local functions."""

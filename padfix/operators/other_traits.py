@@ -167,10 +167,15 @@ _USUAL = {"GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh"), "RNN"
 """The activations that recurrent layers have where nothing else is said."""
 
 
-def _recurrent(scope: Scope, node: NodeProto) -> Traits:
+def activations_of(node: NodeProto, directions: int) -> tuple[str, ...]:
+    """Return the activations of a recurrent layer in lower case, those of one direction after the other."""
     listed = attributes.find(node, "activations")
-    told = [] if listed is None else [each.decode("utf-8", "replace").lower() for each in listed.strings]
-    usual = _USUAL[node.op_type]
+    told = () if listed is None else tuple(each.decode("utf-8", "replace").lower() for each in listed.strings)
+    return told or _USUAL[node.op_type] * directions
+
+
+def _recurrent(scope: Scope, node: NodeProto) -> Traits:
+    told, usual = activations_of(node, 1), _USUAL[node.op_type]
     is_usual = all(each == usual[place % len(usual)] for place, each in enumerate(told))
     given = [bool(name) for name in node.output] + [False] * 3
     return {

@@ -89,14 +89,15 @@ class UnsupportedOperator(TargetRule):
     LpNormalization as quotients; the lengths where a Reshape copies them; a difference as a sum with what is negated;
     Softplus, LogSoftmax and Tanh so that no number is too large; Gelu as the product that it is; a Clip whose bounds
     are inputs, as opset 11 has it; inputs that are joined two at a time, or two of them as if they were any number;
-    factors, and the branches of a Where, exchanged; a layer that runs backwards as one over what a Slice turned round;
-    the boxes of a RoiAlign scaled before it; a Transpose of three axes as one of four; a Gemm with its factors in the
-    weights; a LayerNormalization with a bias, and of a list; the norm of an instance's lines or volume as a plane's;
-    what a Gather picks as a product with a matrix of 0 and 1; the axes of a Slice in another order, or what it takes by
-    a Gather; a Relu behind a Softmax, which gives nothing below 0; a zero point in the shape of its scale; a DFT of
-    another axis between two Transposes; a product with a list as one with a matrix; slopes of a PRelu for every axis,
-    or apart; Celu as a scaled Elu; the lengths of a Split's pieces; indices counted from the begin; a
-    BatchNormalization as a product and a sum; a CumSum as a product with ones; and an Expand as its copies.
+    factors, and the branches of a Where, exchanged; a layer that runs backwards as one over what a Slice turned round,
+    and any recurrent layer of a known number of steps as these; the boxes of a RoiAlign scaled before it; a Transpose
+    of three axes as one of four; a Gemm with its factors in the weights; a LayerNormalization with a bias, and of a
+    list; the norm of an instance's lines or volume as a plane's; what a Gather picks as a product with a matrix of 0
+    and 1; the axes of a Slice in another order, or what it takes by a Gather; a Relu behind a Softmax, which gives
+    nothing below 0; a zero point in the shape of its scale; a DFT of another axis between two Transposes; a product
+    with a list as one with a matrix; slopes of a PRelu for every axis, or apart; Celu as a scaled Elu; the lengths of a
+    Split's pieces; indices counted from the begin; a BatchNormalization as a product and a sum; a CumSum as a product
+    with ones; and an Expand as its copies.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 

@@ -13,6 +13,7 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.recurrent_steps import forms_in_steps
 
 _SEQUENCE_LENGTHS = 4
 """Which input tells how long each sequence of the batch is."""
@@ -23,7 +24,7 @@ _FURTHEST = -(1 << 31)  # a Slice to here ends behind the first element
 
 
 def recurrent_forms(site: Site) -> Iterator[Form]:
-    """Yield a layer that runs backwards as one that runs forwards over what is turned round, as is what it gives."""
+    """Yield a layer that runs backwards as one that runs forwards over what is turned round, and one in its steps."""
     node = copied(site.node, without=("direction",))
     why_not = None
     if site.text("direction", "forward") != "reverse":
@@ -51,3 +52,4 @@ def recurrent_forms(site: Site) -> Iterator[Form]:
 
     traits = {**OTHERS[site.node.op_type](site.scope, site.node), "direction": "forward"}
     yield Form("a Slice that turns it round", ((site.node.op_type, traits),), write, why_not)
+    yield from forms_in_steps(site)

@@ -1,0 +1,268 @@
+"""A recurrent layer with each of its steps written out, in products, sums and activations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import helper
+
+from padfix.graph import attributes
+from padfix.operators.gates import BOUND
+from padfix.operators.other_traits import activations_of
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.elementary_forms import clipped
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+MOST_STEPS = 64
+"""Of all directions together: each is a dozen nodes."""
+
+_GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+_INPUTS = ("data", "weights", "recurrence", "bias", "lengths", "state", "cell", "peepholes")
+_PLAIN_ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "hardsigmoid": "HardSigmoid"}
+"""Those that need no numbers, by their names in a layer."""
+
+_OPERATORS: Operators = (
+    ("MatMul", {"rank": 3, "list-first": False, "list-second": False}),
+    ("Transpose", {"rank": 2, "turned-back": False, "turned-back-alike": False}),
+    ("Split", {"split-evenly": True}),
+    ("Squeeze", {}),
+    ("Unsqueeze", {}),
+    ("Concat", {}),
+    ("Add", {}),
+    ("Sub", {"from-constant": False}),
+    ("Mul", {"gate-second": False}),
+)
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """What the node says of all of its steps."""
+
+    op_type: str
+    steps: int
+    hidden: int
+    reverses: tuple[bool, ...]  # of each direction, whether it begins at the end
+    batch_first: bool
+    activations: tuple[str, ...]  # the operators of one direction after the other
+    clip: np.ndarray | None
+    bound: np.ndarray | None  # of what a Tanh takes, where a target needs one
+    couples: bool
+    resets_after: bool
+    whole: np.ndarray  # 1 in the element type
+
+    @property
+    def axis(self) -> int:
+        """The axis of the steps, in the data and in each state."""
+        return 1 if self.batch_first else 0
+
+
+def forms_in_steps(site: Site) -> list[Form]:
+    """Return a layer as its steps; and with a Clip before each Tanh, for runtimes that overflow there."""
+    forms = []
+    for bounded in (False, True):
+        layer = _layer(site, bounded=bounded)
+        given = () if isinstance(layer, Refusal) else layer.activations
+        limited = bounded or (isinstance(layer, _Layer) and layer.clip is not None and float(layer.clip) <= BOUND)
+        gates = {"gates-other-data": False}
+        told = {"Tanh": {**gates, "bounded": limited}, "HardSigmoid": gates}
+        operators = (*_OPERATORS, *((each, told.get(each, {})) for each in sorted(set(given))))
+        forms.append(
+            Form(
+                "its steps written out",
+                (*operators, ("Clip", {})) if limited else operators,
+                partial(_written, site, layer),
+                layer if isinstance(layer, Refusal) else None,
+            )
+        )
+    return forms
+
+
+def _layer(site: Site, *, bounded: bool) -> _Layer | Refusal:
+    """Return what there is to write, or why it can't be."""
+    node, known = site.node, site.input_type(0)
+    batch_first = attributes.integer(node, "layout", 0) != 0
+    direction = site.text("direction", "forward")
+    reverses = {"reverse": (True,), "bidirectional": (False, True)}.get(direction, (False,))
+    shape = () if known is None or known.shape is None else known.shape
+    steps = shape[batch_first] if len(shape) == 3 else None
+    names = [_PLAIN_ACTIVATIONS.get(each, "") for each in activations_of(node, len(reverses))]
+    lengths, recurrence = site.constant(_INPUTS.index("lengths")), site.input_type(_INPUTS.index("recurrence"))
+    hidden = None if recurrence is None or not recurrence.shape else recurrence.shape[-1]
+    if not isinstance(hidden, int):
+        return Refusal("the size of its state is not known")
+    if not isinstance(steps, int) or not steps:
+        return Refusal("it needs their number (--shape)")
+    if steps * len(reverses) > MOST_STEPS:
+        return Refusal(f"it has more than {MOST_STEPS} steps, more than are written out")
+    if not all(names) or any(attributes.find(node, f"activation_{each}") for each in ("alpha", "beta")):
+        return Refusal("its activations are others than are written out")
+    if site.input_name(_INPUTS.index("lengths")) and (lengths is None or (lengths != steps).any()):
+        return Refusal("each sequence has a length of its own")
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    clip = attributes.find(node, "clip")
+    if clip is not None and node.op_type == "LSTM":
+        # ONNX Runtime lets the cell through to its activation as it is, the text of the specification does not.
+        return Refusal("its clip is read in two ways")
+    return _Layer(
+        node.op_type,
+        steps,
+        hidden,
+        reverses,
+        batch_first,
+        tuple(names),
+        None if clip is None else np.array(clip.f, dtype),
+        np.array(BOUND, dtype) if bounded else None,
+        attributes.integer(node, "input_forget", 0) != 0,
+        attributes.integer(node, "linear_before_reset", 0) != 0,
+        np.array(1, dtype),
+    )
+
+
+def _written(site: Site, layer: _Layer | Refusal) -> Rewrite | Refusal:
+    if isinstance(layer, Refusal):
+        return layer
+    builder, count = site.builder(), len(layer.reverses)
+    each = len(layer.activations) // count
+    found = []
+    for number, is_reverse in enumerate(layer.reverses):
+        given = {}
+        for place, name in enumerate(_INPUTS):
+            if place and name != "lengths" and site.input_name(place):
+                axis = layer.axis if name in ("state", "cell") else 0
+                given[name] = builder.split(builder.input(site.input_name(place)), axis, [1] * count)[number]
+        activations = layer.activations[number * each : (number + 1) * each]
+        cell = _Cell(builder, layer, activations, given)
+        found.append(cell.run(builder.input(site.input_name(0)), is_reverse=is_reverse))
+    for place, (name, values) in enumerate(zip(site.node.output, zip(*found, strict=True), strict=False)):
+        if name:
+            # Of the whole sequence, directions are an axis more: behind the steps, and the batch where it is first.
+            axis = layer.axis + 1 if place == 0 else layer.axis
+            parts = [builder.unsqueezed(value, axis) for value in values] if place == 0 else list(values)
+            builder.output(name, _joined(builder, parts, axis))
+    return Rewrite(builder.build(), trials_of(site))
+
+
+def _joined(builder: FragmentBuilder, values: Sequence[Any], axis: int) -> Any:
+    return builder.op("Concat", list(values), {"axis": axis}) if len(values) > 1 else values[0]
+
+
+class _Cell:
+    """One direction: what a step reads, and what it makes of it.
+
+    States are as the data is for one step; weights, bias and peepholes have an axis of one element before their own.
+
+    Args:
+        given: The node's inputs beside the data, as much of each as is this direction's.
+    """
+
+    def __init__(
+        self, builder: FragmentBuilder, layer: _Layer, activations: Sequence[str], given: Mapping[str, Any]
+    ) -> None:
+        self._builder = builder
+        self._layer = layer
+        self._activations = activations
+        self._given = given
+        self._step = {"LSTM": self._lstm, "GRU": self._gru, "RNN": self._rnn}[layer.op_type]
+        self._recurrence = self._matrices("recurrence")
+        self._peepholes = self._pieces("peepholes", 3) or [None] * 3
+        gates = _GATES[layer.op_type]
+        bias = self._pieces("bias", 2 * gates) or [None] * 2 * gates
+        self._own_bias, self._state_bias = bias[:gates], bias[gates:]
+
+    def run(self, data: Any, *, is_reverse: bool) -> tuple[Any, ...]:
+        """Return the states of all steps, and the last one of the layer and of its cell."""
+        layer, gates = self._layer, []
+        for matrix, bias in zip(self._matrices("weights"), self._own_bias, strict=True):
+            read = self._sum(self._builder.op("MatMul", [data, matrix]), bias)
+            gates.append(self._builder.split(read, layer.axis, [1] * layer.steps))
+        state, cell = self._given.get("state"), self._given.get("cell")
+        states = []
+        for step in range(layer.steps)[:: -1 if is_reverse else 1]:
+            state, cell = self._step([each[step] for each in gates], state, cell)
+            states.append(state)
+        return _joined(self._builder, states[:: -1 if is_reverse else 1], layer.axis), state, cell
+
+    def _pieces(self, name: str, count: int) -> list[Any]:
+        """Return an input in pieces of a gate each; none where it is left out."""
+        given = self._given.get(name)
+        return [] if given is None else self._builder.split(given, 1, [self._layer.hidden] * count)
+
+    def _matrices(self, name: str) -> list[Any]:
+        """Return the weights of each gate as what data is multiplied by."""
+        pieces = self._pieces(name, _GATES[self._layer.op_type])
+        plain = [self._builder.unsqueezed(each, 0, back=True) for each in pieces]
+        return [self._builder.op("Transpose", [each], {"perm": [1, 0]}) for each in plain]
+
+    def _op(self, op_type: str, *values: Any) -> Any:
+        return self._builder.op(op_type, list(values))
+
+    def _sum(self, *terms: Any) -> Any:
+        """Return the sum of the terms that there are."""
+        first, *others = (term for term in terms if term is not None)
+        for term in others:
+            first = self._op("Add", first, term)
+        return first
+
+    def _product(self, first: Any, second: Any) -> Any:
+        """Return a product; none where a factor is left out, as zeros are."""
+        return None if first is None or second is None else self._op("Mul", first, second)
+
+    def _recurrent(self, gate: int, state: Any) -> Any:
+        """Return what the state before gives a gate."""
+        product = None if state is None else self._op("MatMul", state, self._recurrence[gate])
+        return (
+            None if product is None and self._state_bias[gate] is None else self._sum(product, self._state_bias[gate])
+        )
+
+    def _active(self, number: int, *terms: Any) -> Any:
+        """Return an activation of the direction of a sum."""
+        layer, value = self._layer, self._sum(*terms)
+        if layer.clip is not None:
+            value = clipped(self._builder, value, -layer.clip, layer.clip)
+        op_type = self._activations[number]
+        if layer.bound is not None and op_type == "Tanh":
+            value = clipped(self._builder, value, -layer.bound, layer.bound)
+        return self._op(op_type, value)
+
+    def _mixed(self, one: Any, other: Any, share: Any) -> Any:
+        """Return ``share`` of the other, and the rest of the one; the other is zeros where it is left out."""
+        rest = self._op("Sub", self._builder.constant(self._layer.whole, "whole"), share)
+        return self._sum(self._op("Mul", rest, one), self._product(share, other))
+
+    def _lstm(self, gates: Sequence[Any], state: Any, cell: Any) -> tuple[Any, Any]:
+        read, output, forget, made = (self._sum(each, self._recurrent(gate, state)) for gate, each in enumerate(gates))
+        looks = self._peepholes
+        share = self._active(0, read, self._product(looks[0], cell))
+        candidate = self._active(1, made)
+        if self._layer.couples:
+            kept = self._op("Mul", share, candidate) if cell is None else self._mixed(cell, candidate, share)
+        else:
+            remembered = None if cell is None else self._active(0, forget, self._product(looks[2], cell))
+            kept = self._sum(self._op("Mul", share, candidate), self._product(remembered, cell))
+        shown = self._active(0, output, self._product(looks[1], kept))
+        return self._op("Mul", shown, self._active(2, kept)), kept
+
+    def _gru(self, gates: Sequence[Any], state: Any, cell: Any) -> tuple[Any, Any]:
+        update, reset, made = gates
+        share = self._active(0, update, self._recurrent(0, state))
+        if self._layer.resets_after:
+            before = self._recurrent(2, state)
+            if before is not None:
+                before = self._op("Mul", self._active(0, reset, self._recurrent(1, state)), before)
+        else:
+            let_in = None if state is None else self._active(0, reset, self._recurrent(1, state))
+            before = self._recurrent(2, self._product(let_in, state))
+        return self._mixed(self._active(1, made, before), state, share), None
+
+    def _rnn(self, gates: Sequence[Any], state: Any, cell: Any) -> tuple[Any, Any]:
+        return self._active(0, gates[0], self._recurrent(0, state)), None

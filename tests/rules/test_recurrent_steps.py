@@ -1,0 +1,101 @@
+"""A recurrent layer that a target gets wrong is written as its steps: equal, clean for the target, and once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import padfix
+from padfix.errors import PadfixError
+
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+READ, UNITS = 3, 4
+
+
+def layer(
+    op_type: str, given: str = "", shape: tuple[Any, ...] = (3, 2, READ), wanted: str = "yh", **settings: Any
+) -> onnx.ModelProto:
+    """Return a model of one layer with the inputs that ``given`` lists (B, h, c, P), and the outputs ``wanted``."""
+    random = np.random.default_rng(len(op_type) + len(given))
+    count = 2 if settings.get("direction") == "bidirectional" else 1
+    gates, batch = GATES[op_type], shape[1]
+    weights = {
+        "W": (count, gates * UNITS, READ),
+        "R": (count, gates * UNITS, UNITS),
+        "B": (count, 2 * gates * UNITS),
+        "P": (count, 3 * UNITS),
+    }
+    inputs = ["X", "W", "R", *(name if name in given else "" for name in ("B-hcP" if op_type == "LSTM" else "B-h"))]
+    outputs = [f"last_{name}" if name in wanted else "" for name in "yhc"[: 3 if op_type == "LSTM" else 2]]
+    states = [name for name in inputs if name in ("h", "c")]
+    graph = helper.make_graph(
+        [helper.make_node(op_type, inputs, outputs, name="layer", hidden_size=UNITS, **settings)],
+        "layer",
+        [
+            helper.make_tensor_value_info("X", TensorProto.FLOAT, shape),
+            *(helper.make_tensor_value_info(name, TensorProto.FLOAT, (count, batch, UNITS)) for name in states),
+        ],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs if name],
+        [
+            numpy_helper.from_array(random.standard_normal(size).astype(np.float32), name)
+            for name, size in weights.items()
+            if name in inputs
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+    return onnx.shape_inference.infer_shapes(model)
+
+
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [
+        (layer("LSTM"), "mnn"),
+        (layer("LSTM", "BhcP", wanted="yhc", direction="bidirectional"), "mnn"),
+        (layer("LSTM", "Bc", wanted="c", direction="reverse", input_forget=1), "opencv"),
+        (layer("LSTM", "B", shape=(1, "N", READ)), "mnn"),
+        (layer("LSTM", "P", activations=["HardSigmoid", "Tanh", "Tanh"], wanted="h"), "openvino"),
+        (layer("GRU", wanted="h"), "ncnn"),
+        (layer("GRU", "Bh", linear_before_reset=1, direction="bidirectional"), "ncnn"),
+        (layer("GRU", "B", clip=0.5, direction="reverse"), "tract"),
+        (layer("RNN", "Bh", activations=["Relu"]), "tract"),
+    ],
+)
+def test_a_layer_is_written_as_its_steps(model: onnx.ModelProto, target: str, tmp_path: Path) -> None:
+    onnx.save(model, tmp_path / "in.onnx")
+    padfix.convert(tmp_path / "in.onnx", tmp_path / "out.onnx", target=target)
+    written = onnx.load(tmp_path / "out.onnx")
+    assert not {node.op_type for node in written.graph.node} & set(GATES)
+    onnx.checker.check_model(written, full_check=True)
+    assert padfix.check(tmp_path / "out.onnx", target=target).findings == []
+    random = np.random.default_rng(3)
+    feeds = {
+        each.name: random.standard_normal([d.dim_value or 2 for d in each.type.tensor_type.shape.dim]).astype(
+            np.float32
+        )
+        for each in model.graph.input
+    }
+    before, after = (onnxruntime.InferenceSession(tmp_path / name).run(None, feeds) for name in ("in.onnx", "out.onnx"))
+    for first, second in zip(before, after, strict=True):
+        np.testing.assert_allclose(second, first, rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (layer("LSTM", shape=("T", 1, READ)), "it needs their number"),
+        (layer("LSTM", shape=(65, 1, READ)), "more than 64 steps"),
+        (layer("LSTM", clip=0.5), "read in two ways"),
+        (layer("LSTM", activations=["Affine", "Tanh", "Tanh"]), "activations are others"),
+    ],
+)
+def test_other_layers_are_declined_with_the_reason(model: onnx.ModelProto, words: str, tmp_path: Path) -> None:
+    onnx.save(model, tmp_path / "in.onnx")
+    with pytest.raises(PadfixError, match=words):
+        padfix.convert(tmp_path / "in.onnx", tmp_path / "out.onnx", target="mnn")
+    assert not (tmp_path / "out.onnx").exists()
