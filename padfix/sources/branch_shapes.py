@@ -8,9 +8,9 @@ loop reads may grow, so it has the shapes that the loop declares, and those only
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
+from unittest import mock
 
 from padfix.sources.list_flows import CONDITIONS, LOOPS
 
@@ -18,8 +18,7 @@ _PARTS = ("cond", "body")
 _BRANCHES = ("then_branch", "else_branch")
 
 
-@contextlib.contextmanager
-def declared_in_branches() -> Iterator[None]:
+def declared_in_branches() -> AbstractContextManager[Any]:
     """Let tf2onnx read branches with the shapes that they are called with, and loops with those that they declare."""
     from tf2onnx import tf_loader
 
@@ -48,8 +47,4 @@ def declared_in_branches() -> Iterator[None]:
                 function.arg_attr[index].attr.pop("_output_shapes", None)
         return import_function(function, input_shapes=input_shapes if shapes is None else shapes)
 
-    tf_loader.tflist_to_onnx, tf_loader.function_def_to_graph = noting_branches, with_shapes
-    try:
-        yield
-    finally:
-        tf_loader.tflist_to_onnx, tf_loader.function_def_to_graph = read, import_function
+    return mock.patch.multiple(tf_loader, tflist_to_onnx=noting_branches, function_def_to_graph=with_shapes)

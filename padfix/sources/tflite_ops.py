@@ -7,6 +7,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def loops_as_written() -> Iterator[None]:
     from tf2onnx import tfonnx
     from tf2onnx.tflite_handlers import tfl_controlflow
 
-    stacked, wired = tfonnx.rewrite_tfl_scan_outputs, tfl_controlflow.wire_tfl_while_body
+    wired = tfl_controlflow.wire_tfl_while_body
 
     def wire(body: Any, *told: Any) -> Any:
         declared = {name: body.get_shape(name) for name in body.input_names}
@@ -54,11 +55,11 @@ def loops_as_written() -> Iterator[None]:
             made.set_shape(name, _in_common(shape, made.get_shape(name)))
         return made
 
-    tfonnx.rewrite_tfl_scan_outputs, tfl_controlflow.wire_tfl_while_body = (lambda graph, nodes: nodes), wire
-    try:
+    with (
+        mock.patch.object(tfonnx, "rewrite_tfl_scan_outputs", lambda graph, nodes: nodes),
+        mock.patch.object(tfl_controlflow, "wire_tfl_while_body", wire),
+    ):
         yield
-    finally:
-        tfonnx.rewrite_tfl_scan_outputs, tfl_controlflow.wire_tfl_while_body = stacked, wired
 
 
 def _in_common(one: list[int] | None, other: list[int] | None) -> list[int] | None:

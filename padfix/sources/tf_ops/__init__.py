@@ -9,6 +9,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
+from unittest import mock
 
 from padfix.errors import UnsupportedError
 from padfix.sources.tf_ops import (
@@ -91,6 +92,7 @@ _OLDEST_OPSET = {
     one_hot: 11,
     ordering: 13,
     patches: 11,
+    plain_text: 1,
     projective: 11,
     quantization: 11,
     ragged_range: 16,
@@ -106,11 +108,15 @@ _OLDEST_OPSET = {
     sets: 13,
     shapes: 1,
     slice_update: 11,
+    slices: 1,
+    soft_suppression: 1,
     sparse: 16,
     split: 2,
     stitch: 14,
+    strided_slices: 1,
     strings: 11,
     unique: 11,
+    volumes: 1,
 }
 """Each module, whose ``convert`` returns what takes the place of a node of its ``OPERATORS``, and what it asks for."""
 
@@ -121,23 +127,27 @@ def handlers(contents: tables.Contents) -> Handlers:
     Args:
         contents: What hash tables hold, by shared name.
     """
-    themselves = (plain_text, slices, soft_suppression, strided_slices, volumes)
-    found: Handlers = {operator: (each.handle, []) for each in themselves for operator in each.OPERATORS}
+    found: Handlers = {}
     for module, oldest in _OLDEST_OPSET.items():
         found |= handlers_of(module.OPERATORS, module.convert, oldest)
     return found | handlers_of(tables.OPERATORS, functools.partial(tables.convert, contents=contents), 8)
 
 
 def handlers_of(
-    operators: Iterable[str], convert: Callable[[Builder, Any], Tensor | Sequence[Tensor]], oldest_opset: int
+    operators: Iterable[str], convert: Callable[[Builder, Any], Tensor | Sequence[Tensor] | None], oldest_opset: int
 ) -> Handlers:
-    """Return a handler for each of ``operators`` that puts what ``convert`` returns in the place of a node."""
+    """Return a handler for each of ``operators`` that puts what ``convert`` returns in the place of a node.
+
+    That is None where it left the node to tf2onnx.
+    """
 
     def handle(ctx: Any, node: Any, name: str, args: Any) -> None:
         if ctx.opset < oldest_opset:
             raise ValueError(f"{node.name} needs opset {oldest_opset} or newer")
         builder = Builder(ctx, node.name)
-        builder.finish(convert(builder, node), node)
+        results = convert(builder, node)
+        if results is not None:
+            builder.finish(results, node)
 
     return {operator: (handle, []) for operator in operators}
 
@@ -174,12 +184,9 @@ def prepared_graphs() -> Iterator[None]:
         fused_windows.keep_pads_apart(ctx)
         return list(ctx.get_nodes())
 
-    replaced = tfonnx.rewrite_quantize_and_dequantize
-    tfonnx.rewrite_quantize_and_dequantize = prepare
     try:
-        with ragged_rows.counted():
+        with mock.patch.object(tfonnx, "rewrite_quantize_and_dequantize", prepare), ragged_rows.counted():
             yield
     finally:
-        tfonnx.rewrite_quantize_and_dequantize = replaced
         if refusals:
             raise refusals[0]

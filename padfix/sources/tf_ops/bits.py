@@ -23,10 +23,8 @@ def convert(builder: Builder, node: Any) -> Tensor:
     Raises:
         ValueError: The types differ in width, or are two kinds of floats.
     """
-    from tf2onnx import utils
-
     data = builder.read(node.input[0])
-    wanted = np.dtype(utils.map_onnx_to_numpy_type(builder.ctx.get_dtype(node.output[0])))
+    wanted = builder.type_of(node.output[0])
     kinds = data.dtype.kind + wanted.kind
     if data.dtype == wanted or (data.dtype.itemsize == wanted.itemsize and kinds in ("iu", "ui")):
         return data.cast(wanted)

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from padfix.sources.tf_ops.tensor import Builder, Tensor
+from padfix.sources.tf_ops.tensor import Builder, Tensor, concatenated
 
 OPERATORS = ("RGBToHSV", "HSVToRGB", "AdjustHue", "AdjustSaturation")
 
@@ -47,8 +47,7 @@ def _channels(image: Tensor) -> list[Tensor]:
 
 
 def _together(channels: Sequence[Tensor]) -> Tensor:
-    first = channels[0]
-    return first.builder.node("Concat", channels, first.dtype, {"axis": -1})
+    return concatenated(channels, -1)
 
 
 def _hue_saturation_value(image: Tensor) -> tuple[Tensor, Tensor, Tensor]:

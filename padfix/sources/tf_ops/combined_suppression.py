@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops.ordering import largest
-from padfix.sources.tf_ops.tensor import FLOAT, INTEGER, Builder, Tensor, count_up, filled, join
+from padfix.sources.tf_ops.ordering import extremes
+from padfix.sources.tf_ops.tensor import FLOAT, INTEGER, Builder, Tensor, concatenated, count_up, filled, join
 from padfix.sources.tf_ops.windows import reduce
 
 OPERATORS = ("CombinedNonMaxSuppression",)
@@ -39,13 +39,11 @@ def convert(builder: Builder, node: Any) -> list[Tensor]:
     by_image = kept.reshape([images, classes * count])
     lacking = (total - classes * count).maximum(0)
     pads = join(builder, [0, 0, 0, lacking])
-    best, ranks = largest(builder, builder.node("Pad", [by_image, pads, builder.floats(_LOWEST)], FLOAT), total)
+    best, ranks = extremes(builder.node("Pad", [by_image, pads, builder.floats(_LOWEST)], FLOAT), total)
 
     is_chosen = best.greater(_LOWEST)
     begins = count_up(builder, images, INTEGER).reshape([-1, 1]) * (classes * count)
-    given_boxes = builder.node(
-        "Concat", [by_class.reshape([room, 4]), builder.floats(np.zeros((1, 4)))], FLOAT, {"axis": 0}
-    )
+    given_boxes = concatenated([by_class.reshape([room, 4]), builder.floats(np.zeros((1, 4)))])
     found = given_boxes.take(builder.choose(is_chosen, begins + ranks, room))
     if node.get_attr_value("clip_boxes", True):
         found = found.maximum(0.0).minimum(1.0)

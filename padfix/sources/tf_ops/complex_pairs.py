@@ -216,9 +216,7 @@ def _angle(builder: Builder, node: Any, parts: Parts) -> Tensor:
 
 def _real_cast(builder: Builder, node: Any, parts: Parts) -> Tensor:
     """Return the real part in another type: what TensorFlow's Cast leaves of a complex number."""
-    from tf2onnx import utils
-
-    return parts[0].cast(utils.map_onnx_to_numpy_type(builder.ctx.get_dtype(node.output[0])))
+    return parts[0].cast(builder.type_of(node.output[0]))
 
 
 _TO_REAL: Mapping[str, Callable[[Builder, Any, Parts], Tensor]] = {

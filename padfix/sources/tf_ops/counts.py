@@ -27,39 +27,28 @@ def convert(builder: Builder, node: Any) -> Tensor:
         raise ValueError(f"whether {node.name} has weights is not known")
     if node.type == "Bincount":
         data = data.reshape([-1])
-    shape = builder.node("Shape", [data], INTEGER)
-    kept, last = shape.part(0, -1, 0), shape.take(-1)
+    shape = data.shape()
+    kept, last = shape.part(0, -1, 0), shape.take(builder.integers([-1]))
     rows = builder.node("ReduceProd", [kept], INTEGER, {"keepdims": 1})
-    numbers, count = _shaped(data.cast(INTEGER), [rows, last]), size.cast(INTEGER).reshape([])
+    numbers, count = data.cast(INTEGER).shaped(rows, last), size.cast(INTEGER).reshape([1])
     is_binary = bool(node.get_attr_value("binary_output", False))
-    if is_binary or 0 in known:
-        each = filled(1, weights.dtype, builder.node("Shape", [numbers], INTEGER))
-    else:
-        each = _shaped(weights, [rows, last])
+    each = filled(1, weights.dtype, numbers.shape()) if is_binary or 0 in known else weights.shaped(rows, last)
     places = builder.choose(numbers.less(count), numbers, count)
     started = filled(0, weights.dtype, join(builder, [rows, count + 1]))
     attributes = {"axis": 1, **({} if is_binary else {"reduction": "add"})}
     whole = builder.node("ScatterElements", [started, places, each], weights.dtype, attributes)
-    return _shaped(whole.part(0, count, 1), [kept, count])
+    return whole.part(0, count, 1).shaped(kept, count)
 
 
 def _histogram(builder: Builder, node: Any) -> Tensor:
     """Return how many numbers are in each bin, their quotients in float64 as in TensorFlow's kernel."""
-    from tf2onnx import utils
-
     data, ends, bins = (builder.read(name) for name in node.input)
     number = bins.cast(INTEGER).reshape([])
     lowest = ends.take(0)
     width = (ends.take(1) - lowest).cast(_DOUBLE) / number.cast(_DOUBLE)
     distance = (data.reshape([-1]).maximum(lowest) - lowest).cast(_DOUBLE)
     places = (distance / width).minimum((number - 1).cast(_DOUBLE)).cast(INTEGER)
-    each = filled(1, INTEGER, builder.node("Shape", [places], INTEGER))
+    each = filled(1, INTEGER, places.shape())
     started = filled(0, INTEGER, number.reshape([1]))
     held = builder.node("ScatterElements", [started, places, each], INTEGER, {"axis": 0, "reduction": "add"})
-    return held.cast(utils.map_onnx_to_numpy_type(builder.ctx.get_dtype(node.output[0])))
-
-
-def _shaped(data: Tensor, lengths: list[Tensor]) -> Tensor:
-    builder = data.builder
-    shape = builder.node("Concat", [each.reshape([-1]) for each in lengths], INTEGER, {"axis": 0})
-    return builder.node("Reshape", [data, shape], data.dtype, {"allowzero": 1})
+    return held.cast(builder.type_of(node.output[0]))

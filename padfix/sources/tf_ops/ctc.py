@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up, filled, join
+from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, concatenated, count_up, filled, join
 from padfix.sources.tf_ops.windows import reduce
 
 OPERATORS = ("CTCGreedyDecoder",)
@@ -24,7 +24,8 @@ def convert(builder: Builder, node: Any) -> list[Tensor]:
     blank = builder.integers(blank_index) if blank_index >= 0 else classes + blank_index
     is_kept = is_in_time & best.equal(blank).negated()
     if node.get_attr_value("merge_repeated", False):
-        before = _shifted_down(best, join(builder, [1, batch]))
+        none = filled(-1, INTEGER, join(builder, [1, batch]))
+        before = concatenated([none, best.part(0, -1, 0)])  # what the step before was
         is_kept = is_kept & best.equal(before).negated()
     kept = is_kept.transpose([1, 0])
     # Behind the symbols of a row stand none, so a symbol's column is how many are kept before it.
@@ -33,18 +34,10 @@ def convert(builder: Builder, node: Any) -> list[Tensor]:
     places = builder.node("NonZero", [kept], INTEGER).transpose([1, 0])
     column = builder.node("GatherND", [columns, places], INTEGER).reshape([-1, 1])
     rows = places.take(builder.integers([0]), 1)
-    indices = builder.node("Concat", [rows, column], INTEGER, {"axis": 1})
+    indices = concatenated([rows, column], 1)
     values = builder.node("GatherND", [best.transpose([1, 0]), places], INTEGER)
-    none = builder.integers([0])
-    longest = builder.node("Concat", [none, columns.reshape([-1]) + 1], INTEGER, {"axis": 0})
+    longest = concatenated([builder.integers([0]), columns.reshape([-1]) + 1])
     said = builder.choose(is_in_time, reduce("ReduceMax", inputs, [2]) * -1.0, 0.0)
     total = reduce("ReduceSum", said, [0])
     shape = join(builder, [batch, reduce("ReduceMax", longest, [0])])
     return [indices, values, shape, total.reshape([-1, 1])]
-
-
-def _shifted_down(best: Tensor, row: Tensor) -> Tensor:
-    """Return what the step before was, and no class before the first."""
-    builder = best.builder
-    earlier = builder.node("Slice", [best, builder.integers([0]), builder.integers([-1])], INTEGER)
-    return builder.node("Concat", [filled(-1, INTEGER, row), earlier], INTEGER, {"axis": 0})

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up, join
+from padfix.sources.tf_ops.tensor import END, INTEGER, Builder, Tensor, concatenated, count_up, join
 
 _KINDS = ("MatrixDiagPart", "MatrixDiag", "MatrixSetDiag")
 OPERATORS = (
@@ -24,16 +24,13 @@ OPERATORS = (
 )
 
 _RIGHT = "RIGHT"
-_END = 2**31 - 1
 
 
 def convert(builder: Builder, node: Any) -> Tensor:
     """Return the diagonals of matrices, or matrices with given diagonals."""
     kind = node.type.removesuffix("V2").removesuffix("V3")
     data, *others = (builder.read(name) for name in node.input)
-    rank = builder.ctx.get_rank(node.input[0])
-    if rank is None:
-        raise ValueError(f"the number of axes of what {node.name} reads is not known")
+    rank = builder.rank_of(node.input[0], f"what {node.name} reads")
     if kind in ("Diag", "DiagPart"):
         return _whole(node, data, rank)
     if kind == "MatrixBandPart":
@@ -103,8 +100,7 @@ def _whole(node: Any, data: Tensor, rank: int) -> Tensor:
         half = shape.part(0, rank // 2, 0)
         count = data.builder.node("ReduceProd", [half], INTEGER, {"keepdims": 0})
         made, lengths = _part(node, data.reshape([count, count]), 2, []), [half]
-    wanted = data.builder.node("Concat", lengths, INTEGER, {"axis": 0})
-    return data.builder.node("Reshape", [made, wanted], data.dtype, {"allowzero": 1})
+    return made.shaped(*lengths)
 
 
 def _part(node: Any, data: Tensor, rank: int, others: list[Tensor]) -> Tensor:
@@ -120,11 +116,8 @@ def _part(node: Any, data: Tensor, rank: int, others: list[Tensor]) -> Tensor:
     is_there = row.less(0).negated() & row.less(rows) & column.less(0).negated() & column.less(columns)
     filler = others[1] if len(others) > 1 else _zero(data)
     found = _gathered(_flat(data, builder.integers(rank - 2)), is_there, row * columns + column, filler)
-    shape = builder.node("Shape", [data], INTEGER)
-    batch = _slice(shape, builder.integers(0), builder.integers(rank - 2))
-    wanted = [batch, _slice(number.reshape([1]), builder.integers(0), axes), longest.reshape([1])]
-    whole = builder.node("Concat", wanted, INTEGER, {"axis": 0})
-    return builder.node("Reshape", [found, whole], data.dtype, {"allowzero": 1})
+    batch = data.shape().part(0, rank - 2, 0)
+    return found.shaped(batch, number.reshape([1]).part(0, axes, 0), longest.reshape([1]))
 
 
 def _matrices(node: Any, data: Tensor, rank: int, others: list[Tensor]) -> Tensor:
@@ -164,11 +157,11 @@ def _exchanged(node: Any, data: Tensor, rank: int, others: list[Tensor]) -> Tens
     builder, diagonals = data.builder, others[0]
     low, high, _ = _bounds(others[1] if len(others) > 1 else None, data)
     rows, columns = data.lengths([rank - 2, rank - 1])
-    longest = builder.node("Shape", [diagonals], INTEGER).take(-1)
+    longest = diagonals.shape().take(-1)
     band = _Band(low, high, rows, columns, longest, _sides(node))
     is_inside, place_row, place = band.places()
     before = builder.integers(rank - 2)
-    either = builder.node("Concat", [_flat(diagonals, before), _flat(data, before)], data.dtype, {"axis": rank - 2})
+    either = concatenated([_flat(diagonals, before), _flat(data, before)], rank - 2)
     number = longest * (high - low + 1)
     own = count_up(builder, rows * columns, INTEGER)
     own = builder.node("Reshape", [own, join(builder, [rows, columns])], INTEGER)
@@ -178,27 +171,17 @@ def _exchanged(node: Any, data: Tensor, rank: int, others: list[Tensor]) -> Tens
 def _gathered(flat: Tensor, is_there: Tensor, index: Tensor, filler: Tensor) -> Tensor:
     """Return elements of the last axis, and the filler where there is none."""
     builder = flat.builder
-    shape = builder.node("Shape", [flat], INTEGER)
-    kept = _slice(shape, builder.integers(0), builder.integers(-1))
-    ones = builder.node("Concat", [kept, builder.integers([1])], INTEGER, {"axis": 0})
-    both = [flat, filler.cast(flat.dtype).expand(ones)]
-    return builder.node("Concat", both, flat.dtype, {"axis": -1}).take(
-        builder.choose(is_there, index, shape.take(-1)), -1
-    )
+    shape = flat.shape()
+    ones = concatenated([shape.part(0, -1, 0), builder.integers([1])])
+    both = concatenated([flat, filler.cast(flat.dtype).expand(ones)], -1)
+    return both.take(builder.choose(is_there, index, shape.take(-1)), -1)
 
 
 def _flat(data: Tensor, kept: Tensor) -> Tensor:
     """Return all axes behind the first ``kept`` as one."""
-    builder = data.builder
-    shape = builder.node("Shape", [data], INTEGER)
-    rest = _slice(shape, kept, builder.integers(_END))
-    count = builder.node("ReduceProd", [rest], INTEGER, {"keepdims": 1})
-    whole = builder.node("Concat", [_slice(shape, builder.integers(0), kept), count], INTEGER, {"axis": 0})
-    return builder.node("Reshape", [data, whole], data.dtype, {"allowzero": 1})
-
-
-def _slice(numbers: Tensor, start: Tensor, end: Tensor) -> Tensor:
-    return numbers.builder.node("Slice", [numbers, start.reshape([1]), end.reshape([1])], numbers.dtype)
+    shape = data.shape()
+    count = data.builder.node("ReduceProd", [shape.part(kept, END, 0)], INTEGER, {"keepdims": 1})
+    return data.shaped(shape.part(0, kept, 0), count)
 
 
 def _zero(data: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
+from unittest import mock
 
 from onnx import TensorProto
 
@@ -168,14 +169,8 @@ def bfloat16() -> Iterator[None]:
     import ml_dtypes
     from tf2onnx import tf_utils, utils
 
-    known = tf_utils.TF_TO_ONNX_DTYPE.get(_TENSORFLOW_BFLOAT16)
-    tf_utils.TF_TO_ONNX_DTYPE[_TENSORFLOW_BFLOAT16] = TensorProto.BFLOAT16
-    utils.ONNX_TO_NUMPY_DTYPE[TensorProto.BFLOAT16] = ml_dtypes.bfloat16
-    try:
+    with (
+        mock.patch.dict(tf_utils.TF_TO_ONNX_DTYPE, {_TENSORFLOW_BFLOAT16: _BFLOAT16}),
+        mock.patch.dict(utils.ONNX_TO_NUMPY_DTYPE, {_BFLOAT16: ml_dtypes.bfloat16}),
+    ):
         yield
-    finally:
-        del utils.ONNX_TO_NUMPY_DTYPE[TensorProto.BFLOAT16]
-        if known is None:
-            del tf_utils.TF_TO_ONNX_DTYPE[_TENSORFLOW_BFLOAT16]
-        else:
-            tf_utils.TF_TO_ONNX_DTYPE[_TENSORFLOW_BFLOAT16] = known

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor
+from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, concatenated
 
 Parts = tuple[Tensor, Tensor]
 
@@ -98,7 +98,7 @@ def _along(
         raise ValueError("a Fourier transform of a length that is computed needs opset 17 or newer")
     last = builder.integers([-1])
     packed = [builder.node("Unsqueeze", [part, last], part.dtype) for part in parts]
-    joined = packed[0] if len(packed) == 1 else builder.node("Concat", packed, parts[0].dtype, {"axis": -1})
+    joined = packed[0] if len(packed) == 1 else concatenated(packed, -1)
     attributes = {"axis": axis - 1, "inverse": int(inverse), "onesided": int(half)}
     inputs = [joined] if length is None else [joined, length]
     result = builder.node("DFT", inputs, parts[0].dtype, attributes)

@@ -16,10 +16,7 @@ OPERATORS = ("OneHot",)
 def convert(builder: Builder, node: Any) -> Tensor:
     """Return on at the index and off elsewhere, along the attribute ``axis``."""
     indices, depth, on, off = (builder.read(name) for name in node.input)
-    rank = builder.ctx.get_rank(node.input[0])
-    axis = node.get_attr_value("axis", -1)
-    if rank is None:
-        raise ValueError(f"the number of axes of the indices of {node.name} is not known")
+    rank, axis = builder.rank_of(node.input[0], f"the indices of {node.name}"), node.get_attr_value("axis", -1)
     place = rank if axis == -1 else axis
     positions = count_up(builder, depth, INTEGER).reshape([-1, *[1] * (rank - place)])
     is_on = indices.cast(INTEGER).unsqueeze([place]).equal(positions)

@@ -21,13 +21,10 @@ _SORTED = frozenset({"float32", "float64", "int32", "int64"})
 
 def convert(builder: Builder, node: Any) -> Tensor | Sequence[Tensor]:
     """Return the largest numbers with their places, or how many of a rising list are below each number."""
-    from tf2onnx import utils
-
     data, *others = (builder.read(name) for name in node.input)
     if node.type == "TopKV2":
-        index_type = utils.map_onnx_to_numpy_type(builder.ctx.get_dtype(node.output[1]))
-        return _largest(builder, node, data, others[0], index_type)
-    result_type = utils.map_onnx_to_numpy_type(builder.ctx.get_dtype(node.output[0]))
+        return _largest(builder, node, data, others[0])
+    result_type = builder.type_of(node.output[0])
     if node.type == "InvertPermutation":
         places = count_up(builder, data.lengths([0])[0], INTEGER)
         empty = filled(0, INTEGER, data.shape())
@@ -41,24 +38,20 @@ def convert(builder: Builder, node: Any) -> Tensor | Sequence[Tensor]:
     return _count(below).cast(result_type)
 
 
-def _largest(builder: Builder, node: Any, data: Tensor, count: Tensor, index_type: Any) -> list[Tensor]:
+def _largest(builder: Builder, node: Any, data: Tensor, count: Tensor) -> list[Tensor]:
     if data.dtype == np.uint64:
         raise ValueError(f"{node.name} sorts uint64, which ONNX Runtime has no kernel for")
     kind = data.dtype.name
     through = data.dtype if kind in _SORTED else np.dtype(np.int64 if data.dtype.kind in "iu" else np.float32)
-    values, places = largest(builder, data.cast(through), count, sort=node.get_attr_value("sorted", True))
-    return [values.cast(data.dtype), places.cast(index_type)]
+    values, places = extremes(data.cast(through), count, sort=node.get_attr_value("sorted", True))
+    return [values.cast(data.dtype), places.cast(builder.type_of(node.output[1]))]
 
 
-def largest(builder: Builder, data: Tensor, count: Tensor, *, sort: bool = True) -> tuple[Tensor, Tensor]:
-    """Return the largest numbers along the last axis, and where they are."""
-    from tf2onnx import utils
-
-    types = [utils.map_numpy_to_onnx_dtype(each) for each in (data.dtype, INTEGER)]
-    inputs = [data.name, count.cast(INTEGER).reshape([1]).name]
-    made = builder.ctx.make_node("TopK", inputs, {"axis": -1, "sorted": int(sort)}, output_count=2, dtypes=types)
-    values, places = map(str, made.output)
-    return Tensor(builder, data.dtype, name=values), Tensor(builder, INTEGER, name=places)
+def extremes(data: Tensor, count: Tensor, *, largest: bool = True, sort: bool = True) -> list[Tensor]:
+    """Return the largest numbers along the last axis, or the smallest, and where they are."""
+    inputs = [data, count.cast(INTEGER).reshape([1])]
+    attributes = {"axis": -1, "largest": int(largest), "sorted": int(sort)}
+    return data.builder.nodes("TopK", inputs, [data.dtype, INTEGER], attributes)
 
 
 def _count(truths: Tensor) -> Tensor:

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up, filled
+from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, concatenated, count_up, filled
 
 OPERATORS = ("RaggedRange",)
 
 
 def convert(builder: Builder, node: Any) -> tuple[Tensor, Tensor]:
     """Return where rows begin and end, and all their values; three scalars make one row."""
-    from tf2onnx import utils
-
     if any(builder.ctx.get_rank(name) is None for name in node.input):
         raise ValueError(f"whether {node.name} makes one row of numbers or several is not known")
     start, limit, step = (builder.read(name) for name in node.input)
     steps = _whole_steps(limit - start, step) if start.dtype.kind in "iu" else ((limit - start) / step).ceil()
     sizes = steps.cast(INTEGER).maximum(0).reshape([-1])
     ends = builder.node("CumSum", [sizes, builder.integers(0)], INTEGER)
-    splits = builder.node("Concat", [builder.integers([0]), ends], INTEGER, {"axis": 0})
+    splits = concatenated([builder.integers([0]), ends])
     total = splits.take(-1)
     # The row of a value is the number of rows that end at its place or before.
     none = filled(0, INTEGER, (total + 1).reshape([1]))
@@ -33,8 +31,7 @@ def convert(builder: Builder, node: Any) -> tuple[Tensor, Tensor]:
     within = (places - splits.take(row)).cast(start.dtype)
     ranks = [builder.ctx.get_rank(name) for name in (node.input[0], node.input[2])]
     first, by = (bound.take(row) if rank else bound for bound, rank in zip((start, step), ranks, strict=True))
-    split_type = utils.map_onnx_to_numpy_type(builder.ctx.get_dtype(node.output[0]))
-    return splits.cast(split_type), first + within * by
+    return splits.cast(builder.type_of(node.output[0])), first + within * by
 
 
 def _whole_steps(distance: Tensor, step: Tensor) -> Tensor:

@@ -6,27 +6,21 @@ rows that are all empty. What is here takes the place of its two functions that 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
+from unittest import mock
 
-from onnx import TensorProto
-
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up
+from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, concatenated, count_up
 from padfix.sources.tf_ops.windows import reduce
 
 
-@contextlib.contextmanager
-def counted() -> Iterator[None]:
+def counted() -> AbstractContextManager[Any]:
     """Let tf2onnx count rows as they are."""
     from tf2onnx.onnx_opset import tensor
 
-    replaced = tensor.ragged_lengths_to_sparse_indices, tensor.ragged_row_ids_to_sparse_indices
-    tensor.ragged_lengths_to_sparse_indices, tensor.ragged_row_ids_to_sparse_indices = _of_lengths, _of_row_ids
-    try:
-        yield
-    finally:
-        tensor.ragged_lengths_to_sparse_indices, tensor.ragged_row_ids_to_sparse_indices = replaced
+    return mock.patch.multiple(
+        tensor, ragged_lengths_to_sparse_indices=_of_lengths, ragged_row_ids_to_sparse_indices=_of_row_ids
+    )
 
 
 def _of_lengths(ctx: Any, lengths: str) -> tuple[str, ...]:
@@ -45,16 +39,13 @@ def _of_lengths(ctx: Any, lengths: str) -> tuple[str, ...]:
 def _of_row_ids(ctx: Any, row_ids: str) -> tuple[str, ...]:
     """Return how many columns there are, and the column of each value: how far it is from the first of its row."""
     builder = Builder(ctx, "ragged_ids")
-    flat = builder.node("Concat", [builder.read(row_ids), builder.integers([-1])], INTEGER, {"axis": 0})
-    made = ctx.make_node("Unique", [flat.name], {"sorted": 1}, output_count=3, dtypes=[TensorProto.INT64] * 3)
-    first, row = (Tensor(builder, INTEGER, name=str(made.output[each])) for each in (1, 2))
-    column = count_up(builder, flat.lengths([0])[0], INTEGER) - first.take(row)
-    column = column.part(0, -1, 0)
+    flat = concatenated([builder.read(row_ids), builder.integers([-1])])
+    _, first, row = builder.nodes("Unique", [flat], [INTEGER] * 3, {"sorted": 1})
+    column = (count_up(builder, flat.lengths([0])[0], INTEGER) - first.take(row)).part(0, -1, 0)
     return (_longest(column, -1) + 1).name, column.name
 
 
 def _longest(numbers: Tensor, least: int) -> Tensor:
     """Return the largest of the numbers, which may be none, as a vector."""
-    builder = numbers.builder
-    more = builder.node("Concat", [numbers, builder.integers([least])], INTEGER, {"axis": 0})
+    more = concatenated([numbers, numbers.builder.integers([least])])
     return reduce("ReduceMax", more, [0]).reshape([1])

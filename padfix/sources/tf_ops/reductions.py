@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up, filled
+from padfix.sources.tf_ops.tensor import END, INTEGER, Builder, Tensor, concatenated, count_up, filled
 from padfix.sources.tf_ops.windows import reduce
-
-_END = 2**31 - 1
 
 OPERATORS = ("EuclideanNorm", "L2Loss", "CumulativeLogsumexp", "Cumprod")
 
@@ -37,18 +35,12 @@ def convert(builder: Builder, node: Any) -> Tensor:
 
 def _products(builder: Builder, node: Any, data: Tensor, axis: int, rank: int) -> Tensor:
     """Return for each place the product up to it, multiplied in order."""
-    from tf2onnx import utils
 
-    body = builder.ctx.create_new_graph_with_same_config()
-    body.parent_graph = builder.ctx
-    onnx_type = utils.map_numpy_to_onnx_dtype(data.dtype)
-    product, number = (utils.make_name(name) for name in ("product", "number"))
-    for name in (product, number):
-        body.add_graph_input(name, onnx_type, [-1] * (rank - 1))
-    following = body.make_node("Mul", [product, number], dtypes=[onnx_type]).output[0]
-    given = product if node.get_attr_value("exclusive", False) else following
-    for name in (following, given):
-        body.add_graph_output(body.make_node("Identity", [name], dtypes=[onnx_type]).output[0])
+    def turn(product: Tensor, number: Tensor) -> list[Tensor]:
+        following = product * number
+        return [following, product if node.get_attr_value("exclusive", False) else following]
+
+    body = builder.body(dict.fromkeys(("product", "number"), (data.dtype, [-1] * (rank - 1))), turn)
     way = int(node.get_attr_value("reverse", False))
     attributes = {"num_scan_inputs": 1, "scan_input_axes": [axis], "scan_output_axes": [axis]}
     attributes |= {"scan_input_directions": [way], "scan_output_directions": [way]}
@@ -56,12 +48,9 @@ def _products(builder: Builder, node: Any, data: Tensor, axis: int, rank: int) -
     is_open = not data.lengths([axis])[0].known
     if is_open:  # for a Scan of no rows fails in ONNX Runtime: one more, come to last
         rows = [data, ones.unsqueeze([axis])]
-        data = builder.node("Concat", rows[::-1] if way else rows, data.dtype, {"axis": axis})
-    made = builder.ctx.make_node(
-        "Scan", [ones.name, data.name], attributes, output_count=2, dtypes=[onnx_type] * 2, branches={"body": body}
-    )
-    products = Tensor(builder, data.dtype, name=str(made.output[1]))
-    return products.part(*((1, _END) if way else (0, -1)), axis) if is_open else products
+        data = concatenated(rows[::-1] if way else rows, axis)
+    _, products = builder.nodes("Scan", [ones, data], [data.dtype] * 2, attributes, body=body)
+    return products.part(*((1, END) if way else (0, -1)), axis) if is_open else products
 
 
 def _logarithms(builder: Builder, node: Any, data: Tensor, axis: int, rank: int) -> Tensor:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor
+from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, concatenated
 
 OPERATORS = ("Roll",)
 
@@ -22,5 +22,5 @@ def convert(builder: Builder, node: Any) -> Tensor:
         length = data.lengths([axis])[0]
         start = length - shifts.take(place).modulo(length.maximum(1))
         behind, before = data.part(start, length, axis), data.part(0, start, axis)
-        data = builder.node("Concat", [behind, before], data.dtype, {"axis": axis})
+        data = concatenated([behind, before], int(axis))
     return data

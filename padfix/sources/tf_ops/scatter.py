@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from padfix.sources.tf_ops.segments import beside
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up, filled, join
+from padfix.sources.tf_ops.tensor import END, INTEGER, Builder, Tensor, concatenated, count_up, filled, join
 from padfix.sources.tf_ops.windows import reduce
 
 _REDUCTIONS = {
@@ -24,8 +24,6 @@ _REDUCTIONS = {
 }
 OPERATORS = (*_REDUCTIONS, "SparseToDense")
 
-_END = 2**31 - 1
-
 
 def convert(builder: Builder, node: Any) -> Tensor:
     """Return the tensor, or zeros of a shape, with numbers put in."""
@@ -34,7 +32,7 @@ def convert(builder: Builder, node: Any) -> Tensor:
     first, second, third = (builder.read(name) for name in node.input)
     is_new = node.type == "ScatterNd"
     indices, updates = (first, second) if is_new else (second, third)
-    shape = third.cast(INTEGER) if is_new else builder.node("Shape", [first], INTEGER)
+    shape = third.cast(INTEGER) if is_new else first.shape()
     rank = (builder.ctx.get_shape(shape.name) or [-1])[0] if is_new else builder.ctx.get_rank(first.name) or -1
     if node.type == "TensorScatterSub":
         updates = updates * -1
@@ -42,18 +40,19 @@ def convert(builder: Builder, node: Any) -> Tensor:
     if builder.ctx.opset < (18 if reduction in ("max", "min") else 16):
         raise ValueError("reductions in a scatter need opset 18 for maxima and minima, 16 for sums")
     kind, wide = updates.dtype, np.dtype(np.int32) if updates.dtype == np.bool_ else updates.dtype
-    depth = builder.node("Shape", [indices], INTEGER).take(builder.integers([-1]))
-    rest = builder.node("Slice", [shape, depth, builder.integers([_END])], INTEGER)
+    depth = indices.shape().take(builder.integers([-1]))
+    rest = builder.node("Slice", [shape, depth, builder.integers([END])], INTEGER)
     total, strides = _numbers_below(shape, rank)
     outer = builder.node("Slice", [strides, builder.integers([0]), depth], INTEGER)
     row = _product(rest).maximum(1)
     place = reduce("ReduceSum", indices.cast(INTEGER) * outer, [-1]) / row
     count = total / row
-    rows = _with_length(updates.cast(wide), builder.node("Size", [place], INTEGER), rest)
-    start = filled(0, wide, _beginning(count, rest)) if is_new else _with_length(first.cast(wide), count, rest)
-    where = beside(place.reshape([-1]), rows).expand(builder.node("Shape", [rows], INTEGER))
+    rows = updates.cast(wide).shaped(builder.node("Size", [place], INTEGER).reshape([1]), rest)
+    count = count.reshape([1])
+    start = filled(0, wide, concatenated([count, rest])) if is_new else first.cast(wide).shaped(count, rest)
+    where = beside(place.reshape([-1]), rows).expand(rows.shape())
     result = builder.node("ScatterElements", [start, where, rows], wide, {"axis": 0, "reduction": reduction})
-    return builder.node("Reshape", [result, shape], wide, {"allowzero": 1}).cast(kind)
+    return result.shaped(shape).cast(kind)
 
 
 def _dense(builder: Builder, node: Any) -> Tensor:
@@ -66,10 +65,10 @@ def _dense(builder: Builder, node: Any) -> Tensor:
     apart = places.cast(INTEGER).reshape([-1, rank]) * strides
     place = reduce("ReduceSum", apart, [1])
     kind, wide = values.dtype, np.dtype(np.int32) if values.dtype == np.bool_ else values.dtype
-    given = values.cast(wide).reshape([-1]).expand(builder.node("Shape", [place], INTEGER))
+    given = values.cast(wide).reshape([-1]).expand(place.shape())
     start = default.cast(wide).reshape([1]).expand(total.reshape([1]))
     result = builder.node("ScatterElements", [start, place, given], wide, {"axis": 0})
-    return builder.node("Reshape", [result, shape.cast(INTEGER)], wide, {"allowzero": 1}).cast(kind)
+    return result.shaped(shape.cast(INTEGER)).cast(kind)
 
 
 def _numbers_below(shape: Tensor, rank: int) -> tuple[Tensor, Tensor]:
@@ -87,13 +86,4 @@ def _numbers_below(shape: Tensor, rank: int) -> tuple[Tensor, Tensor]:
 
 def _product(lengths: Tensor) -> Tensor:
     """Return a product, one of no lengths at all."""
-    builder = lengths.builder
-    return reduce("ReduceProd", builder.node("Concat", [builder.integers([1]), lengths], INTEGER, {"axis": 0}), [0])
-
-
-def _beginning(length: Tensor, rest: Tensor) -> Tensor:
-    return rest.builder.node("Concat", [length.reshape([1]), rest], INTEGER, {"axis": 0})
-
-
-def _with_length(data: Tensor, length: Tensor, rest: Tensor) -> Tensor:
-    return data.builder.node("Reshape", [data, _beginning(length, rest)], data.dtype, {"allowzero": 1})
+    return reduce("ReduceProd", concatenated([lengths.builder.integers([1]), lengths]), [0])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, filled
+from padfix.sources.tf_ops.tensor import END, INTEGER, Builder, Tensor, concatenated, filled
 from padfix.sources.tf_ops.windows import lowest
 
 _SORTED = ("SegmentSum", "SegmentProd", "SegmentMean", "SegmentMax", "SegmentMin")
@@ -38,8 +38,7 @@ def convert(builder: Builder, node: Any) -> Tensor:
         rows, numbers, count = _flat(node, data, others[0].cast(INTEGER), others[1])
         # TensorFlow leaves rows with a negative number out; here they are gathered in a segment more, which is cut off.
         numbers = builder.choose(numbers.less(0), count, numbers)
-        whole = _scattered(name, rows, numbers, count + 1)
-        return _first_rows(whole, count)
+        return _scattered(name, rows, numbers, count + 1).part(0, count, 0)
     if kind in _SPARSE:
         data = data.take(others.pop(0).cast(INTEGER))
     numbers = others[0].cast(INTEGER)
@@ -53,9 +52,7 @@ def convert(builder: Builder, node: Any) -> Tensor:
 def _flat(node: Any, data: Tensor, numbers: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return rows, their numbers [rows], and the number of segments [1]."""
     builder = data.builder
-    axes, rank = builder.ctx.get_rank(node.input[1]), builder.ctx.get_rank(node.input[0])
-    if axes is None or rank is None:
-        raise ValueError(f"the number of axes of the inputs of {node.name} is not known")
+    rank, axes = (builder.rank_of(name, f"the inputs of {node.name}") for name in node.input[:2])
     rows = data if axes == 1 else data.reshape([-1, *data.lengths(range(axes, rank))])
     return rows, numbers if axes == 1 else numbers.reshape([-1]), count.cast(INTEGER).reshape([1])
 
@@ -63,7 +60,7 @@ def _flat(node: Any, data: Tensor, numbers: Tensor, count: Tensor) -> tuple[Tens
 def _number_of(numbers: Tensor) -> Tensor:
     """Return how many segments sorted numbers are for: one more than the last, none without any; [1]."""
     builder = numbers.builder
-    started = builder.node("Concat", [builder.integers([-1]), numbers], INTEGER, {"axis": 0})
+    started = concatenated([builder.integers([-1]), numbers])
     return started.take(builder.integers([-1])) + 1
 
 
@@ -72,9 +69,8 @@ def _scattered(name: str, rows: Tensor, numbers: Tensor, count: Tensor) -> Tenso
     reduction, start = _REDUCTIONS.get(name, ("add", lambda dtype: 0))
     if builder.ctx.opset < (18 if reduction in ("max", "min") else 16):
         raise ValueError("reductions in a scatter need opset 18 for maxima and minima, 16 for sums and products")
-    shape = builder.node("Shape", [rows], INTEGER)
-    rest = builder.node("Slice", [shape, builder.integers([1]), builder.integers([2**31 - 1])], INTEGER)
-    whole = builder.node("Concat", [count, rest], INTEGER, {"axis": 0})
+    shape = rows.shape()
+    whole = concatenated([count, shape.part(1, END, 0)])
     places = beside(numbers, rows).expand(shape)
     attributes = {"axis": 0, "reduction": reduction}
     started = filled(start(rows.dtype), rows.dtype, whole)
@@ -84,7 +80,7 @@ def _scattered(name: str, rows: Tensor, numbers: Tensor, count: Tensor) -> Tenso
 def _settled(name: str, rows: Tensor, result: Tensor, numbers: Tensor, count: Tensor) -> Tensor:
     """Return the result with means divided, and zeros where a segment is empty."""
     builder = rows.builder
-    ones = filled(1, rows.dtype, builder.node("Shape", [numbers], INTEGER))
+    ones = filled(1, rows.dtype, numbers.shape())
     sizes = builder.node(
         "ScatterElements", [filled(0, rows.dtype, count), numbers, ones], rows.dtype, {"axis": 0, "reduction": "add"}
     )
@@ -101,11 +97,6 @@ def beside(numbers: Tensor, rows: Tensor) -> Tensor:
     rank = builder.ctx.get_rank(rows.name)
     if rank is not None:
         return numbers.reshape([-1, *[1] * (rank - 1)])
-    others = builder.node("Shape", [builder.node("Shape", [rows], INTEGER)], INTEGER) - 1
-    shape = builder.node("Concat", [builder.integers([-1]), filled(1, INTEGER, others)], INTEGER, {"axis": 0})
+    others = rows.shape().shape() - 1
+    shape = concatenated([builder.integers([-1]), filled(1, INTEGER, others)])
     return builder.node("Reshape", [numbers, shape], numbers.dtype)
-
-
-def _first_rows(rows: Tensor, count: Tensor) -> Tensor:
-    builder = rows.builder
-    return builder.node("Slice", [rows, builder.integers([0]), count, builder.integers([0])], rows.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from padfix.sources.tf_ops.tensor import Builder, Tensor
+from padfix.sources.tf_ops.tensor import Builder, Tensor, concatenated
 
 OPERATORS = ("ShapeN", "BroadcastArgs")
 
@@ -13,9 +13,7 @@ def convert(builder: Builder, node: Any) -> list[Tensor]:
     """Return the shape of each input, or the one to which both broadcast."""
     if node.type == "BroadcastArgs":
         return [common_shape(builder, node)]
-    from tf2onnx import utils
-
-    kind = utils.map_onnx_to_numpy_type(builder.ctx.get_dtype(node.output[0]))
+    kind = builder.type_of(node.output[0])
     return [builder.read(name).shape().cast(kind) for name in node.input]
 
 
@@ -26,9 +24,7 @@ def common_shape(builder: Builder, node: Any) -> Tensor:
     if min(ranks) < 0:
         raise ValueError(f"the ranks that {node.name} reads are not known")
     wide = [
-        builder.node(
-            "Concat", [builder.constant([1] * (max(ranks) - rank), shape.dtype), shape], shape.dtype, {"axis": 0}
-        )
+        concatenated([builder.constant([1] * (max(ranks) - rank), shape.dtype), shape])
         for shape, rank in zip(shapes, ranks, strict=True)
     ]
     return builder.choose(wide[0].equal(1), wide[1], wide[0])

@@ -12,9 +12,7 @@ OPERATORS = ("XlaDynamicUpdateSlice",)
 def convert(builder: Builder, node: Any) -> Tensor:
     """Return the tensor with a block of it exchanged; a block that would reach beyond the end is moved back."""
     data, block, starts = (builder.read(name) for name in node.input)
-    rank = builder.ctx.get_rank(node.input[0])
-    if rank is None:
-        raise ValueError(f"the number of axes of what {node.name} reads is not known")
+    rank = builder.rank_of(node.input[0], f"what {node.name} reads")
     is_inside = builder.constant(True, bool)
     for axis, (length, count) in enumerate(zip(data.lengths(range(rank)), block.lengths(range(rank)), strict=True)):
         if length.known is not None and length.known == count.known:

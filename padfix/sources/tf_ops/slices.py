@@ -10,22 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops.tensor import INTEGER, Builder
+from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor
 
 OPERATORS = ("Slice",)
 
 _TO_THE_END = int(np.iinfo(np.int64).max)
 
 
-def handle(ctx: Any, node: Any, name: str, args: Any) -> None:
-    """Let tf2onnx convert a slice between constants, and write the others."""
+def convert(builder: Builder, node: Any) -> Tensor | None:
+    """Return a slice between limits that are computed; let tf2onnx convert one between constants."""
     from tf2onnx.onnx_opset.tensor import Slice
 
-    builder = Builder(ctx, node.name)
     data, begin, size = (builder.read(each) for each in node.input)
-    if ctx.opset < 10 or (begin.array is not None and size.array is not None):
-        Slice.version_1(ctx, node)
-        return
+    if builder.ctx.opset < 10 or (begin.array is not None and size.array is not None):
+        Slice.version_1(builder.ctx, node)
+        return None
     begin, size = begin.cast(INTEGER), size.cast(INTEGER)
     ends = builder.choose(size.equal(-1), _TO_THE_END, begin + size)
-    builder.finish(builder.node("Slice", [data, begin, ends], data.dtype), node)
+    return builder.node("Slice", [data, begin, ends], data.dtype)

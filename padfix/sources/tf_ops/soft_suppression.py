@@ -7,11 +7,12 @@ where that changed it. So does the Loop here, which matters where scores are neg
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops.tensor import FLOAT, INTEGER, Builder, Tensor, filled, join
+from padfix.sources.tf_ops.tensor import FLOAT, INTEGER, Builder, Tensor, concatenated, filled, join
 from padfix.sources.tf_ops.windows import reduce
 
 OPERATORS = ("NonMaxSuppressionV5",)
@@ -23,23 +24,23 @@ _LOWEST = float("-inf")
 _BOOL = np.dtype(np.bool_)
 
 
-def handle(ctx: Any, node: Any, name: str, args: Any) -> None:
-    """Let tf2onnx convert the node where nothing is soft about it."""
+def convert(builder: Builder, node: Any) -> list[Tensor] | None:
+    """Return places, scores and how many they are; let tf2onnx convert the node where nothing is soft about it."""
     from tf2onnx.onnx_opset.tensor import NonMaxSuppression
 
-    builder = Builder(ctx, node.name)
+    ctx = builder.ctx
     sigma = builder.read(node.input[5])
     if sigma.array is None:
         raise ValueError(f"the sigma of {node.name} is not known")
     if float(sigma.array) == 0:
         NonMaxSuppression.any_version(ctx.opset, ctx, node)
-    elif ctx.opset < 13:
+        return None
+    if ctx.opset < 13:
         raise ValueError(f"{node.name} needs opset 13 or newer")
-    else:
-        builder.finish(_convert(builder, node, float(sigma.array)), node)
+    return _chosen(builder, node, float(sigma.array))
 
 
-def _convert(builder: Builder, node: Any, sigma: float) -> list[Tensor]:
+def _chosen(builder: Builder, node: Any, sigma: float) -> list[Tensor]:
     boxes, scores, most, overlap, least = (builder.read(each) for each in node.input[:5])
     kept = scores.dtype
     boxes, scores, overlap, least = (each.cast(FLOAT) for each in (boxes, scores, overlap, least))
@@ -47,7 +48,7 @@ def _convert(builder: Builder, node: Any, sigma: float) -> list[Tensor]:
     corners = [boxes.take(edge, 1) for edge in range(4)]
     edges = [low.minimum(high) for low, high in (corners[::2], corners[1::2])]
     edges += [low.maximum(high) for low, high in (corners[::2], corners[1::2])]
-    lined = builder.node("Concat", [edge.unsqueeze([1]) for edge in edges], FLOAT, {"axis": 1})
+    lined = concatenated([edge.unsqueeze([1]) for edge in edges], 1)
 
     waiting = builder.choose(scores.greater(least), scores, _LOWEST)
     begins = filled(0, INTEGER, scores.shape())
@@ -74,30 +75,16 @@ def _loop(
     builder: Builder, start: Tensor, carried: list[Tensor], given: list[Tensor], factor: float, drops: bool
 ) -> list[Tensor]:
     """Return what is carried when the boxes are chosen: scores, how many each has seen, places, scores reached."""
-    from tf2onnx import utils
 
-    graph = builder.ctx.create_new_graph_with_same_config()
-    graph.parent_graph = builder.ctx
-    inner = Builder(graph, utils.make_name("soft"))
-    names = [utils.make_name(each) for each in ("step", "goes_on", "waiting", "begins", "chosen", "reached")]
-    dtypes = [INTEGER, _BOOL, *(each.dtype for each in carried)]
-    for name, dtype, shape in zip(names, dtypes, [[], [], [-1], [-1], [-1], [-1]], strict=True):
-        graph.add_graph_input(name, utils.map_numpy_to_onnx_dtype(dtype), shape)
-    state = [Tensor(inner, dtype, name=name) for name, dtype in zip(names[2:], dtypes[2:], strict=True)]
-    lined, most, overlap, least = (_within(inner, each) for each in given)
-    results = _step(inner, state, lined, most, overlap, least, factor, drops)
-    for each in results:
-        onnx_type = utils.map_numpy_to_onnx_dtype(each.dtype)
-        graph.add_graph_output(graph.make_node("Identity", [each.name], dtypes=[onnx_type]).output[0])
+    def turn(step: Tensor, goes_on: Tensor, *state: Tensor) -> list[Tensor]:
+        inner = step.builder
+        lined, most, overlap, least = (_within(inner, each) for each in given)
+        return _step(inner, state, lined, most, overlap, least, factor, drops)
+
+    lists = zip(("waiting", "begins", "chosen", "reached"), carried, strict=True)
+    read = {"step": (INTEGER, []), "goes_on": (_BOOL, []), **{name: (each.dtype, [-1]) for name, each in lists}}
     inputs = [builder.integers(np.iinfo(np.int64).max), start, *carried]
-    made = builder.ctx.make_node(
-        "Loop",
-        [each.name for each in inputs],
-        output_count=len(carried),
-        dtypes=[utils.map_numpy_to_onnx_dtype(each.dtype) for each in carried],
-        branches={"body": graph},
-    )
-    return [Tensor(builder, each.dtype, name=str(name)) for each, name in zip(carried, made.output, strict=True)]
+    return builder.nodes("Loop", inputs, [each.dtype for each in carried], body=builder.body(read, turn))
 
 
 def _within(inner: Builder, tensor: Tensor) -> Tensor:
@@ -107,7 +94,7 @@ def _within(inner: Builder, tensor: Tensor) -> Tensor:
 
 def _step(
     inner: Builder,
-    state: list[Tensor],
+    state: Sequence[Tensor],
     boxes: Tensor,
     most: Tensor,
     overlap: Tensor,
@@ -123,7 +110,7 @@ def _step(
     shared = _shared(boxes.take(best), boxes.take(unseen))
     weights = (shared * shared * factor).exponential()
     # A one ahead of them, because not every version reduces nothing.
-    weights = inner.node("Concat", [inner.floats([1]), weights], FLOAT, {"axis": 0})
+    weights = concatenated([inner.floats([1]), weights])
     updated = score * reduce("ReduceProd", weights, [0])
     if drops:
         is_dropped = reduce("ReduceSum", shared.less(overlap).negated().cast(INTEGER), [0]).greater(0)
@@ -133,8 +120,8 @@ def _step(
     waiting = inner.node("ScatterElements", [waiting, best, inner.choose(stays, updated, _LOWEST)], FLOAT)
     begins = inner.node("ScatterElements", [begins, best, count], INTEGER)
     taken = [inner.node("Compress", [each, same], each.dtype, {"axis": 0}) for each in (best, score)]
-    chosen = inner.node("Concat", [chosen, taken[0]], INTEGER, {"axis": 0})
-    reached = inner.node("Concat", [reached, taken[1]], FLOAT, {"axis": 0})
+    chosen = concatenated([chosen, taken[0]])
+    reached = concatenated([reached, taken[1]])
     goes_on = _is_left(waiting, least) & chosen.lengths([0])[0].less(most)
     return [goes_on, waiting, begins, chosen, reached]
 

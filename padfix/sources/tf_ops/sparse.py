@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from padfix.sources.tf_ops.ordering import extremes
 from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up, filled, join
 from padfix.sources.tf_ops.windows import reduce
 
@@ -39,15 +40,8 @@ def _reshaped(places: Tensor, shape: Tensor, wanted: Tensor) -> list[Tensor]:
 
 def _reordered(places: Tensor, values: Tensor, shape: Tensor) -> list[Tensor]:
     """Return places and numbers row by row."""
-    from tf2onnx import utils
-
-    builder = places.builder
     flat = places.matmul(_steps(shape).unsqueeze([1])).reshape([-1])
-    count = builder.node("Shape", [flat], INTEGER)
-    dtype = utils.map_numpy_to_onnx_dtype(INTEGER)
-    sorting = {"axis": -1, "largest": 0, "sorted": 1}
-    made = builder.ctx.make_node("TopK", [flat.name, count.name], sorting, output_count=2, dtypes=[dtype] * 2)
-    order = Tensor(builder, INTEGER, name=str(made.output[1]))
+    _, order = extremes(flat, flat.lengths([0])[0], largest=False)
     return [places.take(order), values.take(order)]
 
 
@@ -58,7 +52,7 @@ def _multiplied(node: Any, places: Tensor, values: Tensor, shape: Tensor, dense:
         dense = dense.transpose([1, 0])
     terms = dense.take(places.take(1 - across, 1)) * values.unsqueeze([1])
     whole = join(builder, [shape.take(across), *dense.lengths([1])])
-    rows = places.take(across, 1).cast(INTEGER).unsqueeze([1]).expand(builder.node("Shape", [terms], INTEGER))
+    rows = places.take(across, 1).cast(INTEGER).unsqueeze([1]).expand(terms.shape())
     return _scattered(terms, rows, whole)
 
 
@@ -74,7 +68,7 @@ def _summed(node: Any, places: Tensor, values: Tensor, shape: Tensor, axes: Tens
     sums = _scattered(values, number, reduce("ReduceProd", lengths, [0]).reshape([1]))
     if node.get_attr_value("keep_dims", False):
         lengths = join(builder, [1 if axis in summed else shape.take(axis) for axis in range(rank)])
-    return builder.node("Reshape", [sums, lengths], values.dtype, {"allowzero": 1})
+    return sums.shaped(lengths)
 
 
 def _scattered(terms: Tensor, places: Tensor, shape: Tensor) -> Tensor:

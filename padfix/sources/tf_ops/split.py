@@ -19,8 +19,6 @@ _AS_INPUT = 13
 
 def convert(builder: Builder, node: Any) -> Sequence[Tensor]:
     """Return the pieces."""
-    from tf2onnx import utils
-
     data, sizes, axis = (builder.read(name) for name in node.input)
     if axis.known is None:
         raise ValueError(f"the axis of {node.name} is not a constant")
@@ -28,14 +26,12 @@ def convert(builder: Builder, node: Any) -> Sequence[Tensor]:
     if sizes.array is None or (sizes.array < 0).any():
         rest = data.lengths([axis.known])[0] - _sum(sizes.maximum(0))
         sizes = builder.choose(sizes.less(0), rest, sizes)
-    inputs, attributes = [data.name, sizes.name], {"axis": axis.known}
+    inputs, attributes = [data, sizes], {"axis": axis.known}
     if builder.ctx.opset < _AS_INPUT:
         if sizes.array is None:
             raise ValueError(f"{node.name} needs opset {_AS_INPUT} or newer, because its lengths are not constant")
         inputs, attributes = inputs[:1], {**attributes, "split": sizes.array.tolist()}
-    types = [utils.map_numpy_to_onnx_dtype(data.dtype)] * len(node.output)
-    made = builder.ctx.make_node("Split", inputs, attributes, output_count=len(node.output), dtypes=types)
-    return [Tensor(builder, data.dtype, name=str(each)) for each in made.output]
+    return builder.nodes("Split", inputs, [data.dtype] * len(node.output), attributes)
 
 
 def _sum(sizes: Tensor) -> Tensor:

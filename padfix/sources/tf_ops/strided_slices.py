@@ -22,21 +22,17 @@ _LAST, _FIRST = (int(limit) for limit in (np.iinfo(np.int64).max, np.iinfo(np.in
 """Ends beyond everything, on both sides."""
 
 
-def handle(ctx: Any, node: Any, name: str, args: Any) -> None:
-    """Let tf2onnx convert a slice between constants, and write the others."""
+def convert(builder: Builder, node: Any) -> Tensor | None:
+    """Return a slice that tf2onnx gets wrong, and let it convert the others.
+
+    Axes behind an ellipsis are counted from the last, so that no rank has to be known.
+    """
     from tf2onnx.onnx_opset.tensor import StridedSlice
 
-    builder = Builder(ctx, node.name)
-    if ctx.opset < _FIRST_OPSET:
-        (StridedSlice.version_1 if ctx.opset < 10 else StridedSlice.version_10)(ctx, node)
-    elif _is_plain(builder, node):
-        StridedSlice.version_1(ctx, node)
-    else:
-        builder.finish(convert(builder, node), node)
-
-
-def convert(builder: Builder, node: Any) -> Tensor:
-    """Return the slice; axes behind an ellipsis are counted from the last, so that no rank has to be known."""
+    opset = builder.ctx.opset
+    if opset < _FIRST_OPSET or _is_plain(builder, node):
+        (StridedSlice.version_10 if 10 <= opset < _FIRST_OPSET else StridedSlice.version_1)(builder.ctx, node)
+        return None
     data, *limits = (builder.read(each) for each in node.input)
     counts = [shape[0] for each in node.input[1:] if (shape := builder.ctx.get_shape(each)) and shape[0] >= 0]
     if not counts:

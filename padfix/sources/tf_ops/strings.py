@@ -11,7 +11,7 @@ from typing import Any
 
 from onnx import TensorProto
 
-from padfix.sources.tf_ops.tensor import INTEGER, TEXT, Builder, Tensor
+from padfix.sources.tf_ops.tensor import INTEGER, TEXT, Builder, Tensor, concatenated
 
 OPERATORS = ("StringLower", "StringUpper", "AsString")
 
@@ -38,8 +38,6 @@ def _in_one_case(builder: Builder, node: Any, data: Tensor) -> Tensor:
     if not node.get_attr_value("encoding"):
         attributes["locale"] = "C"
     shape = data.shape()
-    last = builder.constant([""], TEXT)
-    flat = builder.node("Concat", [data.reshape([-1]), last], TEXT, {"axis": 0})
+    flat = concatenated([data.reshape([-1]), builder.constant([""], TEXT)])
     changed = builder.node("StringNormalizer", [flat], TEXT, attributes)
-    first = builder.node("Slice", [changed, builder.integers([0]), builder.integers([-1])], TEXT)
-    return builder.node("Reshape", [first, shape.cast(INTEGER)], TEXT)
+    return builder.node("Reshape", [changed.part(0, -1, 0), shape.cast(INTEGER)], TEXT)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops.tensor import FLOAT, INTEGER, TEXT, Array, Builder, Tensor
+from padfix.sources.tf_ops.tensor import FLOAT, INTEGER, TEXT, Array, Builder, Tensor, concatenated
 
 OPERATORS = ("LookupTableFind", "LookupTableFindV2", "LookupTableSize", "LookupTableSizeV2")
 
@@ -39,7 +39,7 @@ def convert(builder: Builder, node: Any, contents: Contents) -> Tensor:
     # Any type and any default: the place of each key, and the one behind the last for what is no key.
     places = _looked_up(asked, keys, np.arange(len(keys)), len(keys))
     rows = [builder.constant(values, default.dtype), default.unsqueeze([0])]
-    return builder.node("Concat", rows, default.dtype, {"axis": 0}).take(places)
+    return concatenated(rows).take(places)
 
 
 def _shared_name(builder: Builder, node: Any, contents: Contents) -> bytes:

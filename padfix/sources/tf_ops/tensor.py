@@ -19,6 +19,8 @@ FLOAT = np.dtype(np.float32)
 INTEGER = np.dtype(np.int64)
 TEXT = np.dtype(object)
 
+END = 2**31 - 1
+"""A place behind the end of every axis."""
 
 _CHOSEN_AS: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("bool", "int16", "uint16", "uint64"), INTEGER),
@@ -48,14 +50,29 @@ class Builder:
 
     def read(self, output: str) -> Tensor:
         """Return what the node output ``output`` of the graph holds, as a constant where it is one."""
-        from tf2onnx import utils
-
         node = self.ctx.get_node_by_output(output)
         if node is not None and node.is_const():
             array = np.asarray(node.get_tensor_value(as_list=False))
             return Tensor(self, array.dtype, array=array, name=output)
-        dtype = np.dtype(utils.map_onnx_to_numpy_type(self.ctx.get_dtype(output)))
-        return Tensor(self, dtype, name=output)
+        return Tensor(self, self.type_of(output), name=output)
+
+    def type_of(self, output: str) -> np.dtype[Any]:
+        """Return the element type of the node output ``output`` of the graph."""
+        from tf2onnx import utils
+
+        found: np.dtype[Any] = np.dtype(utils.map_onnx_to_numpy_type(self.ctx.get_dtype(output)))
+        return found
+
+    def rank_of(self, output: str, what: str) -> int:
+        """Return how many axes a node output has, which the error calls ``what``.
+
+        Raises:
+            ValueError: It is not known.
+        """
+        rank = self.ctx.get_rank(output)
+        if rank is None:
+            raise ValueError(f"the number of axes of {what} is not known")
+        return int(rank)
 
     def producer(self, output: str) -> Any:
         """Return the node that computes ``output``, seen through nodes that keep the numbers; None for an input."""
@@ -74,14 +91,48 @@ class Builder:
         domain: str = "",
     ) -> Tensor:
         """Add a node and return its result."""
+        return self.nodes(operator, inputs, [dtype], attributes, domain=domain)[0]
+
+    def nodes(
+        self,
+        operator: str,
+        inputs: Sequence[Tensor],
+        dtypes: Sequence[np.dtype[Any]],
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        domain: str = "",
+        body: Any = None,
+    ) -> list[Tensor]:
+        """Add a node of several results and return these; ``body`` is the graph that a loop runs in each turn."""
         from tf2onnx import utils
 
-        name = utils.make_name(f"{self._stem}_{operator}")
-        names = [tensor.name for tensor in inputs]
-        onnx_type = utils.map_numpy_to_onnx_dtype(dtype)
-        told = {"attr": dict(attributes or {}), "name": name, "dtypes": [onnx_type], "domain": domain}
-        made = self.ctx.make_node(operator, names, **told)
-        return Tensor(self, dtype, name=str(made.output[0]))
+        made = self.ctx.make_node(
+            operator,
+            [tensor.name for tensor in inputs],
+            dict(attributes or {}),
+            output_count=len(dtypes),
+            name=utils.make_name(f"{self._stem}_{operator}"),
+            dtypes=[utils.map_numpy_to_onnx_dtype(dtype) for dtype in dtypes],
+            domain=domain,
+            branches=None if body is None else {"body": body},
+        )
+        return [Tensor(self, dtype, name=str(name)) for dtype, name in zip(dtypes, made.output, strict=True)]
+
+    def body(
+        self, inputs: Mapping[str, tuple[np.dtype[Any], Sequence[int]]], turn: Callable[..., Sequence[Tensor]]
+    ) -> Any:
+        """Return the body of a loop, whose ``turn`` takes ``inputs``, of a type and a shape each, as its tensors."""
+        from tf2onnx import utils
+
+        graph = self.ctx.create_new_graph_with_same_config()
+        graph.parent_graph = self.ctx
+        inner, given = Builder(graph, utils.make_name(self._stem)), []
+        for stem, (dtype, shape) in inputs.items():
+            given.append(Tensor(inner, dtype, name=utils.make_name(stem)))
+            graph.add_graph_input(given[-1].name, utils.map_numpy_to_onnx_dtype(dtype), list(shape))
+        for result in turn(*given):
+            graph.add_graph_output(inner.node("Identity", [result], result.dtype).name)
+        return graph
 
     def finish(self, results: Tensor | Sequence[Tensor], node: Any) -> None:
         """Let ``results`` take the place of the outputs of the TensorFlow node ``node``, and remove that.
@@ -239,6 +290,11 @@ class Tensor:
         wanted = join(self.builder, shape)
         return self.builder._apply("Reshape", [self, wanted], self.dtype, _reshaped)
 
+    def shaped(self, *lengths: Tensor) -> Tensor:
+        """Return the elements in the shape that int64 vectors behind each other are, where 0 is a length; opset 14."""
+        shape = lengths[0] if len(lengths) == 1 else concatenated(lengths)
+        return self.builder.node("Reshape", [self, shape], self.dtype, {"allowzero": 1})
+
     def unsqueeze(self, axes: Sequence[int]) -> Tensor:
         """Return the elements with further axes of length one, which are at ``axes`` of the result."""
         places = list(axes)
@@ -291,7 +347,12 @@ def join(builder: Builder, parts: Sequence[int | Tensor]) -> Tensor:
     if all(value is not None for value in known):
         return builder.integers(known)
     pieces = [builder.integers([part]) if isinstance(part, int) else part.cast(INTEGER).reshape([1]) for part in parts]
-    return builder.node("Concat", pieces, INTEGER, {"axis": 0})
+    return concatenated(pieces)
+
+
+def concatenated(parts: Sequence[Tensor], axis: int = 0) -> Tensor:
+    """Return tensors of one type behind each other."""
+    return parts[0].builder.node("Concat", parts, parts[0].dtype, {"axis": axis})
 
 
 def filled(value: Any, dtype: Any, shape: Tensor) -> Tensor:

@@ -19,8 +19,6 @@ _COMPARED = frozenset({"float32", "float64", "int64", "object"})
 
 def convert(builder: Builder, node: Any) -> list[Tensor]:
     """Return the distinct elements, or slices along an axis, which of them each one is, and their counts."""
-    from tf2onnx import utils
-
     data = builder.read(node.input[0])
     axes = builder.read(node.input[1]) if node.type.endswith("V2") else builder.integers([])
     if axes.array is None:
@@ -29,10 +27,7 @@ def convert(builder: Builder, node: Any) -> list[Tensor]:
     through = (
         data.dtype if data.dtype.name in _COMPARED else np.dtype(np.float32 if data.dtype.kind == "f" else INTEGER)
     )
-    types = [utils.map_numpy_to_onnx_dtype(each) for each in (through, INTEGER, INTEGER, INTEGER)]
     attributes = {"sorted": 0, **({"axis": axes.known} if axes.array.size else {})}
-    made = builder.ctx.make_node("Unique", [data.cast(through).name], attributes, output_count=4, dtypes=types)
-    values, _, places, counts = made.output
-    index_type = utils.map_onnx_to_numpy_type(builder.ctx.get_dtype(node.output[1]))
-    found = [Tensor(builder, INTEGER, name=str(each)).cast(index_type) for each in (places, counts)]
-    return [Tensor(builder, through, name=str(values)).cast(data.dtype), *found][: len(node.output)]
+    values, _, *found = builder.nodes("Unique", [data.cast(through)], [through, *[INTEGER] * 3], attributes)
+    index_type = builder.type_of(node.output[1])
+    return [values.cast(data.dtype), *(each.cast(index_type) for each in found)][: len(node.output)]
