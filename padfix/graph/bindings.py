@@ -42,14 +42,19 @@ def bind(node: NodeProto, bindings: Bindings) -> bool:
     if bindings is None:
         return False
     for inner in all_nodes([node]):
-        for attribute in [each for each in inner.attribute if each.ref_attr_name]:
-            given, name = bindings.get(attribute.ref_attr_name), attribute.name
-            if given is None:
-                inner.attribute.remove(attribute)
-            else:
-                attribute.CopyFrom(given)
-                attribute.name = name
+        give(inner, {each.ref_attr_name: bindings.get(each.ref_attr_name) for each in inner.attribute})
     return True
+
+
+def give(node: NodeProto, values: Mapping[str, AttributeProto | None]) -> None:
+    """Give attributes of a node that refer to the caller's these values; those go that the caller leaves out."""
+    for attribute in [each for each in node.attribute if each.ref_attr_name and each.ref_attr_name in values]:
+        given, name = values[attribute.ref_attr_name], attribute.name
+        if given is None:
+            node.attribute.remove(attribute)
+        else:
+            attribute.CopyFrom(given)
+            attribute.name = name
 
 
 def given_by_call(function: FunctionProto, node: NodeProto, bindings: Bindings) -> dict[str, AttributeProto] | None:

@@ -97,6 +97,13 @@ class FragmentBuilder:
         self._raw[marker] = node
         return result
 
+    def ending_in(self, node: NodeProto, inputs: Sequence[Value]) -> Fragment:
+        """Return what was built with a copy of ``node`` at its end, which reads ``inputs`` and gives its outputs."""
+        results = self.original(node, inputs)
+        for name, value in zip(node.output, results if len(node.output) > 1 else [results], strict=True):
+            self.output(name, value)
+        return self.build()
+
     def output(self, name: str, value: Value) -> None:
         """Bind ``value``, the result of an operator of this fragment, to the host's output ``name``."""
         value.name = name

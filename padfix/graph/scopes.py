@@ -94,6 +94,11 @@ class Scope:
         return self.container.node
 
     @property
+    def root(self) -> Scope:
+        """The outermost scope around it: the main graph or a function."""
+        return self if self.parent is None else self.parent.root
+
+    @property
     def opset(self) -> int:
         """Version of the default domain; 1 when nothing imports it."""
         return self.opsets.get(DEFAULT_DOMAIN, 1)
@@ -281,6 +286,20 @@ def outer_names_of(node: NodeProto) -> set[str]:
             own.update(inner.output)
         names |= used - own
     return names - {""}
+
+
+FunctionKey = tuple[str, str, str]
+"""Normalised domain, name and overload."""
+
+
+def function_key(function: FunctionProto) -> FunctionKey:
+    """Return what a call of ``function`` names."""
+    return (normal_domain(function.domain), function.name, function.overload)
+
+
+def call_key(node: NodeProto) -> FunctionKey:
+    """Return the key of the function that ``node`` would call."""
+    return (normal_domain(node.domain), node.op_type, node.overload)
 
 
 def label(node: NodeProto, index: int) -> str:

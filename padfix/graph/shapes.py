@@ -32,9 +32,12 @@ from padfix.graph.input_shapes import fix_input_shapes
 from padfix.graph.pinning import PINNED_DOMAIN, pin, tainted_by
 from padfix.graph.scopes import (
     DEFAULT_DOMAIN,
+    FunctionKey,
     Scope,
     ValueType,
     bodies_of,
+    call_key,
+    function_key,
     iterate_scopes,
     names_of,
     normal_domain,
@@ -59,7 +62,6 @@ _MAXIMUM_LOOP_PASSES = 4
 _SCHEMA_DOMAINS = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"})
 
 TypeLookup = Callable[[str], TypeProto | None]
-FunctionKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class _Inference:
             if scope.parent is not None:
                 self._children[scope.parent].append(scope)
             elif isinstance(scope.container, FunctionProto):
-                self._functions[_function_key(scope.container)] = scope
+                self._functions[function_key(scope.container)] = scope
         self._calls: dict[FunctionKey, dict[bytes, Tree]] = {key: {} for key in self._functions}
         self._bodies: dict[tuple[Scope, bytes], Tree] = {}
         self._running: set[FunctionKey] = set()
@@ -397,7 +399,7 @@ class _Inference:
         return self._bodies[key]
 
     def _function_of(self, node: NodeProto) -> FunctionKey | None:
-        key = (normal_domain(node.domain), node.op_type, getattr(node, "overload", ""))
+        key = call_key(node)
         return key if key in self._functions else None
 
     def _through_call(
@@ -427,7 +429,3 @@ class _Inference:
                 self._running.discard(key)
         types = self._calls[key][digest][scope]
         return [None if name not in types else as_seen_outside(types[name]) for name in function.output]
-
-
-def _function_key(function: FunctionProto) -> FunctionKey:
-    return (normal_domain(function.domain), function.name, getattr(function, "overload", ""))

@@ -52,8 +52,7 @@ def plan_splice(scope: Scope, index: int, fragment: Fragment) -> int:
     successor = _successor(nodes, replaced)
     _name_nodes(nodes, successor, replaced, base, names)
 
-    root = _root(scope)
-    if isinstance(root.container, FunctionProto) or scope.ir_version < 4:
+    if isinstance(scope.root.container, FunctionProto) or scope.ir_version < 4:
         constants = [_constant_node(tensor, names) for tensor in tensors]
         nodes = [*constants, *nodes]
         tensors = []
@@ -139,19 +138,13 @@ def _delete(entries: Any, unwanted: Callable[[Any], bool]) -> None:
             del entries[index]
 
 
-def _root(scope: Scope) -> Scope:
-    while scope.parent is not None:
-        scope = scope.parent
-    return scope
-
-
 Names = dict[str, int]
 """Each name in use, with the number that was last appended to it to make another."""
 
 
 def _names_of(scope: Scope) -> Names:
     """Return all names in use around ``scope``; gathered once and then kept up to date by splicing."""
-    root = _root(scope)
+    root = scope.root
     names: Names | None = root.__dict__.get("_all_names")
     if names is None:
         gathered: set[str] = set()

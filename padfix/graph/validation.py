@@ -13,14 +13,22 @@ from typing import Any
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, defs
 
 from padfix.errors import SourceError, UnsupportedError
-from padfix.graph.scopes import DEFAULT_DOMAIN, all_nodes, bodies_of, label, names_of, normal_domain
+from padfix.graph.scopes import (
+    DEFAULT_DOMAIN,
+    FunctionKey,
+    all_nodes,
+    bodies_of,
+    call_key,
+    function_key,
+    label,
+    names_of,
+    normal_domain,
+)
 
 MOST_EXPANDED = 200_000
 """Nodes that calls of functions may come to when every call is replaced by the function's body."""
 
 _HINT = "No runtime can run it; export the model again."
-
-_Key = tuple[str, str, str]
 
 
 def require_sound(model: ModelProto, name: str) -> None:
@@ -159,9 +167,9 @@ def _require_finite_calls(model: ModelProto) -> None:
     """
     if not model.functions:
         return
-    functions: dict[_Key, FunctionProto] = {}
+    functions: dict[FunctionKey, FunctionProto] = {}
     for function in model.functions:
-        key = (normal_domain(function.domain), function.name, getattr(function, "overload", ""))
+        key = function_key(function)
         if key in functions:
             raise _UnsoundError(f"the function {function.name!r} is defined twice")
         functions[key] = function
@@ -170,7 +178,7 @@ def _require_finite_calls(model: ModelProto) -> None:
         order = list(TopologicalSorter({key: calls for key, (_, calls) in contents.items()}).static_order())
     except CycleError as error:
         raise _UnsoundError(f"the function {error.args[1][0][1]!r} calls itself") from None
-    sizes: dict[_Key, int] = {}
+    sizes: dict[FunctionKey, int] = {}
     for key in order:
         count, calls = contents[key]
         sizes[key] = count + sum(sizes[call] for call in calls)
@@ -181,8 +189,7 @@ def _require_finite_calls(model: ModelProto) -> None:
         raise _UnsoundError(f"its calls of functions come to {total} nodes")
 
 
-def _contents(container: Any, functions: dict[_Key, FunctionProto]) -> tuple[int, list[_Key]]:
+def _contents(container: Any, functions: dict[FunctionKey, FunctionProto]) -> tuple[int, list[FunctionKey]]:
     """Return how many nodes a container and the bodies in it hold, and which functions they call."""
     nodes = list(all_nodes(container.node))
-    keys = ((normal_domain(node.domain), node.op_type, getattr(node, "overload", "")) for node in nodes)
-    return len(nodes), [key for key in keys if key in functions]
+    return len(nodes), [key for key in map(call_key, nodes) if key in functions]

@@ -65,7 +65,6 @@ def rewrite_model(
     opset: int | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     prove: bool = True,
-    rules: Sequence[Rule] = RULES,
     target: Target | None = None,
     progress: Progress | None = None,
 ) -> Rewriting:
@@ -77,7 +76,6 @@ def rewrite_model(
             the target needs a newer one.
         shapes: Input shapes to fix before anything else.
         prove: Whether each rewrite is proven on its own pair of tiny models before it is applied.
-        rules: The rules to apply.
         target: What the result has to suit; None for the default.
         progress: Called with a short sentence at each stage.
 
@@ -89,7 +87,7 @@ def rewrite_model(
     before = model.copy()
     if shapes:
         fix_input_shapes(model.proto, shapes)
-    pipeline = _Pipeline(model, prove, rules, target or named("onnx"), progress or (lambda stage: None))
+    pipeline = _Pipeline(model, prove, target or named("onnx"), progress or (lambda stage: None))
     pipeline.run(opset)
     pipeline.result.rewrites.sort(key=pipeline.place_of)
     pipeline.result.changed = model.proto != before.proto
@@ -97,10 +95,9 @@ def rewrite_model(
 
 
 class _Pipeline:
-    def __init__(self, model: Model, prove: bool, rules: Sequence[Rule], target: Target, progress: Progress) -> None:
+    def __init__(self, model: Model, prove: bool, target: Target, progress: Progress) -> None:
         self.model = model
         self.prove = prove
-        self.rules = rules
         self.target = target
         self.progress = progress
         self.result = Rewriting()
@@ -157,7 +154,7 @@ class _Pipeline:
     def _matches(self, scopes: Sequence[Scope]) -> Matches:
         """Return what the rules find; for the same scopes the same, as long as nothing is edited."""
         if self._matched is None or self._matched.scopes is not scopes:
-            self._matched = Matches(scopes, self.rules, self.target)
+            self._matched = Matches(scopes, RULES, self.target)
         return self._matched
 
     def _correct(self, scopes: Sequence[Scope]) -> tuple[bool, list[tuple[Rule, Correction]]]:
@@ -166,7 +163,7 @@ class _Pipeline:
         Nothing is computed otherwise, so that there is nothing to prove for a correction on its own.
         """
         changed, left = False, []
-        for rule, correction in corrections(scopes, self.rules, self.target):
+        for rule, correction in corrections(scopes, RULES, self.target):
             if correction.apply is None:
                 left.append((rule, correction))
                 continue
@@ -236,7 +233,7 @@ class _Pipeline:
     def _move_to(self, opset: int, scopes: Sequence[Scope]) -> Refusal | None:
         """Move every scope to ``opset``, all of it or nothing; return why it can't be done."""
         self.progress(f"Moving to opset {opset}")
-        edits = plan_move(self.model, scopes, opset, self.rules, self.target)
+        edits = plan_move(self.model, scopes, opset, RULES, self.target)
         if isinstance(edits, Refusal):
             return edits
         planned: dict[int, list[tuple[Edit, LocalProof | None]]] = {}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import AttributeProto, NodeProto, TensorProto, helper
+from onnx import AttributeProto, TensorProto, helper
 
 from padfix.graph import attributes
 from padfix.graph.fragment import Fragment
@@ -19,7 +19,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.schemas import schema
 from padfix.rewrite.definitions import defined_by_others
 from padfix.rules.base import Site
-from padfix.rules.build.explicit_pads import bind, copied
+from padfix.rules.build.explicit_pads import copied
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder, Value
@@ -95,11 +95,6 @@ def _says_nothing(site: Site, attribute: AttributeProto, old: Any) -> bool:
     return False
 
 
-def _one_fragment(builder: FragmentBuilder, node: NodeProto, inputs: Sequence[Value]) -> Fragment:
-    bind(builder, node, builder.original(node, inputs))
-    return builder.build()
-
-
 def _pad(site: Site, target: int) -> Lowered:
     """Before 18 there is an amount for each axis."""
     if not site.input_name(3):
@@ -112,7 +107,7 @@ def _pad(site: Site, target: int) -> Lowered:
     inputs = [builder.input(site.input_name(0)), _at_places(builder, site, 1, places, np.zeros(2 * rank, np.int64))]
     if site.input_name(2):
         inputs.append(builder.input(site.input_name(2)))
-    return _one_fragment(builder, copied(site.node), inputs)
+    return builder.ending_in(copied(site.node), inputs)
 
 
 def _resize(site: Site, target: int) -> Lowered:
@@ -145,7 +140,7 @@ def _resize(site: Site, target: int) -> Lowered:
         constant = site.constant(position)
         left_out = not site.input_name(position) or (constant is not None and constant.size == 0)
         given.append(builder.input("") if left_out else _at_places(builder, site, position, places, base()))
-    return _one_fragment(builder, bare.node if fitted is None else fitted.nodes[0], given)
+    return builder.ending_in(bare.node if fitted is None else fitted.nodes[0], given)
 
 
 def _rank(site: Site) -> int:
@@ -200,7 +195,7 @@ def _split(site: Site, target: int) -> Lowered:
         front = builder.op("Tile", [piece, builder.constant(np.array([number - 1], np.int64), "number")])
         rest = builder.op("Sub", [whole, builder.op("ReduceSum", [front])])
         lengths = builder.op("Concat", [front, rest], {"axis": 0})
-    return _one_fragment(builder, node, [data, lengths])
+    return builder.ending_in(node, [data, lengths])
 
 
 def _dft(site: Site, target: int) -> Lowered:
@@ -235,17 +230,13 @@ def _quantize(site: Site, target: int) -> Lowered:
     zero = builder.constant(np.zeros(scale.lengths, helper.tensor_dtype_to_np_dtype(elem_type)), "zero_point")
     node = copied(site.node, without=("output_dtype",))
     inputs = [builder.input(name) for name in list(site.node.input)[:2]]
-    return _one_fragment(builder, node, [*inputs, zero])
-
-
-def _by_definition(site: Site, target: int) -> Lowered:
-    return defined_by_others(site, target)
+    return builder.ending_in(node, [*inputs, zero])
 
 
 _ADAPTERS: dict[str, tuple[int, Callable[[Site, int], Lowered]]] = {
     "DFT": (20, _dft),
     "GridSample": (20, _grid_sample),
-    "GroupNormalization": (21, _by_definition),
+    "GroupNormalization": (21, defined_by_others),
     "Pad": (18, _pad),
     "QuantizeLinear": (21, _quantize),
     "Resize": (18, _resize),

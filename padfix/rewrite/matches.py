@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from padfix.graph.scopes import Scope, normal_domain
+from padfix.graph.scopes import Scope, call_key, function_key, normal_domain
 from padfix.operators.refusal import Refusal
 from padfix.results import Finding
-from padfix.rewrite.specialise import call_key, function_key, function_of
+from padfix.rewrite.specialise import function_of
 from padfix.rules.base import Correction, Rewrite, Rule, ScopeRule, Site
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.registry import RULES

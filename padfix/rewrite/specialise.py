@@ -14,11 +14,9 @@ from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, helper
 
 from padfix.files.model import Model
 from padfix.graph import attributes
-from padfix.graph.scopes import Scope, ValueType, all_nodes, normal_domain
+from padfix.graph.bindings import give
+from padfix.graph.scopes import FunctionKey, Scope, ValueType, all_nodes, call_key, function_key, normal_domain
 from padfix.operators.inference import infer
-
-FunctionKey = tuple[str, str, str]
-"""Normalised domain, name and overload."""
 
 Binding = tuple[tuple[str, bytes | None], ...]
 """What a call gives the attributes that matter, as serialised AttributeProtos; None where it leaves one out."""
@@ -28,21 +26,10 @@ _MAXIMUM_COPIES = 64
 """Of one function; more kinds of call than that are left alone."""
 
 
-def function_key(function: FunctionProto) -> FunctionKey:
-    """Return what a call of ``function`` names."""
-    return (normal_domain(function.domain), function.name, function.overload)
-
-
-def call_key(node: NodeProto) -> FunctionKey:
-    """Return the key of the function that ``node`` would call."""
-    return (normal_domain(node.domain), node.op_type, node.overload)
-
-
 def function_of(scope: Scope) -> FunctionProto | None:
     """Return the function that a scope is (inside of), or None."""
-    while scope.parent is not None:
-        scope = scope.parent
-    return scope.container if isinstance(scope.container, FunctionProto) else None
+    container = scope.root.container
+    return container if isinstance(container, FunctionProto) else None
 
 
 Refused = Callable[[Sequence[Scope]], Iterable[tuple[Scope, NodeProto]]]
@@ -210,7 +197,7 @@ def _bind_body(function: FunctionProto, binding: Mapping[str, bytes | None]) -> 
     function.attribute_proto.extend(defaults)
     values = {name: None if value is None else AttributeProto.FromString(value) for name, value in binding.items()}
     for node in all_nodes(function.node):
-        _bind(node, values)
+        give(node, values)
 
 
 def split_by_types(
@@ -237,20 +224,6 @@ def split_by_types(
     names = ", ".join(each.name for each in bodies)
     said = f"The calls of function {_title(original)} pass other shapes, so each has a body: {names}."
     return said, [function_key(each) for each in bodies[1:]]
-
-
-def _bind(node: NodeProto, values: Mapping[str, AttributeProto | None]) -> None:
-    for index in reversed(range(len(node.attribute))):
-        attribute = node.attribute[index]
-        if attribute.ref_attr_name not in values:
-            continue
-        value = values[attribute.ref_attr_name]
-        if value is None:
-            del node.attribute[index]
-        else:
-            name = attribute.name
-            attribute.CopyFrom(value)
-            attribute.name = name
 
 
 def _unique(function: FunctionProto, taken: set[tuple[str, str]]) -> str:

@@ -7,7 +7,7 @@ in the operators' change log.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,10 +17,10 @@ from padfix.graph import attributes
 from padfix.graph.fragment import Fragment
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Site
-from padfix.rules.build.explicit_pads import bind, copied
+from padfix.rules.build.explicit_pads import copied
 
 if TYPE_CHECKING:
-    from padfix.graph.fragment_builder import FragmentBuilder, Value
+    pass
 
 Adapted = NodeProto | Fragment | Refusal | None
 Adapter = Callable[[Site, int], Adapted]
@@ -28,12 +28,6 @@ Adapter = Callable[[Site, int], Adapted]
 
 def _copy(site: Site, *dropped: str) -> NodeProto:
     return copied(site.node, without=dropped)
-
-
-def _fragment(builder: FragmentBuilder, node: NodeProto, inputs: Sequence[Value]) -> Fragment:
-    """Return what was built, with ``node`` at its end, which reads ``inputs``."""
-    bind(builder, node, builder.original(node, inputs))
-    return builder.build()
 
 
 def _element_dtype(site: Site) -> np.dtype[np.generic]:
@@ -70,7 +64,7 @@ def _clip(site: Site, target: int) -> Adapted:
         inputs.pop()
         if len(inputs) == 1:
             break
-    return _fragment(builder, _copy(site, "min", "max"), inputs)
+    return builder.ending_in(_copy(site, "min", "max"), inputs)
 
 
 def _pad(site: Site, target: int) -> Adapted:
@@ -89,7 +83,7 @@ def _pad(site: Site, target: int) -> Adapted:
     value = attributes.find(site.node, "value")
     if value is not None and value.f != 0:
         inputs.append(builder.constant(np.array(value.f, _element_dtype(site)), "value"))
-    return _fragment(builder, _copy(site, "pads", "paddings", "value"), inputs)
+    return builder.ending_in(_copy(site, "pads", "paddings", "value"), inputs)
 
 
 def _dropout(site: Site, target: int) -> Adapted:
@@ -118,7 +112,7 @@ def _dropout(site: Site, target: int) -> Adapted:
         attributes.remove(node, "ratio")
     elif site.opset >= 12:
         inputs = [builder.input(name) for name in site.node.input]
-    return _fragment(builder, node, inputs)
+    return builder.ending_in(node, inputs)
 
 
 def _batch_normalization(site: Site, target: int) -> Adapted:
@@ -171,7 +165,7 @@ def _with_trailing_axes(site: Site, target: int, node: NodeProto, count: int) ->
         second = builder.op("Unsqueeze", [second, builder.constant(np.array(axes, np.int64), "axes")])
     else:
         second = builder.op("Unsqueeze", [second], {"axes": axes})
-    return _fragment(builder, node, [first, second])
+    return builder.ending_in(node, [first, second])
 
 
 def _gemm(site: Site, target: int) -> Adapted:
@@ -220,7 +214,7 @@ def _group_normalization(site: Site, target: int) -> Adapted:
         builder.op("Reshape", [builder.op("Expand", [builder.op("Unsqueeze", [value, column]), table]), flat])
         for value in given[1:]
     ]
-    return _fragment(builder, node, [given[0], *each_channel])
+    return builder.ending_in(node, [given[0], *each_channel])
 
 
 _NEVER_BELOW_ZERO = frozenset({"ArgMax", "ArgMin", "NonZero", "Shape", "Size", "TopK", "Unique"})
@@ -242,7 +236,7 @@ def _one_hot(site: Site, target: int) -> Adapted:
     zero = builder.constant(np.array(0, np.int64), "zero")
     count = builder.op("Cast", [depth], {"to": int(TensorProto.INT64)})
     moved = builder.op("Where", [builder.op("Less", [as_integers, zero]), count, as_integers])
-    return _fragment(builder, _copy(site), [moved, depth, values])
+    return builder.ending_in(_copy(site), [moved, depth, values])
 
 
 def _roi_align(site: Site, target: int) -> Adapted:
@@ -273,7 +267,7 @@ def _split(site: Site, target: int) -> Adapted:
         attributes.set_integers(node, "split", lengths)
     elif target >= 18 and attributes.find(node, "num_outputs") is None:
         attributes.set_integer(node, "num_outputs", len(node.output))
-    return _fragment(builder, node, inputs)
+    return builder.ending_in(node, inputs)
 
 
 def _dft(site: Site, target: int) -> Adapted:
@@ -281,7 +275,7 @@ def _dft(site: Site, target: int) -> Adapted:
     builder = site.builder(target)
     axis = builder.constant(np.array(attributes.integer(site.node, "axis", 1), np.int64), "axis")
     inputs = [builder.input(site.input_name(0)), builder.input(site.input_name(1)), axis]
-    return _fragment(builder, _copy(site, "axis"), inputs)
+    return builder.ending_in(_copy(site, "axis"), inputs)
 
 
 def _lp(site: Site, target: int) -> Adapted:
@@ -310,7 +304,7 @@ def _reshape(site: Site, target: int) -> Adapted:
     """Before 5 the shape is an attribute."""
     builder = site.builder(target)
     shape = builder.constant(np.array(attributes.integers(site.node, "shape") or [], np.int64), "shape")
-    return _fragment(builder, _copy(site, "shape"), [builder.input(site.node.input[0]), shape])
+    return builder.ending_in(_copy(site, "shape"), [builder.input(site.node.input[0]), shape])
 
 
 def _tile(site: Site, target: int) -> Adapted:
@@ -322,7 +316,7 @@ def _tile(site: Site, target: int) -> Adapted:
     repeats[int(axis.reshape(-1)[0])] = int(tiles.reshape(-1)[0])
     builder = site.builder(target)
     inputs = [builder.input(site.node.input[0]), builder.constant(repeats, "repeats")]
-    return _fragment(builder, _copy(site), inputs)
+    return builder.ending_in(_copy(site), inputs)
 
 
 ADAPTERS: dict[str, tuple[int | None, Adapter]] = {

@@ -21,6 +21,7 @@ from padfix.sources.fixed_inputs import split
 from padfix.sources.freezing import PROTOBUF_LIMIT
 from padfix.sources.graph_ends import output_types
 from padfix.sources.inner_graph import InnerGraph
+from padfix.sources.list_flows import CALLS
 from padfix.sources.rowless import take_no_rows
 from padfix.sources.settled_names import arrange, settle
 from padfix.sources.tensorflow_runtime import first_line, quiet, reason_of, release_memory
@@ -31,7 +32,6 @@ Anything = TypeVar("Anything")
 DEFAULT_OPSET = 18
 """The newest that tf2onnx 1.16 and 1.17 write."""
 
-_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _LISTS = frozenset({"TensorListReserve", "TensorListFromTensor", "TensorListSetItem", "TensorListGetItem"})
 _UNLOWERED = (
     "They belong to a loop that was taken apart when the graph was frozen. Freeze it with "
@@ -261,7 +261,7 @@ def _optimised(tensorflow: Any, graph_def: Any, inputs: list[str], outputs: list
     with tensorflow.device("/cpu:0"):
         cases.as_conditions(graph_def)
         unread_writes.drop(graph_def, outputs)
-        if any(node.op in _CALLS for node in graph_def.node):
+        if any(node.op in CALLS for node in graph_def.node):
             graph_def = _inlined(tensorflow, graph_def, inputs + outputs)
         element_types.refuse_quantized(graph_def)
         list_order.put_in_order(tensorflow, graph_def)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,16 +57,26 @@ class TensorFlowExecutor:
         Raises:
             ExecutionFailed: TensorFlow can't run this.
         """
-        from padfix.proof.executors import ExecutionFailed
-        from padfix.sources.tensorflow_runtime import first_line, quiet
+        from padfix.sources.tensorflow_runtime import quiet
 
-        try:
-            with quiet(), watch.doing("TensorFlow, running the original,"):
-                results = self._runner(feeds)
-        except Exception as error:  # TensorFlow raises its own errors, and TypeError and ValueError as well
-            overdue = isinstance(error, Overdue)
-            raise ExecutionFailed(first_line(error), overdue=overdue) from error
+        with told(), quiet(), watch.doing("TensorFlow, running the original,"):
+            results = self._runner(feeds)
         return {name: np.asarray(results[name]) for name in self.outputs}
+
+
+@contextlib.contextmanager
+def told(beginning: str = "") -> Iterator[None]:
+    """Turn what TensorFlow raises into the error of the proof, with a beginning."""
+    from padfix.proof.executors import ExecutionFailed
+    from padfix.sources.tensorflow_runtime import first_line
+
+    try:
+        yield
+    except ExecutionFailed:
+        raise
+    except Exception as error:  # TensorFlow raises its own errors, and TypeError and ValueError as well
+        overdue = isinstance(error, Overdue)
+        raise ExecutionFailed(f"{beginning}{first_line(error)}", overdue=overdue) from error
 
 
 def lengths_of(shape: Any) -> tuple[int | None, ...] | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Any
 
-from padfix.sources import cases
+from padfix.sources import cases, side_effects
 
 PROTOBUF_LIMIT = 2**31 - 1
 """Bytes of the largest GraphDef that TensorFlow can hand over."""
@@ -41,8 +40,7 @@ def _quickly(tensorflow: Any, owner: Any, function: Any, inputs: list[str], outp
     from tf2onnx import tf_loader
 
     graph_def, _ = tf_loader.from_trackable(owner, function, inputs, outputs, True)
-    nodes = chain(graph_def.node, *(each.node_def for each in graph_def.library.function))
-    if any(node.op.startswith("Assign") for node in nodes):
+    if any(node.op.startswith("Assign") for node in side_effects.every_node(graph_def)):
         return None
     graph_def = tf_loader.fix_freezing_errors_part2(graph_def)
     if graph_def.ByteSize() > PROTOBUF_LIMIT:

@@ -12,6 +12,7 @@ from typing import Any
 
 from padfix.errors import UsageError
 from padfix.sources.fixed_inputs import ancestors, split
+from padfix.sources.tf_ops.batch_norm import NORMALISATIONS
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 _DEFAULTED = "PlaceholderWithDefault"
@@ -48,7 +49,7 @@ _ABOUT_PIPELINES = re.compile(
 """What an input pipeline ends in besides the data."""
 
 _HAND_ON = frozenset({"Identity", "CheckNumerics", "StopGradient", "PreventGradient", "Const", "Assert", "NoOp"})
-_FIRST_OUTPUT_ONLY = frozenset({"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "_FusedBatchNormEx"})
+_FIRST_OUTPUT_ONLY = NORMALISATIONS | {"_FusedBatchNormEx"}
 """Only their first output is a result; the others are statistics for training."""
 
 

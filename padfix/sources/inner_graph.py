@@ -17,10 +17,9 @@ import numpy.typing as npt
 
 from padfix.graph.dependence import reached
 from padfix.process import watch
-from padfix.process.deadline import Overdue
-from padfix.sources.executor import element_type, lengths_of
+from padfix.sources.executor import element_type, lengths_of, told
 from padfix.sources.fixed_inputs import split
-from padfix.sources.tensorflow_runtime import first_line, quiet, run_session
+from padfix.sources.tensorflow_runtime import quiet, run_session
 
 if TYPE_CHECKING:
     from padfix.proof.inner import TensorNode
@@ -35,6 +34,8 @@ _ALIGNED = 64
 
 _STRING = 7  # TensorFlow's DataType number (types.proto)
 _TABLES = frozenset({"HashTable", "HashTableV2"})
+
+_REFUSED = "TensorFlow can't run a piece of it: "
 
 
 class InnerGraph:
@@ -86,7 +87,7 @@ class InnerGraph:
         """
         from padfix.proof.inner import TensorNode
 
-        with _told(), quiet():
+        with told(_REFUSED), quiet():
             operations = [item for item in self._session.graph.get_operations() if item.name in self._types]
             depths = _depths(operations)
             found = []
@@ -112,7 +113,7 @@ class InnerGraph:
         Raises:
             ExecutionFailed: TensorFlow can't run this, or knows no such tensor.
         """
-        with _told(), quiet(), watch.doing("TensorFlow, running a piece of the original,"):
+        with told(_REFUSED), quiet(), watch.doing("TensorFlow, running a piece of the original,"):
             graph = self._session.graph
             fed = {self._tensor(name).name: np.asarray(value) for name, value in feeds.items()}
             found: dict[str, Array] = {}
@@ -273,20 +274,6 @@ class InnerGraph:
             ]
 
         return {operation.name for operation in reached(operations, needed_by)}
-
-
-@contextlib.contextmanager
-def _told() -> Iterator[None]:
-    """Turn what TensorFlow raises into the error of the proof."""
-    from padfix.proof.executors import ExecutionFailed
-
-    try:
-        yield
-    except ExecutionFailed:
-        raise
-    except Exception as error:  # TensorFlow raises its own errors, and TypeError and ValueError as well
-        overdue = isinstance(error, Overdue)
-        raise ExecutionFailed(f"TensorFlow can't run a piece of it: {first_line(error)}", overdue=overdue) from error
 
 
 def _asserting(graph_def: Any) -> set[str]:

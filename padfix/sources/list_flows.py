@@ -10,7 +10,7 @@ _VARIANT = 21  # TensorFlow's DataType number (types.proto)
 
 LOOPS = frozenset({"While", "StatelessWhile"})
 CONDITIONS = frozenset({"If", "StatelessIf"})
-_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _OUTPUTS = {
     "TensorListReserve": "handle",
     "TensorListFromTensor": "output_handle",
@@ -156,7 +156,7 @@ class Flows:
         if not (reads or makes):
             return
         if not is_list:
-            flow.can_be_dense &= node.op in LOOPS | CONDITIONS | _CALLS
+            flow.can_be_dense &= node.op in LOOPS | CONDITIONS | CALLS
             return
         flow.nodes.setdefault(scope, []).append(node)
         if "element_dtype" in node.attr:
@@ -182,7 +182,7 @@ class Flows:
                     self._typed.append((here, node, "T", index))
                     self._through(bodies, "input_arg", index, here)
                     self._through(bodies[:1], "output_arg", index, here)
-        elif node.op in CONDITIONS or node.op in _CALLS:
+        elif node.op in CONDITIONS or node.op in CALLS:
             names = ("then_branch", "else_branch") if node.op in CONDITIONS else ("f",)
             bodies = [self.scopes.get(node.attr[name].func.name) for name in names]
             first = int(node.op in CONDITIONS)

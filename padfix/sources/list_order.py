@@ -12,6 +12,7 @@ from typing import Any
 from padfix.errors import UnsupportedError
 from padfix.sources.dense_lists import make_dense
 from padfix.sources.list_flows import LOOPS, Flows, Key, Scope, loops
+from padfix.sources.side_effects import every_node
 
 _ADD = frozenset({"Add", "AddV2"})
 _UNKNOWN_START = "from an index that is computed on"
@@ -23,7 +24,7 @@ def put_in_order(tensorflow: Any, graph_def: Any) -> None:
     Raises:
         UnsupportedError: One that is certain to be can't be made so; naming the loop and how it writes.
     """
-    if not any(node.op in LOOPS for node in _every_node(graph_def)):
+    if not any(node.op in LOOPS for node in every_node(graph_def)):
         return
     flows = Flows(tensorflow, graph_def)
     found: dict[Key, tuple[str, str]] = {}
@@ -43,11 +44,6 @@ def put_in_order(tensorflow: Any, graph_def: Any) -> None:
                 "loops that write from the first element on, one after the other.",
                 "Write from index 0 on in the model, and pad, reverse or spread the stacked result.",
             )
-
-
-def _every_node(graph_def: Any) -> Any:
-    for body in (graph_def.node, *(function.node_def for function in graph_def.library.function)):
-        yield from body
 
 
 def _disorder(flows: Flows, outside: Scope, loop: Any, inside: Scope, write: Any) -> str:

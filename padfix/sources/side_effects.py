@@ -85,7 +85,7 @@ def draws_at_all(operator: str) -> bool:
 
 def drawn_in(graph_def: Any) -> list[str]:
     """Return the operators of a graph and of its functions that draw random numbers."""
-    return sorted(set(filter(draws, (node.op for node in _all_nodes(graph_def)))))
+    return sorted(set(filter(draws, (node.op for node in every_node(graph_def)))))
 
 
 def refuse_what_varies(graph_def: Any, tensors: Sequence[str]) -> None:
@@ -133,7 +133,7 @@ def refuse_in_saved_model(meta_graph: Any, signature: str, folder: Path) -> None
         UnsupportedError: Naming the operator and its node.
     """
     what = str(folder)
-    for node in _all_nodes(meta_graph.graph_def):
+    for node in every_node(meta_graph.graph_def):
         _refuse(node, what, checkpoints=False)
     outputs = [info.name for info in meta_graph.signature_def[signature].outputs.values()]
     for key in _INITIALISERS:
@@ -173,7 +173,8 @@ def _writes_to_a_file(node: Any) -> bool:
     return False
 
 
-def _all_nodes(graph_def: Any) -> Iterator[Any]:
+def every_node(graph_def: Any) -> Iterator[Any]:
+    """Yield the nodes of a graph and of its functions."""
     yield from graph_def.node
     for function in graph_def.library.function:
         yield from function.node_def
@@ -190,7 +191,7 @@ def _needed(graph_def: Any, tensors: Iterable[str], functions: Iterable[str]) ->
 
     def needed_by(item: tuple[str, bool]) -> Iterator[tuple[str, bool]]:
         for node in run_by(item):
-            yield from ((called, True) for called in _called_by(node) if called in library)
+            yield from ((called, True) for called in called_by(node) if called in library)
             if not item[1]:
                 yield from ((name, False) for name in map(_node_name, node.input) if name in nodes)
 
@@ -203,7 +204,8 @@ def _node_name(reference: str) -> str:
     return reference.removeprefix("^").partition(":")[0]
 
 
-def _called_by(node: Any) -> Iterator[str]:
+def called_by(node: Any) -> Iterator[str]:
+    """Yield the names of functions that a node calls, and others."""
     yield node.op  # a function may be called by its own name
     for value in node.attr.values():
         if value.func.name:
@@ -227,11 +229,11 @@ def _resource_functions(object_graph: Any) -> Iterator[str]:
 def _refuse_tables_outside(meta_graph: Any, folder: Path) -> None:
     """Refuse tables that are filled from a file that is none of the SavedModel's assets."""
     graph_def = meta_graph.graph_def
-    if not any(_TEXT_TABLES.fullmatch(node.op) for node in _all_nodes(graph_def)):
+    if not any(_TEXT_TABLES.fullmatch(node.op) for node in every_node(graph_def)):
         return
     assets = {_node_name(asset.tensor_info.name) for asset in meta_graph.asset_file_def}
     inside = folder.resolve()
-    for node in _all_nodes(graph_def):
+    for node in every_node(graph_def):
         if node.op != "Const" or node.name in assets:
             continue
         for value in node.attr["value"].tensor.string_val:

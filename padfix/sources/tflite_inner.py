@@ -24,6 +24,7 @@ from padfix.sources.tflite_schema import (
     NO_BUFFER,
     LiteFile,
     constant_of,
+    declared_shape,
     made,
     operators,
     packed,
@@ -102,11 +103,11 @@ class LiteInner:
             position: int, kind: str, inputs: Sequence[int], attribute: Callable[[str], Any] = no_attribute
         ) -> None:
             tensor = self._graph.tensors[position]
-            signature = tensor.shapeSignature if tensor.shapeSignature is not None else tensor.shape
-            shape = None if signature is None else tuple(int(each) if each >= 0 else None for each in signature)
             element = element_type(self._tensorflow.dtypes.as_dtype(type_name(tensor.type)))
             read = tuple(self._names[each] for each in inputs)
-            found.append(TensorNode(self._names[position], kind, read, element, shape, True, attribute))
+            found.append(
+                TensorNode(self._names[position], kind, read, element, declared_shape(tensor), True, attribute)
+            )
 
         for position in _indices(self._graph.inputs):
             add(position, "Placeholder", ())

@@ -8,7 +8,7 @@ from typing import Any
 from padfix.results import OpRecord
 from padfix.sources import records
 from padfix.sources.records import Shape
-from padfix.sources.tflite_schema import operators, read
+from padfix.sources.tflite_schema import declared_shape, operators, read
 
 _WEIGHTS = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "TRANSPOSE_CONV": 1, "CONV_3D": 1, "CONV_3D_TRANSPOSE": 1}
 _POOLS = frozenset({"AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"})
@@ -43,17 +43,12 @@ def _resize(graph: Any, operator: Any, kind: str, scope: str) -> OpRecord:
         *(_name(graph, operator), kind, scope),
         mode=_RESIZES[kind],
         coordinates=records.coordinates(align_corners=align, half_pixel_centers=half),
-        sizes=records.spatial(_lengths(graph.tensors[operator.outputs[0]]), 1, 2),
+        sizes=records.spatial(declared_shape(graph.tensors[operator.outputs[0]]), 1, 2),
     )
 
 
 def _name(graph: Any, operator: Any) -> str:
     return (graph.tensors[operator.outputs[0]].name or b"").decode("utf-8", "replace")
-
-
-def _lengths(tensor: Any) -> Shape | None:
-    shape = tensor.shapeSignature if tensor.shapeSignature is not None else tensor.shape
-    return None if shape is None else tuple(int(length) if length >= 0 else None for length in shape)
 
 
 def _window(graph: Any, operator: Any, kind: str, scope: str) -> OpRecord:
@@ -66,10 +61,10 @@ def _window(graph: Any, operator: Any, kind: str, scope: str) -> OpRecord:
     if kind in _POOLS:
         kernel: Shape = (int(options.filterHeight), int(options.filterWidth))
     else:
-        weights = _lengths(graph.tensors[operator.inputs[_WEIGHTS[kind]]])
+        weights = declared_shape(graph.tensors[operator.inputs[_WEIGHTS[kind]]])
         kernel = records.spatial(weights, 0 if letters == "DHW" else 1, len(letters))
     # SAME of a transposed convolution is SAME of the convolution whose data it computes: its result has that size.
-    sized = _lengths(graph.tensors[operator.outputs[0] if kind in _DATA_IS_THIRD else operator.inputs[0]])
+    sized = declared_shape(graph.tensors[operator.outputs[0] if kind in _DATA_IS_THIRD else operator.inputs[0]])
     return records.window(
         *(_name(graph, operator), kind, scope),
         (kernel, each("stride?"), each("dilation?Factor")),

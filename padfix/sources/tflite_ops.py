@@ -11,7 +11,16 @@ from unittest import mock
 
 import numpy as np
 
-from padfix.sources.tf_ops import Handlers, fake_quant, handlers_of, ordering, ranges, shapes, soft_suppression
+from padfix.sources.tf_ops import (
+    Handlers,
+    fake_quant,
+    handlers_of,
+    ordering,
+    ranges,
+    shapes,
+    slice_update,
+    soft_suppression,
+)
 from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, count_up
 from padfix.sources.tf_ops.windows import reduce
 
@@ -152,9 +161,7 @@ def _embedding(builder: Builder, node: Any) -> Tensor:
 def _looked_up(builder: Builder, node: Any) -> list[Tensor]:
     """The rows of a table whose keys are asked for, zeros where there is no such key, and which were found."""
     asked, keys, table = (builder.read(name) for name in node.input)
-    rank = builder.ctx.get_rank(table.name)
-    if rank is None:
-        raise ValueError(f"the rank of the table of {node.name} is not known")
+    rank = builder.rank_of(table.name, f"the table of {node.name}")
     hits = asked.reshape([-1, 1]).equal(keys.reshape([1, -1])).cast(np.int32)
     place = builder.node("ArgMax", [hits], INTEGER, {"axis": 1, "keepdims": 0})
     is_found = reduce("ReduceMax", hits, [1])
@@ -162,27 +169,10 @@ def _looked_up(builder: Builder, node: Any) -> list[Tensor]:
     return [builder.choose(beside, table.take(place), 0), is_found.cast(np.uint8)]
 
 
-def _updated(builder: Builder, node: Any) -> Tensor:
-    """A tensor with another in a part of it, which begins where it fits in at the latest."""
-    data, part, begins = (builder.read(name) for name in node.input)
-    rank = builder.ctx.get_rank(data.name)
-    if rank is None:
-        raise ValueError(f"the rank of what {node.name} changes is not known")
-    begins, masks, laid = begins.cast(INTEGER), [], part
-    for axis, (size, length) in enumerate(zip(data.lengths(range(rank)), part.lengths(range(rank)), strict=True)):
-        begin = begins.take(axis).maximum(0).minimum(size - length)
-        place = count_up(builder, size, INTEGER) - begin
-        masks.append((place.less(0) | place.less(length).negated()).negated().reshape([-1, *[1] * (rank - 1 - axis)]))
-        laid = laid.take(place.maximum(0).minimum(length - 1), axis)
-    return builder.choose(functools.reduce(Tensor.__and__, masks), laid, data) if masks else part
-
-
 def _dilated(builder: Builder, node: Any) -> Tensor:
     """A tensor with a value between the elements of each axis."""
     data, factors, value = (builder.read(name) for name in node.input)
-    rank = builder.ctx.get_rank(data.name)
-    if rank is None:
-        raise ValueError(f"the rank of what {node.name} widens is not known")
+    rank = builder.rank_of(data.name, f"what {node.name} widens")
     masks, laid = [], data
     for axis, size in enumerate(data.lengths(range(rank))):
         factor = factors.cast(INTEGER).take(axis)
@@ -200,7 +190,7 @@ _CONVERTED: dict[str, tuple[Callable[[Builder, Any], Any], int]] = {
     "EMBEDDING_LOOKUP": (_embedding, 1),
     "HASHTABLE_LOOKUP": (_looked_up, 13),
     "BROADCAST_ARGS": (shapes.common_shape, 9),
-    "DYNAMIC_UPDATE_SLICE": (_updated, 11),
+    "DYNAMIC_UPDATE_SLICE": (slice_update.convert, 11),
     "DILATE": (_dilated, 11),
 }
 """What converts an operator, by its name for tf2onnx, and the oldest opset for that."""

@@ -159,6 +159,12 @@ def lengths(tensor: Any) -> tuple[int, ...]:
     return tuple(int(length) for length in (tensor.shape if tensor.shape is not None else ()))
 
 
+def declared_shape(tensor: Any) -> tuple[int | None, ...] | None:
+    """Return the lengths of a tensor, None for open ones; None where the file has no shape of it."""
+    shape = tensor.shapeSignature if tensor.shapeSignature is not None else tensor.shape
+    return None if shape is None else tuple(int(length) if length >= 0 else None for length in shape)
+
+
 def type_name(number: int) -> str:
     """Return a type of the schema under TensorFlow's name for it: ``"float32"``."""
     names: dict[str, int] = vars(schema().TensorType)

@@ -13,6 +13,7 @@ from typing import Any
 
 from padfix.graph.dependence import reached
 from padfix.sources.list_flows import CONDITIONS, LOOPS
+from padfix.sources.side_effects import called_by
 
 _WRITES = re.compile(r"Assign(Add|Sub)?VariableOp|ResourceScatter.*|ResourceStridedSliceAssign")
 """What writes to the variable that is its first input, and gives nothing."""
@@ -103,11 +104,7 @@ def _is_write(node: Any) -> bool:
 
 
 def _called(nodes: Iterable[Any], library: dict[str, Any]) -> Iterator[str]:
-    for node in nodes:
-        names = [node.op]  # a function may be called by its own name
-        for value in node.attr.values():
-            names += [value.func.name, *(each.name for each in value.list.func)]
-        yield from (name for name in names if name in library)
+    return (name for node in nodes for name in called_by(node) if name in library)
 
 
 def _tensor(scope: str, reference: str) -> _Tensor:

@@ -21,13 +21,14 @@ from padfix.geometry.padding import effective_kernel, same_output_size
 from padfix.geometry.transposed import natural_output_size
 from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, join
 from padfix.sources.tf_ops.windows import (
+    GRADIENTS,
     channels_last,
     explicit_paddings,
     spatial_attribute,
     wanted_positions,
 )
 
-OPERATORS = ("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput")
+OPERATORS = tuple(GRADIENTS)
 
 _TAKES_APART = frozenset({"Cast", "Concat", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"})
 """What takes lengths out of shapes and puts them together."""
@@ -50,7 +51,7 @@ def input_size(padding: str, explicit: tuple[int, int], output: int, span: int, 
 
 def convert(builder: Builder, node: Any) -> Tensor:
     """Return a ConvTranspose between transposes, with a Slice where needed."""
-    spatial = 3 if node.type == "Conv3DBackpropInputV2" else 2
+    spatial = GRADIENTS[node.type]
     wanted, kernel, data, *bias = (builder.read(each) for each in node.input[:4])  # tf2onnx makes a BiasAdd the fourth
     shape = builder.ctx.get_shape(node.input[1]) or [-1] * (spatial + 2)
     taps = [length if length >= 0 else None for length in shape[:spatial]]

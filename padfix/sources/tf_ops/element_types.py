@@ -15,6 +15,7 @@ from unittest import mock
 from onnx import TensorProto
 
 from padfix.errors import UnsupportedError
+from padfix.sources.side_effects import every_node
 
 _FLOAT, _DOUBLE, _INT32, _INT64 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT32, TensorProto.INT64
 _BFLOAT16, _UINT64 = TensorProto.BFLOAT16, TensorProto.UINT64
@@ -87,9 +88,9 @@ def refuse_quantized(graph_def: Any) -> None:
     Raises:
         UnsupportedError: With the operators' names.
     """
-    bodies = [graph_def.node, *(function.node_def for function in graph_def.library.function)]
-    nodes = (node for body in bodies for node in body)
-    operators = {node.op for node in nodes if any(value.type in _QUANTIZED for value in node.attr.values())}
+    operators = {
+        node.op for node in every_node(graph_def) if any(value.type in _QUANTIZED for value in node.attr.values())
+    }
     if operators:
         raise UnsupportedError(
             f"The graph computes on TensorFlow's quantized types ({', '.join(sorted(operators))}), whose ranges are "

@@ -17,6 +17,8 @@ import numpy as np
 
 from padfix.sources.tf_ops.tensor import Builder, Tensor
 from padfix.sources.tf_ops.windows import (
+    CONVOLUTIONS,
+    GRADIENTS,
     Window,
     channels_last,
     inside,
@@ -28,13 +30,11 @@ from padfix.sources.tf_ops.windows import (
 
 _PREFIX = "Gathered"
 _POOLS = {"MaxPool": 2, "MaxPoolV2": 2, "MaxPool3D": 3, "AvgPool": 2, "AvgPool3D": 3}
-_CONVOLUTIONS = {"Conv2D": 2, "Conv3D": 3, "DepthwiseConv2dNative": 2}
-_GRADIENTS = {"Conv2DBackpropInput": 2, "Conv3DBackpropInputV2": 3, "DepthwiseConv2dNativeBackpropInput": 2}
-_SPATIAL = _POOLS | _CONVOLUTIONS | _GRADIENTS
+_SPATIAL = _POOLS | CONVOLUTIONS | GRADIENTS
 _TYPES = {
     **dict.fromkeys(("MaxPool", "MaxPoolV2", "MaxPool3D"), frozenset({"int64", "uint64"})),
     **dict.fromkeys(("AvgPool", "AvgPool3D"), frozenset({"float64"})),
-    **dict.fromkeys((*_CONVOLUTIONS, *_GRADIENTS), frozenset({"float64", "int32", "int64"})),
+    **dict.fromkeys((*CONVOLUTIONS, *GRADIENTS), frozenset({"float64", "int32", "int64"})),
 }
 
 OPERATORS = tuple(f"{_PREFIX}{operator}" for operator in _SPATIAL)
@@ -56,7 +56,7 @@ def declare_ranks(ctx: Any) -> None:
     """Tell tf2onnx how many axes images have of which it knows nothing: each operator takes one number of them."""
     for node in ctx.get_nodes():
         spatial = _SPATIAL.get(node.type, 2 if node.type == "MaxPoolWithArgmax" else None)
-        if spatial is not None and node.type not in _GRADIENTS and ctx.get_shape(node.input[0]) is None:
+        if spatial is not None and node.type not in GRADIENTS and ctx.get_shape(node.input[0]) is None:
             ctx.set_shape(node.input[0], [-1] * (spatial + 2))
 
 
@@ -64,7 +64,7 @@ def convert(builder: Builder, node: Any) -> Tensor:
     """Return the windows of ``node``, gathered and reduced."""
     operator = node.type.removeprefix(_PREFIX)
     spatial, last = _SPATIAL[operator], channels_last(node)
-    image = builder.read(node.input[2 if operator in _GRADIENTS else 0])
+    image = builder.read(node.input[2 if operator in GRADIENTS else 0])
     if not last:
         image = image.transpose([0, *range(2, spatial + 2), 1])
     if operator in _POOLS:
@@ -74,7 +74,7 @@ def convert(builder: Builder, node: Any) -> Tensor:
     else:
         kernel = builder.read(node.input[1])
         window = Window(node, image, known_taps(node, kernel, spatial))
-        is_gradient, depthwise = operator in _GRADIENTS, operator.startswith("Depthwise")
+        is_gradient, depthwise = operator in GRADIENTS, operator.startswith("Depthwise")
         laid = window.taps_together(
             window.read_by_result(builder.read(node.input[0])) if is_gradient else window.read(0)
         )

@@ -18,9 +18,8 @@ from padfix.geometry.padding import effective_kernel
 from padfix.sources.fixed_inputs import constant_of, split
 from padfix.sources.tf_ops.batch_norm import NORMALISATIONS
 from padfix.sources.tf_ops.conv_transpose import input_size
+from padfix.sources.tf_ops.windows import CONVOLUTIONS, GRADIENTS
 
-_TRANSPOSED = {"Conv2DBackpropInput": 2, "Conv3DBackpropInputV2": 3, "DepthwiseConv2dNativeBackpropInput": 2}
-_CONVOLUTIONS = {"Conv2D": 2, "Conv3D": 3, "DepthwiseConv2dNative": 2}
 _SAME_SIZE = NORMALISATIONS | {
     "Abs",
     "BiasAdd",
@@ -91,8 +90,8 @@ class _Axis:
 
 def _demands(node: Any, nodes: Mapping[str, Any]) -> Iterator[tuple[_Axis, int]]:
     """Yield what a node demands of the lengths of its data."""
-    if node.op in _TRANSPOSED:
-        spatial = _TRANSPOSED[node.op]
+    if node.op in GRADIENTS:
+        spatial = GRADIENTS[node.op]
         kernel = constant_of(nodes, node.input[1])
         first = _first(node)
         for index, length in zip((0, *range(first, first + spatial)), _sizes_read(node, spatial, nodes), strict=True):
@@ -101,8 +100,8 @@ def _demands(node: Any, nodes: Mapping[str, Any]) -> Iterator[tuple[_Axis, int]]
         if kernel is not None and kernel.ndim == spatial + 2:
             read = kernel.shape[-2:] if node.op.startswith("Depthwise") else kernel.shape[-1:]
             yield _Axis(node.input[2], _channels(node, spatial + 2), spatial + 2), math.prod(read)
-    elif node.op in _CONVOLUTIONS:
-        rank = _CONVOLUTIONS[node.op] + 2
+    elif node.op in CONVOLUTIONS:
+        rank = CONVOLUTIONS[node.op] + 2
         kernel = constant_of(nodes, node.input[1])
         if kernel is not None and kernel.ndim == rank:
             yield _Axis(node.input[0], _channels(node, rank), rank), kernel.shape[-2]
@@ -203,7 +202,7 @@ def _axis_read(node: Any, axis: _Axis, nodes: Mapping[str, Any]) -> _Axis | None
     if node.op in _WITH_CONSTANT:
         data = [each for each in node.input[:2] if not _spreads_nothing(each, axis, nodes)]
         return _Axis(data[0], index, rank) if len(data) == 1 else None
-    if node.op in _SAME_SIZE or (node.op in _CONVOLUTIONS and index != _channels(node, rank) and _keeps_size(node)):
+    if node.op in _SAME_SIZE or (node.op in CONVOLUTIONS and index != _channels(node, rank) and _keeps_size(node)):
         return _Axis(tensor, index, rank)
     if node.op in _POOLS and (index == 0 or (index == _channels(node, rank) and node.attr["ksize"].list.i[index] == 1)):
         return _Axis(tensor, index, rank)

@@ -13,6 +13,11 @@ from padfix.sources.tf_ops.tensor import FLOAT, INTEGER, Builder, Tensor, count_
 
 Pair = tuple[int, int]
 
+CONVOLUTIONS = {"Conv2D": 2, "Conv3D": 3, "DepthwiseConv2dNative": 2}
+"""TensorFlow's convolutions, and how many spatial axes they have."""
+GRADIENTS = {"Conv2DBackpropInput": 2, "Conv3DBackpropInputV2": 3, "DepthwiseConv2dNativeBackpropInput": 2}
+"""Their gradients by the input, which are transposed convolutions."""
+
 
 def channels_last(node: Any) -> bool:
     """Whether the node keeps channels on the last axis, which is the default."""
