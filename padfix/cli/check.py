@@ -71,18 +71,13 @@ padfix check model.onnx --require-proof proof.json --proof-source original.onnx
 )
 @options.format_option(check_formats.FORMATS, "Of the report.")
 @options.file_option(
-    "--output",
-    "report_file",
-    callback=options.in_a_folder,
-    help="Write the report to a file instead of printing it.",
+    "--output", "report_file", callback=options.in_a_folder, help="Write the report to a file instead of printing it."
 )
-@click.option(
-    "--report",
-    "more_reports",
-    multiple=True,
+@options.repeated_option(
+    *("--report", "more_reports"),
     metavar="FORMAT=FILE",
     callback=parse_reports,
-    help="Also write a report in another format. Repeatable.",
+    help="Also write a report in another format.",
 )
 @options.file_option("--baseline", help="Leave out the findings that this file holds.")
 @options.file_option(
@@ -98,9 +93,7 @@ padfix check model.onnx --require-proof proof.json --proof-source original.onnx
     help="A report of convert or verify; an error (PF304) unless it proves this very MODEL.",
 )
 @click.option(
-    "--proof-source",
-    metavar="FILE|SHA256",
-    help="With --require-proof, what the model has to be proven against.",
+    "--proof-source", metavar="FILE|SHA256", help="With --require-proof, what the model has to be proven against."
 )
 @click.option(
     "--allow-loose-proof",
@@ -108,8 +101,8 @@ padfix check model.onnx --require-proof proof.json --proof-source original.onnx
     help="With --require-proof, take looser tolerances than the defaults, --probes-only, and a single value.",
 )
 @options.file_option("--verify-key", help="With --require-proof, the public Ed25519 key that has to have signed it.")
-@click.option(
-    "--exclude", multiple=True, metavar="PATTERN", help="Leave these out of what a folder brings in. Repeatable."
+@options.repeated_option(
+    "--exclude", metavar="PATTERN", callback=None, help="Leave these out of what a folder brings in."
 )
 @click.option("--changed-since", metavar="REF", help="Only models that differ from this branch or commit of git.")
 @click.option("--exit-zero", is_flag=True, help="End with 0 whatever is found; with 2 where a model can't be read.")

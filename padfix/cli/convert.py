@@ -34,11 +34,7 @@ padfix convert model.onnx -o out.onnx --shape image=1,224,224,3 --probe photos -
 @click.command("convert", cls=SectionedCommand, epilog=EXAMPLES)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=options.PLACE)
 @click.option(
-    "-o",
-    "destination",
-    metavar="OUT",
-    type=options.PLACE,
-    help="The ONNX file to write; - is standard output.",
+    "-o", "destination", metavar="OUT", type=options.PLACE, help="The ONNX file to write; - is standard output."
 )
 @click.option(
     "--output-dir",
@@ -59,13 +55,11 @@ padfix convert model.onnx -o out.onnx --shape image=1,224,224,3 --probe photos -
 @click.option("--partial", is_flag=True, help="Write what could be rewritten, and list what could not.")
 @click.option("--no-verify", is_flag=True, help="Write without any proof; the report says so.")
 @click.option("--external-data", is_flag=True, help="Write the weights to a file beside the model.")
-@click.option(
+@options.repeated_option(
     "--prove-on",
-    multiple=True,
     metavar="RUNTIME",
     shell_complete=options.complete_runtimes,
-    callback=options.some,
-    help="Run the result on this runtime too, and write it only where it computes what it should. Repeatable.",
+    help="Run the result on this runtime too, and write it only where it computes what it should.",
 )
 @options.trust_option
 @options.proof_options

@@ -39,8 +39,7 @@ def command(code: str, report_format: str) -> int:
             f"There is no rule {code!r}.",
             f"{suggestion(code, known)} `padfix rules` lists them; `resize` is a topic.",
         )
-    render = {"text": pages.text, "json": pages.json, "markdown": pages.markdown}[report_format]
-    click.echo(render(rule), nl=False)
+    click.echo(getattr(pages, report_format)(rule), nl=False)
     return errors.EXIT_YES
 
 
@@ -48,6 +47,5 @@ def _resize(report_format: str) -> int:
     from padfix.geometry.resize_table import RESIZES
     from padfix.reports import resizes
 
-    render = {"text": resizes.text, "json": resizes.json, "markdown": resizes.markdown}[report_format]
-    click.echo(render(RESIZES), nl=False)
+    click.echo(getattr(resizes, report_format)(RESIZES), nl=False)
     return errors.EXIT_YES

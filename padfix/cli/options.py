@@ -145,13 +145,17 @@ def in_a_folder(ctx: click.Context, param: click.Parameter, value: Path | None) 
     return value
 
 
+def _listed(names: Sequence[str], incomplete: str) -> list[str]:
+    """Return the names that begin with what is typed behind the last comma, behind what stands before it."""
+    before, comma, word = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in names if name.lower().startswith(word.lower())]
+
+
 def complete_rules(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the codes and names of rules that complete the last of a comma-separated list."""
     from padfix.rules.registry import RULES
 
-    before, comma, word = incomplete.rpartition(",")
-    names = [name for rule in RULES for name in (rule.code, rule.name)]
-    return [f"{before}{comma}{name}" for name in names if name.lower().startswith(word.lower())]
+    return _listed([name for rule in RULES for name in (rule.code, rule.name)], incomplete)
 
 
 def complete_pages(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -168,9 +172,10 @@ def complete_runtimes(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 def complete_listed_targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the targets that begin with what is typed behind the last comma, behind what stands before it."""
-    before, comma, word = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in complete_targets(ctx, param, word)]
+    """Return the targets that complete the last of a comma-separated list."""
+    from padfix.targets import names
+
+    return _listed(names(), incomplete)
 
 
 def complete_targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -244,9 +249,15 @@ def format_option(formats: Sequence[str], help: str) -> Decorator:
     )
 
 
-def file_option(*names: str, help: str, **settings: Any) -> Decorator:
+def file_option(*names: str, help: str, metavar: str = "FILE", **settings: Any) -> Decorator:
     """Return an option that names a file."""
-    return click.option(*names, metavar="FILE", type=FILE, help=help, **settings)
+    return click.option(*names, metavar=metavar, type=FILE, help=help, **settings)
+
+
+def repeated_option(*names: str, metavar: str, help: str, callback: Any = some, **settings: Any) -> Decorator:
+    """Return an option that can be given several times."""
+    help = f"{help} Repeatable."
+    return click.option(*names, multiple=True, metavar=metavar, callback=callback, help=help, **settings)
 
 
 def codes_option(name: str, help: str) -> Decorator:
@@ -279,21 +290,14 @@ jobs_option: Decorator = click.option(
 trust_option: Decorator = click.option(
     "--trust", is_flag=True, help="Run code and file access that the model itself holds."
 )
-shape_option: Decorator = click.option(
-    "--shape",
-    "shapes",
-    multiple=True,
-    metavar="NAME=N,N,...",
-    callback=parse_shapes,
-    help="Fix the shape of an input. Repeatable.",
+shape_option: Decorator = repeated_option(
+    "--shape", "shapes", metavar="NAME=N,N,...", callback=parse_shapes, help="Fix the shape of an input."
 )
-custom_option: Decorator = click.option(
-    "--custom",
-    "custom_objects",
-    multiple=True,
+custom_option: Decorator = repeated_option(
+    *("--custom", "custom_objects"),
     metavar="MODULE:NAME",
     callback=parse_places,
-    help="Import a class or function that a Keras file names; needs --trust. Repeatable.",
+    help="Import a class or function that a Keras file names; needs --trust.",
 )
 signature_option: Decorator = click.option(
     "--signature", metavar="NAME", help="Signature of a SavedModel or .tflite file."
@@ -307,19 +311,13 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _SOURCE_OPTIONS: tuple[Decorator, ...] = (
-    click.option(
-        "--input", "inputs", multiple=True, metavar="NAME", callback=some, help="An input of the graph. Repeatable."
-    ),
-    click.option(
-        "--output", "outputs", multiple=True, metavar="NAME", callback=some, help="An output of the graph. Repeatable."
-    ),
-    click.option(
-        "--constant",
-        "constants",
-        multiple=True,
+    repeated_option("--input", "inputs", metavar="NAME", help="An input of the graph."),
+    repeated_option("--output", "outputs", metavar="NAME", help="An output of the graph."),
+    repeated_option(
+        *("--constant", "constants"),
         metavar="NAME=VALUE",
         callback=parse_constants,
-        help="Fix an input to a value, such as is_training=False. Repeatable.",
+        help="Fix an input to a value, such as is_training=False.",
     ),
     custom_option,
     signature_option,
@@ -385,26 +383,21 @@ _PROOF_OPTIONS: tuple[Decorator, ...] = (
         help="Who runs the original: TensorFlow for a TensorFlow source, else ONNX Runtime; "
         "spec is the ONNX specification in NumPy.",
     ),
-    click.option(
-        "--probe",
-        "probes",
-        multiple=True,
+    repeated_option(
+        *("--probe", "probes"),
         metavar="FILE|FOLDER",
         type=LocalType(exists=True),
-        callback=some,
         help="Inputs to compare on: an .npz file with an array for each input, an .npy file or an image for a model of "
-        "one input, or a folder of these. Repeatable.",
+        "one input, or a folder of these.",
     ),
     click.option(
         "--probes-only", is_flag=True, help="Judge the whole by the data of --probe alone; nothing is generated."
     ),
-    click.option(
-        "--range",
-        "ranges",
-        multiple=True,
+    repeated_option(
+        *("--range", "ranges"),
         metavar="NAME=LOW..HIGH",
         callback=parse_ranges,
-        help="Make data for an input between two numbers, both included. Repeatable.",
+        help="Make data for an input between two numbers, both included.",
     ),
     file_option("--config", "config_file", help="A padfix.toml or pyproject.toml, instead of the nearest one."),
     click.option(
@@ -417,19 +410,15 @@ _PROOF_OPTIONS: tuple[Decorator, ...] = (
     click.option(
         "--seed", type=click.IntRange(min=0), metavar="N", default=0, show_default=True, help="Of the generated inputs."
     ),
-    click.option(
-        "--report",
-        "report_file",
+    file_option(
+        *("--report", "report_file"),
         metavar="FILE.json|.md|.html",
-        type=FILE,
         callback=report_path,
         help="Also write the report to a file, whatever the outcome.",
     ),
-    click.option(
-        "--sign",
-        "key_file",
+    file_option(
+        *("--sign", "key_file"),
         metavar="KEY",
-        type=FILE,
         help="With --report FILE.json, also write FILE.intoto.jsonl: the proof signed with this private Ed25519 key.",
     ),
     format_option(["text", "json"], "Format of what is printed."),

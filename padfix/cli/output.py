@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 Report = ConvertReport | Verdict | RuntimesReport
+_MODULES = {"md": "markdown"}
 
 
 @dataclass(frozen=True)
@@ -98,18 +100,8 @@ class Delivery:
 
 
 def _render(report: Report, kind: str, *, verbose: bool, style: Style = PLAIN) -> str:
-    if kind == "json":
-        from padfix.reports import json
+    if kind == "text":
+        from padfix.reports import proof_text
 
-        return json.report(report)
-    if kind == "html":
-        from padfix.reports import html
-
-        return html.report(report)
-    if kind == "md":
-        from padfix.reports import markdown
-
-        return markdown.report(report)
-    from padfix.reports import proof_text
-
-    return proof_text.report(report, verbose=verbose, style=style)
+        return proof_text.report(report, verbose=verbose, style=style)
+    return str(importlib.import_module(f"padfix.reports.{_MODULES.get(kind, kind)}").report(report))

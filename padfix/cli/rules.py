@@ -36,6 +36,5 @@ def command(report_format: str, folder: Path | None) -> int:
         for name, content in pages.files(RULES).items():
             write(folder / name, content)
         return errors.EXIT_YES
-    render = {"text": catalogue.text, "json": catalogue.json, "markdown": catalogue.markdown}[report_format]
-    click.echo(render(RULES), nl=False)
+    click.echo(getattr(catalogue, report_format)(RULES), nl=False)
     return errors.EXIT_YES

@@ -30,13 +30,12 @@ padfix verify model.pb model.onnx --on ncnn
 @click.command("verify", cls=SectionedCommand, epilog=EXAMPLES)
 @click.argument("original", metavar="A", type=options.LOCAL)
 @click.argument("candidate", metavar="[B]", required=False, type=options.LOCAL)
-@click.option(
-    "--on",
-    "runtimes",
-    multiple=True,
+@options.repeated_option(
+    *("--on", "runtimes"),
     metavar="RUNTIME",
+    callback=None,
     shell_complete=options.complete_runtimes,
-    help="Does this runtime compute what A means, given B or A itself, and which node does it get wrong? Repeatable.",
+    help="Does this runtime compute what A means, given B or A itself, and which node does it get wrong?",
 )
 @click.option(
     "--keep-repro",

@@ -26,20 +26,18 @@ def text(rules: Sequence[Rule]) -> str:
 
 def json(rules: Sequence[Rule]) -> str:
     """Return ``{"schema": 1, "rules": [...]}``."""
-    return document(
-        {
-            "rules": [
-                {
-                    "rule": rule.code,
-                    "name": rule.name,
-                    "severity": rule.severity.value,
-                    "fixable": rule.fixable,
-                    "summary": summary(rule),
-                }
-                for rule in rules
-            ]
-        }
-    )
+    return document({"rules": [entry(rule) for rule in rules]})
+
+
+def entry(rule: Rule) -> dict[str, object]:
+    """Return what the list says of a rule, for programs."""
+    return {
+        "rule": rule.code,
+        "name": rule.name,
+        "severity": rule.severity.value,
+        "fixable": rule.fixable,
+        "summary": summary(rule),
+    }
 
 
 def markdown(rules: Sequence[Rule]) -> str:

@@ -68,7 +68,7 @@ def of_findings(reports: Sequence[CheckReport], failures: Sequence[tuple[str, Pa
 
 
 def _summary(reports: Sequence[CheckReport], failures: Sequence[tuple[str, PadfixError]]) -> Iterator[Block]:
-    worst = next((Tone(each.value) for each in Severity if _number(reports, each)), _tone(bool(reports)))
+    worst = next((Tone(each.value) for each in Severity if _number(reports, each)), Tone.of(bool(reports)))
     yield Words(sentences.summary(reports), Tone.BAD if failures else worst, strong=True)
     counts = [
         (sentences.counted(severity, number), Tone(severity.value))
@@ -89,7 +89,7 @@ def _summary(reports: Sequence[CheckReport], failures: Sequence[tuple[str, Padfi
     yield Facts(tuple(facts))
     proofs = [report.proof for report in reports if report.proof is not None]
     for proof in proofs:
-        yield Words(sentences.required_proof(proof), _tone(proof.proven))
+        yield Words(sentences.required_proof(proof), Tone.of(proof.proven))
 
 
 def _number(reports: Sequence[CheckReport], severity: Severity) -> int:
@@ -112,10 +112,6 @@ _HEADS = {
     Severity.WARNING: "Warnings",
     Severity.INFO: "Info",
 }
-
-
-def _tone(good: bool) -> Tone:
-    return Tone.GOOD if good else Tone.BAD
 
 
 def _findings(report: CheckReport, prefix: str) -> Iterator[Block]:
@@ -162,7 +158,7 @@ def _equality(verdict: Verdict) -> tuple[tuple[str, Tone], ...]:
     if verdict.error is not None:
         return (("could not be told", Tone.BAD),)
     runs = f" in {sentences.count(len(verdict.runs), 'run')}" if verdict.runs else ""
-    return ((f"equal{runs}" if verdict.equivalent else "NOT equal", _tone(verdict.equivalent)),)
+    return ((f"equal{runs}" if verdict.equivalent else "NOT equal", Tone.of(verdict.equivalent)),)
 
 
 def _conversion(result: ConvertReport) -> Iterator[Block]:
@@ -238,7 +234,7 @@ def _digest(file: FileDigest) -> str:
 
 
 def _headline(result: Verdict) -> Iterator[Words]:
-    yield Words(sentences.verdict(result), _tone(result.equivalent))
+    yield Words(sentences.verdict(result), Tone.of(result.equivalent))
     if result.error is not None and result.error.hint:
         yield Words(f"Hint: {result.error.hint}")
 

@@ -83,11 +83,7 @@ def json(rule: Rule) -> str:
     content = page(rule)
     return document(
         {
-            "rule": rule.code,
-            "name": rule.name,
-            "severity": rule.severity.value,
-            "fixable": rule.fixable,
-            "summary": content.summary,
+            **catalogue.entry(rule),
             "text": content.text,
             "refused": content.refused,
             "before": {"opset": content.before_opset, "graph": content.before},

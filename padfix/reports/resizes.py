@@ -10,6 +10,7 @@ from padfix.geometry.resize_table import INTEGERS, MEASURED, Row
 from padfix.reports.json import document
 
 _WIDTH = 118
+_KEYS = ("framework", "function", "options", "when", "attributes", "lengths", "opset", "because", "instead", "slips")
 
 
 def attributes(row: Row) -> str:
@@ -45,27 +46,11 @@ def text(rows: Sequence[Row]) -> str:
 
 def json(rows: Sequence[Row]) -> str:
     """Return ``{"schema": 1, "resizes": [...], "measured": {...}}``."""
-    return document(
-        {
-            "resizes": [
-                {
-                    "framework": row.framework,
-                    "function": row.function,
-                    "options": dict(row.options),
-                    "when": row.when,
-                    "attributes": None if row.attributes is None else dict(row.attributes),
-                    "lengths": None if row.attributes is None else row.lengths,
-                    "opset": row.opset,
-                    "because": row.because,
-                    "instead": row.instead,
-                    "slips": row.slips,
-                }
-                for row in rows
-            ],
-            "integers": INTEGERS,
-            "measured": dict(MEASURED),
-        }
-    )
+    resizes = [
+        {**{key: getattr(row, key) for key in _KEYS}, "lengths": None if row.attributes is None else row.lengths}
+        for row in rows
+    ]
+    return document({"resizes": resizes, "integers": INTEGERS, "measured": MEASURED})
 
 
 def markdown(rows: Sequence[Row]) -> str:

@@ -43,14 +43,14 @@ def page(report: RuntimesReport) -> Page:
         else "NOT every runtime computes what it should."
     )
     models = [("Model", report.source), *([("Original", report.original)] if report.original else [])]
-    head: tuple[Block, ...] = (Words(words, _tone(report.agrees), strong=True), Facts(tuple(models)))
+    head: tuple[Block, ...] = (Words(words, Tone.of(report.agrees), strong=True), Facts(tuple(models)))
     return Page("padfix verify", head, tuple(section(verdict) for verdict in report.runtimes))
 
 
 def section(verdict: RuntimeVerdict) -> Section:
     """Return what a runtime makes of a model, for a page."""
     said = verdict.summary
-    blocks: list[Block] = [Words(f"{said[0].upper()}{said[1:]}.", _tone(verdict.agrees))]
+    blocks: list[Block] = [Words(f"{said[0].upper()}{said[1:]}.", Tone.of(verdict.agrees))]
     nodes = tuple(_nodes(verdict))
     if nodes:
         blocks.append(Bullets(nodes, Tone.BAD))
@@ -72,10 +72,6 @@ def section(verdict: RuntimeVerdict) -> Section:
     if verdict.notes:
         blocks.append(Bullets(verdict.notes))
     return Section(f"On {verdict.runtime}", tuple(blocks))
-
-
-def _tone(good: bool) -> Tone:
-    return Tone.GOOD if good else Tone.BAD
 
 
 def _nodes(verdict: RuntimeVerdict) -> Iterator[str]:

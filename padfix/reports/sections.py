@@ -20,6 +20,11 @@ class Tone(Enum):
     WARNING = "warning"
     INFO = "info"
 
+    @classmethod
+    def of(cls, good: bool) -> Tone:
+        """Return the tone of what is as it should be, or is not."""
+        return cls.GOOD if good else cls.BAD
+
 
 @dataclass(frozen=True)
 class Words:
