@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from padfix.errors import PadfixError, SourceError
+from padfix.errors import SourceError
 from padfix.files.backups import is_backup
 from padfix.files.urls import Place, Url
 
@@ -104,13 +104,8 @@ def _is_meant(path: Path, is_known: Callable[[Place], bool]) -> bool:
     name = path.name
     if is_backup(name):
         return False
-    return os.path.splitext(name)[1].lower() == ".onnx" or is_known(path) or _is_onnx(path)
+    if os.path.splitext(name)[1].lower() == ".onnx" or is_known(path):
+        return True
+    from padfix.files.detection import is_onnx  # onnx is loaded only where there is a file that is not known
 
-
-def _is_onnx(path: Path) -> bool:
-    from padfix.files.detection import detect  # onnx is loaded only where there is a file that is not known
-
-    try:
-        return detect(path) == "onnx"
-    except PadfixError:
-        return False
+    return is_onnx(path)

@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from padfix.errors import OutputError, UsageError
+from padfix.errors import UsageError
 from padfix.files import atomic_text
 from padfix.results import SCHEMA, CheckReport, Finding, Identity, Severity
 
@@ -49,7 +49,7 @@ class Lines:
         try:
             self._stream = open(file, "ab" if resumed else "wb", buffering=0)  # noqa: SIM115 - closed by close()
         except OSError as error:
-            raise _unwritten(file, error) from error
+            raise atomic_text.unwritten(file, error) from error
 
     def reports(self, source: str, targets: Sequence[str]) -> list[CheckReport] | None:
         """Return what the file says of a model for these targets and settings; None where it does not say all."""
@@ -71,7 +71,7 @@ class Lines:
         except OSError as error:
             with contextlib.suppress(OSError):
                 self._stream.truncate(start)
-            raise _unwritten(self.file, error) from error
+            raise atomic_text.unwritten(self.file, error) from error
         self._is_doubled = self._is_doubled or source in self._kept
 
     @property
@@ -127,13 +127,7 @@ def _write(file: Path, kept: _Kept) -> None:
     try:
         atomic_text.write_text(file, "".join(line for lines in kept.values() for line in lines.values()))
     except OSError as error:
-        raise _unwritten(file, error) from error
-
-
-def _unwritten(file: Path, error: OSError) -> OutputError:
-    return OutputError(
-        f"The report can't be written to {file}: {error.strerror or error}.", "Name a file in a writable folder."
-    )
+        raise atomic_text.unwritten(file, error) from error
 
 
 def _report(content: dict[str, Any]) -> CheckReport:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from padfix.errors import OutputError
 from padfix.files import atomic_text
 
 
@@ -17,9 +16,7 @@ def write(file: Path, text: str) -> None:
     try:
         atomic_text.write_text(file, text)
     except OSError as error:
-        raise OutputError(
-            f"The report can't be written to {file}: {error.strerror or error}.", "Name a file in a writable folder."
-        ) from error
+        raise atomic_text.unwritten(file, error) from error
 
 
 def append(file: Path, text: str) -> None:
@@ -32,4 +29,4 @@ def append(file: Path, text: str) -> None:
         with file.open("a", encoding="utf-8") as stream:
             stream.write(text)
     except OSError as error:
-        raise OutputError(f"The report can't be written to {file}: {error.strerror or error}.") from error
+        raise atomic_text.unwritten(file, error) from error

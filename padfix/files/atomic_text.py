@@ -7,6 +7,8 @@ import os
 import secrets
 from pathlib import Path
 
+from padfix.errors import OutputError
+
 
 def write_text(file: Path, text: str) -> None:
     """Write ``text`` as UTF-8 in the place of ``file``; what was there stays until all of it is written.
@@ -27,3 +29,10 @@ def write_text(file: Path, text: str) -> None:
         with contextlib.suppress(OSError):
             beside.unlink()
         raise
+
+
+def unwritten(file: Path, error: OSError) -> OutputError:
+    """Return the error for a report that can't be written."""
+    return OutputError(
+        f"The report can't be written to {file}: {error.strerror or error}.", "Name a file in a writable folder."
+    )

@@ -14,7 +14,7 @@ from typing import Literal
 
 from onnx import ModelProto
 
-from padfix.errors import SourceError, UnsupportedError
+from padfix.errors import PadfixError, SourceError, UnsupportedError
 from padfix.files.byte_file import ByteFile
 from padfix.files.payloads import missing
 from padfix.files.stores.access import opened
@@ -94,6 +94,14 @@ def detect(path: Place) -> Kind:
         raise SourceError(f"{path} can't be read: {error}.", "Fetch or export it again.") from error
     except OSError as error:
         raise SourceError(f"{path} can't be read: {error.strerror or error}.") from error
+
+
+def is_onnx(path: Place) -> bool:
+    """Whether a file is an ONNX model, as far as it can be read."""
+    try:
+        return detect(path) == "onnx"
+    except PadfixError:
+        return False
 
 
 def require_onnx(path: Place, data: ByteSource) -> None:

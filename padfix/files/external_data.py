@@ -26,7 +26,7 @@ def external_location(folder: Path, tensor: TensorProto, model_path: Path | None
         SourceError: The location is unsafe, missing, or the span lies outside the file.
     """
     entries = {entry.key: entry.value for entry in tensor.external_data}
-    location = entries.get("location", "")
+    location = location_of(tensor)
     check_location(tensor.name, location)
     path = folder / location
     allowed = [folder.resolve()]
@@ -49,6 +49,11 @@ def external_location(folder: Path, tensor: TensorProto, model_path: Path | None
             "The model is damaged; export it again.",
         )
     return real, offset, length
+
+
+def location_of(tensor: TensorProto) -> str:
+    """Return where a tensor says that its data are: in the last such entry, as onnx reads them; "" without any."""
+    return {entry.key: entry.value for entry in tensor.external_data}.get("location", "")
 
 
 def check_location(name: str, location: str) -> None:

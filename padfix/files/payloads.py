@@ -52,6 +52,11 @@ def has_mark(tensor: TensorProto) -> bool:
     return bool(tensor.metadata_props) and tensor.metadata_props[-1].key == MARK
 
 
+def is_outside(tensor: TensorProto) -> bool:
+    """Whether the tensor's payload is in a data file, and was so in the source."""
+    return tensor.data_location == TensorProto.EXTERNAL and not has_mark(tensor)
+
+
 def read_mark(tensor: TensorProto) -> Mark:
     """Return what the mark of a marked tensor says."""
     return parse_mark(tensor.metadata_props[-1].value)
@@ -117,11 +122,8 @@ def load_payload(model: Model, tensor: TensorProto) -> bytes:
         return inline_payload(whole)
     if tensor.data_location == TensorProto.EXTERNAL:
         path, offset, length = external_location(model.folder or Path(), tensor, model.path)
-        descriptor = open_file(path)
-        try:
+        with open_file(path) as descriptor:
             return _exactly(tensor.name, descriptor, offset, length)
-        finally:
-            os.close(descriptor)
     return inline_payload(tensor)
 
 
@@ -146,17 +148,20 @@ def open_payload(path: Path, mark: Mark) -> Iterator[int]:
     Raises:
         SourceError: It is not there any more, or was changed.
     """
-    descriptor = open_file(path)
-    try:
+    with open_file(path) as descriptor:
         status = os.fstat(descriptor)
         if (status.st_size, status.st_mtime_ns) != (mark.file_size, mark.file_time):
             raise SourceError(f"{path} was changed while padfix worked on it.", "Run again when nothing writes to it.")
         yield descriptor
-    finally:
-        os.close(descriptor)
 
 
-def open_file(path: Path) -> int:
+@contextlib.contextmanager
+def open_file(path: Path) -> Iterator[int]:
+    """Yield a descriptor of a regular file.
+
+    Raises:
+        SourceError: It can't be opened, or is no regular file.
+    """
     try:
         # Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
@@ -166,13 +171,15 @@ def open_file(path: Path) -> int:
         raise SourceError(
             f"{path} can't be opened: {reason_of(error)}.", "Check the path and its permissions."
         ) from error
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode):
-        return descriptor
-    os.close(descriptor)
-    if stat.S_ISDIR(mode):
-        raise SourceError(f"{path} is a folder, not an ONNX file.", "Name the .onnx file inside it.")
-    raise SourceError(f"{path} is not a regular file.", "Save it to a file first.")
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise SourceError(f"{path} is a folder, not an ONNX file.", "Name the .onnx file inside it.")
+        if not stat.S_ISREG(mode):
+            raise SourceError(f"{path} is not a regular file.", "Save it to a file first.")
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def missing(path: Path) -> SourceError:

@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from onnx import TensorProto
-
 from padfix.errors import NotEquivalent, OutputError
 from padfix.files import atomic_placing, writer
 from padfix.files.backups import backup_name
+from padfix.files.external_data import location_of
 from padfix.files.model import Model
-from padfix.files.payloads import has_mark
+from padfix.files.payloads import is_outside
 from padfix.files.tensors import iterate_tensors
 from padfix.process import watch
 from padfix.results import Verdict
@@ -217,10 +216,8 @@ def source_files(model: Model, source: Path | None) -> list[Path]:
     files = [path for path in (model.path, source) if path is not None]
     folder = model.folder or Path()
     for tensor in iterate_tensors(model.proto):
-        if tensor.data_location == TensorProto.EXTERNAL and not has_mark(tensor):
-            location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
-            if location and folder / location not in files:
-                files.append(folder / location)
+        if is_outside(tensor) and (location := location_of(tensor)) and folder / location not in files:
+            files.append(folder / location)
     return files
 
 

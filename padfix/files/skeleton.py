@@ -17,7 +17,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, StringStringEntryProto, 
 
 from padfix.errors import SourceError
 from padfix.files import detection, wire_format
-from padfix.files.external_data import check_location
+from padfix.files.external_data import check_location, location_of
 from padfix.files.model import Model
 from padfix.files.payloads import DAMAGED, MARK, has_mark, load_payload, read_mark, reason_of, remove_pointer
 from padfix.files.stores.access import opened
@@ -219,8 +219,7 @@ def _check(path: Place, model: ModelProto, marked: int) -> None:
         marks = sum(entry.key == MARK for entry in tensor.metadata_props)
         found += marks
         if not marks and tensor.data_location == TensorProto.EXTERNAL:
-            location = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
-            check_location(tensor.name, location)
+            check_location(tensor.name, location_of(tensor))
     if found != marked:
         raise SourceError(
             f"{path} holds tensors with the metadata property {MARK!r}, which padfix keeps for itself.",

@@ -99,9 +99,8 @@ def _is_untouched(model: Model, serialized: bytes) -> bool:
     """Whether the model is word for word what its file holds, with nothing outside the file."""
     if model.path is None or not model.path.is_file():
         return False
-    for tensor in iterate_tensors(model.proto):
-        if tensor.data_location == TensorProto.EXTERNAL and not payloads.has_mark(tensor):
-            return False
+    if any(map(payloads.is_outside, iterate_tensors(model.proto))):
+        return False
     try:
         return bool(skeleton.read_model(model.path).proto.SerializeToString() == serialized)
     except SourceError:

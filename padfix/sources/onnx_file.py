@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from onnx import TensorProto
-
 from padfix.files.external_data import external_location
 from padfix.files.model import Model
-from padfix.files.payloads import has_mark, require_whole
+from padfix.files.payloads import is_outside, require_whole
 from padfix.files.skeleton import read_model
 from padfix.files.tensors import iterate_tensors
 from padfix.files.urls import Place
@@ -37,6 +35,6 @@ def require_data(model: Model) -> int:
     total = 0
     for tensor in iterate_tensors(model.proto):
         require_whole(tensor)
-        if tensor.data_location == TensorProto.EXTERNAL and not has_mark(tensor):
+        if is_outside(tensor):
             total += external_location(model.folder or Path(), tensor, model.path)[2]
     return total

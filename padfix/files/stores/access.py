@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import tempfile
 import threading
@@ -35,11 +34,8 @@ def opened(place: Place) -> Iterator[ByteSource]:
         with _opened_url(place, None) as source:
             yield source
         return
-    descriptor = open_file(place)
-    try:
+    with open_file(place) as descriptor:
         yield FileBytes(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from onnx import TensorProto
-
 from padfix.errors import OutputError, PadfixError, SourceError, UsageError
 from padfix.files import skeleton
 from padfix.files.containment import is_inner
 from padfix.files.detection import detect
-from padfix.files.payloads import has_mark, reason_of
+from padfix.files.external_data import location_of
+from padfix.files.payloads import is_outside, reason_of
 from padfix.files.sink import DATA_SUFFIX
 from padfix.files.stores import failures, listing
 from padfix.files.stores.access import in_time, opened, reached
@@ -128,9 +127,7 @@ def _locations(path: Path) -> list[str]:
         tensors = list(iterate_tensors(skeleton.read_model(path).proto))
     except PadfixError:
         return []  # whoever opens it says what is wrong
-    outside = [each for each in tensors if each.data_location == TensorProto.EXTERNAL and not has_mark(each)]
-    locations = (entry.value for each in outside for entry in each.external_data if entry.key == "location")
-    return list(dict.fromkeys(locations))
+    return list(dict.fromkeys(filter(None, (location_of(each) for each in tensors if is_outside(each)))))
 
 
 def _fetch(url: Url, path: Path, tell: Progress) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from padfix.errors import PadfixError
 from padfix.files import detection
 from padfix.files.backups import is_backup
 from padfix.files.stores import failures
@@ -72,7 +71,7 @@ def models(listed: Sequence[Listed], is_known: Callable[[Url], bool]) -> list[Ur
     told = {url for url in urls if url.suffix.lower() == ".onnx" or is_known(url)}
     others = [url for url in urls if url not in told]
     with ThreadPoolExecutor(_LOOKS_AT_ONCE) as pool:
-        told.update(url for url, taken in zip(others, pool.map(_is_onnx, others), strict=True) if taken)
+        told.update(url for url, taken in zip(others, pool.map(detection.is_onnx, others), strict=True) if taken)
     return [url for url in urls if url in told]
 
 
@@ -128,10 +127,3 @@ def _state_of(info: Mapping[str, Any]) -> str | None:
 def _is_hidden(name: str) -> bool:
     """Whether a file lies in a hidden folder."""
     return any(part.startswith(".") for part in name.split("/")[:-1])
-
-
-def _is_onnx(url: Url) -> bool:
-    try:
-        return detection.detect(url) == "onnx"
-    except PadfixError:
-        return False
