@@ -53,7 +53,8 @@ def external_location(folder: Path, tensor: TensorProto, model_path: Path | None
 
 def location_of(tensor: TensorProto) -> str:
     """Return where a tensor says that its data are: in the last such entry, as onnx reads them; "" without any."""
-    return {entry.key: entry.value for entry in tensor.external_data}.get("location", "")
+    entries: dict[str, str] = {entry.key: entry.value for entry in tensor.external_data}
+    return entries.get("location", "")
 
 
 def check_location(name: str, location: str) -> None:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from onnx import GraphProto
 
-from padfix.graph.scopes import outer_names_of
+from padfix.graph.scopes import names_of, outer_names_of, weights_of
 
 Item = TypeVar("Item", bound=Hashable)
 
@@ -29,9 +29,9 @@ def loose_ends(graph: GraphProto) -> list[str]:
 
     Inputs with a default (an initializer of the same name) are left out, and a graph without other inputs altogether.
     """
-    given = {tensor.name for tensor in graph.initializer} | {tensor.values.name for tensor in graph.sparse_initializer}
-    inputs = [value.name for value in graph.input if value.name not in given]
-    outputs = [value.name for value in graph.output]
+    given = set(names_of(weights_of(graph)))
+    inputs = [name for name in names_of(graph.input) if name not in given]
+    outputs = names_of(graph.output)
     if not inputs:
         return []
     reads = [{*node.input, *outer_names_of(node)} for node in graph.node]

@@ -51,6 +51,10 @@ class FragmentBuilder:
         self._constants += 1
         return gs.Constant(f"{LOCAL_PREFIX}{hint}_{self._constants}", np.asarray(array))
 
+    def integers(self, numbers: int | Sequence[int], hint: str = "constant") -> Value:
+        """Return a constant of 64-bit integers: a vector, or a scalar where one number is given."""
+        return self.constant(np.array(numbers, np.int64), hint)
+
     def op(
         self,
         op_type: str,
@@ -69,14 +73,14 @@ class FragmentBuilder:
 
     def reshaped(self, value: Value, shape: Sequence[int]) -> Value:
         """Append a Reshape to a constant shape, where 0 copies a length and -1 is what is left; return its output."""
-        return self.op("Reshape", [value, self.constant(np.array(shape, np.int64), "shape")])
+        return self.op("Reshape", [value, self.integers(shape, "shape")])
 
     def unsqueezed(self, value: Value, axis: int, *, back: bool = False) -> Value:
         """Append an axis of one element, or take it away again (``back``); return the output."""
         op_type = "Squeeze" if back else "Unsqueeze"
         if self.opset < _AXES_AS_INPUT_SINCE:
             return self.op(op_type, [value], {"axes": [axis]})
-        return self.op(op_type, [value, self.constant(np.array([axis], np.int64), "axes")])
+        return self.op(op_type, [value, self.integers([axis], "axes")])
 
     def split(self, value: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
         """Append a Split into pieces of these lengths, where there are several; return them."""

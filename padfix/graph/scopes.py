@@ -250,8 +250,13 @@ def _array(tensor: TensorProto) -> np.ndarray | None:
         return None  # what it holds does not fit its shape and type, or the type does not exist
 
 
+def weights_of(graph: GraphProto) -> list[TensorProto]:
+    """Return the initializers of a graph; of a sparse one what it holds, which has its name."""
+    return [*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)]
+
+
 def names_of(values: Any) -> list[str]:
-    """Return the names of a graph's or a function's inputs or outputs."""
+    """Return the names of a graph's or a function's inputs or outputs, or of other things that have one."""
     return [value if isinstance(value, str) else value.name for value in values]
 
 
@@ -277,9 +282,8 @@ def outer_names_of(node: NodeProto) -> set[str]:
     """Return the names that the bodies of ``node`` read from around them."""
     names: set[str] = set()
     for _, graph in bodies_of(node):
-        own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-        own |= {tensor.values.name for tensor in graph.sparse_initializer}
-        used: set[str] = {value.name for value in graph.output}
+        own = {*names_of(graph.input), *names_of(weights_of(graph))}
+        used = set(names_of(graph.output))
         for inner in graph.node:
             used.update(inner.input)
             used |= outer_names_of(inner)

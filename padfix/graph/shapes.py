@@ -42,6 +42,7 @@ from padfix.graph.scopes import (
     names_of,
     normal_domain,
     outer_names_of,
+    weights_of,
 )
 from padfix.graph.types import (
     Types,
@@ -251,7 +252,7 @@ class _Inference:
         for value in (*inferred.output, *inferred.value_info, *inferred.input):
             if value.HasField("type") and value.type.WhichOneof("value") is not None:
                 types[value.name] = value.type
-        held = {*names_of(graph.initializer), *(each.values.name for each in graph.sparse_initializer)}
+        held = set(names_of(weights_of(graph)))
         for value in scope.container.value_info:
             if value.name not in types and value.name not in held and value.HasField("type"):
                 types[value.name] = without_shape(value.type)

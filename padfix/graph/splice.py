@@ -9,7 +9,7 @@ from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoPro
 
 from padfix.graph.declarations import drop_unconfirmed
 from padfix.graph.fragment import LOCAL_PREFIX, Fragment
-from padfix.graph.scopes import Scope, bodies_of, names_of
+from padfix.graph.scopes import Scope, bodies_of, names_of, weights_of
 from padfix.graph.types import contradicts, value_type
 
 
@@ -158,9 +158,8 @@ def _gather(container: GraphProto | FunctionProto, names: set[str]) -> None:
     if isinstance(container, FunctionProto):
         names.update(container.attribute)
     else:
-        names.update(tensor.name for tensor in container.initializer)
-        names.update(tensor.values.name for tensor in container.sparse_initializer)
-    names.update(value.name for value in container.value_info)
+        names.update(names_of(weights_of(container)))
+    names.update(names_of(container.value_info))
     for node in container.node:
         names.add(node.name)
         names.update(node.input)

@@ -23,6 +23,7 @@ from padfix.graph.scopes import (
     label,
     names_of,
     normal_domain,
+    weights_of,
 )
 
 MOST_EXPANDED = 200_000
@@ -78,8 +79,7 @@ def _require_graph(container: GraphProto | FunctionProto, around: Sequence[set[s
     where = f"{'function' if isinstance(container, FunctionProto) else 'graph'} {container.name!r}"
     first = _each_once(names_of(container.input), where, "input")
     if isinstance(container, GraphProto):
-        weights = [*container.initializer, *(sparse.values for sparse in container.sparse_initializer)]
-        first |= _each_once((tensor.name for tensor in weights), where, "initializer")
+        first |= _each_once(names_of(weights_of(container)), where, "initializer")
         _require_types(container, where)
     given = _each_once([*first, *(name for node in container.node for name in node.output if name)], where, "value")
     scopes = [given, *around]
@@ -118,7 +118,7 @@ def _require_types(graph: GraphProto, where: str) -> None:
     """Make sure that every element type that the graph declares is one of ONNX; 0 leaves it open."""
     for value in (*graph.input, *graph.output, *graph.value_info):
         _require_element_types(value.type, f"the value {value.name!r} of the {where}")
-    for tensor in (*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)):
+    for tensor in weights_of(graph):
         if tensor.data_type not in _ELEMENT_TYPES:
             raise _UnsoundError(f"the initializer {tensor.name!r} of the {where} has element type {tensor.data_type}")
 

@@ -165,7 +165,7 @@ def _at_places(builder: FragmentBuilder, site: Site, position: int, places: Sequ
         values[list(places)] = constant
         return builder.constant(values, "all_axes")
     vector = builder.constant(base, "all_axes") if isinstance(base, np.ndarray) else base
-    indices = builder.constant(np.array(places, np.int64), "places")
+    indices = builder.integers(places, "places")
     return builder.op("ScatterElements", [vector, indices, builder.input(site.input_name(position))])
 
 
@@ -182,17 +182,15 @@ def _split(site: Site, target: int) -> Lowered:
     data = builder.input(site.input_name(0))
     if isinstance(length, int):
         piece = -(-length // number)
-        lengths = builder.constant(
-            np.array([piece] * (number - 1) + [length - piece * (number - 1)], np.int64), "split"
-        )
+        lengths = builder.integers([piece] * (number - 1) + [length - piece * (number - 1)], "split")
     elif axis < 0 and not shape:
         return Refusal("the rank of its input is not known; give the model input shapes")
     else:
         start = axis + len(shape) if axis < 0 else axis
-        one, count = (builder.constant(np.array([each], np.int64), "number") for each in (1, number))
+        one, count = (builder.integers([each], "number") for each in (1, number))
         whole = builder.op("Shape", [data], {"start": start, "end": start + 1})
         piece = builder.op("Div", [builder.op("Sub", [builder.op("Add", [whole, count]), one]), count])
-        front = builder.op("Tile", [piece, builder.constant(np.array([number - 1], np.int64), "number")])
+        front = builder.op("Tile", [piece, builder.integers([number - 1], "number")])
         rest = builder.op("Sub", [whole, builder.op("ReduceSum", [front])])
         lengths = builder.op("Concat", [front, rest], {"axis": 0})
     return builder.ending_in(node, [data, lengths])

@@ -79,7 +79,7 @@ def _pad(site: Site, target: int) -> Adapted:
         attributes.set_integers(node, "pads", pads)
         return node
     builder = site.builder(target)
-    inputs = [builder.input(site.node.input[0]), builder.constant(np.array(pads, np.int64), "pads")]
+    inputs = [builder.input(site.node.input[0]), builder.integers(pads, "pads")]
     value = attributes.find(site.node, "value")
     if value is not None and value.f != 0:
         inputs.append(builder.constant(np.array(value.f, _element_dtype(site)), "value"))
@@ -162,7 +162,7 @@ def _with_trailing_axes(site: Site, target: int, node: NodeProto, count: int) ->
     first, second = (builder.input(name) for name in site.node.input[:2])
     axes = list(range(rank, rank + count))
     if target >= 13:
-        second = builder.op("Unsqueeze", [second, builder.constant(np.array(axes, np.int64), "axes")])
+        second = builder.op("Unsqueeze", [second, builder.integers(axes, "axes")])
     else:
         second = builder.op("Unsqueeze", [second], {"axes": axes})
     return builder.ending_in(node, [first, second])
@@ -204,12 +204,12 @@ def _group_normalization(site: Site, target: int) -> Adapted:
     builder = site.builder(target)
     given = [builder.input(name) for name in site.node.input]
     if isinstance(channels, int):
-        table = builder.constant(np.array([groups, channels // groups], np.int64), "table")
+        table = builder.integers([groups, channels // groups], "table")
     else:
         number = builder.op("Shape", [given[0]], {"start": 1, "end": 2})
-        count = builder.constant(np.array([groups], np.int64), "groups")
+        count = builder.integers([groups], "groups")
         table = builder.op("Concat", [count, builder.op("Div", [number, count])], {"axis": 0})
-    column, flat = (builder.constant(np.array([each], np.int64), "axis") for each in (1, -1))
+    column, flat = (builder.integers([each], "axis") for each in (1, -1))
     each_channel = [
         builder.op("Reshape", [builder.op("Expand", [builder.op("Unsqueeze", [value, column]), table]), flat])
         for value in given[1:]
@@ -233,7 +233,7 @@ def _one_hot(site: Site, target: int) -> Adapted:
     builder = site.builder(target)
     indices, depth, values = (builder.input(name) for name in site.node.input)
     as_integers = builder.op("Cast", [indices], {"to": int(TensorProto.INT64)})
-    zero = builder.constant(np.array(0, np.int64), "zero")
+    zero = builder.integers(0, "zero")
     count = builder.op("Cast", [depth], {"to": int(TensorProto.INT64)})
     moved = builder.op("Where", [builder.op("Less", [as_integers, zero]), count, as_integers])
     return builder.ending_in(_copy(site), [moved, depth, values])
@@ -262,7 +262,7 @@ def _split(site: Site, target: int) -> Adapted:
     if given:
         inputs.append(builder.input(given))
     elif lengths is not None and target >= 13:
-        inputs.append(builder.constant(np.array(lengths, np.int64), "split"))
+        inputs.append(builder.integers(lengths, "split"))
     elif lengths is not None:
         attributes.set_integers(node, "split", lengths)
     elif target >= 18 and attributes.find(node, "num_outputs") is None:
@@ -273,7 +273,7 @@ def _split(site: Site, target: int) -> Adapted:
 def _dft(site: Site, target: int) -> Adapted:
     """From 20 on the axis is an input, of another default."""
     builder = site.builder(target)
-    axis = builder.constant(np.array(attributes.integer(site.node, "axis", 1), np.int64), "axis")
+    axis = builder.integers(attributes.integer(site.node, "axis", 1), "axis")
     inputs = [builder.input(site.input_name(0)), builder.input(site.input_name(1)), axis]
     return builder.ending_in(_copy(site, "axis"), inputs)
 
@@ -303,7 +303,7 @@ def _recurrent(site: Site, target: int) -> Adapted:
 def _reshape(site: Site, target: int) -> Adapted:
     """Before 5 the shape is an attribute."""
     builder = site.builder(target)
-    shape = builder.constant(np.array(attributes.integers(site.node, "shape") or [], np.int64), "shape")
+    shape = builder.integers(attributes.integers(site.node, "shape") or [], "shape")
     return builder.ending_in(_copy(site, "shape"), [builder.input(site.node.input[0]), shape])
 
 

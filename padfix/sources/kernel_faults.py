@@ -68,7 +68,7 @@ def lite_faults(tensorflow: Any, model: Any) -> list[str]:
     """Return the same for the operators of a TensorFlow Lite file, a ``ModelT``, and its interpreter."""
     found = []
     for graph in model.subgraphs:
-        for operator, name in zip(graph.operators or (), operators(model, graph), strict=True):
+        for operator, name in operators(model, graph):
             result = f"{name} {graph.tensors[operator.outputs[0]].name.decode()!r}"
             sizes = constant_of(model, graph.tensors[operator.inputs[1]]) if name == "RFFT2D" else None
             if sizes is not None and sizes[-1] == 1 and _doubles_single_numbers(tensorflow):

@@ -12,7 +12,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
 from padfix.graph import attributes
@@ -133,22 +132,21 @@ def _shape(builder: FragmentBuilder, scope: Scope, node: NodeProto, parts: _Part
     length = _known_length(scope, node, parts)
     given = [_wide(builder, scope, part) for part in parts if isinstance(part, str)]
     if length is None:
-        numbers = builder.constant(np.array([abs(part) for part in parts if isinstance(part, int)], np.int64))
-        one = builder.constant(np.array([1], np.int64))
+        numbers = builder.integers([abs(part) for part in parts if isinstance(part, int)])
+        one = builder.integers([1])
         others = builder.op("Concat", given, {"axis": 0})
         least = builder.op("ReduceMin", [others], {"keepdims": 1})
-        is_empty = builder.op("Equal", [least, builder.constant(np.array([0], np.int64))])
+        is_empty = builder.op("Equal", [least, builder.integers([0])])
         floor = builder.op("Cast", [is_empty], {"to": TensorProto.INT64})
         size = builder.op("Shape", [builder.input(node.input[0])])
         total = builder.op("ReduceProd", [builder.op("Max", [size, floor])], {"keepdims": 1})
         known = builder.op("Concat", [builder.op("Max", [others, one]), numbers], {"axis": 0})
         left = builder.op("Div", [total, builder.op("ReduceProd", [known], {"keepdims": 1})])
     else:
-        left = builder.constant(np.array([length], np.int64))
+        left = builder.integers([length])
     waiting = iter(given)
     lengths = [
-        next(waiting) if isinstance(part, str) else left if part == -1 else builder.constant(np.array([part], np.int64))
-        for part in parts
+        next(waiting) if isinstance(part, str) else left if part == -1 else builder.integers([part]) for part in parts
     ]
     return builder.op("Concat", lengths, {"axis": 0})
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import numpy as np
 from onnx import NodeProto
 
 from padfix.files.model import Model
@@ -58,7 +57,7 @@ def _with_a_row(opset: int, node: NodeProto, unread: Collection[str]) -> Fragmen
     builder = FragmentBuilder(opset)
 
     def numbers(*values: int) -> Value:
-        return builder.constant(np.array(values, np.int64))
+        return builder.integers(values)
 
     rows = builder.op("Gather", [builder.op("Shape", [builder.input(node.input[0])]), numbers(1)])
     missing = builder.op("Max", [builder.op("Sub", [numbers(1), rows]), numbers(0)])

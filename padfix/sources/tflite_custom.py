@@ -50,7 +50,7 @@ def write_out(model: Any) -> bool:
         return False
     for graph in model.subgraphs:
         written: list[Any] = []
-        for each, name in zip(graph.operators or (), operators(model, graph), strict=True):
+        for each, name in operators(model, graph):
             written.extend(_transposed(model, graph, each) if name == _TRANSPOSED else [each])
         graph.operators = written
     return True

@@ -25,7 +25,7 @@ def write_dense(model: Any) -> None:
                 tensor.buffer = add_buffer(model, _dense(model, tensor))
                 tensor.sparsity = None
         kept = []
-        for operator, name in zip(graph.operators or (), operators(model, graph), strict=True):
+        for operator, name in operators(model, graph):
             if name == "DENSIFY":
                 graph.tensors[operator.outputs[0]].buffer = graph.tensors[operator.inputs[0]].buffer
             else:

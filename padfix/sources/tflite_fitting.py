@@ -33,7 +33,7 @@ def fittings(model: Any) -> list[Fitting]:
     graph = model.subgraphs[0]
     return [
         Fitting(kind, graph.tensors[each.outputs[0]].name.decode(), each.builtinOptions, each.inputs, each.outputs[0])
-        for each, kind in zip(graph.operators or (), operators(model, graph), strict=True)
+        for each, kind in operators(model, graph)
         if kind == "CONCATENATION" or kind in _TRANSPOSED
     ]
 

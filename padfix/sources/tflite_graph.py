@@ -112,7 +112,7 @@ def prepare(
     """
     own = len(model.subgraphs[index].tensors)
     read = [model.subgraphs[number] for number in reached(model, index)]
-    _refuse({name for graph in read for name in operators(model, graph)}, read)
+    _refuse({name for graph in read for _, name in operators(model, graph)}, read)
     write_dense(model)
     for graph in read:
         _fill_zero_points(graph)
@@ -200,8 +200,7 @@ def _refuse(kinds: set[str], graphs: Sequence[Any]) -> None:
 
 
 def _steps(model: Any, graphs: Sequence[Any], main: Any, outputs: Sequence[Port]) -> dict[str, float]:
-    names = zip(main.operators, operators(model, main), strict=True)
-    from_steps = {operator.outputs[0]: operator.inputs[0] for operator, name in names if name == "DEQUANTIZE"}
+    from_steps = {each.outputs[0]: each.inputs[0] for each, name in operators(model, main) if name == "DEQUANTIZE"}
     # Weights alone don't make a model quantised: what it computes are floats.
     if not any(is_quantised(tensor) and not is_constant(model, tensor) for graph in graphs for tensor in graph.tensors):
         return {}
@@ -221,7 +220,7 @@ def _dequantise_constants(model: Any, graph: Any) -> None:
     ONNX Runtime's optimiser makes a product that quantises its data of a MatMul behind a DequantizeLinear.
     """
     kept = []
-    for operator, name in zip(graph.operators or (), operators(model, graph), strict=True):
+    for operator, name in operators(model, graph):
         source = graph.tensors[operator.inputs[0]] if name == "DEQUANTIZE" else None
         if source is None or not is_quantised(source) or not is_constant(model, source):
             kept.append(operator)
@@ -239,7 +238,7 @@ def _fill_zero_points(graph: Any) -> None:
 def _write_out(model: Any, graph: Any) -> None:
     """Replace fused parts that tf2onnx loses by operators of their own."""
     written = []
-    for operator, name in zip(graph.operators or (), operators(model, graph), strict=True):
+    for operator, name in operators(model, graph):
         after = []
         options = operator.builtinOptions
         result = int(operator.outputs[0]) if operator.outputs is not None and len(operator.outputs) else -1

@@ -68,7 +68,7 @@ def _write_out(model: Any, graph: Any) -> list[Hybrid]:
     written: list[Any] = []
     found: list[Hybrid] = []
     floats: dict[int, int] = {}
-    for each, kind in zip(graph.operators or (), operators(model, graph), strict=True):
+    for each, kind in operators(model, graph):
         at, place = _OPERANDS.get(kind, (0, 0))
         data, weights = (int(each.inputs[index]) if place else -1 for index in (at, place))
         if place and is_quantised(graph.tensors[weights]) and not is_quantised(graph.tensors[data]):

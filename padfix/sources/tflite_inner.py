@@ -96,7 +96,6 @@ class LiteInner:
         """Return every tensor with what computes it, behind what it is made of."""
         from padfix.proof.inner import TensorNode, no_attribute
 
-        kinds = operators(self._model, self._graph)
         found = []
 
         def add(
@@ -115,7 +114,7 @@ class LiteInner:
         for position in sorted(read):
             if not self._is_computed(position):
                 add(position, "Const", ())
-        for operator, kind in zip(self._graph.operators or (), kinds, strict=True):
+        for operator, kind in operators(self._model, self._graph):
             for position in _indices(operator.outputs):
                 add(position, kind, _indices(operator.inputs), partial(_attribute, operator.builtinOptions))
         known = {each.name: each for each in found}

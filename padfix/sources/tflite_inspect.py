@@ -27,8 +27,7 @@ def inspect_tflite(path: Path) -> list[OpRecord]:
     found = []
     for number, graph in enumerate(model.subgraphs):
         scope = "main" if number == 0 else f"subgraph::{(graph.name or b'').decode('utf-8', 'replace') or number}"
-        names = operators(model, graph)
-        for operator, kind in zip(graph.operators or (), names, strict=True):
+        for operator, kind in operators(model, graph):
             if kind in _RESIZES:
                 found.append(_resize(graph, operator, kind, scope))
             elif kind in _POOLS or kind in _WEIGHTS:

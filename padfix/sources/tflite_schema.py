@@ -85,16 +85,16 @@ def operator_name(code: Any) -> str:
     return (code.customCode or b"").decode("utf-8", "replace") if name == "CUSTOM" else name
 
 
-def operators(model: Any, graph: Any) -> list[str]:
-    """Return the name of each of a subgraph's operators."""
+def operators(model: Any, graph: Any) -> list[tuple[Any, str]]:
+    """Return a subgraph's operators, each with its name."""
     names = [operator_name(code) for code in model.operatorCodes or ()]
-    return [names[operator.opcodeIndex] for operator in graph.operators or ()]
+    return [(operator, names[operator.opcodeIndex]) for operator in graph.operators or ()]
 
 
 def custom_operators(model: Any) -> list[str]:
     """Return the names of the operators that are not TensorFlow Lite's own, sorted."""
     builtin = set(builtin_names().values())
-    used = {name for graph in model.subgraphs for name in operators(model, graph)}
+    used = {name for graph in model.subgraphs for _, name in operators(model, graph)}
     return sorted(name for name in used if name not in builtin and not name.startswith("operator "))
 
 
