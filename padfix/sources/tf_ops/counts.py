@@ -35,8 +35,7 @@ def convert(builder: Builder, node: Any) -> Tensor:
     each = filled(1, weights.dtype, numbers.shape()) if is_binary or 0 in known else weights.shaped(rows, last)
     places = builder.choose(numbers.less(count), numbers, count)
     started = filled(0, weights.dtype, join(builder, [rows, count + 1]))
-    attributes = {"axis": 1, **({} if is_binary else {"reduction": "add"})}
-    whole = builder.node("ScatterElements", [started, places, each], weights.dtype, attributes)
+    whole = started.scattered(places, each, "" if is_binary else "add", axis=1)
     return whole.part(0, count, 1).shaped(kept, count)
 
 
@@ -49,6 +48,5 @@ def _histogram(builder: Builder, node: Any) -> Tensor:
     distance = (data.reshape([-1]).maximum(lowest) - lowest).cast(_DOUBLE)
     places = (distance / width).minimum((number - 1).cast(_DOUBLE)).cast(INTEGER)
     each = filled(1, INTEGER, places.shape())
-    started = filled(0, INTEGER, number.reshape([1]))
-    held = builder.node("ScatterElements", [started, places, each], INTEGER, {"axis": 0, "reduction": "add"})
+    held = filled(0, INTEGER, number.reshape([1])).scattered(places, each, "add")
     return held.cast(builder.type_of(node.output[0]))

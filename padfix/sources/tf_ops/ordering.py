@@ -27,8 +27,7 @@ def convert(builder: Builder, node: Any) -> Tensor | Sequence[Tensor]:
     result_type = builder.type_of(node.output[0])
     if node.type == "InvertPermutation":
         places = count_up(builder, data.lengths([0])[0], INTEGER)
-        empty = filled(0, INTEGER, data.shape())
-        return builder.node("ScatterElements", [empty, data.cast(INTEGER), places], INTEGER).cast(data.dtype)
+        return filled(0, INTEGER, data.shape()).scattered(data.cast(INTEGER), places).cast(data.dtype)
     if node.type == "Bucketize":
         bounds = builder.constant(list(node.get_attr_value("boundaries", [])), np.float32)
         below = bounds.greater(data.cast(np.float32).unsqueeze([-1])).negated()

@@ -25,7 +25,7 @@ def convert(builder: Builder, node: Any) -> tuple[Tensor, Tensor]:
     # The row of a value is the number of rows that end at its place or before.
     none = filled(0, INTEGER, (total + 1).reshape([1]))
     ones = filled(1, INTEGER, ends.shape())
-    endings = builder.node("ScatterElements", [none, ends, ones], INTEGER, {"axis": 0, "reduction": "add"})
+    endings = none.scattered(ends, ones, "add")
     places = count_up(builder, total, INTEGER)
     row = builder.node("CumSum", [endings, builder.integers(0)], INTEGER).take(places)
     within = (places - splits.take(row)).cast(start.dtype)

@@ -51,8 +51,7 @@ def convert(builder: Builder, node: Any) -> Tensor:
     count = count.reshape([1])
     start = filled(0, wide, concatenated([count, rest])) if is_new else first.cast(wide).shaped(count, rest)
     where = beside(place.reshape([-1]), rows).expand(rows.shape())
-    result = builder.node("ScatterElements", [start, where, rows], wide, {"axis": 0, "reduction": reduction})
-    return result.shaped(shape).cast(kind)
+    return start.scattered(where, rows, reduction).shaped(shape).cast(kind)
 
 
 def _dense(builder: Builder, node: Any) -> Tensor:
@@ -67,8 +66,7 @@ def _dense(builder: Builder, node: Any) -> Tensor:
     kind, wide = values.dtype, np.dtype(np.int32) if values.dtype == np.bool_ else values.dtype
     given = values.cast(wide).reshape([-1]).expand(place.shape())
     start = default.cast(wide).reshape([1]).expand(total.reshape([1]))
-    result = builder.node("ScatterElements", [start, place, given], wide, {"axis": 0})
-    return result.shaped(shape.cast(INTEGER)).cast(kind)
+    return start.scattered(place, given).shaped(shape.cast(INTEGER)).cast(kind)
 
 
 def _numbers_below(shape: Tensor, rank: int) -> tuple[Tensor, Tensor]:

@@ -72,19 +72,14 @@ def _scattered(name: str, rows: Tensor, numbers: Tensor, count: Tensor) -> Tenso
     shape = rows.shape()
     whole = concatenated([count, shape.part(1, END, 0)])
     places = beside(numbers, rows).expand(shape)
-    attributes = {"axis": 0, "reduction": reduction}
-    started = filled(start(rows.dtype), rows.dtype, whole)
-    return builder.node("ScatterElements", [started, places, rows], rows.dtype, attributes)
+    return filled(start(rows.dtype), rows.dtype, whole).scattered(places, rows, reduction)
 
 
 def _settled(name: str, rows: Tensor, result: Tensor, numbers: Tensor, count: Tensor) -> Tensor:
     """Return the result with means divided, and zeros where a segment is empty."""
     builder = rows.builder
     ones = filled(1, rows.dtype, numbers.shape())
-    sizes = builder.node(
-        "ScatterElements", [filled(0, rows.dtype, count), numbers, ones], rows.dtype, {"axis": 0, "reduction": "add"}
-    )
-    sizes = beside(sizes, rows)
+    sizes = beside(filled(0, rows.dtype, count).scattered(numbers, ones, "add"), rows)
     if name in ("Max", "Min"):
         return builder.choose(sizes.equal(0), 0, result)
     sizes = builder.choose(sizes.equal(0), 1, sizes)

@@ -117,8 +117,8 @@ def _step(
         updated = inner.choose(is_dropped, inner.floats(_LOWEST), updated)
     same = updated.equal(score)
     stays = (same | updated.greater(least).negated()).negated()
-    waiting = inner.node("ScatterElements", [waiting, best, inner.choose(stays, updated, _LOWEST)], FLOAT)
-    begins = inner.node("ScatterElements", [begins, best, count], INTEGER)
+    waiting = waiting.scattered(best, inner.choose(stays, updated, _LOWEST))
+    begins = begins.scattered(best, count)
     taken = [inner.node("Compress", [each, same], each.dtype, {"axis": 0}) for each in (best, score)]
     chosen = concatenated([chosen, taken[0]])
     reached = concatenated([reached, taken[1]])

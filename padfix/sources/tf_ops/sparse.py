@@ -53,7 +53,7 @@ def _multiplied(node: Any, places: Tensor, values: Tensor, shape: Tensor, dense:
     terms = dense.take(places.take(1 - across, 1)) * values.unsqueeze([1])
     whole = join(builder, [shape.take(across), *dense.lengths([1])])
     rows = places.take(across, 1).cast(INTEGER).unsqueeze([1]).expand(terms.shape())
-    return _scattered(terms, rows, whole)
+    return filled(0, terms.dtype, whole).scattered(rows, terms, "add")
 
 
 def _summed(node: Any, places: Tensor, values: Tensor, shape: Tensor, axes: Tensor) -> Tensor:
@@ -65,15 +65,11 @@ def _summed(node: Any, places: Tensor, values: Tensor, shape: Tensor, axes: Tens
     kept = builder.integers([axis for axis in range(rank) if axis not in summed])
     lengths = shape.take(kept)
     number = places.take(kept, 1).matmul(_steps(lengths).unsqueeze([1])).reshape([-1])
-    sums = _scattered(values, number, reduce("ReduceProd", lengths, [0]).reshape([1]))
+    size = reduce("ReduceProd", lengths, [0]).reshape([1])
+    sums = filled(0, values.dtype, size).scattered(number, values, "add")
     if node.get_attr_value("keep_dims", False):
         lengths = join(builder, [1 if axis in summed else shape.take(axis) for axis in range(rank)])
     return sums.shaped(lengths)
-
-
-def _scattered(terms: Tensor, places: Tensor, shape: Tensor) -> Tensor:
-    inputs = [filled(0, terms.dtype, shape), places, terms]
-    return terms.builder.node("ScatterElements", inputs, terms.dtype, {"axis": 0, "reduction": "add"})
 
 
 def _steps(shape: Tensor) -> Tensor:

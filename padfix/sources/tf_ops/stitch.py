@@ -30,7 +30,7 @@ def convert(builder: Builder, node: Any) -> Tensor:
     what = concatenated(rows)
     where = concatenated(places).reshape([-1, *[1] * (whole - rank)])
     # Not ScatterND, whose threads race for a row in ONNX Runtime 1.31.
-    return builder.node("ScatterElements", [start, where.expand(what.shape()), what], data[0].dtype, {"axis": 0})
+    return start.scattered(where.expand(what.shape()), what)
 
 
 def _nothing(data: Tensor) -> Any:

@@ -309,6 +309,11 @@ class Tensor:
             lambda array, at: np.expand_dims(array, tuple(at)),
         )
 
+    def scattered(self, places: Tensor, given: Tensor, reduction: str = "", *, axis: int = 0) -> Tensor:
+        """Return the tensor with what is ``given`` at places along an axis, in order, as ONNX's ScatterElements."""
+        attributes = {"axis": axis, **({"reduction": reduction} if reduction else {})}
+        return self.builder.node("ScatterElements", [self, places, given], self.dtype, attributes)
+
     def expand(self, shape: Tensor) -> Tensor:
         """Return the elements repeated along axes of length one, to ``shape``, an int64 vector."""
         return self.builder._apply("Expand", [self, shape], self.dtype, np.broadcast_to)
