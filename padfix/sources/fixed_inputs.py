@@ -119,10 +119,7 @@ def settle_defaults(graph_def: Any, inputs: Sequence[str]) -> list[str]:
         else:
             default = f"its default, {shown(value)}"
             notes.append(f"{node.name} keeps {default}; --constant {node.name}=VALUE fixes it to another value.")
-        node.op = "Identity"
-        data_type = node.attr["dtype"].type
-        node.attr.clear()
-        node.attr["T"].type = data_type
+        _become_identity(node, node.input[0], "dtype")
     return notes
 
 
@@ -252,8 +249,8 @@ def prune(tensorflow: Any, graph_def: Any, outputs: Sequence[str]) -> list[str]:
     return [f"{split(tensor)[0]}:0" if split(tensor)[0] in taken else tensor for tensor in outputs]
 
 
-def _become_identity(node: Any, source: str) -> None:
-    data_type = node.attr["T"].type
+def _become_identity(node: Any, source: str, of_type: str = "T") -> None:
+    data_type = node.attr[of_type].type
     controls = [item for item in node.input if item.startswith("^")]
     node.op = "Identity"
     node.attr.clear()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from padfix.graph import dependence
 from padfix.process import watch
 from padfix.process.apart import Apart, CrashedError, RemoteError
 from padfix.process.deadline import Overdue
@@ -248,18 +249,15 @@ class LiteInner:
 
     def _needed(self, fed: Mapping[int, Any], fetched: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return the operators that a part has, and the fed tensors that these read, both in the file's order."""
-        found, read, rest = set[int](), set[int](), [self._producers[each] for each in fetched]
-        while rest:
-            position = rest.pop()
-            if position in found:
-                continue
-            found.add(position)
-            for each in _indices(self._graph.operators[position].inputs):
-                if each in fed:
-                    read.add(each)
-                elif each in self._producers:
-                    rest.append(self._producers[each])
-        return sorted(found), sorted(read)
+
+        def read_by(position: int) -> list[int]:
+            return _indices(self._graph.operators[position].inputs)
+
+        def above(position: int) -> list[int]:
+            return [self._producers[each] for each in read_by(position) if each in self._producers and each not in fed]
+
+        found = dependence.reached([self._producers[each] for each in fetched], above)
+        return sorted(found), sorted({each for position in found for each in read_by(position) if each in fed})
 
     def _packed(self, part: Any) -> bytes:
         model = copy.copy(self._model)

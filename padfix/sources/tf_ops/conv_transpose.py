@@ -19,6 +19,7 @@ import numpy as np
 
 from padfix.geometry.padding import effective_kernel, same_output_size
 from padfix.geometry.transposed import natural_output_size
+from padfix.graph.dependence import reached
 from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, join
 from padfix.sources.tf_ops.windows import (
     GRADIENTS,
@@ -142,16 +143,12 @@ def _other_batch(node: Any, wanted: Tensor, places: Sequence[int]) -> Tensor | N
 
 def _is_made_of(ctx: Any, name: str, other: str) -> bool:
     """Whether a tensor is another one, or is computed from it."""
-    rest, seen = [name], {name}
-    while rest:
-        found = rest.pop()
-        if found == other:
-            return True
+
+    def read_by(found: str) -> list[str]:
         node = ctx.get_node_by_output(found)
-        further = [each for each in (node.input if node is not None else ()) if each not in seen]
-        seen.update(further)
-        rest.extend(further)
-    return False
+        return [] if node is None else list(node.input)
+
+    return other in reached([name], read_by)
 
 
 def _with_batch(result: Tensor, batch: Tensor, rank: int) -> Tensor:
