@@ -14,7 +14,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from padfix.errors import MissingDependencyError, SourceError, UsageError
 
@@ -42,18 +42,10 @@ def private_key(path: Path) -> Ed25519PrivateKey:
         UsageError: It is no Ed25519 key, or a password protects it.
         MissingDependencyError: The package cryptography is not installed.
     """
-    serialization, kinds = _cryptography()
-    text = _bytes_of(path)
-    load = serialization.load_ssh_private_key if b"OPENSSH" in text[:64] else serialization.load_pem_private_key
     try:
-        key = load(text, password=None)
+        return cast("Ed25519PrivateKey", _key(path, "private", password=None))
     except TypeError as error:
         raise UsageError(f"A password protects the key {path}.", "padfix asks for none; use a key without.") from error
-    except ValueError as error:
-        raise UsageError(f"{path} is not a private key in PEM.", _MAKE_A_KEY) from error
-    if not isinstance(key, kinds.Ed25519PrivateKey):
-        raise UsageError(f"The key {path} is not an Ed25519 key.", _MAKE_A_KEY)
-    return cast("Ed25519PrivateKey", key)
 
 
 def signed(report: str, key: Ed25519PrivateKey) -> str | None:
@@ -83,15 +75,7 @@ def signer(envelope: Mapping[str, Any], path: Path) -> tuple[str, str]:
         UsageError: The file is no public Ed25519 key.
         MissingDependencyError: The package cryptography is not installed.
     """
-    from_package = _cryptography()[0]
-    text = _bytes_of(path)
-    load = from_package.load_ssh_public_key if text.startswith(b"ssh-") else from_package.load_pem_public_key
-    try:
-        key = load(text)
-    except ValueError as error:
-        raise UsageError(f"{path} is not a public key in PEM.", _MAKE_A_KEY) from error
-    if not isinstance(key, _cryptography()[1].Ed25519PublicKey):
-        raise UsageError(f"The key {path} is not an Ed25519 key.", _MAKE_A_KEY)
+    key = _key(path, "public")
     from cryptography.exceptions import InvalidSignature
 
     payload = _payload(envelope, "The attestation")
@@ -152,11 +136,21 @@ def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def _bytes_of(path: Path) -> bytes:
+def _key(path: Path, kind: Literal["private", "public"], **settings: Any) -> Any:
+    """Return the Ed25519 key of a PEM or OpenSSH file."""
+    serialization, kinds = _cryptography()
     try:
-        return path.read_bytes()
+        text = path.read_bytes()
     except OSError as error:
         raise UsageError(f"The key {path} can't be read: {error.strerror or error}.") from error
+    form = "ssh" if text.startswith(b"ssh-") or b"OPENSSH" in text[:64] else "pem"
+    try:
+        key = getattr(serialization, f"load_{form}_{kind}_key")(text, **settings)
+    except ValueError as error:
+        raise UsageError(f"{path} is not a {kind} key in PEM.", _MAKE_A_KEY) from error
+    if not isinstance(key, getattr(kinds, f"Ed25519{kind.title()}Key")):
+        raise UsageError(f"The key {path} is not an Ed25519 key.", _MAKE_A_KEY)
+    return key
 
 
 def _cryptography() -> tuple[Any, Any]:

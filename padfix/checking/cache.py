@@ -23,7 +23,7 @@ import pickle
 import sqlite3
 import time
 import zlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -234,7 +234,7 @@ class Cache:
         while some := list(itertools.islice(new, _AT_ONCE)):
             self._known.update(dict.fromkeys(some))
             states = {self._name(place): (place, state_of(place)) for place in some}
-            question = _KNOWN.format(column=self._column, places=_places(states))
+            question = _KNOWN.format(column=self._column, places=", ".join("?" * len(states)))
             for name, state, digest, size, data, day in self._rows(question, self._settings, *states):
                 place, present = states[name]
                 if state == present:
@@ -296,10 +296,6 @@ class Cache:
 
     def _key(self, digest: str) -> str:
         return f"{digest} {self._settings}"
-
-
-def _places(parameters: Collection[Any]) -> str:
-    return ", ".join("?" * len(parameters))
 
 
 def _undrawn(report: CheckReport) -> CheckReport:

@@ -165,10 +165,8 @@ def _attempt(
     try:
         with stages(about, quiet=delivery.quiet, verbose=delivery.verbose) as progress:
             return _convert(source, output, settings, progress), None
-    except errors.PadfixError as error:
-        return error.report, failure_of(error)
-    except MemoryError as error:  # one source's matter, where there are several
-        return None, failure_of(error)
+    except (errors.PadfixError, MemoryError) as error:  # want of memory is one source's matter, where there are several
+        return getattr(error, "report", None), failure_of(error)
 
 
 def _convert(source: Place, output: Place, settings: dict[str, Any], progress: Progress) -> ConvertReport:

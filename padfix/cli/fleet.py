@@ -23,7 +23,7 @@ from padfix.config.settings import Config
 from padfix.files.urls import Place, Url, matched
 from padfix.process import watch
 from padfix.process.executors import Executor, executor
-from padfix.results import CheckReport, Finding, Identity
+from padfix.results import CheckReport, Identity
 
 if TYPE_CHECKING:
     from padfix.checking.lines import Lines
@@ -332,7 +332,7 @@ class Fleet:
         return [
             dataclasses.replace(
                 report,
-                findings=_left(report.findings, config, path),
+                findings=[finding for finding in report.findings if not config.ignores(path, finding)],
                 rules=_asked(report.rules, config, path),
                 fix_options=None if model == pipes.PIPE else report.fix_options,  # there is no file to replace
             )
@@ -360,13 +360,6 @@ def _shown(doing: str) -> str:
     """Return what a worker notes that it does as a stage of the whole."""
     told = doing.removeprefix("padfix (").removesuffix(")")
     return told[:1].upper() + told[1:]
-
-
-def _left(findings: list[Finding], config: Config, path: Path | str) -> list[Finding]:
-    """Return the findings that are not ignored."""
-    if not (config.per_file_ignores or config.per_node_ignores):
-        return findings
-    return [finding for finding in findings if not config.ignores(path, finding)]
 
 
 def _asked(rules: tuple[str, ...], config: Config, path: Path | str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import click
 
@@ -53,10 +53,6 @@ class Gathered(AbstractContextManager["Gathered"]):
     failures: Failures = field(default_factory=list)
     found: bool = False
     _settings: str = ""
-
-    def __enter__(self) -> Self:
-        """Return this."""
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Close the file of JSON lines; whoever stopped the run is told what is in it."""
