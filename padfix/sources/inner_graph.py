@@ -127,9 +127,9 @@ class InnerGraph:
                 else:
                     wanted[name] = self._twin(tensor) if tensor.name in fed else tensor
             if wanted:
-                needed = self._weights_above([tensor.op for tensor in wanted.values()], fed)
-                values = {graph.get_tensor_by_name(name): value for name, value in fed.items()}
-                values |= {graph.get_tensor_by_name(f"{name}:0"): self._weights[name] for name in needed}
+                needed = self._above([tensor.op for tensor in wanted.values()], fed)
+                read = {f"{name}:0": array for name, array in self._weights.items() if name in needed} | fed
+                values = {graph.get_tensor_by_name(name): array for name, array in read.items()}
                 found |= run_session(self._session, wanted, values)
         return {name: np.asarray(found[name]) for name in fetches}
 
@@ -145,7 +145,7 @@ class InnerGraph:
         """
         with self._inferred(feeds, fetches) as graph:
             return graph is not None and not any(
-                0 in (each.shape.as_list() if each.shape.rank else ()) for each in _tensors(graph)
+                0 in (lengths_of(tensor.shape) or ()) for each in graph.get_operations() for tensor in each.outputs
             )
 
     def shapes(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> dict[str, tuple[int | None, ...] | None]:
@@ -258,11 +258,6 @@ class InnerGraph:
                 )
         return self._twins[original.name].outputs[tensor.value_index]
 
-    def _weights_above(self, operations: Sequence[Any], fed: Collection[str]) -> list[str]:
-        """Return the weights that running ``operations`` takes."""
-        seen = self._above(operations, fed)
-        return [name for name in self._weights if name in seen and f"{name}:0" not in fed]
-
     @staticmethod
     def _above(operations: Sequence[Any], fed: Collection[str]) -> set[str]:
         """Return the names of the nodes that running ``operations`` takes."""
@@ -290,11 +285,6 @@ def _attribute(operation: Any, name: str) -> Any:
         return operation.get_attr(name)
     except ValueError:
         return None
-
-
-def _tensors(graph: Any) -> Iterator[Any]:
-    for operation in graph.get_operations():
-        yield from operation.outputs
 
 
 def _aligned(array: Array) -> Array:
