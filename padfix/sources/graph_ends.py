@@ -185,11 +185,10 @@ class GraphEnds:
         if node.op == "Identity":
             source = self._nodes.get(split(node.input[0])[0])
             return source is not None and source.op == "Switch" and self._is_pivot(source)
-        if node.op == "Switch":
-            decides = self._nodes.get(split(node.input[1])[0])
-            if decides is not None and decides.op == "LoopCond":
-                return True
-        return bool(node.op == "Switch" and split(node.input[0]) == split(node.input[1]))
+        if node.op != "Switch":
+            return False
+        decides = self._nodes.get(split(node.input[1])[0])
+        return (decides is not None and decides.op == "LoopCond") or split(node.input[0]) == split(node.input[1])
 
 
 def queued_shape(graph_def: Any, tensor: str) -> list[int | None] | None:
