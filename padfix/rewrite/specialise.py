@@ -86,20 +86,15 @@ def _split(
     proto: ModelProto, scopes: Sequence[Scope], key: FunctionKey, origins: dict[FunctionKey, FunctionKey]
 ) -> str | None:
     """Split a function, or else the nearest of those that call it, by the types that calls pass; None if all agree."""
-    queue, seen = [key], {key}
-    while queue:
-        current = queue.pop(0)
+    asked = [key]
+    for current in asked:  # which grow
         said, copies = split_by_types(proto, scopes, current)
         if said is not None:
             origins.update(dict.fromkeys(copies, origins[current]))
             return said
-        for scope in scopes:
-            caller = function_of(scope)
-            if caller is not None and any(call_key(node) == current for node in scope.nodes):
-                found = function_key(caller)
-                if found not in seen:
-                    seen.add(found)
-                    queue.append(found)
+        around = [function_of(scope) for scope in scopes if any(call_key(node) == current for node in scope.nodes)]
+        callers = dict.fromkeys(function_key(each) for each in around if each is not None)
+        asked += [caller for caller in callers if caller not in asked]
     return None
 
 
