@@ -75,12 +75,12 @@ class FragmentBuilder:
         """Append a Reshape to a constant shape, where 0 copies a length and -1 is what is left; return its output."""
         return self.op("Reshape", [value, self.integers(shape, "shape")])
 
-    def unsqueezed(self, value: Value, axis: int, *, back: bool = False) -> Value:
-        """Append an axis of one element, or take it away again (``back``); return the output."""
+    def unsqueezed(self, value: Value, *axes: int, back: bool = False) -> Value:
+        """Append axes of one element, or take them away again (``back``); return the output."""
         op_type = "Squeeze" if back else "Unsqueeze"
         if self.opset < _AXES_AS_INPUT_SINCE:
-            return self.op(op_type, [value], {"axes": [axis]})
-        return self.op(op_type, [value, self.integers([axis], "axes")])
+            return self.op(op_type, [value], {"axes": list(axes)})
+        return self.op(op_type, [value, self.integers(axes, "axes")])
 
     def split(self, value: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
         """Append a Split into pieces of these lengths, where there are several; return them."""

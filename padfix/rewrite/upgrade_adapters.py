@@ -55,15 +55,13 @@ def _softmax(site: Site, target: int) -> Adapted:
 def _clip(site: Site, target: int) -> Adapted:
     """From 11 on the bounds are inputs, of the element type of the data."""
     builder = site.builder(target)
+    bounds = [(name, attributes.find(site.node, name)) for name in ("min", "max")]
+    while bounds and bounds[-1][1] is None:
+        bounds.pop()
     inputs = [builder.input(site.node.input[0])]
-    for name in ("min", "max"):
-        bound = attributes.find(site.node, name)
+    for name, bound in bounds:
         value = builder.input("") if bound is None else builder.constant(np.array(bound.f, _element_dtype(site)), name)
         inputs.append(value)
-    while attributes.find(site.node, ("min", "max")[len(inputs) - 2]) is None:
-        inputs.pop()
-        if len(inputs) == 1:
-            break
     return builder.ending_in(_copy(site, "min", "max"), inputs)
 
 
@@ -160,12 +158,7 @@ def _with_trailing_axes(site: Site, target: int, node: NodeProto, count: int) ->
     rank = getattr(site.input_type(1), "rank", None) or 0
     builder = site.builder(target)
     first, second = (builder.input(name) for name in site.node.input[:2])
-    axes = list(range(rank, rank + count))
-    if target >= 13:
-        second = builder.op("Unsqueeze", [second, builder.integers(axes, "axes")])
-    else:
-        second = builder.op("Unsqueeze", [second], {"axes": axes})
-    return builder.ending_in(node, [first, second])
+    return builder.ending_in(node, [first, builder.unsqueezed(second, *range(rank, rank + count))])
 
 
 def _gemm(site: Site, target: int) -> Adapted:
