@@ -7,7 +7,6 @@ exceed one, and its AdjustHue is wrong for a hue that is moved by more than one 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 from padfix.sources.tf_ops.tensor import Builder, Tensor, concatenated
@@ -24,30 +23,26 @@ def convert(builder: Builder, node: Any) -> Tensor:
     image = builder.read(node.input[0])
     if node.type == "RGBToHSV":
         hue, saturation, value = _hue_saturation_value(image)
-        return _together([hue, saturation, value])
+        return concatenated([hue, saturation, value], -1)
     if node.type == "HSVToRGB":
         hue, saturation, value = _channels(image)
         white = saturation * -1.0 + 1.0
-        return _together([(part * saturation + white) * value for part in _parts(hue)])
+        return concatenated([(part * saturation + white) * value for part in _parts(hue)], -1)
     hue, saturation, value = _hue_saturation_value(image)
     if node.type == "AdjustHue":
         moved = (hue + builder.read(node.input[1])).remainder(1.0)
         moved = builder.choose(moved.less(0.0), moved + 1.0, moved)
         least = functools.reduce(Tensor.minimum, _channels(image))
-        return _together([part * (value - least) + least for part in _parts(moved)])
+        return concatenated([part * (value - least) + least for part in _parts(moved)], -1)
     chroma = (saturation * builder.read(node.input[1])).maximum(0.0).minimum(1.0) * value
     # The kernel looks a sixth of the circle up by its number, and a hue that rounds to the whole circle has none.
     is_none = hue.less(1.0).negated()
     coloured = [builder.choose(is_none, 0.0, part * chroma) for part in _parts(hue)]
-    return _together([part + (value - chroma) for part in coloured])
+    return concatenated([part + (value - chroma) for part in coloured], -1)
 
 
 def _channels(image: Tensor) -> list[Tensor]:
     return [image.take(image.builder.integers([channel]), -1) for channel in range(3)]
-
-
-def _together(channels: Sequence[Tensor]) -> Tensor:
-    return concatenated(channels, -1)
 
 
 def _hue_saturation_value(image: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from padfix.sources.tf_ops import fourier
-from padfix.sources.tf_ops.tensor import Builder, Tensor
+from padfix.sources.tf_ops.tensor import Builder, Tensor, filled
 
 Parts = tuple[Tensor, Tensor]
 
@@ -126,17 +126,6 @@ def _of_parts(attribute: Any) -> Any:
     return attribute
 
 
-def _zeros(like: Tensor) -> Tensor:
-    """Return zeros in the shape of a tensor, also where that holds what is not finite."""
-    return like.builder.node("ConstantOfShape", [like.shape()], like.dtype, {"value": _zero(like.dtype)})
-
-
-def _zero(dtype: np.dtype[Any]) -> Any:
-    from onnx import numpy_helper
-
-    return numpy_helper.from_array(np.zeros(1, dtype))
-
-
 def _part_type(builder: Builder, node: Any) -> np.dtype[Any]:
     return np.dtype(np.float64 if builder.ctx.get_dtype(node.output[0]) == 15 else np.float32)
 
@@ -154,7 +143,7 @@ def _widened(builder: Builder, node: Any, read: Sequence[Sequence[Tensor]]) -> P
     """Return a Cast to complex numbers, from real ones or from others."""
     dtype = _part_type(builder, node)
     parts = [each.cast(dtype) for each in read[0]]
-    return (parts[0], parts[1] if len(parts) > 1 else _zeros(parts[0]))
+    return (parts[0], parts[1] if len(parts) > 1 else filled(0, dtype, parts[0].shape()))
 
 
 def _quotient(builder: Builder, node: Any, read: Sequence[Sequence[Tensor]]) -> Parts:
@@ -178,7 +167,7 @@ def _square(builder: Builder, node: Any, read: Sequence[Sequence[Tensor]]) -> Pa
 def _exponential(builder: Builder, node: Any, read: Sequence[Sequence[Tensor]]) -> Parts:
     ((a, b),) = read
     grown = a.exponential()
-    return grown * builder.node("Cos", [b], b.dtype), grown * b.sine()
+    return grown * b.cosine(), grown * b.sine()
 
 
 _TO_COMPLEX: Mapping[str, Callable[[Builder, Any, Sequence[Sequence[Tensor]]], Parts]] = {
@@ -200,7 +189,7 @@ def _size(builder: Builder, node: Any, parts: Parts) -> Tensor:
     first, second = (part.absolute() for part in parts)
     larger, smaller = first.maximum(second), first.minimum(second)
     ratio = smaller / builder.choose(larger.greater(0.0), larger, 1.0)
-    return larger * builder.node("Sqrt", [ratio * ratio + 1.0], larger.dtype)
+    return larger * (ratio * ratio + 1.0).root()
 
 
 def _angle(builder: Builder, node: Any, parts: Parts) -> Tensor:
@@ -214,16 +203,11 @@ def _angle(builder: Builder, node: Any, parts: Parts) -> Tensor:
     return builder.read(made.output[0])
 
 
-def _real_cast(builder: Builder, node: Any, parts: Parts) -> Tensor:
-    """Return the real part in another type: what TensorFlow's Cast leaves of a complex number."""
-    return parts[0].cast(builder.type_of(node.output[0]))
-
-
 _TO_REAL: Mapping[str, Callable[[Builder, Any, Parts], Tensor]] = {
     **dict.fromkeys(("Real", "TFL_REAL"), lambda builder, node, parts: parts[0]),
     **dict.fromkeys(("Imag", "TFL_IMAG"), lambda builder, node, parts: parts[1]),
     **dict.fromkeys(("ComplexAbs", "Abs", "TFL_MAGNITUDE"), _size),
     "Angle": _angle,
-    "Cast": _real_cast,
+    "Cast": lambda builder, node, parts: parts[0].cast(builder.type_of(node.output[0])),
     **dict.fromkeys(fourier.TO_REAL, fourier.real_inverse),
 }

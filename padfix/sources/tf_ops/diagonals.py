@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops.tensor import END, INTEGER, Builder, Tensor, concatenated, count_up, join
+from padfix.sources.tf_ops.tensor import END, INTEGER, Builder, Tensor, concatenated, count_up
 
 _KINDS = ("MatrixDiagPart", "MatrixDiag", "MatrixSetDiag")
 OPERATORS = (
@@ -163,8 +163,7 @@ def _exchanged(node: Any, data: Tensor, rank: int, others: list[Tensor]) -> Tens
     before = builder.integers(rank - 2)
     either = concatenated([_flat(diagonals, before), _flat(data, before)], rank - 2)
     number = longest * (high - low + 1)
-    own = count_up(builder, rows * columns, INTEGER)
-    own = builder.node("Reshape", [own, join(builder, [rows, columns])], INTEGER)
+    own = count_up(builder, rows * columns, INTEGER).reshape([rows, columns])
     return either.take(builder.choose(is_inside, place_row * longest + place, own + number), rank - 2)
 
 

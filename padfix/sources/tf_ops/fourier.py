@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, concatenated
+from padfix.sources.tf_ops.tensor import INTEGER, Builder, Tensor, concatenated, count_up
 
 Parts = tuple[Tensor, Tensor]
 
@@ -44,7 +44,7 @@ def _exactly_real(builder: Builder, imaginary: Tensor, axis: int, length: Tensor
 
     A rounding error there would turn the angle of a negative number around.
     """
-    twice = _count(builder, length / 2 + 1) * 2
+    twice = count_up(builder, length / 2 + 1, INTEGER) * 2
     none = builder.choose(twice.equal(length), 0, twice).equal(0)
     return builder.choose(none.reshape([-1, *[1] * (-axis - 1)]), 0.0, imaginary)
 
@@ -59,7 +59,7 @@ def real_inverse(builder: Builder, node: Any, parts: Parts) -> Tensor:
     if length.known is not None and not _is_for_the_operator(builder, length.known):
         kept = length.known // 2 + 1
         return _products(builder, parts, axis, *_back_from_half(length.known), kept)[0]
-    place = _count(builder, length)
+    place = count_up(builder, length, INTEGER)
     mirrored = length - place
     is_first = place.less(length - length / 2)
     index = builder.choose(is_first, place, mirrored)
@@ -67,12 +67,6 @@ def real_inverse(builder: Builder, node: Any, parts: Parts) -> Tensor:
     tail = [-1, *[1] * (-axis - 1)]
     whole = parts[0].take(index, axis), parts[1].take(index, axis) * sign.reshape(tail)
     return _along(builder, whole, axis, length, inverse=True, half=False)[0]
-
-
-def _count(builder: Builder, stop: Tensor) -> Tensor:
-    if stop.known is not None:
-        return builder.integers(np.arange(stop.known))
-    return builder.node("Range", [builder.integers(0), stop, builder.integers(1)], INTEGER)
 
 
 def _axes(builder: Builder, node: Any, rank: int) -> list[tuple[int, Tensor | None]]:
@@ -96,8 +90,7 @@ def _along(
         return _products(builder, parts, axis, *_matrix(known, inverse=inverse, half=half), known)
     if builder.ctx.opset < _FIRST_OPSET:
         raise ValueError("a Fourier transform of a length that is computed needs opset 17 or newer")
-    last = builder.integers([-1])
-    packed = [builder.node("Unsqueeze", [part, last], part.dtype) for part in parts]
+    packed = [part.unsqueeze([-1]) for part in parts]
     joined = packed[0] if len(packed) == 1 else concatenated(packed, -1)
     attributes = {"axis": axis - 1, "inverse": int(inverse), "onesided": int(half)}
     inputs = [joined] if length is None else [joined, length]

@@ -40,7 +40,7 @@ def convert(builder: Builder, node: Any) -> Tensor:
     else:
         top, left = down.floor(), across.floor()
         bottom, right = top + 1.0, left + 1.0
-        from_left, from_right = ((each).reshape([0, 0, 0, 1]) for each in (across - left, right - across))
+        from_left, from_right = (each.reshape([0, 0, 0, 1]) for each in (across - left, right - across))
         above, below = (
             from_right * _in_float(read, row, left) + from_left * _in_float(read, row, right) for row in (top, bottom)
         )

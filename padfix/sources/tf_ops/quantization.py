@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from padfix.sources.tf_ops.tensor import FLOAT, Builder, Tensor
+from padfix.sources.tf_ops.windows import reduce
 
 OPERATORS = ("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4")
 
@@ -37,7 +38,9 @@ def convert(builder: Builder, node: Any) -> Tensor:
     half_up = node.get_attr_str("round_mode") == "HALF_UP" if node.get_attr("round_mode") else False
     is_constant = data.dtype == FLOAT and bits.known == 8 and step.array is not None and np.all(step.array > 0)
     if given and not half_up and is_constant:
-        return _linear(builder, data, step, signed=signed, narrow=narrow, axis=axis)
+        if signed and narrow:
+            data = data.maximum(_along(step * -127.0, node, axis))
+        return _linear(data, step, np.dtype(np.int8 if signed else np.uint8), axis)
     if given:
         begin = _along(builder.choose(by_low, low, least * step), node, axis)
         end = _along(builder.choose(by_low, most * step, high), node, axis)
@@ -49,14 +52,8 @@ def convert(builder: Builder, node: Any) -> Tensor:
 
 def _extent(node: Any, data: Tensor, axis: int, operator: str) -> Tensor:
     """Return the smallest or largest element, of each channel where there are channels."""
-    builder = data.builder
-    rank = builder.ctx.get_rank(data.name)
-    if rank is None:
-        raise ValueError(f"the number of axes of the input of {node.name} is not known")
-    axes = [each for each in range(rank) if each != axis]
-    if builder.ctx.opset < 18:
-        return builder.node(operator, [data], data.dtype, {"axes": axes, "keepdims": 0})
-    return builder.node(operator, [data, builder.integers(axes)], data.dtype, {"keepdims": 0})
+    rank = data.builder.rank_of(data.name, f"the input of {node.name}")
+    return reduce(operator, data, [each for each in range(rank) if each != axis])
 
 
 def _scale(integer: Tensor, bound: Tensor) -> Tensor:
@@ -72,12 +69,8 @@ def _along(values: Tensor, node: Any, axis: int) -> Tensor:
     return values.reshape([-1, *[1] * (rank - 1 - axis)])
 
 
-def _linear(builder: Builder, data: Tensor, step: Tensor, *, signed: bool, narrow: bool, axis: int) -> Tensor:
-    kind = np.dtype(np.int8 if signed else np.uint8)
-    if signed and narrow:
-        rank = builder.ctx.get_rank(data.name)
-        bound = step * -127.0
-        data = data.maximum(bound if axis < 0 else bound.reshape([-1, *[1] * (rank - 1 - axis)]))
+def _linear(data: Tensor, step: Tensor, kind: np.dtype[Any], axis: int) -> Tensor:
+    builder = data.builder
     zero = builder.constant(np.zeros(() if step.array is None else step.array.shape), kind)
     attributes = {"axis": axis} if axis >= 0 and builder.ctx.opset >= _SINCE_AXES else {}
     wide = builder.node("QuantizeLinear", [data, step, zero], kind, attributes)

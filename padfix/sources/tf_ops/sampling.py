@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -120,12 +121,8 @@ def _column(vector: Tensor) -> Tensor:
 def _scatter(size: Tensor, taps: list[tuple[Tensor, Tensor]]) -> Tensor:
     """Return the matrix with each tap's weights at its indices; indices outside the input are dropped."""
     pixel = count_up(size.builder, size)
-    total: Tensor | None = None
-    for index, weight in taps:
-        part = size.builder.choose(_column(index).equal(pixel), _column(weight), 0.0)
-        total = part if total is None else total + part
-    assert total is not None
-    return total
+    parts = [size.builder.choose(_column(index).equal(pixel), _column(weight), 0.0) for index, weight in taps]
+    return functools.reduce(Tensor.__add__, parts)
 
 
 def _normalised(matrix: Tensor, size: Tensor) -> Tensor:
