@@ -16,15 +16,10 @@ OPERATORS = ("Select", "SelectV2")
 def convert(builder: Builder, node: Any) -> Tensor:
     """Return the elements of one side or the other; a vector chooses rows, unless it broadcasts as in SelectV2."""
     condition, positive, negative = (builder.read(name) for name in node.input)
-    ranks = [_rank(builder, name) for name in node.input]
+    ranks = [builder.ctx.get_rank(name) for name in node.input]
     rank = ranks[1] if ranks[1] is not None else ranks[2]
     if node.type == "Select" and ranks[0] == 1 and rank != 1:
         if rank is None:
             raise ValueError(f"{node.name} chooses rows of tensors whose rank is not known")
         condition = condition.unsqueeze(range(1, rank))
     return builder.choose(condition, positive, negative)
-
-
-def _rank(builder: Builder, name: str) -> int | None:
-    shape = builder.ctx.get_shape(name)
-    return None if shape is None else len(shape)
