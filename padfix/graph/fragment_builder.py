@@ -88,8 +88,7 @@ class FragmentBuilder:
             return [value]
         if self.opset < _AXES_AS_INPUT_SINCE:
             return list(self.op("Split", [value], {"axis": axis, "split": list(sizes)}, outputs=len(sizes)))
-        told = self.constant(np.array(sizes, np.int64), "split")
-        return list(self.op("Split", [value, told], {"axis": axis}, outputs=len(sizes)))
+        return list(self.op("Split", [value, self.integers(sizes, "split")], {"axis": axis}, outputs=len(sizes)))
 
     def original(self, node: NodeProto, inputs: Sequence[Value]) -> Any:
         """Append a copy of ``node`` (attributes, name, doc string and metadata kept) that reads ``inputs``.
