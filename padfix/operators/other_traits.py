@@ -176,12 +176,14 @@ def activations_of(node: NodeProto, directions: int) -> tuple[str, ...]:
 
 def _recurrent(scope: Scope, node: NodeProto) -> Traits:
     told, usual = activations_of(node, 1), _USUAL[node.op_type]
+    half = len(told) // 2
     is_usual = all(each == usual[place % len(usual)] for place, each in enumerate(told))
     given = [bool(name) for name in node.output] + [False] * 3
     return {
         "direction": attributes.text(node, "direction", "forward") or "forward",
         "resets-before": attributes.integer(node, "linear_before_reset", 0) == 0,
         "activations": "usual" if is_usual else "hard-sigmoid" if "hardsigmoid" in told else "other",
+        "directions-alike": len(told) <= len(usual) or told[:half] == told[half:],
         "clipped": attributes.find(node, "clip") is not None,
         "couples-gates": attributes.integer(node, "input_forget", 0) != 0,
         "batch-first": attributes.integer(node, "layout", 0) != 0,

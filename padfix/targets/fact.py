@@ -156,6 +156,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "direction": ("forward", "reverse", "bidirectional"),
     "resets-before": SWITCH,
     "activations": ("usual", "hard-sigmoid", "other"),
+    "directions-alike": SWITCH,
     "clipped": SWITCH,
     "couples-gates": SWITCH,
     "batch-first": SWITCH,

@@ -64,6 +64,7 @@ def layer(
         (layer("GRU", "Bh", linear_before_reset=1, direction="bidirectional"), "ncnn"),
         (layer("GRU", "B", clip=0.5, direction="reverse"), "tract"),
         (layer("RNN", "Bh", activations=["Relu"]), "tract"),
+        (layer("RNN", "B", activations=["Relu", "Tanh"], direction="bidirectional"), "openvino"),
     ],
 )
 def test_a_layer_is_written_as_its_steps(model: onnx.ModelProto, target: str, tmp_path: Path) -> None:
