@@ -260,7 +260,7 @@ def positions(case: Case) -> float | None:
 APPROXIMATED = frozenset({"Sigmoid", "LOGISTIC", "Tanh", "TANH"})
 """Functions with results up to 1 that runtimes compute by one formula for all arguments; also as TensorFlow Lite's."""
 
-_GATED = frozenset({"GRU", "LSTM", "RNN"})
+GATED = frozenset({"GRU", "LSTM", "RNN"})
 """Operators whose results are products of such functions, and at most 1."""
 
 _GATING = frozenset({"FastGelu", "Gelu", "Mish", "QuickGelu", "Swish"})
@@ -279,7 +279,7 @@ def approximation(case: Case) -> float | None:
     difference = _largest(case)
     if coarsest(case.types) != "float32" or difference is None:
         return None
-    if node.op_type in APPROXIMATED | _GATED:
+    if node.op_type in APPROXIMATED | GATED:
         return APPROXIMATION if difference <= APPROXIMATION else None
     read = {**case.feeds, **case.inner}.get(node.inputs[0]) if node.op_type in _GATING else None
     if read is None or read.shape != case.expected.shape:
