@@ -86,6 +86,14 @@ class GraphView:
                 rest.extend(each for each in node.inputs if each and each not in found)
         return found
 
+    def dependent(self, names: Iterable[str]) -> set[str]:
+        """Return ``names`` and every name that is computed from one of them."""
+        found = set(names)
+        for node in self.nodes:
+            if not found.isdisjoint(node.inputs):
+                found.update(node.outputs)
+        return found - {""}
+
     def follows_from_numbers(self, name: str) -> bool:
         """Whether a name depends on what an input holds, and not on the shapes of inputs alone."""
         seen, rest = {name}, [name]

@@ -23,7 +23,8 @@ def made_up_for(
 
     Merged stretches have to agree when ``rejudge`` judges them on the probes and on data of their own. A difference
     that reaches an output, or that is followed by nothing but what is the same in both models, is one; but for what
-    one model has rounded to the very steps that both round it to next.
+    one model has rounded to the very steps that both round it to next. What is behind another one waits for it: it may
+    be what makes up for that.
     """
     pending = {each.stretch.name: each for each in wrong}
     certain: list[Judged] = []
@@ -34,7 +35,9 @@ def made_up_for(
             break
         region, ends = _followed_by_others(stretches, constants, pending, outputs)
         lost = [name for name in pending if name not in region and name not in ends]
-        certain += [each for name in lost for each in origin[name]]
+        behind = stretches.sides[0].view.dependent(region)
+        waiting = {name: pending[name] for name in lost if name in behind}
+        certain += [each for name in lost if name not in waiting for each in origin[name]]
         if not region:
             break
         stretches.take_apart(region)
@@ -43,8 +46,8 @@ def made_up_for(
         judged = [each for each in judged if each.stretch.name not in {*region, *ends}] + results
         sources = [each for name in pending if name in region for each in origin[name]]
         bad = [each for each in results if not each.difference.equivalent]
-        origin = {each.stretch.name: sources for each in bad}
-        pending = {each.stretch.name: each for each in bad}
+        origin = {each.stretch.name: sources for each in bad} | {name: origin[name] for name in waiting}
+        pending = {each.stretch.name: each for each in bad} | waiting
     certain += [each for name in pending for each in origin[name]]
     unique = list({id(each): each for each in certain}.values())
     kept = [each for each in judged if each.difference.equivalent]

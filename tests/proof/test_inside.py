@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
+import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from padfix.diagnose.place import describe
@@ -80,6 +82,47 @@ def test_what_is_made_up_for_is_no_difference() -> None:
     assert not verdict.equivalent
     assert verdict.first_difference is not None
     assert verdict.first_difference.node == "spare"
+
+
+@pytest.mark.parametrize(("last", "equal"), [([2, 0, 1], True), ([0, 1, 2], False)])
+def test_what_is_behind_a_difference_may_make_up_for_it(last: list[int], equal: bool) -> None:
+    # Channels in another order, as tools leave them that prune or rearrange: two layers on, they stand as before.
+    def network(channels: list[int], turned: bool) -> ModelProto:
+        random = np.random.default_rng(0)
+        weights = {f"W{at}": random.standard_normal((3, 3, 1, 1)).astype(np.float32) for at in range(3)}
+        factors = {f"k{at}": np.float32([1, 2, 3]).reshape(3, 1, 1) for at in range(2)}
+        if turned:
+            order = [2, 0, 1]
+            weights["W0"], weights["W1"] = weights["W0"][order], weights["W1"][order][:, order]
+            weights["W2"] = weights["W2"][:, channels]
+            factors = {name: factor[order] for name, factor in factors.items()}
+        nodes = []
+        for at, source in enumerate(("X", "s0", "s1")):
+            nodes.append(helper.make_node("Conv", [source, f"W{at}"], [f"c{at}"], name=f"conv{at}"))
+            if at < 2:
+                nodes.append(helper.make_node("Mul", [f"c{at}", f"k{at}"], [f"m{at}"]))
+                nodes.append(helper.make_node("Relu", [f"m{at}"], [f"s{at}"]))
+        nodes.append(helper.make_node("Exp", ["c2"], ["Y"]))
+        return model(nodes, {"X": (TensorProto.FLOAT, (1, 3, 5, 4))}, constants=weights | factors)
+
+    assert judged(network([], turned=False), network(last, turned=True)).equivalent is equal
+
+
+def test_tensors_that_keep_their_names_and_lose_an_axis_are_no_difference() -> None:
+    # As onnxsim writes a product of rows: as a Gemm on two axes, with what is computed of each number between two.
+    random = np.random.default_rng(0)
+    constants = {name: random.standard_normal((4, 4)).astype(np.float32) for name in ("V", "W")}
+    constants |= {name: random.standard_normal(4).astype(np.float32) for name in ("b", "d")}
+    constants |= {"flat": np.array([-1, 4]), "whole": np.array([1, 3, 4])}
+    rows = "v = MatMul (X, V) a = Add (v, b) {} w = MatMul (n, W) e = Add (w, d) Y = Exp (e)"
+    flat = "f = Reshape (X, flat) a = Gemm (f, V, b) {} w = Gemm (n, W, d) e = Reshape (w, whole) Y = Exp (e)"
+    pair = []
+    for text, product in ((rows, "a"), (flat, "g")):
+        between = f"t = Tanh ({product}) m = Mul ({product}, t) n = Neg (m)"
+        body = text.replace("a = ", f"{product} = ").format(between)
+        parsed = onnx.parser.parse_graph(f"g (float[1, 3, 4] X) => (float[1, 3, 4] Y) {{ {body} }}")
+        pair.append(model(parsed.node, {"X": (TensorProto.FLOAT, (1, 3, 4))}, constants=constants))
+    assert judged(*pair).equivalent
 
 
 def test_what_an_output_hides_is_a_difference() -> None:
