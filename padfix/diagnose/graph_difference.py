@@ -32,6 +32,8 @@ def differences(
         twin = next((other for other in rest if other.op_type == node.op_type), None)
         if twin is not None:
             rest.remove(twin)
+            if node.output != twin.output and sorted(node.output) == sorted(twin.output):
+                sentences.append(f"{node.op_type}: its outputs stand in another order.")
             sentences += _attributes(node, twin)
             sentences += _weights(node, twin, *weights)
     return tuple(sentences)

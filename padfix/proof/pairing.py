@@ -126,7 +126,7 @@ class _Aligner:
             twin = self._aligned(node)
             if twin is not None:
                 self._taken.add(twin.index)
-                for ours, theirs in zip(twin.outputs, node.outputs, strict=False):
+                for ours, theirs in _output_pairs(twin.outputs, node.outputs):
                     if ours and theirs and ours in self._views[0].live and theirs in view.live:
                         self._pair(ours, theirs, ends)
             else:
@@ -226,6 +226,12 @@ class _Aligner:
     def _above(view: GraphView, name: str, border: Mapping[str, str]) -> Sequence[str] | None:
         above, nodes = view.stretch(name, border, most=_WIDEST_SEARCH)
         return above if len(nodes) <= _WIDEST_SEARCH else None
+
+
+def _output_pairs(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the outputs of two nodes in pairs: by position, or by name where one has the other's in another order."""
+    is_reordered = sorted(ours) == sorted(theirs)
+    yield from zip(ours, ours if is_reordered else theirs, strict=False)
 
 
 def _origins(view: GraphView, meanings: Meanings, constants: Constants) -> dict[str, str]:

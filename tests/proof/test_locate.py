@@ -135,6 +135,21 @@ def test_a_node_that_reads_another_tensor_is_the_place(second: str, place: str |
     assert (found.tensor if found is not None else None) == place
 
 
+def test_a_node_that_gives_its_outputs_in_another_order_is_the_place() -> None:
+    head = '<ir_version: 8, opset_import: ["" : 18]> g (float[2, 6] X) => (float[2, 2] Y)'
+    body = "{} = Split <axis = 1, num_outputs = 3> (X) d = Neg (a) e = Exp (b) f = Sub (d, e) Y = Mul (f, c)"
+    executors = [
+        OnnxRuntimeExecutor(
+            onnx.parser.parse_model(f"{head} {{ {body.format(parts)} }}").SerializeToString(), optimised=False
+        )
+        for parts in ("a, b, c", "b, a, c")
+    ]
+    place = verify(executors[0], executors[1:], describe=describe).first_difference
+    assert place is not None
+    assert (place.op_type, place.candidate_op_type) == ("Split", "Split")
+    assert place.graph_differences == ("Split: its outputs stand in another order.",)
+
+
 def test_equal_models_have_no_first_difference() -> None:
     assert between(padded(), padded()) is None
 
