@@ -242,3 +242,11 @@ def _float_distance(reference: Array, candidate: Array) -> Distance:
     if wide.size == 0:
         return Distance(0.0, 0.0, True)
     return Distance(float(np.abs(wide - other).max()), float(np.abs(wide).max()), True)
+
+
+def says_something(array: Array) -> bool:
+    """Whether a result is more than one value all over; single values and strings get the benefit of the doubt."""
+    if array.dtype.kind in "OSU":
+        return True
+    finite = array[np.isfinite(array)]
+    return finite.size > 0 and (array.size == 1 or bool(np.any(finite != finite[0])))

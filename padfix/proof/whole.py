@@ -15,7 +15,7 @@ from onnx import TensorProto
 from padfix.errors import NowhereRunError, ProofUnavailableError, UnusableResultError
 from padfix.process import deadline, watch
 from padfix.proof.allowances import optimiser_failure
-from padfix.proof.compare import compare, loosens
+from padfix.proof.compare import compare, loosens, says_something
 from padfix.proof.empty_batch import EmptyBatch, empty_probes
 from padfix.proof.executors import Array, ExecutionFailed, Executor, graph_of, label_of, numpy_type
 from padfix.proof.facts import cast_types, drawing, may_vary
@@ -261,7 +261,7 @@ class _WholeProof:
                 self._require_repeatable(probe, results)
             self.is_consistent = not self._drawn
         for name, array in results.items():
-            self.varies[name] = self.varies.get(name, False) or _says_something(array)
+            self.varies[name] = self.varies.get(name, False) or says_something(array)
         return results
 
     def _in_time(self, least: float | None = None) -> contextlib.AbstractContextManager[None]:
@@ -337,8 +337,8 @@ class _WholeProof:
                 self.notes += [own] if own not in self.notes else []
                 return
             if failure.loading:
-                hint = "It has no kernel for all that the model needs." if failure.unsupported else ""
-                raise UnusableResultError(f"The result can't be loaded in {label}: {said}", hint) from None
+                self._leave_out(f"The result can't be loaded in {label}: {said}", failure)
+                return
             self.is_endless = failure.overdue
             is_spec = self.settings.rewritten and self.reference.name == "spec" != candidate.name
             if is_spec and self.stand_in is not None and refuses(self.stand_in, probe.arrays):
@@ -358,6 +358,17 @@ class _WholeProof:
                     f"Remove what is random (dropout in training mode).{self._switch_words()}",
                 )
             self.failures.append(Failure(probe, candidate, results, dict(found), optimised))
+
+    def _leave_out(self, message: str, failure: ExecutionFailed) -> None:
+        """Go on without a candidate that can't be loaded, where another one has shown a difference.
+
+        Raises:
+            UnusableResultError: None has.
+        """
+        if all(each.run.equivalent for each in self.ran):
+            hint = "It has no kernel for all that the model needs." if failure.unsupported else ""
+            raise UnusableResultError(message, hint) from None
+        self.notes += [message] if message not in self.notes else []
 
     def _compare(
         self,
@@ -436,11 +447,3 @@ def memory_hint() -> str:
     """Return what to do where memory ran out."""
     limit = watch.memory_limit()
     return f"It may use {limit / 1024:.1f} GiB; allow more with --memory GIB." if limit else "Close other programs."
-
-
-def _says_something(array: Array) -> bool:
-    """Whether a result is more than one value all over; single values and strings get the benefit of the doubt."""
-    if array.dtype.kind in "OSU":
-        return True
-    finite = array[np.isfinite(array)]
-    return finite.size > 0 and (array.size == 1 or bool(np.any(finite != finite[0])))

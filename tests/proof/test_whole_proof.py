@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, external_data_helper, helper, parser, save_model
 
-from padfix.errors import ProofUnavailableError
+from padfix.errors import ProofUnavailableError, UnusableResultError
 from padfix.proof.executors import Array, ExecutionFailed, OnnxRuntimeExecutor, TensorSpec
 from padfix.proof.probes import KINDS, Probe
 from padfix.proof.spec_executor import SpecExecutor
@@ -168,6 +168,30 @@ def test_a_candidate_that_can_not_be_loaded_or_run_is_not_equivalent() -> None:
     verdict = verify(reference, [OnnxRuntimeExecutor(other_shape, optimised=False)])
     assert not verdict.equivalent
     assert "can't be run" in verdict.runs[0].outputs[0].detail
+
+
+@pytest.mark.parametrize("weight", [WEIGHT, 2 * WEIGHT])
+def test_what_differs_without_the_optimiser_is_told_though_that_breaks_the_result(
+    weight: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = OnnxRuntimeExecutor.run
+
+    def broken(self: OnnxRuntimeExecutor, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        if self.optimised and self is not reference.optimised_twin:
+            raise ExecutionFailed("no kernel for a fusion", loading=True)
+        return run(self, arrays)
+
+    monkeypatch.setattr(OnnxRuntimeExecutor, "run", broken)
+    before = windowed("Conv", STATIC, weight=WEIGHT)
+    reference = OnnxRuntimeExecutor(before, optimised=False)
+    plain = OnnxRuntimeExecutor(windowed("Conv", STATIC, weight=weight), optimised=False)
+    if weight is WEIGHT:
+        with pytest.raises(UnusableResultError, match="no kernel for a fusion"):
+            verify(reference, [plain, plain.optimised_twin])
+        return
+    verdict = verify(reference, [plain, plain.optimised_twin])
+    assert not verdict.equivalent
+    assert any("no kernel for a fusion" in note for note in verdict.notes)
 
 
 @pytest.mark.parametrize("want", [MemoryError(), ExecutionFailed("std::bad_alloc")])
