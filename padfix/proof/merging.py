@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isinf
 
 from padfix.proof.constants import Constants
 from padfix.proof.steps import are_steps_of
@@ -44,9 +45,9 @@ def made_up_for(
         merged = [stretches.stretch(name) for name in ends]
         results = rejudge(merged)
         judged = [each for each in judged if each.stretch.name not in {*region, *ends}] + results
-        sources = [each for name in pending if name in region for each in origin[name]]
         bad = [each for each in results if not each.difference.equivalent]
-        origin = {each.stretch.name: sources for each in bad} | {name: origin[name] for name in waiting}
+        found = {each.stretch.name: _origin(each, ends[each.stretch.name], origin) for each in bad}
+        origin = found | {name: origin[name] for name in waiting}
         pending = {each.stretch.name: each for each in bad} | waiting
     certain += [each for name in pending for each in origin[name]]
     unique = list({id(each): each for each in certain}.values())
@@ -54,18 +55,32 @@ def made_up_for(
     return kept + unique, unique
 
 
+def _origin(bad: Judged, followed: Sequence[str], origin: Mapping[str, list[Judged]]) -> list[Judged]:
+    """Return where the difference of a merged stretch comes from: what it ``followed``, or that it is itself.
+
+    Tensors that merely have another shape are made up for once the numbers behind them can be compared.
+    """
+    before = [each for name in (*followed, bad.stretch.name) for each in origin.get(name, ())]
+    is_shape_alone = all(isinf(each.difference.max_abs_diff) for name in followed for each in origin[name])
+    return [bad] if is_shape_alone and not isinf(bad.difference.max_abs_diff) else before
+
+
 def _followed_by_others(
     stretches: Stretches, constants: tuple[Constants | None, Constants | None], names: Iterable[str], outputs: set[str]
-) -> tuple[set[str], list[str]]:
-    """Return the pairs to take apart and the ends of the stretches that come to lie over them."""
+) -> tuple[set[str], dict[str, list[str]]]:
+    """Return the pairs to take apart, and the ends of the stretches that come to lie over them.
+
+    With each end stand those of ``names`` that it follows.
+    """
     every = {name: stretches.stretch(name) for name in stretches.ends()}
     readers: dict[str, list[str]] = {}
     for name, each in every.items():
         for above in each.above:
             readers.setdefault(above, []).append(name)
     region: set[str] = set()
-    ends: dict[str, None] = {}
-    for name in names:
+    ends: dict[str, list[str]] = {}
+    producers = stretches.sides[0].view.producers
+    for name in sorted(names, key=lambda each: producers[each].index):
         if name in ends:  # judged again with what is above it
             continue
         mine, found, rest = {name}, dict[str, None](), [name]
@@ -79,8 +94,9 @@ def _followed_by_others(
                     rest.append(below)
         if found and not mine & outputs:
             region |= mine
-            ends.update(found)
-    return region, [name for name in ends if name not in region]
+            for end in found:
+                ends.setdefault(end, []).append(name)
+    return region, {end: followed for end, followed in ends.items() if end not in region}
 
 
 def _is_rounded_again(

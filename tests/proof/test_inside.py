@@ -108,7 +108,21 @@ def test_what_is_behind_a_difference_may_make_up_for_it(last: list[int], equal: 
     assert judged(network([], turned=False), network(last, turned=True)).equivalent is equal
 
 
-def test_tensors_that_keep_their_names_and_lose_an_axis_are_no_difference() -> None:
+@pytest.mark.parametrize("factor", [1, 2])
+def test_what_is_made_up_for_is_not_the_place_of_another_difference(factor: float) -> None:
+    def network(moved: float, factor: float) -> ModelProto:
+        body = "c = Conv (X, W) r = Relu (c) b = Mul (r, back) f = Mul (b, k) t = Tanh (f) o = Mul (t, l) Y = Exp (o)"
+        parsed = onnx.parser.parse_graph(f"g (float[1, 1, 9, 8] X) => (float[1, 2, 7, 6] Y) {{ {body} }}")
+        numbers = {"back": 1 / moved, "k": factor, "l": factor}
+        constants = {name: np.asarray(value, np.float32) for name, value in numbers.items()}
+        return model(parsed.node, X, constants={"W": WEIGHT * np.float32(moved), **constants})
+
+    place = judged(network(1, 1), network(4, factor)).first_difference
+    assert (place.tensor if place is not None else None) == (None if factor == 1 else "f")
+
+
+@pytest.mark.parametrize(("bias", "place"), [(0, None), (1, "e")])
+def test_tensors_that_keep_their_names_and_lose_an_axis_are_no_difference(bias: float, place: str | None) -> None:
     # As onnxsim writes a product of rows: as a Gemm on two axes, with what is computed of each number between two.
     random = np.random.default_rng(0)
     constants = {name: random.standard_normal((4, 4)).astype(np.float32) for name in ("V", "W")}
@@ -118,11 +132,13 @@ def test_tensors_that_keep_their_names_and_lose_an_axis_are_no_difference() -> N
     flat = "f = Reshape (X, flat) a = Gemm (f, V, b) {} w = Gemm (n, W, d) e = Reshape (w, whole) Y = Exp (e)"
     pair = []
     for text, product in ((rows, "a"), (flat, "g")):
+        last = constants | {"d": constants["d"] + np.float32(bias if text == flat else 0)}
         between = f"t = Tanh ({product}) m = Mul ({product}, t) n = Neg (m)"
         body = text.replace("a = ", f"{product} = ").format(between)
         parsed = onnx.parser.parse_graph(f"g (float[1, 3, 4] X) => (float[1, 3, 4] Y) {{ {body} }}")
-        pair.append(model(parsed.node, {"X": (TensorProto.FLOAT, (1, 3, 4))}, constants=constants))
-    assert judged(*pair).equivalent
+        pair.append(model(parsed.node, {"X": (TensorProto.FLOAT, (1, 3, 4))}, constants=last))
+    found = judged(*pair).first_difference
+    assert (found.tensor if found is not None else None) == place
 
 
 def test_what_an_output_hides_is_a_difference() -> None:
