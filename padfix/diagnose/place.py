@@ -38,7 +38,7 @@ def _first_part(judge: StretchJudge, wrong: Judged, probes: Sequence[Probe]) -> 
     stretches, pairing = judge.stretches, judge.stretches.pairing
     for name in _turned(stretches, wrong.stretch):
         stretches.layouts.forget(name)
-        if (part := _disagreeing(judge, wrong, name, probes)) is not None:
+        if (part := _disagreeing(judge, wrong, name, probes, is_pair=True)) is not None:
             return part
     theirs = {name: node for node in wrong.stretch.candidate_nodes for name in node.outputs if name}
     for node in sorted(wrong.stretch.nodes, key=lambda each: each.index):
@@ -67,11 +67,16 @@ def _is_of_the_same_operators(stretch: Stretch) -> bool:
     return before == after
 
 
-def _disagreeing(judge: StretchJudge, wrong: Judged, name: str, probes: Sequence[Probe]) -> Judged | None:
-    """Return the stretch that ends with a pair as the wrong one, if it is; a pair of other lengths is none."""
+def _disagreeing(
+    judge: StretchJudge, wrong: Judged, name: str, probes: Sequence[Probe], *, is_pair: bool = False
+) -> Judged | None:
+    """Return the stretch that ends with a pair as the wrong one, if it is.
+
+    One of other lengths is no pair, unless that ``is_pair`` is known.
+    """
     part = replace(wrong, stretch=judge.stretches.stretch(name))
     ours, other = judge.rerun(part, probes)
-    if ours is None or other is None or ours.shape != other.shape:
+    if ours is None or other is None or (ours.shape != other.shape and not is_pair):
         judge.stretches.pairing.remove(name)
         return None
     difference = compare(name, ours, other)

@@ -150,6 +150,19 @@ def test_a_node_that_gives_its_outputs_in_another_order_is_the_place() -> None:
     assert place.graph_differences == ("Split: its outputs stand in another order.",)
 
 
+def test_a_node_that_puts_an_axis_elsewhere_is_the_place() -> None:
+    """The same operators hand the axes on, as a converter's layout would be, up to where they stop fitting."""
+    head = '<ir_version: 8, opset_import: ["" : 17]> g (float[1, 5] X, float[1, 2, 5, 5] Z) => (float[1, 2, 5, 5] Y)'
+    executors = []
+    for axes in ("1, 2", "1, 3"):
+        body = f"a = Constant <value = int64[2] {{{axes}}}> () u = Unsqueeze (X, a) e = Exp (u) Y = Add (Z, e)"
+        read = onnx.parser.parse_model(f"{head} {{ {body} }}")
+        executors.append(OnnxRuntimeExecutor(read.SerializeToString(), optimised=False))
+    place = verify(executors[0], executors[1:], describe=describe).first_difference
+    assert place is not None
+    assert place.op_type == "Unsqueeze"
+
+
 def test_equal_models_have_no_first_difference() -> None:
     assert between(padded(), padded()) is None
 
