@@ -108,6 +108,25 @@ def test_what_is_behind_a_difference_may_make_up_for_it(last: list[int], equal: 
     assert judged(network([], turned=False), network(last, turned=True)).equivalent is equal
 
 
+@pytest.mark.parametrize(("last", "place"), [(1, None), (2, "m13")])
+def test_a_row_that_differs_throughout_is_taken_apart_where_it_is_made_up_for(last: float, place: str | None) -> None:
+    # As onnxsim writes a network of factors beside convolutions: three make up for each other, then two each.
+    numbers = [2, 3, 1 / 6, *(factor for base in (5, 7, 3, 9, 11, 13) for factor in (base, 1 / base))]
+    body, source = "", "X"
+    for number in range(len(numbers)):
+        body += f"m{number} = Mul ({source}, k{number}) r{number} = Relu (m{number}) "
+        source = f"r{number}" if number >= 2 and number % 2 == 0 else f"m{number}"
+    parsed = onnx.parser.parse_graph(
+        f"g (float[1, 1, 9, 8] X) => (float[1, 1, 9, 8] Y) {{ {body} Y = Exp ({source}) }}"
+    )
+    plain = {f"k{number}": np.float32(1) for number in range(len(numbers))}
+    moved = {f"k{number}": np.float32(factor) for number, factor in enumerate(numbers)}
+    moved["k13"] *= np.float32(last)
+    pair = [model(parsed.node, X, constants={k: np.asarray(v) for k, v in each.items()}) for each in (plain, moved)]
+    found = judged(*pair).first_difference
+    assert (found.tensor if found is not None else None) == place
+
+
 @pytest.mark.parametrize("factor", [1, 2])
 def test_what_is_made_up_for_is_not_the_place_of_another_difference(factor: float) -> None:
     def network(moved: float, factor: float) -> ModelProto:
