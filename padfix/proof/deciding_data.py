@@ -41,6 +41,9 @@ _GROWING = frozenset({"Cosh", "Exp", "LogSoftmax", "LogSumExp", "ReduceLogSumExp
 FAR = "far"
 """The words for data whose powers are no numbers any more."""
 
+SWITCHED = "switched"
+"""The words for data with every switch turned over."""
+
 _FAR = (100.0, -100.0, 60.0, -60.0, 95.0, 3.0, -95.0, 0.5)
 
 _STRANGE = (np.nan, np.inf, -np.inf, 1.5, -2.5)
@@ -83,7 +86,7 @@ class DecidingData:
         yield from self._turned("selecting", {name: self._different_rows(name) for name in free})
         if switches:
             random = np.random.default_rng([0, 11])
-            yield "switched", {name: np.asarray(~self._values[name]) for name in switches}
+            yield SWITCHED, {name: np.asarray(~self._values[name]) for name in switches}
             shapes = {name: self._values[name].shape for name in switches}
             yield "switching", {name: np.asarray(random.integers(0, 2, shape) > 0) for name, shape in shapes.items()}
         strange = {name: _STRANGE for name in sorted(floats) if self._asks_for_numbers(name)}

@@ -196,7 +196,7 @@ class StretchJudge:
             loose = self._rtol is not None or self._atol is not None or self._probes_only or repeated
             if not loose and (not self._rewritten or len(alive) < len(group)):
                 asked = [each for each in group if each.name in right and not (self._rewritten and each.name in alive)]
-                wrong, reached = self._on_own_data(asked, probes[0])
+                wrong, reached = self._on_own_data(asked, probes)
                 judged = [wrong.get(each.stretch.name, each) for each in judged]
                 alive |= reached
             if not loose:
@@ -207,17 +207,22 @@ class StretchJudge:
             unknown += [each.name for each in group if each.name not in alive and each.name in right]
         return judged, unknown
 
-    def _on_own_data(self, group: Sequence[Stretch], probe: Probe) -> tuple[dict[str, Judged], set[str]]:
-        """Judge stretches on data of their own; those that had to be widened each alone, as their borders differ."""
+    def _on_own_data(self, group: Sequence[Stretch], probes: Sequence[Probe]) -> tuple[dict[str, Judged], set[str]]:
+        """Judge stretches on data of their own; those that had to be widened each alone, as their borders differ.
+
+        A branch that can't be taken at the sizes of the first probe may be taken at those of another one.
+        """
         wider = {each.name: self.stretches.common_stretch(each.name) for each in group}
         plain = [each for each in group if wider[each.name] == each]
         alone = [[each] for before in group if (each := wider[before.name]) is not None and each != before]
         own = OwnData(self._cases)
         found, reached = dict[str, Judged](), set[str]()
         for some in [plain, *alone]:
-            wrong, living = own.judge(some, probe)
-            found |= {name: each for name, each in wrong.items() if self._is_confirmed(own, each, probe)}
-            reached |= living
+            for turn, probe in enumerate(probes):
+                asked = [each for each in some if turn == 0 or each.name in own.untaken - found.keys()]
+                wrong, living = own.judge(asked, probe)
+                found |= {name: each for name, each in wrong.items() if self._is_confirmed(own, each, probe)}
+                reached |= living
         return found, reached
 
     def _without_copies(self, judged: Judged, probes: Sequence[Probe]) -> Judged:

@@ -12,7 +12,7 @@ from padfix.proof.allowances import Case, allowed_by, own_move, own_moves, round
 from padfix.proof.bounds import ANY, Bounds, bounds_of
 from padfix.proof.cases import Cases
 from padfix.proof.compare import Distance, described, distance, is_float
-from padfix.proof.deciding_data import FAR, DecidingData
+from padfix.proof.deciding_data import FAR, SWITCHED, DecidingData
 from padfix.proof.exactness import is_exact
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.probes import Probe, within
@@ -33,6 +33,8 @@ class OwnData:
         self._cases = cases
         self.stretches = cases.stretches
         self._endless: set[str] = set()
+        self.untaken: set[str] = set()
+        """Stretches that the original refused with a switch turned over: a branch may want other sizes."""
 
     def judge(self, group: Sequence[Stretch], probe: Probe) -> tuple[dict[str, Judged], set[str]]:
         """Judge stretches on data that no probe brings; return those that differ, and those that said something."""
@@ -55,6 +57,9 @@ class OwnData:
             some = [each for each in group if each.name not in wrong and not changed.keys().isdisjoint(each.above)]
             expected = self._original(some, feeds, inner)
             asked = [each for each in some if each.name in expected]
+            if kind == SWITCHED:
+                self.untaken -= expected.keys()
+                self.untaken |= {each.name for each in some if each.name not in expected}
             found = self.stretches.candidate(asked, feeds, data, optimised=False) if asked else {}
             for each in asked:
                 result = found[each.name]

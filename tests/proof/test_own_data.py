@@ -319,3 +319,18 @@ def test_what_is_rounded_to_16_bits_only_where_it_is_looked_at_is_no_difference(
     turned = f"{made} t = Transpose<perm = [0, 2, 3, 1]>(m) u = Transpose<perm = [0, 3, 1, 2]>(t) Y = Floor(u)"
     second = network(LARGE_HALF_IMAGE, turned, "float16", k=np.float16(factor), p=pads)
     assert judged(first, second).equivalent == equal
+
+
+@pytest.mark.parametrize(("factor", "equal"), [(1, True), (2, False)])
+def test_a_branch_that_wants_longer_data_than_the_first_probe_is_taken_on_another(factor: float, equal: bool) -> None:
+    def branching(factor: float) -> ModelProto:
+        branches = """
+            then_branch = t () => (float[1, 1, m] y) { c = Conv (X, W) y = Mul (c, k) },
+            else_branch = e () => (float[1, 1, m] z) { z = Relu (X) }
+        """
+        body = f"is_other = Equal (rate, other) Y = If (is_other) <{branches}>"
+        weight = np.random.default_rng(0).standard_normal((1, 1, 60))
+        other = np.array(16000, np.int64)
+        return network("float[1, 1, n] X, int64 rate", body, W=weight, k=np.float32(factor), other=other)
+
+    assert judged(branching(1), branching(factor)).equivalent is equal
