@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 MOST_STEPS = 64
 """Of all directions together: each is a dozen nodes."""
 
+_STEPS = 1
+"""The axis of the steps, within a cell."""
+
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 _INPUTS = ("data", "weights", "recurrence", "bias", "lengths", "state", "cell", "peepholes")
 _PLAIN_ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "hardsigmoid": "HardSigmoid"}
@@ -59,11 +62,6 @@ class _Layer:
     couples: bool
     resets_after: bool
     whole: np.ndarray  # 1 in the element type
-
-    @property
-    def axis(self) -> int:
-        """The axis of the steps, in the data and in each state."""
-        return 1 if self.batch_first else 0
 
 
 def forms_in_steps(site: Site) -> list[Form]:
@@ -134,22 +132,36 @@ def _written(site: Site, layer: _Layer | Refusal) -> Rewrite | Refusal:
     builder, count = site.builder(), len(layer.reverses)
     each = len(layer.activations) // count
     found = []
+    turned = partial(_turned, builder, batch_first=layer.batch_first)
+    data = turned(builder.input(site.input_name(0)))
     for number, is_reverse in enumerate(layer.reverses):
         given = {}
         for place, name in enumerate(_INPUTS):
-            if place and name != "lengths" and site.input_name(place):
-                axis = layer.axis if name in ("state", "cell") else 0
-                given[name] = builder.split(builder.input(site.input_name(place)), axis, [1] * count)[number]
+            if place and name != "lengths" and site.input_name(place) and not _is_zeros(site, place):
+                is_state = name in ("state", "cell")
+                value = builder.input(site.input_name(place))
+                piece = builder.split(value, 1 if is_state and layer.batch_first else 0, [1] * count)[number]
+                given[name] = turned(piece) if is_state else piece
         activations = layer.activations[number * each : (number + 1) * each]
-        cell = _Cell(builder, layer, activations, given)
-        found.append(cell.run(builder.input(site.input_name(0)), is_reverse=is_reverse))
+        found.append(_Cell(builder, layer, activations, given).run(data, is_reverse=is_reverse))
     for place, (name, values) in enumerate(zip(site.node.output, zip(*found, strict=True), strict=False)):
-        if name:
+        if name and (site.scope.is_output(name) or site.scope.consumers(name)):
             # Of the whole sequence, directions are an axis more: behind the steps, and the batch where it is first.
-            axis = layer.axis + 1 if place == 0 else layer.axis
-            parts = [builder.unsqueezed(value, axis) for value in values] if place == 0 else list(values)
+            axis = int(layer.batch_first) + (place == 0)
+            parts = [turned(value) for value in values]
+            parts = [builder.unsqueezed(value, axis) for value in parts] if place == 0 else parts
             builder.output(name, _joined(builder, parts, axis))
     return Rewrite(builder.build(), trials_of(site))
+
+
+def _turned(builder: FragmentBuilder, value: Any, *, batch_first: bool) -> Any:
+    """Return data or a state with the batch first, as runtimes of images take the first axis for it; or turned back."""
+    return value if batch_first else builder.op("Transpose", [value], {"perm": [1, 0, 2]})
+
+
+def _is_zeros(site: Site, place: int) -> bool:
+    value = site.constant(place)
+    return value is not None and not value.any()
 
 
 def _joined(builder: FragmentBuilder, values: Sequence[Any], axis: int) -> Any:
@@ -159,7 +171,8 @@ def _joined(builder: FragmentBuilder, values: Sequence[Any], axis: int) -> Any:
 class _Cell:
     """One direction: what a step reads, and what it makes of it.
 
-    States are as the data is for one step; weights, bias and peepholes have an axis of one element before their own.
+    Data and states have the batch first, and the steps behind it; weights, bias and peepholes have an axis of one
+    element before their own.
 
     Args:
         given: The node's inputs beside the data, as much of each as is this direction's.
@@ -184,13 +197,13 @@ class _Cell:
         layer, gates = self._layer, []
         for matrix, bias in zip(self._matrices("weights"), self._own_bias, strict=True):
             read = self._sum(self._builder.op("MatMul", [data, matrix]), bias)
-            gates.append(self._builder.split(read, layer.axis, [1] * layer.steps))
+            gates.append(self._builder.split(read, _STEPS, [1] * layer.steps))
         state, cell = self._given.get("state"), self._given.get("cell")
         states = []
         for step in range(layer.steps)[:: -1 if is_reverse else 1]:
             state, cell = self._step([each[step] for each in gates], state, cell)
             states.append(state)
-        return _joined(self._builder, states[:: -1 if is_reverse else 1], layer.axis), state, cell
+        return _joined(self._builder, states[:: -1 if is_reverse else 1], _STEPS), state, cell
 
     def _pieces(self, name: str, count: int) -> list[Any]:
         """Return an input in pieces of a gate each; none where it is left out."""
