@@ -157,6 +157,11 @@ def _global_max_pool(X: Array) -> Array:
     return np.asarray(X.max(axis=tuple(range(2, X.ndim)), keepdims=True))
 
 
+def _mean(*inputs: Array) -> Array:
+    # onnx.reference adds into the first, which can't take the shape of the others.
+    return np.asarray(sum(inputs[1:], inputs[0]) / inputs[0].dtype.type(len(inputs)))
+
+
 SPEC_OPS: list[type[OpRun]] = [
     operator("Conv", conv, *CONVOLUTION),
     operator("ConvTranspose", conv_transpose, *CONVOLUTION, "output_padding", "output_shape"),
@@ -165,6 +170,7 @@ SPEC_OPS: list[type[OpRun]] = [
     operator("LpPool", lp_pool, *WINDOW, "ceil_mode", "p"),
     operator("GlobalLpPool", _global_lp_pool, "p"),
     operator("GlobalMaxPool", _global_max_pool),
+    operator("Mean", _mean),
     Pad,
     Upsample,
     Resize,

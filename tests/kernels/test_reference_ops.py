@@ -315,3 +315,12 @@ def test_norms_are_of_magnitudes(p, axis):
     X[:, 1] = 0
     model = one_node("LpNormalization", 17, [2, 3, 4], p=p, axis=axis)
     np.testing.assert_allclose(SpecEvaluator(model).run(None, {"X": X})[0], in_onnx_runtime(model, X)[0], rtol=1e-6)
+
+
+def test_a_mean_takes_the_shape_that_all_of_its_inputs_have_together() -> None:
+    graph = "g (float[3,1] X, float[2,1,4] Z) => (float Y) { Y = Mean (X, Z, X) }"
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> {graph}')
+    given = {"X": np.ones((3, 1), np.float32), "Z": np.full((2, 1, 4), 4, np.float32)}
+    (found,) = SpecEvaluator(model).run(None, given)
+    assert found.shape == (2, 3, 4)
+    assert (found == 2).all()
