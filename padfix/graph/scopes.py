@@ -171,6 +171,10 @@ class Scope:
             or name in self._producers
         )
 
+    def is_initializer(self, name: str) -> bool:
+        """Whether ``name`` is an initializer of this very scope, which may be the default of an input."""
+        return name in self._initializers or name in self._sparse_initializers
+
     def owner(self, name: str) -> Scope | None:
         """Return the innermost scope that defines ``name``, or None."""
         if self.defines(name):

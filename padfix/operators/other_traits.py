@@ -20,6 +20,7 @@ from padfix.operators.data_order import (
     turns_back,
 )
 from padfix.operators.gates import gate_traits, product_traits, softplus_traits
+from padfix.operators.lists import COMPARING, appends_to_input, spreads_a_list
 from padfix.operators.plain_traits import PLAINLY
 from padfix.operators.quantizers import QUANTIZERS, is_between_bytes, quantizer_traits
 from padfix.operators.shuffles import shuffles_channels
@@ -93,7 +94,13 @@ def _along_an_axis(scope: Scope, node: NodeProto) -> Traits:
         behind = [None] if shape is None else shape[axis % max(len(shape), 1) + 1 :]
         together = any_of([None if each is None else each != 1 for each in behind])
     is_written = attributes.find(node, "axis") is not None
-    return {"rank": rank, "takes-axes-together": together, "axis-written": is_written}
+    default = -1 if scope.opset >= 13 else 1
+    return {
+        "rank": rank,
+        "takes-axes-together": together,
+        "axis-written": is_written,
+        "axis-from-end": (attributes.integer(node, "axis", default) or 0) < 0,
+    }
 
 
 def _softmax(scope: Scope, node: NodeProto) -> Traits:
@@ -272,6 +279,15 @@ def _curve(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, NodePr
     return read
 
 
+def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, NodeProto], Traits]:
+    """Return what reads the traits of an operator that works element by element on several inputs."""
+
+    def read(scope: Scope, node: NodeProto) -> Traits:
+        return {**own(scope, node), "spreads-a-list": spreads_a_list(scope, node)}
+
+    return read
+
+
 JOINING = ("Max", "Mean", "Min", "Sum")
 RECURRENT = ("GRU", "LSTM", "RNN")
 REDUCTIONS = (
@@ -292,8 +308,10 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Gather": _picking,
     "Gemm": _dense,
     "GroupNormalization": _rank_alone,
-    "Add": _sum,
+    "Add": _pairing(_sum),
     "Clip": lambda scope, node: {},
+    **dict.fromkeys(COMPARING, _pairing(lambda scope, node: {})),
+    "Concat": lambda scope, node: {"appends-to-input": appends_to_input(scope, node)},
     "Elu": _curve(lambda scope, node: {}),
     "Erf": _curve(lambda scope, node: {}),
     "Gelu": _curve(lambda scope, node: {"approximate": attributes.text(node, "approximate", "none") or "none"}),
@@ -304,21 +322,21 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Tanh": _curve(gate_traits),
     "GridSample": _grid_sample,
     "DepthToSpace": _depth_to_space,
-    "Div": _difference,
-    "Sub": _difference,
+    "Div": _pairing(_difference),
+    "Sub": _pairing(_difference),
     "SpaceToDepth": lambda scope, node: {},
     "Hardmax": _along_an_axis,
     "InstanceNormalization": lambda scope, node: {
         **_rank_alone(scope, node),
         "behind-window": is_behind_window(scope, node.input[0]),
     },
-    **dict.fromkeys(JOINING, _joining),
+    **dict.fromkeys(JOINING, _pairing(_joining)),
     "LayerNormalization": _layer_norm,
     "LRN": _response,
     "LogSoftmax": _along_an_axis,
     "LpNormalization": _rank_alone,
     "Mod": lambda scope, node: {"cuts-off": attributes.integer(node, "fmod", 0) != 0},
-    "Mul": product_traits,
+    "Mul": _pairing(product_traits),
     "MeanVarianceNormalization": _rank_alone,
     **dict.fromkeys(REDUCTIONS, _reduction),
     **dict.fromkeys(RECURRENT, _recurrent),
@@ -333,6 +351,6 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "GlobalMaxPool": _rank_alone,
     "GlobalLpPool": _root_of_sums,
     "Transpose": _transpose,
-    "Where": _choice,
+    "Where": _pairing(_choice),
 }
 """By the type of an operator that facts may be about, and that neither pads nor resizes: what reads its traits."""

@@ -14,6 +14,7 @@ from onnx import helper
 from padfix.graph import attributes
 from padfix.operators.data_order import is_behind_window, number_of_channels
 from padfix.operators.gates import gate_traits
+from padfix.operators.lists import COMPARING
 from padfix.operators.other_traits import JOINING, OTHERS, RECURRENT, REDUCTIONS
 from padfix.operators.quantizers import QUANTIZERS
 from padfix.operators.refusal import Refusal
@@ -25,15 +26,17 @@ from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.activation_forms import clip_forms, gelu_forms, softplus_forms, tanh_forms
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.broadcast_forms import (
+    appended_forms,
     choice_forms,
     exchanged_forms,
     negated_forms,
     paired_forms,
+    rows_first,
     summed_forms,
 )
 from padfix.rules.build.elementary_forms import (
+    hardmax_forms,
     logarithm_forms,
-    matrix_forms,
     normalization_forms,
     reduced,
     reduction_forms,
@@ -97,7 +100,8 @@ class UnsupportedOperator(TargetRule):
     nothing below 0; a zero point in the shape of its scale; a DFT of another axis between two Transposes; a product
     with a list as one with a matrix; slopes of a PRelu for every axis, or apart; Celu as a scaled Elu; the lengths of a
     Split's pieces; indices counted from the begin; a BatchNormalization as a product and a sum; a CumSum as a product
-    with ones; and an Expand as its copies.
+    with ones; an Expand as its copies; a list as a matrix of one row; and a Hardmax as the question which place is that
+    of the maximum.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -339,10 +343,13 @@ def _by_softplus(site: Site) -> Iterator[Form]:
 
 _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **PLAIN_FORMS,
+    **dict.fromkeys(COMPARING, rows_first(lambda site: iter(()))),
+    "Less": rows_first(PLAIN_FORMS["Less"]),
     **dict.fromkeys(("Elu", "Erf", "HardSwish", "Sigmoid"), _behind_identity),
-    "Add": summed_forms,
+    "Add": rows_first(summed_forms),
     "BatchNormalization": batch_norm_forms,
     "Clip": clip_forms,
+    "Concat": appended_forms,
     "HardSigmoid": _also(_apart),
     "Tanh": _also(_tanh),
     "Mish": _also(_by_softplus),
@@ -353,11 +360,11 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "DepthToSpace": _by_convolution,
     "SpaceToDepth": _by_convolution,
     "Reshape": _numbered,
-    "Sub": negated_forms,
-    "Div": negated_forms,
-    "Mul": exchanged_forms,
-    **dict.fromkeys(JOINING, paired_forms),
-    "Where": choice_forms,
+    "Sub": rows_first(negated_forms),
+    "Div": rows_first(negated_forms),
+    "Mul": rows_first(exchanged_forms),
+    **dict.fromkeys(JOINING, rows_first(paired_forms)),
+    "Where": rows_first(choice_forms),
     **dict.fromkeys(RECURRENT, recurrent_forms),
     "RoiAlign": roi_forms,
     "Transpose": exchange_forms,
@@ -369,7 +376,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(QUANTIZERS, zero_point_forms),
     "Softplus": softplus_forms,
     **dict.fromkeys(REDUCTIONS, reduction_forms),
-    "Hardmax": matrix_forms,
+    "Hardmax": hardmax_forms,
     "InstanceNormalization": instance_norm_forms,
     "Softmax": softmax_forms,
     "LogSoftmax": logarithm_forms,

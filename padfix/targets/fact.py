@@ -106,6 +106,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "reduces-all": SWITCH,
     # Of Softmax, LogSoftmax and Hardmax.
     "takes-axes-together": SWITCH,
+    "axis-from-end": SWITCH,
     # Of Reshape, behind a convolution or pool, and behind another one.
     "copies-channels": SWITCH,
     "copies-behind-reshape": SWITCH,
@@ -178,8 +179,10 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "skips-behind": ("none", "softmax", "window", "reshape", "expand"),
     # Of Slice, which has behind-window as well.
     "axes-out-of-order": SWITCH,
-    # Of Add.
+    # Of Add, and of operators that work element by element on several inputs, Concat among them.
     "adds-to-volume": SWITCH,
+    "spreads-a-list": SWITCH,
+    "appends-to-input": SWITCH,
     # Of activations: whether their data is what a depthwise convolution of three axes gives.
     "behind-depthwise-volume": SWITCH,
     # Of QuantizeLinear and DequantizeLinear.
@@ -217,6 +220,9 @@ _UNSAID: Mapping[str, Trait] = {
             "about-a-product",
             "behind-depthwise-volume",
             "adds-to-volume",
+            "spreads-a-list",
+            "appends-to-input",
+            "axis-from-end",
             "axes-out-of-order",
             "list-first",
             "list-second",

@@ -160,6 +160,7 @@ BACKWARDS = {
     "ncnn with channels": ("ncnn", "float[1,4,8,10] X", (1, 1, 2), ["Relu", "Reshape", "MatMul", "Reshape"]),
     "mnn with a volume": ("mnn", "float[1,4,8,10,3] X", (-1, 2, -3), ["Relu", "Gather"]),
     "mnn with a single element": ("mnn", "float[1,4,1,10,3] X", (-1, 2, -1), ["Relu", "Identity"]),
+    "opencv with a list": ("opencv@4.14", "float[7] X", (-1, 0, -2), ["Relu", "Gather"]),
     "mnn with a batch": ("mnn", "float[2,4,8,10] X", (-1, 0, -1), ["Relu", "Gather"]),
 }
 

@@ -16,6 +16,7 @@ from padfix.files.model import Model
 from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import COMPUTED
 from padfix.operators.inference import infer
+from padfix.operators.lists import COMPARING
 from padfix.operators.other_traits import JOINING, RECURRENT, REDUCTIONS
 from padfix.operators.traits import traits_of
 from padfix.targets.fact import TRAITS
@@ -172,6 +173,8 @@ EXAMPLES = {
     "LayerNormalization": "(float[1,2] X, float[2] S) => (float[1,2] Y) { Y = LayerNormalization (X, S) }",
     "Mod": "(float[1,2] X) => (float[1,2] Y) { Y = Mod <fmod = 1> (X, X) }",
     "Transpose": "(float[1,2,3] X) => (float[1,3,2] Y) { Y = Transpose <perm = [0, 2, 1]> (X) }",
+    "Concat": "(float[1,2] X) => (float[2,2] Y) { Y = Concat <axis = 0> (X, X) }",
+    **{name: f"(float[1,2] X) => (bool[1,2] Y) {{ Y = {name} (X, X) }}" for name in COMPARING},
     "Mul": "(float[1,2] X) => (float[1,2] Y) { Y = Mul (X, X) }",
     "Where": "(bool[2] C, float[1,2] X) => (float[1,2] Y) { Y = Where (C, X, X) }",
     "RoiAlign": "(float[1,2,8,8] X, float[1,4] B, int64[1] I) => (float[1,2,1,1] Y) { Y = RoiAlign (X, B, I) }",

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import helper
 
+from padfix.operators.lists import depends_on_data, is_computed_list, spreads_a_list
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -30,6 +33,48 @@ def exchanged_forms(site: Site) -> Iterator[Form]:
         return builder.op("Mul", [second, first])
 
     yield Form("the factors exchanged", (("Mul", {"gate-second": False}),), lambda: _written(site, write, exact=True))
+
+
+def rows_first(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iterator[Form]]:
+    """Return the forms of what works element by element: that on rows, where it spreads a list, which all others do."""
+
+    def both(site: Site) -> Iterator[Form]:
+        yield from _on_rows(site) if spreads_a_list(site.scope, site.node) else forms(site)
+
+    return both
+
+
+def _on_rows(site: Site) -> Iterator[Form]:
+    """Yield the operator with lists that are computed as matrices of one row."""
+    lists = [is_computed_list(site.scope, name) for name in site.node.input]
+    types = [site.input_type(position) for position in range(len(lists))]
+    ranks = [None if known is None else known.rank for known in types]
+    own = {**(traits_of(site.scope, site.node) or {}), "spreads-a-list": False}
+
+    def write(builder: FragmentBuilder, *values: Any) -> Any:
+        rows = [
+            builder.unsqueezed(value, 0) if is_list else value for value, is_list in zip(values, lists, strict=True)
+        ]
+        result = builder.original(copied(site.node), rows)
+        return builder.unsqueezed(result, 0, back=True) if max(rank or 0 for rank in ranks) == 1 else result
+
+    why_not = Refusal("how many axes its inputs have is not known") if None in ranks else None
+    operators: Operators = (("Unsqueeze", {}), (site.node.op_type, own), ("Squeeze", {}))
+    yield Form("rows in place of lists", operators, lambda: _written(site, write, exact=True), why_not)
+
+
+def appended_forms(site: Site) -> Iterator[Form]:
+    """Yield a Concat that reads an Identity of what depends on data."""
+    is_data = [depends_on_data(site.scope, name) for name in site.node.input]
+
+    def write(builder: FragmentBuilder, *values: Any) -> Any:
+        apart = [
+            builder.op("Identity", [value]) if moves else value for value, moves in zip(values, is_data, strict=True)
+        ]
+        return builder.original(copied(site.node), apart)
+
+    operators: Operators = (("Concat", {"appends-to-input": False}),)
+    yield Form("an Identity before it", operators, lambda: _written(site, write, exact=True))
 
 
 def summed_forms(site: Site) -> Iterator[Form]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -183,19 +184,23 @@ def softmax_forms(site: Site) -> Iterator[Form]:
 
 
 def _with_axis(site: Site) -> Iterator[Form]:
-    """Yield a Softmax whose axis is written."""
+    """Yield a Softmax whose axis is written, and counted from the begin."""
     own = traits_of(site.scope, site.node) or {}
-    axis = -1 if site.opset >= _ONE_AXIS_SINCE else 1
+    axis = attributes.integer(site.node, "axis", -1 if site.opset >= _ONE_AXIS_SINCE else 1) or 0
 
-    def write(builder: FragmentBuilder, value: Any) -> Any:
+    def write(axis: int, builder: FragmentBuilder, value: Any) -> Any:
         node = copied(site.node)
         attributes.set_integer(node, "axis", axis)
         return builder.original(node, [value])
 
+    told = {**own, "axis-written": True}
     if not own["axis-written"]:
-        yield Form(
-            "its axis written", ((site.node.op_type, {**own, "axis-written": True}),), partial(written, site, write)
-        )
+        yield Form("its axis written", ((site.node.op_type, told),), partial(written, site, partial(write, axis)))
+    known = site.input_type(0)
+    if axis < 0 and known is not None and known.rank:
+        told = {**told, "axis-from-end": False}
+        write_it = partial(written, site, partial(write, axis + known.rank))
+        yield Form("its axis counted from the begin", ((site.node.op_type, told),), write_it)
 
 
 def matrix_forms(site: Site) -> Iterator[Form]:
@@ -237,6 +242,39 @@ def matrix_forms(site: Site) -> Iterator[Form]:
     yield Form("that matrix, measured at run time", operators, partial(written, site, measured, least), too_old)
 
 
+def hardmax_forms(site: Site) -> Iterator[Form]:
+    """Yield a Hardmax as a Softmax is written, and by asking of each place whether it is that of the maximum."""
+    yield from matrix_forms(site)
+    known, own = site.input_type(0), traits_of(site.scope, site.node) or {}
+    shape = () if known is None or known.shape is None else known.shape
+    first = (attributes.integer(site.node, "axis", -1 if site.opset >= _ONE_AXIS_SINCE else 1) or 0) % max(
+        len(shape), 1
+    )
+    together = own["takes-axes-together"] is not False
+    behind = [each for each in shape[first if together else 1 :] if isinstance(each, int)]
+    length = math.prod(behind) if together else shape[first] if shape else None
+    why_not = None
+    if not isinstance(length, int) or (together and len(behind) < len(shape) - first):
+        why_not = Refusal("an equal form needs the lengths of its input (--shape)")
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        assert isinstance(length, int)
+        axis, rank = (1, 2) if together else (first, len(shape))
+        rows = builder.op("Flatten", [value], {"axis": first}) if together else value
+        places = builder.constant(np.arange(length).reshape([-1, *[1] * (rank - axis - 1)]), "places")
+        largest = builder.op("ArgMax", [rows], {"axis": axis, "keepdims": 1})
+        result = builder.op("Cast", [builder.op("Equal", [largest, places])], {"to": site.elem_type(0)})
+        if not together:
+            return result
+        return builder.op("Reshape", [result, builder.op("Shape", [value])])
+
+    operators: Operators = (("ArgMax", {"takes-last": False}), ("Equal", {}), ("Cast", {}))
+    if together:
+        measured = "static" if all(isinstance(each, int) for each in shape[1:]) else "dynamic"
+        operators = (*operators, ("Shape", {"sizes": measured}), ("Reshape", {"rank": len(shape)}))
+    yield Form("the place of the maximum", operators, partial(written, site, write), why_not)
+
+
 def logarithm_forms(site: Site) -> Iterator[Form]:
     """Yield a LogSoftmax as that of a matrix, and as a difference of logarithms, infinite for no small share."""
     yield from matrix_forms(site)
@@ -246,12 +284,13 @@ def logarithm_forms(site: Site) -> Iterator[Form]:
     first = (attributes.integer(site.node, "axis", 1 if together else -1) or 0) % max(rank, 1)
     axes = list(range(first, rank)) if together else [first]
 
+    at_once = 1 if len(axes) == rank else _AT_ONCE  # runtimes mind all axes at once
     shape = () if known is None or known.shape is None else known.shape
     length = shape[first] if shape and len(axes) == 1 else None
 
     def difference(summed: Write) -> Write:
         def write(builder: FragmentBuilder, value: Any) -> Any:
-            apart = builder.op("Sub", [value, _stepwise("ReduceMax", axes, _AT_ONCE, True)(builder, value)])
+            apart = builder.op("Sub", [value, _stepwise("ReduceMax", axes, at_once, True)(builder, value)])
             total = summed(builder, builder.op("Exp", [apart]))
             # With a Sub of the logarithm, OpenCV takes it for a LogSoftmax.
             return builder.op("Add", [apart, builder.op("Neg", [builder.op("Log", [total])])])
@@ -259,10 +298,13 @@ def logarithm_forms(site: Site) -> Iterator[Form]:
         return write
 
     largest, total = (
-        tuple((each, _traits(each, site.opset, step)) for step in _steps(axes, _AT_ONCE))
+        tuple(
+            (each, {**_traits(each, site.opset, step), "reduces-all": len(step) == rank})
+            for step in _steps(axes, at_once)
+        )
         for each in ("ReduceMax", "ReduceSum")
     )
-    why_not, write = unranked(site), difference(_stepwise("ReduceSum", axes, _AT_ONCE, True))
+    why_not, write = unranked(site), difference(_stepwise("ReduceSum", axes, at_once, True))
     yield Form("a difference of logarithms", (*largest, *total), partial(written, site, write), why_not)
     if isinstance(length, int) and 0 < length <= LONGEST and why_not_multiplied(site.elem_type(0), []) is None:
         ones = np.ones((1, length), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))

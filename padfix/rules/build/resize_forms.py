@@ -285,9 +285,12 @@ def spellings(site: Site, resize: Resample, sampled: Axes) -> Iterator[Spelling]
         roundings = _ROUNDINGS if resize.mode == "nearest" else ("floor",)
     axes = _axes_of_any_length(site, resize) if isinstance(sampled, Refusal) else sampled
     coordinates = [each for each in _COORDINATES if each != "tf_half_pixel_for_nn" or site.opset < _REMOVED_SINCE]
+    own = Spelling(
+        resize.coordinates, resize.nearest_mode if resize.mode == "nearest" else "floor", not resize.scales_name
+    )
     for words in product(coordinates, roundings, (True, False)):
         spelling = Spelling(*words)
-        if axes and all(_is_equal(axis, resize, spelling) for axis in axes):
+        if spelling == own or (axes and all(_is_equal(axis, resize, spelling) for axis in axes)):
             yield spelling
 
 

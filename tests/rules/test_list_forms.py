@@ -1,0 +1,89 @@
+"""What a runtime does whose arrays have two axes at least, with lists and with what it writes in place; and Hardmax."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+
+CONSTANTS = (
+    "<int64[1] k = {0}, float[4] c = {1, 2, 3, 4}, float n = {2}, float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}, "
+    "float[1,4] r = {4, 3, 2, 1}>"
+)
+ROWS = ["Unsqueeze", "Mul", "Squeeze"]
+RIGHT = {
+    "Y = Mul (z, n)": "a number is spread over a column as over a row",
+    "a = Relu (z) Y = Mul (z, a)": "both are columns",
+    "Y = Mul (X, r)": "a matrix of one row is one",
+    "b = Add (c, c) Y = Mul (X, b)": "a list of constants alone is none that is computed",
+    "Y = Softmax <axis = 0> (z)": "its axis is counted from the begin",
+    "v = Relu (X) Y = Concat <axis = 0> (v, w)": "the input is read by another node",
+    "v = Relu (X) q = Concat <axis = 0> (X, w) Y = Concat <axis = 0> (q, v)": "the input is read twice",
+}
+
+
+def text(nodes: str) -> str:
+    total = "z = ReduceSum <keepdims = 0> (X, k) " if "z" in nodes else ""
+    return f'<ir_version: 8, opset_import: ["" : 17]> g (float[2,4] X) => (float Y) {CONSTANTS} {{ {total}{nodes} }}'
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ("Y = Mul (z, c)", ROWS),
+        ("Y = Mul (c, z)", ROWS),
+        ("Y = Mul (z, X)", ROWS[:2]),
+        ("Y = Mul (z, r)", ROWS[:2]),
+        ("Y = Mean (c, z)", ["Unsqueeze", "Mean", "Squeeze"]),
+        ("l = Less (z, n) Y = Cast <to = 1> (l)", ["Unsqueeze", "Less", "Squeeze", "Cast"]),
+        ("Y = Softmax (z)", ["Softmax"]),
+        ("Y = Concat <axis = 0> (X, w)", ["Identity", "Concat"]),
+        ("Y = Hardmax (X)", ["ArgMax", "Equal", "Cast"]),
+        ("Y = Hardmax (z)", ["ArgMax", "Equal", "Cast"]),
+    ],
+)
+def test_it_is_written_as_opencv_takes_it(nodes: str, expected: list[str], tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    onnx.save(onnx.parser.parse_model(text(nodes)), source)
+    assert {"silent", "error"} & {each.severity for each in padfix.check(source, target="opencv@4.14").findings}
+    padfix.convert(source, result, target="opencv@4.14")
+    types = [node.op_type for node in onnx.load(result).graph.node]
+    assert types[types.index("ReduceSum") + 1 if "ReduceSum" in types else 0 :] == expected
+
+
+@pytest.mark.parametrize("nodes", RIGHT)
+def test_it_is_right_as_it_is(nodes: str, tmp_path: Path) -> None:
+    source = tmp_path / "model.onnx"
+    onnx.save(onnx.parser.parse_model(text(nodes)), source)
+    assert not [each for each in padfix.check(source, target="opencv@4.14").findings if each.rule == "PF306"]
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_hardmax_of_axes_taken_together(axis: int, tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    graph = f"g (float[2,3,4] X) => (float[2,3,4] Y) {{ Y = Hardmax <axis = {axis}> (X) }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 11]> {graph}'), source)
+    padfix.convert(source, result, target="opencv@4.14")
+    types = [node.op_type for node in onnx.load(result).graph.node]
+    whole = ["ArgMax", "Equal", "Cast"]
+    around = [] if axis == 2 else ["Flatten", "Shape", "Reshape"]
+    assert sorted(types) == sorted([*whole, *around])
+
+
+def test_the_words_of_a_resize_of_open_lengths_are_written(tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    graph = 'g (float[1,2,H,W] X) => (float Y) <int64[4] s = {1, 2, 9, 4}> { Y = Resize <mode = "nearest", '
+    onnx.save(
+        onnx.parser.parse_model(
+            f'<ir_version: 8, opset_import: ["" : 15]> {graph}nearest_mode = "round_prefer_ceil"> (X, , , s) }}'
+        ),
+        source,
+    )
+    padfix.convert(source, result, target="opencv@4.14")
+    (node,) = onnx.load(result).graph.node
+    words = {each.name: each.s for each in node.attribute}
+    assert words["coordinate_transformation_mode"] == b"half_pixel"
