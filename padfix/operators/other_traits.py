@@ -87,19 +87,20 @@ def _along_an_axis(scope: Scope, node: NodeProto) -> Traits:
     """
     known = [scope.type_of(name) for name in (node.input[0], node.output[0])]  # it gives what it takes, in shape
     shape = next((each.shape for each in known if each is not None and each.shape is not None), None)
-    rank = None if shape is None else len(shape)
-    axis = attributes.integer(node, "axis", 1) or 0
+    rank = 0 if shape is None else len(shape)
+    default = -1 if scope.opset >= 13 else 1
+    axis = attributes.integer(node, "axis", default) or 0
     together: bool | None = False
     if scope.opset < 13 and axis != -1:
         behind = [None] if shape is None else shape[axis % max(len(shape), 1) + 1 :]
         together = any_of([None if each is None else each != 1 for each in behind])
     is_written = attributes.find(node, "axis") is not None
-    default = -1 if scope.opset >= 13 else 1
     return {
-        "rank": rank,
+        "rank": None if shape is None else rank,
         "takes-axes-together": together,
         "axis-written": is_written,
-        "axis-from-end": (attributes.integer(node, "axis", default) or 0) < 0,
+        "one-element": together is False and shape is not None and -rank <= axis < rank and shape[axis] == 1,
+        "axis-from-end": axis < 0,
     }
 
 

@@ -143,7 +143,7 @@ def _expand(scope: Scope, node: NodeProto) -> Traits:
 def _product(scope: Scope, node: NodeProto) -> Traits:
     ranks = [None if (known := scope.type_of(name)) is None else known.rank for name in node.input[:2]]
     first, second = (None if rank is None else rank == 1 for rank in ranks)
-    return {"rank": ranks[0], "list-first": first, "list-second": second}
+    return {"rank": ranks[0], "list-first": first, "list-second": second, "by-a-matrix": ranks[1] == 2}
 
 
 PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {

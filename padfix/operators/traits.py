@@ -20,9 +20,11 @@ from padfix.operators.reading import read
 from padfix.operators.resample import Resample
 from padfix.operators.skips import what_a_window_skips
 from padfix.operators.transposed import TransposedWindow
-from padfix.operators.window import Pair, Window
+from padfix.operators.window import Pair, Shape, Window
 from padfix.operators.written import SAME, wrong_arity
 from padfix.targets.fact import Trait, Traits
+
+_PLANE_AXES, _TALL, _NARROW = 2, 12, 8
 
 
 def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
@@ -101,6 +103,7 @@ def window_traits(window: Window) -> Traits:
         "one-pad-before": all(pair is not None and pair[0] == 1 for pair in pairs),
         "pads-before": any_of([None if pair is None else pair[0] > 0 for pair in pairs]),
         "leaves-a-rest": any_of([_leaves_a_rest(window, axis, pair) for axis, pair in enumerate(pairs)]),
+        "tall-result": _is_tall(window.output_sizes()),
         "indices": window.has_indices,
         "column-major": window.has_indices and window.written.storage_order != 0,
         "batched": window.batch > 1 if isinstance(window.batch, int) else None,
@@ -126,6 +129,16 @@ def _is_of_joined_bytes(scope: Scope, node: NodeProto, window: Window) -> bool:
     return is_dequantized and is_behind_joined_bytes(scope, node.input[0])
 
 
+def _is_tall(sizes: Shape) -> bool | None:
+    """Whether a plane has more rows than 12 of no more than 8 elements, in which QNN computes averages otherwise."""
+    if len(sizes) != _PLANE_AXES:
+        return False
+    rows, columns = (size if isinstance(size, int) else None for size in sizes)
+    if (rows is not None and rows <= _TALL) or (columns is not None and columns > _NARROW):
+        return False
+    return None if rows is None or columns is None else True
+
+
 def _leaves_a_rest(window: Window, axis: int, pair: Pair | None) -> bool | None:
     """Whether there are elements at the end of an axis that no window reaches."""
     size, taps, stride = window.sizes[axis], window.kernel[axis], window.strides[axis]
@@ -147,6 +160,7 @@ def transposed_traits(window: TransposedWindow) -> Traits:
         "biased": window.has_bias,
         "output-shape": window.output_shape is not None,
         "output-padding": any(window.output_padding),
+        "last-strides-differ": len(set(window.strides[-2:])) > 1,
     }
 
 

@@ -206,6 +206,8 @@ def _with_axis(site: Site) -> Iterator[Form]:
 def matrix_forms(site: Site) -> Iterator[Form]:
     """Yield a Softmax with its axis written, and one that takes axes together as that of the matrix that it means."""
     yield from _with_axis(site)
+    if (traits_of(site.scope, site.node) or {}).get("takes-axes-together") is False:
+        return
     known = site.input_type(0)
     shape = None if known is None else known.shape
     axis = attributes.integer(site.node, "axis", 1) or 0

@@ -144,7 +144,32 @@ def _matrices(site: Site) -> Iterator[Form]:
     traits = {"rank": max(2, ranks[0] or 0), "list-first": False, "list-second": False}
     operators: Operators = (("Unsqueeze", {}), ("MatMul", traits), ("Squeeze", {}))
     why_not = None if None not in ranks else Refusal("the ranks of what it multiplies are not known")
-    yield Form("matrices in place of lists", operators, lambda: _written(site, write, exact=False), why_not)
+    if own["list-first"] or own["list-second"]:
+        yield Form("matrices in place of lists", operators, lambda: _written(site, write, exact=False), why_not)
+    yield from _row_by_row(site)
+
+
+def _row_by_row(site: Site) -> Iterator[Form]:
+    """Yield a product with a matrix as that of all the rows that there are."""
+    known, second = site.input_type(0), site.input_type(1)
+    lengths = () if known is None or known.shape is None else known.shape
+    before = [each if isinstance(each, int) else -1 for each in lengths[:-1]]
+    columns = second.shape[1] if second is not None and second.shape is not None and len(second.shape) == 2 else None
+    why_not = None
+    if len(lengths) < 3 or not isinstance(lengths[-1], int) or not isinstance(columns, int):
+        why_not = Refusal("it is no product of rows with a matrix, or how long they are is not known (--shape)")
+    elif before.count(-1) > 1 or 0 in before:
+        why_not = Refusal("it needs the lengths of its input (--shape)")
+
+    def write(builder: FragmentBuilder, first: Any, matrix: Any) -> Any:
+        assert isinstance(columns, int)
+        assert isinstance(lengths[-1], int)
+        product = builder.op("MatMul", [builder.reshaped(first, [-1, lengths[-1]]), matrix])
+        return builder.reshaped(product, [*before, columns])
+
+    traits = {"rank": 2, "by-a-matrix": True, "list-first": False, "list-second": False}
+    operators: Operators = (("Reshape", {"rank": 2}), ("MatMul", traits), ("Reshape", {"rank": len(lengths)}))
+    yield Form("all rows in one matrix", operators, lambda: _written(site, write, exact=False), why_not)
 
 
 def _transformed(site: Site) -> Iterator[Form]:

@@ -1,0 +1,56 @@
+"""What QNN's emulator computes otherwise, or refuses, at certain lengths and strides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+
+VOLUME = "(float[1,2,3,4,3] X) => (float Y) <float[2,1,1,1,1] w = {1, 2}> { Y = ConvTranspose <strides = [%s]> (X, w) }"
+POOL = "(float[1,2,%s] X) => (float Y) { Y = AveragePool <kernel_shape = [2, 2]%s> (X) }"
+SHARES = "(float[1,4,5] X) => (float Y) { Y = LogSoftmax <axis = %s> (X) }"
+PRODUCT = "(float[%s,3] X) => (float Y) <float[3,2] w = {1, 2, 3, 4, 5, 6}> { Y = MatMul (X, w) }"
+
+
+def saved(folder: Path, graph: str) -> Path:
+    path = folder / "model.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {graph}'), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("graph", "gone"),
+    [
+        (VOLUME % "2, 2, 1", "ConvTranspose"),
+        (POOL % ("14,9", ""), "AveragePool"),
+        (SHARES % "0", "LogSoftmax"),
+        (PRODUCT % "1,2,3,4", ""),
+    ],
+)
+def test_it_is_written_otherwise(graph: str, gone: str, tmp_path: Path) -> None:
+    source, result = saved(tmp_path, graph), tmp_path / "result.onnx"
+    assert {"PF111", "PF306"} & {each.rule for each in padfix.check(source, target="qnn").findings}
+    padfix.convert(source, result, target="qnn")
+    types = [node.op_type for node in onnx.load(result).graph.node]
+    assert gone not in types
+    assert gone or types == ["Reshape", "MatMul", "Reshape"]
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        VOLUME % "1, 2, 2",
+        POOL % ("13,9", ""),
+        POOL % ("14,10", ""),
+        POOL % ("28,9", ", strides = [2, 1]"),
+        SHARES % "1",
+        PRODUCT % "1,2,3",
+    ],
+)
+def test_it_is_right_as_it_is(graph: str, tmp_path: Path) -> None:
+    found = padfix.check(saved(tmp_path, graph), target="qnn").findings
+    assert not {"PF111", "PF306"} & {each.rule for each in found}
