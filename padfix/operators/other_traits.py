@@ -327,10 +327,13 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Sub": _pairing(_difference),
     "SpaceToDepth": lambda scope, node: {},
     "Hardmax": _along_an_axis,
-    "InstanceNormalization": lambda scope, node: {
-        **_rank_alone(scope, node),
-        "behind-window": is_behind_window(scope, node.input[0]),
-    },
+    **dict.fromkeys(
+        ("Flatten", "InstanceNormalization"),
+        lambda scope, node: {
+            **_rank_alone(scope, node),
+            "behind-window": is_behind_window(scope, node.input[0]),
+        },
+    ),
     **dict.fromkeys(JOINING, _pairing(_joining)),
     "LayerNormalization": _layer_norm,
     "LRN": _response,

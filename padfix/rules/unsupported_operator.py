@@ -48,6 +48,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.layer_forms import (
     batch_norm_forms,
     dense_forms,
+    flattening_forms,
     instance_norm_forms,
     layer_norm_forms,
     picking_forms,
@@ -100,8 +101,8 @@ class UnsupportedOperator(TargetRule):
     nothing below 0; a zero point in the shape of its scale; a DFT of another axis between two Transposes; a product
     with a list as one with a matrix; slopes of a PRelu for every axis, or apart; Celu as a scaled Elu; the lengths of a
     Split's pieces; indices counted from the begin; a BatchNormalization as a product and a sum; a CumSum as a product
-    with ones; an Expand as its copies; a list as a matrix of one row; and a Hardmax as the question which place is that
-    of the maximum.
+    with ones; an Expand as its copies; a Flatten as a Reshape; a list as a matrix of one row; and a Hardmax as the
+    question which place is that of the maximum.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -357,6 +358,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "GlobalAveragePool": _flat,
     "GlobalMaxPool": _flat,
     "GlobalLpPool": _flat,
+    "Flatten": flattening_forms,
     "DepthToSpace": _by_convolution,
     "SpaceToDepth": _by_convolution,
     "Reshape": _numbered,

@@ -173,6 +173,7 @@ EXAMPLES = {
     "LayerNormalization": "(float[1,2] X, float[2] S) => (float[1,2] Y) { Y = LayerNormalization (X, S) }",
     "Mod": "(float[1,2] X) => (float[1,2] Y) { Y = Mod <fmod = 1> (X, X) }",
     "Transpose": "(float[1,2,3] X) => (float[1,3,2] Y) { Y = Transpose <perm = [0, 2, 1]> (X) }",
+    "Flatten": "(float[1,2,3] X) => (float[1,6] Y) { Y = Flatten (X) }",
     "Concat": "(float[1,2] X) => (float[2,2] Y) { Y = Concat <axis = 0> (X, X) }",
     **{name: f"(float[1,2] X) => (bool[1,2] Y) {{ Y = {name} (X, X) }}" for name in COMPARING},
     "Mul": "(float[1,2] X) => (float[1,2] Y) { Y = Mul (X, X) }",

@@ -76,6 +76,23 @@ def dense_forms(site: Site) -> Iterator[Form]:
     )
 
 
+def flattening_forms(site: Site) -> Iterator[Form]:
+    """Yield a Flatten as the Reshape that it is."""
+    known, axis = site.input_type(0), attributes.integer(site.node, "axis", 1) or 0
+    shape = () if known is None or known.shape is None else known.shape
+    before = [each for each in shape[: axis % max(len(shape), 1)] if isinstance(each, int)]
+    is_known = bool(shape) and 0 < axis < len(shape) and (axis == 1 or len(before) == axis)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        first = 0 if axis == 1 else math.prod(before)
+        builder.output(site.node.output[0], builder.reshaped(builder.input(site.input_name(0)), [first, -1]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None if is_known else Refusal("an equal form needs the lengths before its axis (--shape)")
+    yield Form("a Reshape", (("Reshape", {"rank": 2}),), write, why_not)
+
+
 def _turned(site: Site, traits: Traits) -> Form:
     """Return a Gemm whose data is turned before it."""
 
