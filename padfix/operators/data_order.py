@@ -9,7 +9,7 @@ from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, normal_domain
-from padfix.operators.table import PADDED, Key
+from padfix.operators.table import PADDED, TRANSPOSED, Key
 
 CHANNELS = 1
 """The axis of channels."""
@@ -39,6 +39,15 @@ _VOLUMES_WEIGHTS = 5
 _NEAR = 64  # tensors that are looked at before data counts as far from any window
 
 _REORDERING = frozenset(("Flatten", "Gather", "Gemm", "LayerNormalization", "MatMul", "Shape", "Split", "Transpose"))
+
+_ORDERED = _REORDERING | frozenset(
+    {
+        *("Cast", "Clip", "DepthToSpace", "Dropout", "GlobalAveragePool", "GlobalMaxPool", "Identity", "LRN"),
+        *("LogSoftmax", "Pow", "Reshape", "Softmax", "SpaceToDepth", "Squeeze", "Unsqueeze", "Where"),
+        *("ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"),
+    }
+)
+"""Operators behind which OpenCV 5 has the channels in their own order again."""
 
 _FUSED = frozenset(("Add", "BatchNormalization", "Div", "Dropout", "Identity", "Mul", "Sub"))
 
@@ -86,6 +95,11 @@ def number_of_channels(scope: Scope, name: str) -> int | None:
 def is_behind_window(scope: Scope, name: str) -> bool:
     """Whether data may be in the order in which a window gives it, as what lies between may keep it."""
     return _comes_from(scope, name, PADDED, lambda node: node.op_type not in _REORDERING)
+
+
+def is_in_blocks(scope: Scope, name: str) -> bool:
+    """Whether OpenCV 5 keeps data with its channels in blocks, as its convolutions and pools have it."""
+    return _comes_from(scope, name, PADDED | TRANSPOSED, lambda node: node.op_type not in _ORDERED)
 
 
 def is_behind_convolution(scope: Scope, name: str) -> bool:

@@ -19,6 +19,7 @@ from padfix.operators.data_order import (
     turns_alike_back,
     turns_back,
 )
+from padfix.operators.fused_layers import spreads_channels
 from padfix.operators.gates import gate_traits, product_traits, softplus_traits
 from padfix.operators.lists import COMPARING, appends_to_input, spreads_a_list
 from padfix.operators.plain_traits import PLAINLY
@@ -284,7 +285,8 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
     """Return what reads the traits of an operator that works element by element on several inputs."""
 
     def read(scope: Scope, node: NodeProto) -> Traits:
-        return {**own(scope, node), "spreads-a-list": spreads_a_list(scope, node)}
+        spread = {"spreads-a-list": spreads_a_list(scope, node), "spreads-channels": spreads_channels(scope, node)}
+        return {**own(scope, node), **spread}
 
     return read
 

@@ -8,7 +8,8 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
-from padfix.operators.data_order import CHANNELS
+from padfix.operators.data_order import CHANNELS, is_in_blocks
+from padfix.operators.fused_layers import is_activated_convolution, is_product
 from padfix.targets.fact import Traits
 
 DFT_AXIS_AS_INPUT_SINCE = 20
@@ -86,29 +87,32 @@ def _dft(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _batch_norm(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a BatchNormalization whether it is read for a part of the product with a matrix before it."""
+    """Return of a BatchNormalization what it is read for a part of: a product, or an activated convolution."""
     known = scope.type_of(node.input[0])
-    before = scope.producer(node.input[0]) if scope.defines(node.input[0]) else None
     return {
         "trains": attributes.integer(node, "training_mode", 0) != 0,
         "rank": None if known is None else known.rank,
-        "about-a-product": before is not None and before.op_type == "MatMul",
+        "about-a-product": is_product(scope, node.input[0]),
+        "behind-activation": is_activated_convolution(scope, node.input[0]),
     }
 
 
 def _prelu(scope: Scope, node: NodeProto) -> Traits:
     """Return what a PRelu has slopes for: one for all, one a channel, a list (of channels' length), or others."""
     data, slope = (scope.type_of(name) for name in node.input[:2])
+    common = {"rank": None if data is None else data.rank, "behind-window": is_in_blocks(scope, node.input[0])}
     if slope is None or slope.shape is None or data is None or data.shape is None:
-        return {"slopes": None}
+        return {**common, "slopes": None}
     rank = len(data.shape)
     aligned = [1] * (rank - len(slope.shape)) + list(slope.shape)
     several = [axis for axis, length in enumerate(aligned) if length != 1]
     if several in ([], [CHANNELS]):
-        return {"slopes": "channels" if several else "one"}
-    if len(slope.shape) > 1:
-        return {"slopes": "others"}
-    return {"slopes": "list-of-channels" if data.shape[CHANNELS] in (None, *slope.shape) else "list"}
+        slopes = "channels" if several else "one"
+    elif len(slope.shape) > 1:
+        slopes = "others"
+    else:
+        slopes = "list-of-channels" if data.shape[CHANNELS] in (None, *slope.shape) else "list"
+    return {**common, "slopes": slopes}
 
 
 def _picking(scope: Scope, node: NodeProto) -> Traits:

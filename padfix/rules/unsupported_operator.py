@@ -26,6 +26,7 @@ from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.activation_forms import clip_forms, gelu_forms, softplus_forms, tanh_forms
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.broadcast_forms import (
+    apart_forms,
     appended_forms,
     choice_forms,
     exchanged_forms,
@@ -161,14 +162,11 @@ def _behind_identity(site: Site) -> Iterator[Form]:
     yield Form("an Identity before it", ((node.op_type, traits),), write)
 
 
-def _also(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iterator[Form]]:
-    """Return the forms of an activation, those that leave more of it as it is first."""
-
-    def both(site: Site) -> Iterator[Form]:
-        yield from _behind_identity(site)
-        yield from forms(site)
-
-    return both
+def _first(
+    nearest: Callable[[Site], Iterator[Form]], forms: Callable[[Site], Iterator[Form]]
+) -> Callable[[Site], Iterator[Form]]:
+    """Return the forms of an operator, those that leave more of it as it is first."""
+    return lambda site: chain(nearest(site), forms(site))
 
 
 def _flat(site: Site) -> Iterator[Form]:
@@ -347,14 +345,14 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(COMPARING, rows_first(lambda site: iter(()))),
     "Less": rows_first(PLAIN_FORMS["Less"]),
     **dict.fromkeys(("Elu", "Erf", "HardSwish", "Sigmoid"), _behind_identity),
-    "Add": rows_first(summed_forms),
+    "Add": rows_first(_first(apart_forms, summed_forms)),
     "BatchNormalization": batch_norm_forms,
     "Clip": clip_forms,
     "Concat": appended_forms,
-    "HardSigmoid": _also(_apart),
-    "Tanh": _also(_tanh),
-    "Mish": _also(_by_softplus),
-    "Gelu": _also(gelu_forms),
+    "HardSigmoid": _first(_behind_identity, _apart),
+    "Tanh": _first(_behind_identity, _tanh),
+    "Mish": _first(_behind_identity, _by_softplus),
+    "Gelu": _first(_behind_identity, gelu_forms),
     "GlobalAveragePool": _flat,
     "GlobalMaxPool": _flat,
     "GlobalLpPool": _flat,
@@ -362,10 +360,10 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "DepthToSpace": _by_convolution,
     "SpaceToDepth": _by_convolution,
     "Reshape": _numbered,
-    "Sub": rows_first(negated_forms),
-    "Div": rows_first(negated_forms),
-    "Mul": rows_first(exchanged_forms),
-    **dict.fromkeys(JOINING, rows_first(paired_forms)),
+    "Sub": rows_first(_first(apart_forms, negated_forms)),
+    "Div": rows_first(_first(apart_forms, negated_forms)),
+    "Mul": rows_first(_first(apart_forms, exchanged_forms)),
+    **dict.fromkeys(JOINING, rows_first(_first(apart_forms, paired_forms))),
     "Where": rows_first(choice_forms),
     **dict.fromkeys(RECURRENT, recurrent_forms),
     "RoiAlign": roi_forms,

@@ -186,8 +186,11 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "adds-to-volume": SWITCH,
     "spreads-a-list": SWITCH,
     "appends-to-input": SWITCH,
+    "spreads-channels": SWITCH,
     # Of activations: whether their data is what a depthwise convolution of three axes gives.
     "behind-depthwise-volume": SWITCH,
+    # Of BatchNormalization, which has about-a-product as well.
+    "behind-activation": SWITCH,
     # Of QuantizeLinear and DequantizeLinear.
     "zero-point-written": SWITCH,
     "zero-point-alike": SWITCH,
@@ -226,6 +229,8 @@ _UNSAID: Mapping[str, Trait] = {
             "spreads-a-list",
             "appends-to-input",
             "axis-from-end",
+            "behind-activation",
+            "spreads-channels",
             "axes-out-of-order",
             "list-first",
             "list-second",

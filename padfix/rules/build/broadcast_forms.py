@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import helper
 
+from padfix.operators.fused_layers import narrowest
 from padfix.operators.lists import depends_on_data, is_computed_list, spreads_a_list
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
@@ -24,6 +25,21 @@ if TYPE_CHECKING:
 
 _SUMS_BROADCAST_SINCE = 8
 _PAIRWISE = {"Sum": "Add", "Mean": "Add"}
+
+
+def apart_forms(site: Site) -> Iterator[Form]:
+    """Yield the node with an Identity before the input of one channel."""
+    place = narrowest(site.scope, site.node)
+    traits = {**OTHERS[site.node.op_type](site.scope, site.node), "spreads-channels": False}
+
+    def write(builder: FragmentBuilder, *values: Any) -> Any:
+        apart = [builder.op("Identity", [value]) if number == place else value for number, value in enumerate(values)]
+        return builder.original(copied(site.node), apart)
+
+    why_not = Refusal("no input has one channel alone") if place is None else None
+    yield Form(
+        "an Identity before it", ((site.node.op_type, traits),), lambda: _written(site, write, exact=True), why_not
+    )
 
 
 def exchanged_forms(site: Site) -> Iterator[Form]:

@@ -181,7 +181,19 @@ def instance_norm_forms(site: Site) -> Iterator[Form]:
 
 
 def batch_norm_forms(site: Site) -> Iterator[Form]:
-    """Yield a BatchNormalization as a product with a factor a channel, and a sum."""
+    """Yield a BatchNormalization behind an Identity, and as a product with a factor a channel, and a sum."""
+    own = {**(traits_of(site.scope, site.node) or {}), "behind-activation": False}
+
+    def write_apart() -> Rewrite:
+        builder = site.builder()
+        data, *rest = (builder.input(name) for name in site.node.input)
+        builder.output(
+            site.node.output[0], builder.original(copied(site.node), [builder.op("Identity", [data]), *rest])
+        )
+        return Rewrite(builder.build(), trials_of(site))
+
+    several = Refusal("it trains") if len([name for name in site.node.output if name]) > 1 else None
+    yield Form("an Identity before it", (("BatchNormalization", own),), write_apart, several)
     known = site.input_type(0)
     rank = None if known is None else known.rank
     constants = [site.constant(position) for position in range(1, 5)]

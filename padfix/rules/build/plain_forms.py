@@ -36,8 +36,15 @@ def _less(site: Site) -> Iterator[Form]:
 
 
 def _sloped(site: Site) -> Iterator[Form]:
-    """Yield a PRelu with slopes for every axis, and as what is above zero and the slope of what is below."""
+    """Yield a PRelu behind an Identity, with slopes for every axis, and as what is above zero and a slope below."""
     known, slopes = site.input_type(0), site.constant(1)
+    own = traits_of(site.scope, site.node) or {}
+
+    def apart(builder: FragmentBuilder, value: Any, slope: Any) -> Any:
+        return builder.original(copied(site.node), [builder.op("Identity", [value]), slope])
+
+    operators: Operators = (("PRelu", {**own, "behind-window": False}),)
+    yield Form("an Identity before it", operators, lambda: _written(site, apart, exact=True))
     rank = None if known is None else known.rank
 
     def whole(builder: FragmentBuilder, value: Any, slope: Any) -> Any:
@@ -48,7 +55,7 @@ def _sloped(site: Site) -> Iterator[Form]:
     why_not = Refusal("its slopes are not constant") if slopes is None else None
     if rank is None or (slopes is not None and slopes.ndim >= rank):
         why_not = Refusal("it has slopes for every axis, or how many there are is not known")
-    operators: Operators = (("PRelu", {"slopes": "others"}),)
+    operators = (("PRelu", {**own, "slopes": "others"}),)
     yield Form("slopes for every axis", operators, lambda: _written(site, whole, exact=True), why_not)
 
     def write(builder: FragmentBuilder, value: Any, slope: Any) -> Any:

@@ -1,0 +1,73 @@
+"""What runtimes make one layer of, and where their layers disagree about the order of channels in memory."""
+
+from __future__ import annotations
+
+from onnx import NodeProto
+
+from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.data_order import CHANNELS, is_in_blocks, number_of_channels
+
+_ACTIVATIONS = frozenset(("Elu", "Gelu", "HardSigmoid", "HardSwish", "Mish", "Sigmoid", "Tanh"))
+"""What a convolution computes along, but for those that only cut off (Relu, Clip)."""
+
+_PARTS = frozenset(("Add", "Clip", "Div", "Erf", "HardSigmoid", "Mul", "Sigmoid", "Softplus", "Tanh"))
+"""What exporters write such activations of: x * sigmoid(x), x * (1 + erf(x / sqrt(2))) / 2 and the like."""
+
+_MOST_PARTS = 6
+
+
+def is_activated_convolution(scope: Scope, name: str) -> bool:
+    """Whether data is an activation of what a convolution gives, and read once alone, as is what the convolution gives.
+
+    OpenCV 5 makes them one layer.
+    """
+    node = _producer(scope, name)
+    if node is None or len(scope.consumers(name)) != 1:
+        return False
+    if node.op_type in _ACTIVATIONS:
+        return _is_convolution(scope, node.input[0])
+    if node.op_type != "Mul":
+        return False
+    inner, left, sources = [node], list(node.input), set[str]()
+    while left and len(inner) <= _MOST_PARTS:
+        each = left.pop()
+        part = _producer(scope, each)
+        if part is not None and part.op_type in _PARTS:
+            inner += [] if part in inner else [part]
+            left += part.input
+        elif scope.constant(each) is None:
+            sources.add(each)
+    return not left and len(sources) == 1 and _is_convolution(scope, sources.pop(), within=inner)
+
+
+def _is_convolution(scope: Scope, name: str, within: list[NodeProto] | None = None) -> bool:
+    node, readers = _producer(scope, name), scope.consumers(name)
+    read_elsewhere = len(readers) != 1 if within is None else any(each not in within for each in readers)
+    return node is not None and node.op_type == "Conv" and not read_elsewhere
+
+
+def is_product(scope: Scope, name: str) -> bool:
+    """Whether data is what a product with a matrix gives, with a constant added to it at most."""
+    node = _producer(scope, name)
+    if node is not None and node.op_type == "Add" and any(scope.constant(each) is not None for each in node.input):
+        producers = [_producer(scope, each) for each in node.input]
+        node = next((each for each in producers if each is not None), None)
+    return node is not None and node.op_type == "MatMul"
+
+
+def spreads_channels(scope: Scope, node: NodeProto) -> bool | None:
+    """Whether it joins what windows give, of one channel and of several; None where their number is not known."""
+    names = {each for each in node.input if each and scope.constant(each) is None and is_in_blocks(scope, each)}
+    counts = {number_of_channels(scope, each) for each in names}
+    return None if len(names) > 1 and None in counts else len(counts) > 1
+
+
+def narrowest(scope: Scope, node: NodeProto) -> int | None:
+    """Return which input has one channel where others have several; None where there is none, or it is not known."""
+    counts = [number_of_channels(scope, each) for each in node.input]
+    return counts.index(1) if 1 in counts and len(set(counts)) > CHANNELS else None
+
+
+def _producer(scope: Scope, name: str) -> NodeProto | None:
+    node = scope.producer(name) if name and scope.defines(name) else None
+    return None if node is None or normal_domain(node.domain) else node
