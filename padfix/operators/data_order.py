@@ -49,6 +49,8 @@ _ORDERED = _REORDERING | frozenset(
 )
 """Operators behind which OpenCV 5 has the channels in their own order again."""
 
+_OF_IMAGES = frozenset({("", "BatchNormalization"), ("", "GlobalAveragePool"), ("", "GlobalMaxPool")})
+
 _FUSED = frozenset(("Add", "BatchNormalization", "Div", "Dropout", "Identity", "Mul", "Sub"))
 
 
@@ -100,6 +102,11 @@ def is_behind_window(scope: Scope, name: str) -> bool:
 def is_in_blocks(scope: Scope, name: str) -> bool:
     """Whether OpenCV 5 keeps data with its channels in blocks, as its convolutions and pools have it."""
     return _comes_from(scope, name, PADDED | TRANSPOSED, lambda node: node.op_type not in _ORDERED)
+
+
+def is_behind_images(scope: Scope, name: str) -> bool:
+    """Whether a layer that works on images stands anywhere before data."""
+    return _comes_from(scope, name, PADDED | TRANSPOSED | _OF_IMAGES, lambda node: True)
 
 
 def is_behind_convolution(scope: Scope, name: str) -> bool:

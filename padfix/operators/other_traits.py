@@ -8,12 +8,14 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
+from padfix.operators.batches import is_of_another_batch
 from padfix.operators.data_order import (
     CHANNELS,
     copies_behind_reshape,
     copies_channels,
     is_behind_convolution,
     is_behind_depthwise_volume,
+    is_behind_images,
     is_behind_volume,
     is_behind_window,
     turns_alike_back,
@@ -135,6 +137,7 @@ def _reshape(scope: Scope, node: NodeProto) -> Traits:
         "copies-channels": copies_channels(scope, node),
         "copies-behind-reshape": copies_behind_reshape(scope, node),
         "shuffles": shuffles_channels(scope, node),
+        "batch-told": is_behind_images(scope, node.input[0]) and is_of_another_batch(scope, node.output[0]) is False,
     }
 
 

@@ -113,6 +113,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "copies-channels": SWITCH,
     "copies-behind-reshape": SWITCH,
     "shuffles": SWITCH,
+    "batch-told": SWITCH,
     # Of Sub and Div.
     "from-constant": SWITCH,
     # Of LRN.

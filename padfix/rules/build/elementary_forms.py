@@ -18,6 +18,7 @@ from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import LONGEST, multiplied, multiplying, why_not_multiplied
 from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.extreme_forms import extreme_form
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
 
@@ -67,6 +68,8 @@ def reduction_forms(site: Site) -> Iterator[Form]:
         sums = tuple(("ReduceSum", _traits("ReduceSum", site.opset, step)) for step in _steps(axes, _AT_ONCE))
         yield Form("a sum", sums, _by_sum(site, axes, kept))
     yield from _by_ones(site, axes, kept)
+    if op_type in ("ReduceMax", "ReduceMin"):
+        yield extreme_form(site, axes, kept)
 
 
 def _traits(op_type: str, opset: int, axes: Sequence[int]) -> dict[str, bool | int]:

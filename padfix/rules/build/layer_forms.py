@@ -74,6 +74,37 @@ def dense_forms(site: Site) -> Iterator[Form]:
     yield Form(
         "weights with the factors in them", (("Gemm", {**own, "plain": True, "turned-first": False}),), write, why_not
     )
+    yield _by_product(site)
+
+
+def _by_product(site: Site) -> Form:
+    """Return a Gemm as the product that it is, with its factor, and what is added with its own."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+
+        def scaled(value: Any, name: str) -> Any:
+            factor = attributes.find(site.node, name)
+            if factor is None or factor.f == 1:
+                return value
+            return builder.op("Mul", [value, builder.constant(np.array(factor.f, dtype), name)])
+
+        sides = [builder.input(name) for name in site.node.input[:2]]
+        for place, name in enumerate(("transA", "transB")):
+            if attributes.integer(site.node, name, 0):
+                sides[place] = builder.op("Transpose", [sides[place]], {"perm": [1, 0]})
+        result = scaled(builder.op("MatMul", sides), "alpha")
+        if site.input_name(_BIAS):
+            result = builder.op("Add", [result, scaled(builder.input(site.input_name(_BIAS)), "beta")])
+        builder.output(site.node.output[0], result)
+        return Rewrite(builder.build(), trials_of(site))
+
+    turns = any(attributes.integer(site.node, name, 0) for name in ("transA", "transB"))
+    operators: Operators = (("MatMul", {"rank": 2}), ("Mul", {}), ("Add", {}))
+    if turns:
+        operators = (*operators, ("Transpose", {"rank": 2, "turned-back": False, "turned-back-alike": False}))
+    return Form("a product and a sum", operators, write)
 
 
 def flattening_forms(site: Site) -> Iterator[Form]:
@@ -112,19 +143,22 @@ def _turned(site: Site, traits: Traits) -> Form:
 def layer_norm_forms(site: Site) -> Iterator[Form]:
     """Yield the norm with a bias of zeros where it has none, and that of all axes behind the batch as of a list."""
     known, scale, bias = site.input_type(0), site.constant(1), site.constant(_BIAS)
+    weighed = site.input_type(1)
+    weights = None if weighed is None else weighed.lengths
     shape = () if known is None or known.shape is None else known.shape
     lengths = [each for each in shape[1:] if isinstance(each, int)]
     traits = {**OTHERS["LayerNormalization"](site.scope, site.node), "biased": True}
     is_flat = len(lengths) == len(shape) - 1 > 0
 
     def write(*, flat: bool) -> Rewrite:
-        assert scale is not None
+        assert weights is not None
         builder = site.builder()
-        data, factor, *_ = (builder.input(name) for name in site.node.input)
-        added = np.zeros(scale.shape, scale.dtype) if bias is None else bias
-        inputs = [data, factor, builder.input(site.input_name(_BIAS)) if bias is not None else builder.constant(added)]
+        data, factor, *others = (builder.input(name) for name in site.node.input)
+        added = np.zeros(weights, helper.tensor_dtype_to_np_dtype(site.elem_type(1))) if bias is None else bias
+        inputs = [data, factor, others[0] if site.input_name(_BIAS) else builder.constant(added)]
         node = copied(site.node)
         if flat:
+            assert scale is not None
             attributes.set_integer(node, "axis", 2)
             listed = builder.reshaped(data, [0, 1, math.prod(lengths)])
             inputs = [listed, *(builder.constant(each.reshape(-1), "weights") for each in (scale, added))]
@@ -133,12 +167,14 @@ def layer_norm_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), trials_of(site))
 
     why_not = None
-    if scale is None or (bias is None and site.input_name(_BIAS)):
-        why_not = Refusal("its scale is not constant, or very long")
+    if weights is None:
+        why_not = Refusal("the shape of its scale is not known")
     elif len([name for name in site.node.output if name]) > 1:
         why_not = Refusal("its mean and deviation are read")
     yield Form("a bias of zeros", (("LayerNormalization", traits),), lambda: write(flat=False), why_not)
-    if scale is not None and (scale.size != math.prod(lengths) or (bias is not None and bias.size != scale.size)):
+    if scale is None or (bias is None and site.input_name(_BIAS)):
+        why_not = why_not or Refusal("its scale is not constant, or very long")
+    elif scale.size != math.prod(lengths) or (bias is not None and bias.size != scale.size):
         why_not = why_not or Refusal("its scale is no longer than a part of the axes")
     elif not is_flat:
         why_not = why_not or Refusal("it needs the lengths behind the batch (--shape)")

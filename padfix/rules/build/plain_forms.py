@@ -66,6 +66,31 @@ def _sloped(site: Site) -> Iterator[Form]:
     yield Form("the sum of both sides of zero", operators, lambda: _written(site, write, exact=False))
 
 
+def _softened(site: Site) -> Iterator[Form]:
+    """Yield Softsign as a product, as pnnx takes the quotient for a Softsign again."""
+    one = np.array(1, helper.tensor_dtype_to_np_dtype(site.elem_type(0) or 1))
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        length = builder.op("Add", [builder.op("Abs", [value]), builder.constant(one, "one")])
+        return builder.op("Mul", [value, builder.op("Reciprocal", [length])])
+
+    operators: Operators = (("Abs", {}), ("Add", {}), ("Reciprocal", {}), ("Mul", {"gate-second": False}))
+    yield Form("a product", operators, lambda: _written(site, write, exact=False))
+
+
+def _cut_off(site: Site) -> Iterator[Form]:
+    """Yield a ThresholdedRelu as a product with 1 above its limit, and with 0 elsewhere."""
+    found = attributes.find(site.node, "alpha")
+    limit = np.array(1 if found is None else found.f, helper.tensor_dtype_to_np_dtype(site.elem_type(0) or 1))
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        above = builder.op("Relu", [builder.op("Sub", [value, builder.constant(limit, "limit")])])
+        return builder.op("Mul", [value, builder.op("Sign", [above])])
+
+    operators: Operators = (("Sub", {}), ("Relu", {}), ("Sign", {}), ("Mul", {"gate-second": False}))
+    yield Form("a product with 0 and 1", operators, lambda: _written(site, write, exact=True))
+
+
 def _scaled(site: Site) -> Iterator[Form]:
     """Yield Celu as Elu of what is divided by alpha."""
     found = attributes.find(site.node, "alpha")
@@ -291,7 +316,9 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Less": _less,
     "MatMul": _matrices,
     "PRelu": _sloped,
+    "Softsign": _softened,
     "Split": _measured,
+    "ThresholdedRelu": _cut_off,
     "Tile": _joined,
 }
 """By the type of an operator: what yields its forms."""

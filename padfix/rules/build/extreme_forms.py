@@ -1,0 +1,83 @@
+"""The maximum or minimum along axes as a pool of planes whose windows are as long as these axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import window_traits
+from padfix.operators.window import Window
+from padfix.operators.written import Written
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
+
+_PLANE = 4
+"""Axes of an image with its batch and channels."""
+
+
+def extreme_form(site: Site, axes: Sequence[int], kept: bool) -> Form:
+    """Return a ReduceMax or ReduceMin of some axes as a MaxPool of images."""
+    known = site.input_type(0)
+    lengths = [each if isinstance(each, int) else 0 for each in (known.shape or ())] if known is not None else []
+    groups = _neighbours(axes)
+    planes = [(math.prod(lengths[1 : each[0]]), *_along(lengths, each)) for each in groups]
+    why_not = None
+    if site.elem_type(0) not in FLOATS:
+        why_not = Refusal("pools are of floats")
+    elif not lengths or 0 in lengths[1:]:
+        why_not = Refusal("it needs the lengths of its input (--shape)")
+    elif 0 in axes:
+        why_not = Refusal("it takes out the batch")
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        value = builder.input(site.input_name(0))
+        turns = site.node.op_type == "ReduceMin"
+        value = builder.op("Neg", [value]) if turns else value
+        now = list(lengths)
+        for group in groups:
+            length, behind = _along(now, group)
+            value = builder.reshaped(value, [0, math.prod(now[1 : group[0]]), length, behind])
+            value = builder.op("MaxPool", [value], {"kernel_shape": [length, 1], "strides": [1, 1]})
+            for axis in group:
+                now[axis] = 1
+        value = builder.op("Neg", [value]) if turns else value
+        left = [each for axis, each in enumerate(now) if axis and (kept or axis not in axes)]
+        builder.output(site.node.output[0], builder.reshaped(value, [0, *left]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    pools: Operators = tuple(("MaxPool", window_traits(_pool(site, *each))) for each in planes)
+    reshapes: Operators = (
+        ("Reshape", {"rank": _PLANE}),
+        ("Reshape", {"rank": len(lengths) - (0 if kept else len(axes))}),
+    )
+    return Form("a pool of planes", (*reshapes, *pools), write, why_not)
+
+
+def _neighbours(axes: Sequence[int]) -> list[list[int]]:
+    """Return axes that stand side by side together."""
+    groups: list[list[int]] = []
+    for axis in axes:
+        if groups and groups[-1][-1] == axis - 1:
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    return groups
+
+
+def _along(lengths: Sequence[int], axes: Sequence[int]) -> tuple[int, int]:
+    """Return how many elements lie along axes, and how many behind them."""
+    return math.prod(lengths[each] for each in axes), math.prod(lengths[axes[-1] + 1 :])
+
+
+def _pool(site: Site, channels: int, length: int, behind: int) -> Window:
+    plain: dict[str, Any] = {"kernel": (length, 1), "strides": (1, 1), "dilations": (1, 1), "sizes": (length, behind)}
+    written = Written(kernel_shape=(length, 1), strides=(1, 1))
+    return Window(
+        **plain, domain="", op_type="MaxPool", written=written, elem_type=site.elem_type(0), channels=channels
+    )

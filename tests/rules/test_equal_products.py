@@ -1,0 +1,115 @@
+"""Products and pools in place of what targets do not take: Gemm, Softsign, ThresholdedRelu, extremes; and grids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from onnx import helper, numpy_helper
+
+import padfix
+
+PLANES = "(float[1,3,4,5] X) => (float[1,A,B,C] Y)"
+GRID = "int64[5] s = {1, 2, 3, 4, 5}, int64[3] t = {1, -1, 3}"
+
+
+def saved(folder: Path, model: onnx.ModelProto | str, opset: int = 18) -> Path:
+    parsed = (
+        onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> g {model}')
+        if isinstance(model, str)
+        else model
+    )
+    onnx.save(parsed, folder / "model.onnx")
+    return folder / "model.onnx"
+
+
+def converted(folder: Path, model: onnx.ModelProto | str, target: str = "ncnn", opset: int = 18) -> list[str]:
+    """Return the operators of the converted model, which has no finding left."""
+    padfix.convert(saved(folder, model, opset), folder / "result.onnx", target=target)
+    assert not padfix.check(folder / "result.onnx", target=target).findings
+    return [each.op_type for each in onnx.load(folder / "result.onnx").graph.node if each.op_type != "Constant"]
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ("Y = ReduceMax (X, last)", ["Reshape", "MaxPool", "Reshape"]),
+        ("Y = ReduceMax (X, planes)", ["Reshape", "MaxPool", "Reshape"]),
+        ("Y = ReduceMin (X, apart)", ["Neg", "Reshape", "MaxPool", "Reshape", "MaxPool", "Neg", "Reshape"]),
+    ],
+)
+def test_an_extreme_is_a_pool(node: str, expected: list[str], tmp_path: Path) -> None:
+    constants = "int64[1] last = {-1}, int64[2] planes = {2, 3}, int64[2] apart = {1, 3}"
+    assert converted(tmp_path, f"{PLANES} <{constants}> {{ {node} }}") == expected
+
+
+def test_an_extreme_that_takes_out_axes_is_a_pool(tmp_path: Path) -> None:
+    text = "(float[1,3,4] X) => (float[1,A] Y) <int64[1] a = {1}> { n = Neg (X) Y = ReduceMax <keepdims = 0> (n, a) }"
+    assert converted(tmp_path, text) == ["Neg", "Reshape", "MaxPool", "Reshape"]
+
+
+def test_an_extreme_of_open_lengths_is_refused(tmp_path: Path) -> None:
+    text = "(float[1,3,N] X) => (float[1,3,1] Y) <int64[1] a = {2}> { Y = ReduceMax (X, a) }"
+    with pytest.raises(padfix.PadfixError, match="it needs the lengths of its input"):
+        converted(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"alpha": 0.5}, ["MatMul", "Mul", "Add"]),
+        ({"beta": 2.0}, ["MatMul", "Mul", "Add"]),
+        ({}, ["MatMul", "Add"]),
+        ({"alpha": 0.5, "transB": 1}, ["Transpose", "MatMul", "Mul", "Add"]),
+    ],
+)
+def test_a_gemm_of_long_weights_is_a_product(given: dict[str, float], expected: list[str], tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    weights = random.standard_normal((30, 40) if given.get("transB") else (40, 30)).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("Gemm", ["X", "W", "b"], ["Y"], **given)],
+        "g",
+        [helper.make_tensor_value_info("X", 1, [1, 40])],
+        [helper.make_tensor_value_info("Y", 1, [1, 30])],
+        [
+            numpy_helper.from_array(weights, "W"),
+            numpy_helper.from_array(random.standard_normal(30).astype(np.float32), "b"),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    assert converted(tmp_path, model) == expected
+
+
+def test_a_layer_norm_of_a_long_scale_gets_a_bias(tmp_path: Path) -> None:
+    scale = numpy_helper.from_array(np.linspace(-1, 2, 600, dtype=np.float32), "s")
+    graph = helper.make_graph(
+        [helper.make_node("LayerNormalization", ["X", "s"], ["Y"])],
+        "g",
+        [helper.make_tensor_value_info("X", 1, [1, 4, 600])],
+        [helper.make_tensor_value_info("Y", 1, [1, 4, 600])],
+        [scale],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    assert converted(tmp_path, model) == ["LayerNormalization"]
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ("Y = Softsign (X)", ["Abs", "Add", "Reciprocal", "Mul"]),
+        ("Y = ThresholdedRelu <alpha = 0.5> (X)", ["Sub", "Relu", "Sign", "Mul"]),
+    ],
+)
+def test_activations_are_written_out(node: str, expected: list[str], tmp_path: Path) -> None:
+    assert converted(tmp_path, f"{PLANES} {{ {node} }}") == expected
+
+
+def test_a_grid_behind_a_layer_of_images_stays(tmp_path: Path) -> None:
+    grid = "g = Reshape (%s, s) u = Transpose <perm = [0, 1, 3, 4, 2]> (g) Y = Reshape (u, t) }"
+    text = f"(float[1,6,4,5] X) => (float[1,N,3] Y) <{GRID}> {{ p = GlobalMaxPool (X) m = Mul (X, p) {grid % 'm'}"
+    assert not padfix.check(saved(tmp_path, text), target="ncnn").findings
+    text = f"(float[1,6,4,5] X) => (float[1,N,3] Y) <{GRID}> {{ m = Neg (X) {grid % 'm'}"
+    assert {each.op_type for each in padfix.check(saved(tmp_path, text), target="ncnn").findings} == {"Reshape"}
