@@ -26,13 +26,11 @@ from padfix.operators.gates import gate_traits, product_traits, softplus_traits
 from padfix.operators.lists import COMPARING, appends_to_input, spreads_a_list
 from padfix.operators.plain_traits import PLAINLY
 from padfix.operators.quantizers import QUANTIZERS, is_between_bytes, quantizer_traits
+from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.shuffles import shuffles_channels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
 from padfix.targets.fact import COUNT, Traits
-
-_LENGTHS, _PEEPHOLES = 4, 7
-"""Which inputs of recurrent layers tell how long each sequence is, and let gates look at the cell."""
 
 
 def any_of(known: Sequence[bool | None]) -> bool | None:
@@ -175,37 +173,6 @@ def _is_spread(scope: Scope, node: NodeProto, position: int) -> bool | None:
     return any_of([None if None in pair else pair[0] != pair[1] for pair in zip(given.shape, gives.shape, strict=True)])
 
 
-_USUAL = {"GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh"), "RNN": ("tanh",)}
-"""The activations that recurrent layers have where nothing else is said."""
-
-
-def activations_of(node: NodeProto, directions: int) -> tuple[str, ...]:
-    """Return the activations of a recurrent layer in lower case, those of one direction after the other."""
-    listed = attributes.find(node, "activations")
-    told = () if listed is None else tuple(each.decode("utf-8", "replace").lower() for each in listed.strings)
-    return told or _USUAL[node.op_type] * directions
-
-
-def _recurrent(scope: Scope, node: NodeProto) -> Traits:
-    told, usual = activations_of(node, 1), _USUAL[node.op_type]
-    half = len(told) // 2
-    is_usual = all(each == usual[place % len(usual)] for place, each in enumerate(told))
-    given = [bool(name) for name in node.output] + [False] * 3
-    return {
-        "direction": attributes.text(node, "direction", "forward") or "forward",
-        "resets-before": attributes.integer(node, "linear_before_reset", 0) == 0,
-        "activations": "usual" if is_usual else "hard-sigmoid" if "hardsigmoid" in told else "other",
-        "directions-alike": len(told) <= len(usual) or told[:half] == told[half:],
-        "clipped": attributes.find(node, "clip") is not None,
-        "couples-gates": attributes.integer(node, "input_forget", 0) != 0,
-        "batch-first": attributes.integer(node, "layout", 0) != 0,
-        "lengths-given": len(node.input) > _LENGTHS and bool(node.input[_LENGTHS]),
-        "peepholes": len(node.input) > _PEEPHOLES and bool(node.input[_PEEPHOLES]),
-        "gives-state": given[1] or given[2],
-        "gives-cell-alone": given[2] and not given[1],
-    }
-
-
 def _dense(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Gemm whether it is what a dense layer is: weights that are turned, and no factors."""
     factors = [attributes.find(node, name) for name in ("alpha", "beta")]
@@ -295,7 +262,6 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
 
 
 JOINING = ("Max", "Mean", "Min", "Sum")
-RECURRENT = ("GRU", "LSTM", "RNN")
 REDUCTIONS = (
     "ReduceL1",
     "ReduceL2",
@@ -348,7 +314,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Mul": _pairing(product_traits),
     "MeanVarianceNormalization": _rank_alone,
     **dict.fromkeys(REDUCTIONS, _reduction),
-    **dict.fromkeys(RECURRENT, _recurrent),
+    **dict.fromkeys(RECURRENT, recurrent_traits),
     "Reshape": _reshape,
     "RoiAlign": _roi_align,
     "Slice": _slice,

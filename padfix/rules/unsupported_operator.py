@@ -15,8 +15,9 @@ from padfix.graph import attributes
 from padfix.operators.data_order import is_behind_window, number_of_channels
 from padfix.operators.gates import gate_traits
 from padfix.operators.lists import COMPARING
-from padfix.operators.other_traits import JOINING, OTHERS, RECURRENT, REDUCTIONS
+from padfix.operators.other_traits import JOINING, OTHERS, REDUCTIONS
 from padfix.operators.quantizers import QUANTIZERS
+from padfix.operators.recurrent_layers import RECURRENT
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of, transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow

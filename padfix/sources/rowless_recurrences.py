@@ -16,7 +16,7 @@ from padfix.graph.fragment_builder import FragmentBuilder, Value
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, iterate_scopes, normal_domain
 from padfix.graph.splice import apply_splices, plan_splice
 from padfix.operators.inference import infer
-from padfix.operators.other_traits import RECURRENT
+from padfix.operators.recurrent_layers import RECURRENT
 
 _BATCH = {0: 1, 4: 0, 5: 1, 6: 1}
 """Inputs with a row for each element of the batch, and the axis of the rows: X, lengths, initial states."""

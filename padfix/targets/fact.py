@@ -169,6 +169,10 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "peepholes": SWITCH,
     "gives-state": SWITCH,
     "gives-cell-alone": SWITCH,
+    "initial-state": ("none", "some", "all"),
+    "squeezed": SWITCH,
+    # As has a Transpose that padfix writes about the steps of such a layer.
+    "over-batch": SWITCH,
     # Of RoiAlign, which also has mode and coordinates.
     "scaled": SWITCH,
     # Of Slice: whether some step is negative.
@@ -231,6 +235,7 @@ _UNSAID: Mapping[str, Trait] = {
             "appends-to-input",
             "axis-from-end",
             "behind-activation",
+            "over-batch",
             "spreads-channels",
             "axes-out-of-order",
             "list-first",

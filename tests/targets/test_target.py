@@ -129,7 +129,7 @@ def test_every_fact_is_about_operators_and_traits_that_there_are(name: str) -> N
 MADE_BY_FORMS: dict[str, set[str]] = {
     "Pow": set(),
     "Slice": {"behind-window"},
-    "Transpose": {"about-a-product"},
+    "Transpose": {"about-a-product", "over-batch"},
     "value_info": {"shape-given", "sizes"},
 }
 """Operators of forms, with the traits that these alone tell of them."""

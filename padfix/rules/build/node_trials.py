@@ -21,6 +21,7 @@ from padfix.graph.scopes import DEFAULT_DOMAIN, ValueType
 from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.other_traits import REDUCTIONS
 from padfix.operators.reading import operator_of, read
+from padfix.operators.recurrent_layers import RECURRENT
 from padfix.operators.window import Window
 from padfix.rules.base import Site, Trial, TrialInput
 
@@ -226,7 +227,8 @@ _ROLES: dict[tuple[str, int], Role] = {
     ("Trilu", 1): _always(1),
     ("Unsqueeze", 1): _each_axis,
     ("Upsample", 1): _scales,
-    **{(name, 4): _lengths for name in ("GRU", "LSTM", "RNN")},
+    **{(name, 4): _lengths for name in RECURRENT},
+    **{(name, position): _uniform(-0.25, 0.25) for name in RECURRENT for position in (1, 2)},
     **{(name, 1): _each_axis for name in (*REDUCTIONS, "Squeeze")},
 }
 """By operator and position of the input. ``CumSum``'s axis and the like may be any, so they are the simplest."""

@@ -1,22 +1,37 @@
-"""Equal forms of recurrent layers."""
+"""Equal forms of recurrent layers: turned round, with the sequence alone, and step by step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from onnx import helper
 
 from padfix.graph import attributes
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import multiplied, multiplying
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
-from padfix.rules.build.recurrent_steps import forms_in_steps
+from padfix.rules.build.objections import Operators
+from padfix.rules.build.pad_node import sliced
+from padfix.rules.build.recurrent_steps import form_in_steps
+from padfix.rules.build.transposed import TO_THE_END
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
 
 _SEQUENCE_LENGTHS = 4
 """Which input tells how long each sequence of the batch is."""
+
+_STATE, _CELL = 5, 2
+"""Which input is the state that it starts from, and which result that of the cell at the end."""
+
+_LINES = 3
+"""Axes of a sequence with its batch."""
 
 _STEPS_AS_INPUT_SINCE = 10
 
@@ -52,4 +67,68 @@ def recurrent_forms(site: Site) -> Iterator[Form]:
 
     traits = {**OTHERS[site.node.op_type](site.scope, site.node), "direction": "forward"}
     yield Form("a Slice that turns it round", ((site.node.op_type, traits),), write, why_not)
-    yield from forms_in_steps(site)
+    yield _squeezed(site)
+    yield form_in_steps(site)
+
+
+def _squeezed(site: Site) -> Form:
+    """Return the layer of which the sequence alone is read, without directions, and states are what that ends with.
+
+    What runs backwards runs forwards over what a product turns round.
+    """
+    known, direction = site.input_type(0), site.text("direction", "forward")
+    lengths = () if known is None or known.shape is None else known.shape
+    steps = lengths[0] if lengths else None
+    traits = dict(OTHERS[site.node.op_type](site.scope, site.node))
+    starts = [site.constant(place) for place in (_STATE, _STATE + 1) if site.input_name(place)]
+    is_zero = all(each is not None and not each.any() for each in starts)
+    turns = direction == "reverse"
+    traits |= {"direction": "forward" if turns else direction, "squeezed": True, "gives-state": False}
+    traits["initial-state"] = "none" if is_zero else traits["initial-state"]
+    read = [bool(name) and _is_read(site, name) for name in (*site.node.output, "", "")]
+    why_not = None
+    if read[_CELL] or (read[1] and direction == "bidirectional"):
+        why_not = Refusal("the state of its cell, or of both directions, is read")
+    elif site.input_name(_SEQUENCE_LENGTHS) or attributes.integer(site.node, "layout", 0):
+        why_not = Refusal("each sequence has a length of its own, or its batch comes first")
+    elif turns and not isinstance(steps, int):
+        why_not = Refusal("it needs the length of its sequence (--shape)")
+    units = attributes.integer(site.node, "hidden_size", 0) or 0
+
+    def turned(builder: FragmentBuilder, value: Any, length: int) -> Any:
+        assert isinstance(steps, int)
+        dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+        return multiplied(builder, value, {0: np.eye(steps, dtype=dtype)[::-1]}, (*lengths[:2], length))
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        node = copied(site.node, without=("direction",) if turns else ())
+        del node.output[1:]
+        data, *others = (builder.input(name) for name in site.node.input)
+        features = lengths[2] if len(lengths) == _LINES else 0
+        data = turned(builder, data, features if isinstance(features, int) else 0) if turns else data
+        sequence = builder.original(node, [data, *(others[: _STATE - 1] if is_zero else others)])
+        if direction == "bidirectional":
+            sequence = builder.reshaped(builder.op("Transpose", [sequence], {"perm": [0, 2, 1, 3]}), [0, 0, -1])
+        else:
+            sequence = builder.unsqueezed(sequence, 1, back=True)
+        if read[1]:
+            builder.output(site.node.output[1], sliced(builder, sequence, [-1], [TO_THE_END], [0]))
+        sequence = turned(builder, sequence, units) if turns else sequence
+        if direction == "bidirectional":
+            apart = builder.reshaped(sequence, [0, 0, 2, units])
+            result = builder.op("Transpose", [apart], {"perm": [0, 2, 1, 3]})
+        else:
+            result = builder.unsqueezed(sequence, 1)
+        if read[0]:
+            builder.output(site.node.output[0], result)
+        return Rewrite(builder.build(), trials_of(site))
+
+    operators: Operators = ((site.node.op_type, traits),)
+    if turns and lengths:
+        operators = (*operators, *multiplying([0], lengths))
+    return Form("its sequence alone", operators, write, why_not)
+
+
+def _is_read(site: Site, name: str) -> bool:
+    return site.scope.is_output(name) or bool(site.scope.consumers(name))

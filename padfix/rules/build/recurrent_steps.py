@@ -11,8 +11,7 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
-from padfix.operators.gates import BOUND
-from padfix.operators.other_traits import activations_of
+from padfix.operators.recurrent_layers import activations_of, recurrent_traits
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.elementary_forms import clipped
@@ -23,7 +22,7 @@ from padfix.rules.build.objections import Operators
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
-MOST_STEPS = 64
+MOST_STEPS = 128
 """Of all directions together: each is a dozen nodes."""
 
 _STEPS = 1
@@ -34,9 +33,11 @@ _INPUTS = ("data", "weights", "recurrence", "bias", "lengths", "state", "cell", 
 _PLAIN_ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "hardsigmoid": "HardSigmoid"}
 """Those that need no numbers, by their names in a layer."""
 
+_TURNING = {"turned-back": False, "turned-back-alike": False}
+
 _OPERATORS: Operators = (
     ("MatMul", {"rank": 3, "list-first": False, "list-second": False}),
-    ("Transpose", {"rank": 2, "turned-back": False, "turned-back-alike": False}),
+    ("Transpose", {**_TURNING, "rank": 2}),
     ("Split", {"split-evenly": True}),
     ("Squeeze", {}),
     ("Unsqueeze", {}),
@@ -58,34 +59,28 @@ class _Layer:
     batch_first: bool
     activations: tuple[str, ...]  # the operators of one direction after the other
     clip: np.ndarray | None
-    bound: np.ndarray | None  # of what a Tanh takes, where a target needs one
     couples: bool
     resets_after: bool
     whole: np.ndarray  # 1 in the element type
 
 
-def forms_in_steps(site: Site) -> list[Form]:
-    """Return a layer as its steps; and with a Clip before each Tanh, for runtimes that overflow there."""
-    forms = []
-    for bounded in (False, True):
-        layer = _layer(site, bounded=bounded)
-        given = () if isinstance(layer, Refusal) else layer.activations
-        limited = bounded or (isinstance(layer, _Layer) and layer.clip is not None and float(layer.clip) <= BOUND)
-        gates = {"gates-other-data": False}
-        told = {"Tanh": {**gates, "bounded": limited}, "HardSigmoid": gates}
-        operators = (*_OPERATORS, *((each, told.get(each, {})) for each in sorted(set(given))))
-        forms.append(
-            Form(
-                "its steps written out",
-                (*operators, ("Clip", {})) if limited else operators,
-                partial(_written, site, layer),
-                layer if isinstance(layer, Refusal) else None,
-            )
-        )
-    return forms
+def form_in_steps(site: Site) -> Form:
+    """Return a layer as its steps."""
+    layer = _layer(site)
+    used = () if isinstance(layer, Refusal) else layer.activations
+    # What a target has against large numbers in a Tanh is mended where the Tanh stands.
+    told = {"Tanh": {"gates-other-data": False, "bounded": True}, "HardSigmoid": {"gates-other-data": False}}
+    operators = (*_OPERATORS, *((each, told.get(each, {})) for each in sorted(set(used))))
+    if isinstance(layer, _Layer) and layer.clip is not None:
+        operators = (*operators, ("Clip", {}))
+    if not attributes.integer(site.node, "layout", 0):
+        turns = recurrent_traits(site.scope, site.node)["over-batch"]
+        operators = (*operators, ("Transpose", {**_TURNING, "rank": 3, "over-batch": turns}))
+    why_not = layer if isinstance(layer, Refusal) else None
+    return Form("its steps written out", operators, partial(_written, site, layer), why_not)
 
 
-def _layer(site: Site, *, bounded: bool) -> _Layer | Refusal:
+def _layer(site: Site) -> _Layer | Refusal:
     """Return what there is to write, or why it can't be."""
     node, known = site.node, site.input_type(0)
     batch_first = attributes.integer(node, "layout", 0) != 0
@@ -119,7 +114,6 @@ def _layer(site: Site, *, bounded: bool) -> _Layer | Refusal:
         batch_first,
         tuple(names),
         None if clip is None else np.array(clip.f, dtype),
-        np.array(BOUND, dtype) if bounded else None,
         attributes.integer(node, "input_forget", 0) != 0,
         attributes.integer(node, "linear_before_reset", 0) != 0,
         np.array(1, dtype),
@@ -242,10 +236,7 @@ class _Cell:
         layer, value = self._layer, self._sum(*terms)
         if layer.clip is not None:
             value = clipped(self._builder, value, -layer.clip, layer.clip)
-        op_type = self._activations[number]
-        if layer.bound is not None and op_type == "Tanh":
-            value = clipped(self._builder, value, -layer.bound, layer.bound)
-        return self._op(op_type, value)
+        return self._op(self._activations[number], value)
 
     def _mixed(self, one: Any, other: Any, share: Any) -> Any:
         """Return ``share`` of the other, and the rest of the one; the other is zeros where it is left out."""

@@ -1,0 +1,97 @@
+"""What recurrent layers are like, in the words that targets state their facts in."""
+
+from __future__ import annotations
+
+from onnx import NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope
+from padfix.operators.batches import is_of_another_batch
+from padfix.targets.fact import Traits
+
+RECURRENT = ("GRU", "LSTM", "RNN")
+
+_LENGTHS, _STATE, _PEEPHOLES = 4, 5, 7
+"""Which inputs tell how long each sequence is, where it starts from, and let gates look at the cell."""
+
+_DIRECTIONS_LAST = [0, 2, 1, 3]
+"""The permutation that puts the axis of directions behind that of the batch."""
+
+_USUAL = {"GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh"), "RNN": ("tanh",)}
+"""The activations that recurrent layers have where nothing else is said."""
+
+
+def activations_of(node: NodeProto, directions: int) -> tuple[str, ...]:
+    """Return the activations of a recurrent layer in lower case, those of one direction after the other."""
+    listed = attributes.find(node, "activations")
+    told = () if listed is None else tuple(each.decode("utf-8", "replace").lower() for each in listed.strings)
+    return told or _USUAL[node.op_type] * directions
+
+
+def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return what a recurrent layer is like."""
+    told, usual = activations_of(node, 1), _USUAL[node.op_type]
+    half = len(told) // 2
+    is_usual = all(each == usual[place % len(usual)] for place, each in enumerate(told))
+    given = [bool(name) for name in node.output] + [False] * 3
+    return {
+        "direction": attributes.text(node, "direction", "forward") or "forward",
+        "resets-before": attributes.integer(node, "linear_before_reset", 0) == 0,
+        "activations": "usual" if is_usual else "hard-sigmoid" if "hardsigmoid" in told else "other",
+        "directions-alike": len(told) <= len(usual) or told[:half] == told[half:],
+        "clipped": attributes.find(node, "clip") is not None,
+        "couples-gates": attributes.integer(node, "input_forget", 0) != 0,
+        "batch-first": attributes.integer(node, "layout", 0) != 0,
+        "lengths-given": len(node.input) > _LENGTHS and bool(node.input[_LENGTHS]),
+        "peepholes": len(node.input) > _PEEPHOLES and bool(node.input[_PEEPHOLES]),
+        "gives-state": given[1] or given[2],
+        "gives-cell-alone": given[2] and not given[1],
+        "initial-state": _initial_state(node),
+        "squeezed": _is_squeezed(scope, node),
+        "over-batch": _is_over_batch(scope, node),
+    }
+
+
+def _initial_state(node: NodeProto) -> str:
+    count = 2 if node.op_type == "LSTM" else 1
+    given = sum(1 for name in list(node.input)[_STATE : _STATE + count] if name)
+    return "none" if not given else "all" if given == count else "some"
+
+
+def _is_squeezed(scope: Scope, node: NodeProto) -> bool:
+    """Whether the sequence alone is read, and by what takes the axis of directions out of it alone."""
+    sequence, *states = node.output
+    readers = scope.consumers(sequence) if sequence else []
+    if len(readers) != 1 or scope.is_output(sequence):
+        return False
+    if any(name and (scope.is_output(name) or scope.consumers(name)) for name in states):
+        return False
+    if readers[0].op_type == "Squeeze":
+        axes = scope.constant(readers[0].input[1]) if len(readers[0].input) > 1 else None
+        listed = attributes.integers(readers[0], "axes") if axes is None else axes.reshape(-1).tolist()
+        return list(listed or ()) in ([1], [-3])
+    behind = scope.consumers(readers[0].output[0])
+    if attributes.integers(readers[0], "perm") != _DIRECTIONS_LAST or [each.op_type for each in behind] != ["Reshape"]:
+        return False
+    known = scope.constant(behind[0].input[1])
+    shape = [] if known is None else known.reshape(-1).tolist()
+    # With the number of directions and units left to be worked out, the batch has to be copied.
+    return len(shape) == 3 and (shape[2] != -1 or shape[1] == 0)
+
+
+def _is_over_batch(scope: Scope, node: NodeProto) -> bool | None:
+    """Whether the axis that it runs over is the model's batch, as far as lengths tell, or its own batch is not."""
+    known = scope.type_of(node.input[0])
+    shape = None if known is None else known.shape
+    if not shape or len(shape) < 2:
+        return None
+    is_other = is_of_another_batch(scope, node.input[0])
+    return None if is_other is None else (not is_other and shape[0] != 1) or not _is_batch(scope, shape[1])
+
+
+def _is_batch(scope: Scope, length: object) -> bool:
+    while scope.parent is not None:
+        scope = scope.parent
+    types = [scope.type_of(each.name) for each in scope.container.input if scope.constant(each.name) is None]
+    batches = [each.shape[0] if each is not None and each.shape else None for each in types]
+    return length == 1 or length in batches or (not isinstance(length, int) and None in batches)

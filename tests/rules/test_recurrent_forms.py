@@ -1,0 +1,125 @@
+"""Recurrent layers for ncnn: what it runs as it is, with the sequence alone, or written step by step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import padfix
+
+GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
+UNITS, FEATURES, STEPS = 3, 4, 2
+
+
+def saved(
+    folder: Path,
+    op_type: str = "LSTM",
+    direction: str = "forward",
+    behind: str = "squeezed",
+    state: str = "",
+    units: int = UNITS,
+    **attributes: Any,
+) -> Path:
+    """Save a layer behind a Transpose, with what its sequence (or its state) goes through."""
+    random, count = np.random.default_rng(0), 2 if direction == "bidirectional" else 1
+    shapes = {
+        "W": (GATES[op_type] * units, FEATURES),
+        "R": (GATES[op_type] * units, units),
+        "B": (2 * GATES[op_type] * units,),
+    }
+    tensors = {name: random.uniform(-1, 1, (count, *shape)).astype(np.float32) for name, shape in shapes.items()}
+    tensors |= {"one": np.array([1]), "all": np.array([0, 0, -1])}
+    names = ["turned", "W", "R", "B"]
+    if state:
+        size = (count, 1, units)
+        values = np.zeros(size) if state == "zeros" else random.uniform(-1, 1, size)
+        tensors |= {"h": values.astype(np.float32), "c": values.astype(np.float32)}
+        names += ["", "h", "c"][: 3 if op_type == "LSTM" else 2]
+    outputs = ["", "Z"] if behind == "state" else ["", "", "Z"] if behind == "cell" else ["Y"]
+    nodes = [
+        helper.make_node("Transpose", ["X"], ["turned"], perm=[1, 0, 2]),
+        helper.make_node(op_type, names, outputs, hidden_size=units, direction=direction, **attributes),
+    ]
+    if behind == "squeezed" and count == 1:
+        nodes.append(helper.make_node("Squeeze", ["Y", "one"], ["Z"]))
+    elif behind == "squeezed":
+        nodes.append(helper.make_node("Transpose", ["Y"], ["t"], perm=[0, 2, 1, 3]))
+        nodes.append(helper.make_node("Reshape", ["t", "all"], ["Z"]))
+    elif behind == "plain":
+        nodes.append(helper.make_node("Neg", ["Y"], ["Z"]))
+    rank = 4 if behind == "plain" else 3
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("X", 1, [1, STEPS, FEATURES])],
+        [helper.make_tensor_value_info("Z", 1, [None] * rank)],
+        [numpy_helper.from_array(value, name) for name, value in tensors.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(onnx.shape_inference.infer_shapes(model), folder / "model.onnx")
+    return folder / "model.onnx"
+
+
+def converted(folder: Path, source: Path, target: str = "ncnn") -> list[str]:
+    padfix.convert(source, folder / "result.onnx", target=target)
+    assert not padfix.check(folder / "result.onnx", target=target).findings
+    return [each.op_type for each in onnx.load(folder / "result.onnx").graph.node if each.op_type != "Constant"]
+
+
+@pytest.mark.parametrize("op_type", ["LSTM", "RNN"])
+@pytest.mark.parametrize(("direction", "state"), [("forward", ""), ("forward", "all"), ("bidirectional", "")])
+def test_a_layer_whose_sequence_is_squeezed_stays(op_type: str, direction: str, state: str, tmp_path: Path) -> None:
+    assert not padfix.check(saved(tmp_path, op_type, direction, state=state), target="ncnn").findings
+
+
+@pytest.mark.parametrize(
+    ("given", "layers"),
+    [
+        ({"behind": "plain"}, ["LSTM", "Squeeze", "Unsqueeze", "Neg"]),
+        ({"behind": "state"}, ["LSTM", "Squeeze", "Slice"]),
+        ({"direction": "bidirectional", "state": "zeros"}, ["LSTM", "Transpose", "Reshape", "Reshape", "Transpose"]),
+        ({"direction": "bidirectional", "behind": "plain"}, ["LSTM", "Transpose", "Reshape", "Reshape", "Transpose"]),
+    ],
+)
+def test_a_layer_gives_its_sequence_alone(given: dict[str, Any], layers: list[str], tmp_path: Path) -> None:
+    found = converted(tmp_path, saved(tmp_path, **given))
+    assert found[1 : 1 + len(layers)] == layers
+
+
+def test_a_layer_that_runs_backwards_is_turned_round_by_products(tmp_path: Path) -> None:
+    found = converted(tmp_path, saved(tmp_path, direction="reverse"))
+    assert found.count("MatMul") == 2
+    assert found.count("LSTM") == 1
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"op_type": "GRU"},
+        {"op_type": "GRU", "direction": "bidirectional", "behind": "state"},
+        {"op_type": "GRU", "direction": "reverse", "state": "all"},
+        {"behind": "cell"},
+        {"behind": "cell", "direction": "bidirectional", "state": "all"},
+        {"op_type": "RNN", "direction": "bidirectional", "state": "all", "behind": "plain"},
+        {"behind": "cell", "units": 24},
+    ],
+)
+def test_a_layer_is_written_step_by_step(given: dict[str, Any], tmp_path: Path) -> None:
+    assert not {"GRU", "LSTM", "RNN"} & set(converted(tmp_path, saved(tmp_path, **given)))
+
+
+@pytest.mark.parametrize("target", ["mnn", "opencv"])
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_layer_is_written_step_by_step_elsewhere(target: str, before: int, tmp_path: Path) -> None:
+    source = saved(tmp_path, "GRU", linear_before_reset=before)
+    assert "GRU" not in converted(tmp_path, source, target)
+
+
+def test_bounds_of_gates_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(padfix.PadfixError, match="read in two ways"):
+        converted(tmp_path, saved(tmp_path, clip=0.5))
