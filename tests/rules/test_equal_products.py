@@ -81,6 +81,7 @@ def test_a_gemm_of_long_weights_is_a_product(given: dict[str, float], expected: 
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     assert converted(tmp_path, model) == expected
+    assert "MatMul" in converted(tmp_path, model, "portable")
 
 
 def test_a_layer_norm_of_a_long_scale_gets_a_bias(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def _by_product(site: Site) -> Form:
         return Rewrite(builder.build(), trials_of(site))
 
     turns = any(attributes.integer(site.node, name, 0) for name in ("transA", "transB"))
-    operators: Operators = (("MatMul", {"rank": 2}), ("Mul", {}), ("Add", {}))
+    operators: Operators = (("MatMul", {"rank": 2}), ("Mul", {"gate-second": False}), ("Add", {}))
     if turns:
         operators = (*operators, ("Transpose", {"rank": 2, "turned-back": False, "turned-back-alike": False}))
     return Form("a product and a sum", operators, write)
