@@ -9,6 +9,7 @@ makes the axis of others, and an Expand, end in an error.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator
 
 from onnx import NodeProto
@@ -62,7 +63,7 @@ def what_a_slice_skips(scope: Scope, node: NodeProto) -> str:
         for axis, step, start in zip(axes, amounts["steps"], amounts["starts"], strict=False)
         if step != 1
     ]
-    return _worst(scope, skips)
+    return _worst(scope, node, skips)
 
 
 def what_a_window_skips(scope: Scope, node: NodeProto, window: Window, *, explicit: bool = False) -> str:
@@ -71,7 +72,7 @@ def what_a_window_skips(scope: Scope, node: NodeProto, window: Window, *, explic
     With SAME nothing is moved; ``explicit`` asks what becomes of its pads when they are written out.
     """
     axes = [] if window.auto_pad in SAME and not explicit else skipping_axes(window)
-    return _worst(scope, [_Skip(node.input[0], window.leading + axis, window.strides[axis]) for axis in axes])
+    return _worst(scope, node, [_Skip(node.input[0], window.leading + axis, window.strides[axis]) for axis in axes])
 
 
 def skipping_axes(window: Window) -> list[int]:
@@ -86,21 +87,34 @@ def skipping_axes(window: Window) -> list[int]:
     ]
 
 
-def _worst(scope: Scope, skips: list[_Skip]) -> str:
-    waiting, seen = list(skips), set[str]()
+def _worst(scope: Scope, skipping: NodeProto, skips: list[_Skip]) -> str:
+    waiting, seen, arrived = list(skips), set[_Skip](), Counter[tuple[str, int, int]]()
     while waiting and len(seen) < _FARTHEST:
         skip = waiting.pop()
+        if skip in seen:
+            continue
         node = scope.producer(skip.name) if scope.defines(skip.name) else None
-        seen.add(skip.name)
         if node is None or normal_domain(node.domain) or scope.is_output(skip.name):
             continue
-        if sum(_is_used(scope, each) for each in scope.consumers(skip.name)) > 1:
-            continue  # others read the rest
+        others = [each for each in scope.consumers(skip.name) if each is not skipping and _is_used(scope, each)]
+        waits = sum(not _skips_alike(scope, each, skip) for each in others)
+        if waits != arrived[skip.name, skip.axis, skip.step]:
+            continue  # others read the rest, as far as is known by now
+        seen.add(skip)
         trouble = _trouble(scope, node, skip)
         if trouble is not None:
             return trouble
-        waiting += [each for each in _before(scope, node, skip) if each.name]
+        before = [each for each in _before(scope, node, skip) if each.name]
+        arrived.update({(each.name, each.axis, each.step) for each in before})
+        waiting += before
     return NOTHING
+
+
+def _skips_alike(scope: Scope, node: NodeProto, skip: _Skip) -> bool:
+    """Whether a convolution leaves out the same elements."""
+    window = read(scope, node) if node.op_type == "Conv" and node.input[0] == skip.name else None
+    axis = skip.axis - window.leading if isinstance(window, Window) else -1
+    return isinstance(window, Window) and axis in skipping_axes(window) and window.strides[axis] == skip.step
 
 
 def _is_used(scope: Scope, node: NodeProto) -> bool:

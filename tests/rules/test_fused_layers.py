@@ -81,3 +81,21 @@ def test_a_norm_behind_a_dense_layer_is_a_product_and_a_sum(added: str, expected
         "Y = BatchNormalization (a, k, k, k, v) }"
     )
     assert converted(tmp_path, text, "ncnn") == ["MatMul", *expected]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_found"),
+    [
+        ("g = Neg (s) m = Mul (s, g) Y = Conv <strides = [2, 2]> (m, V)", True),
+        ("a = Conv <strides = [2, 2]> (s, V) b = Conv <strides = [2, 2]> (s, V) Y = Sub (a, b)", True),
+        (
+            "a = Conv <strides = [2, 2]> (s, V) b = Neg (s) d = MaxPool <kernel_shape = [2, 2]> (b) Y = Sub (a, d)",
+            False,
+        ),
+    ],
+)
+def test_steps_are_taken_before_what_all_readers_leave_out(nodes: str, is_found: bool, tmp_path: Path) -> None:
+    text = f"(float[1,4,6,6] X) => (float[1,A,B,C] Y) <{ATTENTION}> {{ s = Softmax <axis = 2> (X) {nodes} }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}'), tmp_path / "model.onnx")
+    found = {each.op_type for each in padfix.check(tmp_path / "model.onnx", target="tract").findings}
+    assert ("Conv" in found) is is_found
