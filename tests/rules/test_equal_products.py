@@ -114,3 +114,10 @@ def test_a_grid_behind_a_layer_of_images_stays(tmp_path: Path) -> None:
     assert not padfix.check(saved(tmp_path, text), target="ncnn").findings
     text = f"(float[1,6,4,5] X) => (float[1,N,3] Y) <{GRID}> {{ m = Neg (X) {grid % 'm'}"
     assert {each.op_type for each in padfix.check(saved(tmp_path, text), target="ncnn").findings} == {"Reshape"}
+
+
+def test_a_row_of_ones_has_as_many_axes_as_the_data(tmp_path: Path) -> None:
+    text = "(float[1,3,4,5] X) => (float[1,3,1,5] Y) <int64[1] a = {2}> { Y = ReduceMean (X, a) }"
+    assert converted(tmp_path, text) == ["MatMul"]
+    stored = onnx.load(tmp_path / "result.onnx").graph.initializer
+    assert [1, 1, 1, 4] in [list(each.dims) for each in stored]

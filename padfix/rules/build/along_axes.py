@@ -97,6 +97,9 @@ def multiplied(builder: FragmentBuilder, value: Any, matrices: Mapping[int, np.n
     rank, now = len(lengths), list(lengths)
     for axis, matrix in matrices.items():
         weights = np.ascontiguousarray(matrix.T) if axis == rank - 1 else matrix
+        if axis == rank - 2 and len(matrix) == 1 and rank >= _FLAT:
+            # ncnn takes a matrix of one row for a list, and then counts one axis less.
+            weights = matrix.reshape(*[1] * (rank - 2), *matrix.shape)
         constant = builder.constant(weights, "weights")
         if axis == rank - 1:
             value = builder.op("MatMul", [value, constant])
