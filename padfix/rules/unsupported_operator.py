@@ -88,23 +88,24 @@ class UnsupportedOperator(TargetRule):
     Slice for another's, take every second element before they are computed, compute a Softmax of bytes, or read a zero
     point only in the shape of its scale. `padfix targets NAME` lists what is known.
 
-    padfix puts an Identity behind such a gate, and before an activation that is computed within the convolution before
-    it, so that it is read for what it is; writes DepthToSpace and SpaceToDepth as a convolution whose weights are zeros
-    and ones; a global pool of a volume as one of a plane; a reduction a few axes at a time, as a sum or as a product
-    with ones; an old Softmax on the matrix that it means; an LRN with a bias of 1; MeanVarianceNormalization and
-    LpNormalization as quotients; the lengths where a Reshape copies them; a difference as a sum with what is negated;
-    Softplus, LogSoftmax and Tanh so that no number is too large; Gelu as the product that it is; a Clip whose bounds
-    are inputs, as opset 11 has it; inputs that are joined two at a time, or two of them as if they were any number;
-    factors, and the branches of a Where, exchanged; a layer that runs backwards as one over what a Slice turned round,
-    and any recurrent layer of a known number of steps as these; the boxes of a RoiAlign scaled before it; a Transpose
-    of three axes as one of four; a Gemm with its factors in the weights; a LayerNormalization with a bias, and of a
-    list; the norm of an instance's lines or volume as a plane's; what a Gather picks as a product with a matrix of 0
-    and 1; the axes of a Slice in another order, or what it takes by a Gather; a Relu behind a Softmax, which gives
-    nothing below 0; a zero point in the shape of its scale; a DFT of another axis between two Transposes; a product
-    with a list as one with a matrix; slopes of a PRelu for every axis, or apart; Celu as a scaled Elu; the lengths of a
-    Split's pieces; indices counted from the begin; a BatchNormalization as a product and a sum; a CumSum as a product
-    with ones; an Expand as its copies; a Flatten as a Reshape; a list as a matrix of one row; and a Hardmax as the
-    question which place is that of the maximum.
+    padfix puts an Identity behind such a gate, before an activation or a norm that becomes a part of the convolution
+    before it, and before one channel that is joined with several, so that each is read for what it is; writes
+    DepthToSpace and SpaceToDepth as a convolution whose weights are zeros and ones; a global pool of a volume as one of
+    a plane; a reduction a few axes at a time, as a sum or as a product with ones; an old Softmax on the matrix that it
+    means; an LRN with a bias of 1; MeanVarianceNormalization and LpNormalization as quotients; the lengths where a
+    Reshape copies them; a difference as a sum with what is negated; Softplus, LogSoftmax and Tanh so that no number is
+    too large; Gelu as the product that it is; a Clip whose bounds are inputs, as opset 11 has it; inputs that are
+    joined two at a time, or two of them as if they were any number; factors, and the branches of a Where, exchanged; a
+    layer that runs backwards as one over what a Slice or a product turned round; a layer with its sequence alone, or
+    step by step; the boxes of a RoiAlign scaled before it; a Transpose of three axes as one of four; a Gemm with its
+    factors in the weights; a LayerNormalization with a bias, and of a list; the norm of an instance's lines or volume
+    as a plane's; what a Gather picks as a product with a matrix of 0 and 1; the axes of a Slice in another order, or
+    what it takes by a Gather; a Relu behind a Softmax, which gives nothing below 0; a zero point in the shape of its
+    scale; a DFT of another axis between two Transposes; a product with a list as one with a matrix; slopes of a PRelu
+    for every axis, or apart; Celu as a scaled Elu; the lengths of a Split's pieces; indices counted from the begin; a
+    BatchNormalization as a product and a sum; a CumSum as a product with ones; an Expand as its copies; a Flatten as a
+    Reshape; a list as a matrix of one row; a Gemm as a product and a sum; a maximum along axes as a pool; Softsign and
+    ThresholdedRelu as products; and a Hardmax as the question which place is that of the maximum.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
