@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from padfix.operators.batches import is_of_another_batch
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import window_traits
 from padfix.operators.window import Window
@@ -51,7 +52,8 @@ def extreme_form(site: Site, axes: Sequence[int], kept: bool) -> Form:
         builder.output(site.node.output[0], builder.reshaped(value, [0, *left]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    pools: Operators = tuple(("MaxPool", window_traits(_pool(site, *each))) for each in planes)
+    within = {"batch-within": is_of_another_batch(site.scope, site.input_name(0))}
+    pools: Operators = tuple(("MaxPool", {**window_traits(_pool(site, *each)), **within}) for each in planes)
     reshapes: Operators = (
         ("Reshape", {"rank": _PLANE}),
         ("Reshape", {"rank": len(lengths) - (0 if kept else len(axes))}),
