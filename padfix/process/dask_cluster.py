@@ -161,7 +161,7 @@ class _Run(Generic[Item, Outcome]):
         from distributed import CancelledError, KilledWorker
 
         try:
-            seconds, outcomes = batch.future.result()
+            seconds, outcomes = pickle.loads(batch.future.result())
         except KilledWorker:
             self._pace.size = 1  # each is tried alone
             if len(batch.items) > 1:
@@ -181,14 +181,14 @@ class _Run(Generic[Item, Outcome]):
         return found
 
 
-def _work(version: str, sent: bytes) -> tuple[float, list[Any]]:
-    """Do the work on the first of the items that were sent, in a worker; return the seconds as well."""
+def _work(version: str, sent: bytes) -> bytes:
+    """Do the work on the first of the items that were sent, in a worker; return its seconds and outcomes, to send."""
     if version != __version__:
         raise ValueError(f"it has padfix {__version__}, and was asked by padfix {version}")
     work, items = pickle.loads(sent)
     begun = time.monotonic()
     outcomes = turn(work, items, TURN)
-    return time.monotonic() - begun, outcomes
+    return pickle.dumps((time.monotonic() - begun, outcomes))
 
 
 def _first_line(error: BaseException) -> str:

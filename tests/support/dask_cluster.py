@@ -18,7 +18,13 @@ def cluster(
     folder: Path, workers: int = 2, environment: Mapping[str, str] | None = None
 ) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """Yield the address of a scheduler and the processes of its workers, which have one thread each and no nanny."""
-    there = {**os.environ, "PYTHONPATH": str(ROOT), "DASK_DISTRIBUTED__WORKER__DAEMON": "True", **(environment or {})}
+    there = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "DASK_DISTRIBUTED__WORKER__DAEMON": "True",
+        "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",  # as the page on fleets starts them
+        **(environment or {}),
+    }
     log = folder / "scheduler.log"
     processes = []
 
