@@ -108,6 +108,8 @@ def named(name: str) -> Target:
         UsageError: There is none, or nothing is known of that version.
     """
     base, at, version = name.partition("@")
+    if "," in name:
+        raise UsageError(f"{name!r} is more than one target.", "A conversion is for one; padfix check takes several.")
     if base not in names():
         raise UsageError(f"There is no target {base!r}.", suggestion(base, names(), "Targets"))
     target = load(_FOLDER / f"{base}.toml")

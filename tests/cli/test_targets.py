@@ -71,6 +71,12 @@ def test_a_name_that_is_wrong_is_said_once(models: list[str], capsys: pytest.Cap
     assert capsys.readouterr().err.count("There is no target 'opencw'") == 1
 
 
+def test_a_conversion_is_for_one_target(models: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(cli, ["convert", models[0], "-o", str(tmp_path / "out.onnx"), "--target", "opencv,ncnn"]) == 2
+    assert "'opencv,ncnn' is more than one target" in capsys.readouterr().err
+    assert not (tmp_path / "out.onnx").exists()
+
+
 def test_one_target_is_reported_as_ever(models: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(cli, ["check", models[0], "--target", "opencv@4.14"]) == 1
     printed = capsys.readouterr().out
