@@ -180,3 +180,26 @@ def slips_in_single_precision(mode: str, rounding: str, size: int, output: int) 
     spaces = np.float32(max(output - 1, 1)), np.float32(max(float(scale * np.float32(size)) - 1, 1.0))
     ways = index * (last / spaces[0]), index * (last / spaces[1]), index * last / spaces[1]
     return any([nearest_index(float(x), rounding, size) for x in way] != meant for way in ways)
+
+
+@lru_cache(maxsize=4096)
+def slips_by_the_inverse(mode: str, rounding: str, size: int, output: int, scale: Scale) -> bool:
+    """Whether positions round to other elements that are products with the inverse of a scale, in single precision.
+
+    Between aligned corners this is :func:`slips_in_single_precision`: there runtimes have steps, and no scale.
+    """
+    if size == output or size < 1 or output < 1:
+        return False
+    if mode == "align_corners":
+        return slips_in_single_precision(mode, rounding, size, output)
+    meant, half = nearest_indices(mode, rounding, size, output, scale), np.float32(0.5)
+    index = np.arange(output, dtype=np.float32)
+    inverses = {np.float32(1) / np.float32(float(scale))}
+    if isinstance(scale, Fraction):
+        inverses.add(np.float32(size) / np.float32(output))
+    for inverse in inverses:
+        centred = (index * inverse + (half * inverse - half), (index + half) * inverse - half)
+        for way in (index * inverse,) if mode == "asymmetric" else centred:
+            if [nearest_index(float(x), rounding, size) for x in way] != meant:
+                return True
+    return False

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
 from padfix.geometry.padding import effective_kernel
-from padfix.geometry.resampling import output_size, slips_in_single_precision
+from padfix.geometry.resampling import Scale, output_size, slips_by_the_inverse, slips_in_single_precision
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.batches import OF_IMAGES, is_of_another_batch
@@ -310,7 +310,9 @@ def _resample(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "keeps-a-length": _keeps_a_length(changed or ()),
         "just-short": any(axis.is_just_short for axis in changed or ()),
         "from-one": axes is not None and any(axis.from_one and axis.changes for axis in axes[2:]),
-        "slips": _slips(resize),
+        # Scales are single precision themselves, so that of these only aligned corners can slip.
+        "slips": _slips(resize, _by_lengths) if not resize.scales or resize.coordinates == "align_corners" else False,
+        "slips-by-inverse": _slips(resize, slips_by_the_inverse),
         "resized-axes": None if changed is None else len(changed),
         "outer-axes": None if changed is None or axes is None else any(axis.changes for axis in axes[:2]),
         "rank": rank,
@@ -384,24 +386,34 @@ def _keeps_a_length(changed: Sequence[_Axis]) -> bool:
     return any(axis.keeps_length for axis in changed) and not all(axis.keeps_length for axis in changed)
 
 
-def _slips(resize: Resample) -> bool | None:
-    """Whether mode nearest takes other elements where positions are computed in single precision.
+_Slip = Callable[[str, str, int, int, Scale], bool]
 
-    Scales are such numbers, so that only aligned corners can differ; sizes of run time are taken for multiples.
-    """
+_LONG = 1024
+"""In place of a length that is open: where no position slips by a given scale, none does in what is shorter."""
+
+
+def _by_lengths(coordinates: str, rounding: str, size: int, output: int, scale: Scale) -> bool:
+    return slips_in_single_precision(coordinates, rounding, size, output)
+
+
+def _slips(resize: Resample, slip: _Slip) -> bool | None:
+    """Whether mode nearest takes other elements in a certain arithmetic; sizes of run time are taken for multiples."""
     given: Sequence[float] | None = resize.scales or resize.sizes
     if resize.mode != "nearest" or resize.is_legacy or given is None or resize.coordinates == "tf_crop_and_resize":
         return False
     numbers = resize.resized_axes()
-    if (resize.scales and resize.coordinates != "align_corners") or numbers is None or resize.shape is None:
+    if numbers is None or resize.shape is None:
         return False
     found: list[bool | None] = []
     for number, amount in zip(numbers, given, strict=False):
         size = resize.shape[number]
+        length = size if isinstance(size, int) else _LONG
+        output = output_size(length, amount) if resize.scales else int(amount)
+        scale = float(np.float32(amount)) if resize.scales else Fraction(output, max(length, 1))
+        moves = slip(resize.coordinates, resize.nearest_mode, length, output, scale)
         if isinstance(size, int):
-            output = output_size(size, amount) if resize.scales else int(amount)
-            found.append(slips_in_single_precision(resize.coordinates, resize.nearest_mode, size, output))
-        elif number > 0 and not (resize.scales and amount == 1):
+            found.append(moves)
+        elif number > 0 and not (resize.scales and (amount == 1 or not moves)):
             found.append(None)
     return any_of(found)
 

@@ -85,6 +85,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "just-short": SWITCH,
     "from-one": SWITCH,
     "slips": SWITCH,
+    "slips-by-inverse": SWITCH,
     "resized-axes": COUNT,
     "outer-axes": SWITCH,
     "batch-axis": SWITCH,

@@ -12,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from padfix.geometry.resampling import (
+    Scale,
     aspect_ratio_output_size,
     aspect_ratio_scale,
     legacy_nearest_indices,
     nearest_index,
     nearest_indices,
     output_size,
+    slips_by_the_inverse,
     slips_in_single_precision,
     source_coordinates,
 )
@@ -152,3 +154,23 @@ def test_which_lengths_single_precision_rounds_otherwise(
     mode: str, rounding: str, size: int, output: int, slips: bool
 ) -> None:
     assert slips_in_single_precision(mode, rounding, size, output) is slips
+
+
+@pytest.mark.parametrize(
+    ("mode", "rounding", "size", "scale", "slips"),
+    [
+        ("asymmetric", "floor", 15, 1.7, True),  # 17 / 1.7 is 10, and 17 times the inverse is less
+        ("asymmetric", "floor", 9, 1.7, False),  # too short to come there
+        ("asymmetric", "floor", 1024, 2.0, False),
+        ("half_pixel", "floor", 9, 0.6, True),
+        ("half_pixel", "floor", 9, 1.7, False),
+        ("align_corners", "floor", 27, 1.7, True),
+        ("asymmetric", "round_prefer_floor", 15, 1.7, False),
+        ("asymmetric", "floor", 21, Fraction(12, 21), True),
+        ("asymmetric", "floor", 12, Fraction(12, 12), False),
+    ],
+)
+def test_positions_by_the_inverse_of_a_scale(mode: str, rounding: str, size: int, scale: Scale, slips: bool) -> None:
+    given = scale if isinstance(scale, Fraction) else float(np.float32(scale))
+    output = output_size(size, scale) if isinstance(scale, float) else int(size * scale)
+    assert slips_by_the_inverse(mode, rounding, size, output, given) is slips

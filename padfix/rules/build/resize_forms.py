@@ -23,6 +23,7 @@ from padfix.geometry.resampling import (
     aspect_ratio_scale,
     nearest_indices,
     output_size,
+    slips_by_the_inverse,
     slips_in_single_precision,
     source_coordinates,
 )
@@ -123,7 +124,7 @@ def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
     for alike, spelling in spelled:
         name = f"{spelling.coordinates} with {spelling.rounding} by {'sizes' if spelling.by_sizes else 'scales'}"
         slips = _slips(spelling, alike, axes, traits)
-        written = {**traits, **_traits_of_spelling(spelling, traits), "mode": alike.mode, "slips": slips}
+        written = {**traits, **_traits_of_spelling(spelling, traits), "mode": alike.mode, **slips}
         write, why_not = partial(respelled, site, alike, spelling, axes), _why_not_respelled(alike, spelling, axes)
         if spelling.by_sizes and site.opset < _OMITTED_SINCE:
             yield Form(name, (("Resize", {**written, "empty-scales": True}),), write, why_not)
@@ -198,13 +199,21 @@ def _traits_of_spelling(spelling: Spelling, traits: Traits) -> Traits:
     return changed
 
 
-def _slips(spelling: Spelling, resize: Resample, axes: Axes, traits: Traits) -> Trait | None:
+def _slips(spelling: Spelling, resize: Resample, axes: Axes, traits: Traits) -> Traits:
+    """Return what a spelling is like that has positions on the verge of another element."""
+    names = ("slips", "slips-by-inverse")
     if isinstance(axes, Refusal):
-        return traits.get("slips")
-    rounds = resize.mode == "nearest" and (spelling.by_sizes or spelling.coordinates == "align_corners")
-    return rounds and any(
-        slips_in_single_precision(spelling.coordinates, spelling.rounding, axis.size, axis.output) for axis in axes
+        return {name: traits.get(name) for name in names}
+    if resize.mode != "nearest":
+        return dict.fromkeys(names, False)
+    own = spelling.coordinates, spelling.rounding
+    by_lengths = spelling.by_sizes or spelling.coordinates == "align_corners"
+    scaled = [(axis, Fraction(axis.output, axis.size) if spelling.by_sizes else axis.scale) for axis in axes]
+    found = (
+        by_lengths and any(slips_in_single_precision(*own, axis.size, axis.output) for axis in axes),
+        any(slips_by_the_inverse(*own, axis.size, axis.output, scale) for axis, scale in scaled),
     )
+    return dict(zip(names, found, strict=True))
 
 
 def _why_not_respelled(resize: Resample, spelling: Spelling, axes: Axes) -> Refusal | None:
