@@ -186,7 +186,8 @@ def slips_in_single_precision(mode: str, rounding: str, size: int, output: int) 
 def slips_by_the_inverse(mode: str, rounding: str, size: int, output: int, scale: Scale) -> bool:
     """Whether positions round to other elements that are products with the inverse of a scale, in single precision.
 
-    Between aligned corners this is :func:`slips_in_single_precision`: there runtimes have steps, and no scale.
+    That of a scale which comes from ``sizes`` is the quotient of the lengths. Between aligned corners this is
+    :func:`slips_in_single_precision`: there runtimes have steps, and no scale.
     """
     if size == output or size < 1 or output < 1:
         return False
@@ -194,12 +195,10 @@ def slips_by_the_inverse(mode: str, rounding: str, size: int, output: int, scale
         return slips_in_single_precision(mode, rounding, size, output)
     meant, half = nearest_indices(mode, rounding, size, output, scale), np.float32(0.5)
     index = np.arange(output, dtype=np.float32)
-    inverses = {np.float32(1) / np.float32(float(scale))}
     if isinstance(scale, Fraction):
-        inverses.add(np.float32(size) / np.float32(output))
-    for inverse in inverses:
-        centred = (index * inverse + (half * inverse - half), (index + half) * inverse - half)
-        for way in (index * inverse,) if mode == "asymmetric" else centred:
-            if [nearest_index(float(x), rounding, size) for x in way] != meant:
-                return True
-    return False
+        inverse = np.float32(size) / np.float32(output)
+    else:
+        inverse = np.float32(1) / np.float32(scale)
+    centred = (index * inverse + (half * inverse - half), (index + half) * inverse - half)
+    ways = (index * inverse,) if mode == "asymmetric" else centred
+    return any([nearest_index(float(x), rounding, size) for x in way] != meant for way in ways)

@@ -166,7 +166,8 @@ def test_which_lengths_single_precision_rounds_otherwise(
         ("half_pixel", "floor", 9, 1.7, False),
         ("align_corners", "floor", 27, 1.7, True),
         ("asymmetric", "round_prefer_floor", 15, 1.7, False),
-        ("asymmetric", "floor", 21, Fraction(12, 21), True),
+        ("asymmetric", "floor", 21, Fraction(12, 21), False),
+        ("half_pixel", "floor", 5, Fraction(27, 5), True),
         ("asymmetric", "floor", 12, Fraction(12, 12), False),
     ],
 )

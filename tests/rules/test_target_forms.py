@@ -402,6 +402,16 @@ CASES = {
         "mnn",
         ["Gather", "Gather"],
     ),
+    "a position on the verge of an element, in products": (
+        text(
+            'Y = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> '
+            "(X, , s)",
+            "float[1,2,15,15] X",
+            weights="float[4] s = {1, 1, 1.7, 1.7}",
+        ),
+        "ncnn",
+        ["MatMul", "MatMul"],
+    ),
     "one element between aligned corners": (
         text(
             'Y = Resize <coordinate_transformation_mode = "align_corners", mode = "linear"> (X, , , z)',
