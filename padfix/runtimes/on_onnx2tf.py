@@ -7,11 +7,14 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from padfix.runtimes.adapter import Request
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 _SAMPLE = "calibration_image_sample_data_20x128x128x3_float32.npy"
 
@@ -23,9 +26,11 @@ def load() -> Callable[[Request], list[Any]]:
     from ai_edge_litert.interpreter import Interpreter
 
     def run(request: Request) -> list[Any]:
-        outputs = [each.name for each in onnx.load_from_string(request.model).graph.output]
+        model = onnx.load_from_string(request.model)
+        outputs = [each.name for each in model.graph.output]
+        _pin(model, request.feeds)
         with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
-            Path("model.onnx").write_bytes(request.model)
+            Path("model.onnx").write_bytes(model.SerializeToString())
             # The images that it tries a model with, which it would fetch from the network.
             np.save(_SAMPLE, np.random.default_rng(0).random((20, 128, 128, 3), np.float32))
             onnx2tf.convert(
@@ -38,9 +43,18 @@ def load() -> Callable[[Request], list[Any]]:
             fed = {each: _channels_last(array, details[each]["shape"]) for each, array in named.items()}
             found = {each: np.array(array) for each, array in run_signature(**fed).items()}
         arrays = _by_names(found, outputs).values()
-        return [_channels_second(array, shape) for array, shape in zip(arrays, request.shapes, strict=True)]
+        return [_as_in_onnx(array, shape) for array, shape in zip(arrays, request.shapes, strict=True)]
 
     return run
+
+
+def _pin(model: ModelProto, feeds: Mapping[str, Any]) -> None:
+    """Write the lengths of the inputs into a model: what is left open has one element in TensorFlow Lite."""
+    for value in model.graph.input:
+        if value.name in feeds:
+            lengths = zip(value.type.tensor_type.shape.dim, feeds[value.name].shape, strict=True)
+            for dimension, length in lengths:
+                dimension.dim_value = length
 
 
 def _by_names(arrays: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -55,7 +69,7 @@ def _channels_last(array: Any, shape: Sequence[int]) -> Any:
     return moved if moved.shape == tuple(shape) else array
 
 
-def _channels_second(array: Any, shape: tuple[int, ...]) -> Any:
-    """Return an array with its channels where ONNX has them, wherever the shape allows that."""
-    moved = np.moveaxis(array, -1, 1) if array.ndim > 2 else array
-    return moved if moved.shape == tuple(shape) else array
+def _as_in_onnx(array: Any, shape: tuple[int, ...]) -> Any:
+    """Return an array with its channels where ONNX has them: behind the batch, at the end or, without one, first."""
+    orders = (np.moveaxis(array, -1, 1), array, np.moveaxis(array, -1, 0)) if array.ndim > 1 else (array,)
+    return next((each for each in orders if each.shape == tuple(shape)), array)
