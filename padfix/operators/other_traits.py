@@ -157,6 +157,14 @@ def _joining(scope: Scope, node: NodeProto) -> Traits:
     return {"inputs": min(len(node.input), COUNT[-1]), "broadcasts": any_of(spread)}
 
 
+def _comparison(scope: Scope, node: NodeProto) -> Traits:
+    """Return of how many axes a comparison is, and whether several elements take the shape of the other input."""
+    gives, given = scope.type_of(node.output[0]), [scope.type_of(name) for name in node.input]
+    several = [each is None or each.shape is None or set(each.shape) - {1} for each in given]
+    spread = [_is_spread(scope, node, place) for place, is_list in enumerate(several) if is_list]
+    return {"rank": None if gives is None else gives.rank, "broadcasts": any_of(spread)}
+
+
 def _choice(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Where whether what it takes elsewhere is several elements that take the shape of the others."""
     known = scope.type_of(node.input[2])
@@ -282,7 +290,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "GroupNormalization": _rank_alone,
     "Add": _pairing(_sum),
     "Clip": lambda scope, node: {},
-    **dict.fromkeys(COMPARING, _pairing(lambda scope, node: {})),
+    **dict.fromkeys(COMPARING, _pairing(_comparison)),
     "Concat": lambda scope, node: {"appends-to-input": appends_to_input(scope, node)},
     "Elu": _curve(lambda scope, node: {}),
     "Erf": _curve(lambda scope, node: {}),

@@ -273,7 +273,8 @@ def hardmax_forms(site: Site) -> Iterator[Form]:
             return result
         return builder.op("Reshape", [result, builder.op("Shape", [value])])
 
-    operators: Operators = (("ArgMax", {"takes-last": False}), ("Equal", {}), ("Cast", {}))
+    asked = {"rank": 2 if together else len(shape), "broadcasts": True}
+    operators: Operators = (("ArgMax", {"takes-last": False}), ("Equal", asked), ("Cast", {}))
     if together:
         measured = "static" if all(isinstance(each, int) for each in shape[1:]) else "dynamic"
         operators = (*operators, ("Shape", {"sizes": measured}), ("Reshape", {"rank": len(shape)}))
