@@ -77,6 +77,18 @@ def test_a_layer_whose_sequence_is_squeezed_stays(op_type: str, direction: str, 
     assert not padfix.check(saved(tmp_path, op_type, direction, state=state), target="ncnn").findings
 
 
+@pytest.mark.parametrize("op_type", ["LSTM", "RNN"])
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_a_batch_that_comes_first_is_refused_however_the_sequence_is_read(
+    op_type: str, direction: str, tmp_path: Path
+) -> None:
+    source = saved(tmp_path, op_type, direction, layout=1)
+    (finding,) = padfix.check(source, target="ncnn").findings
+    assert finding.severity == "error" and "gives no network where layout puts the batch first" in finding.message
+    padfix.convert(source, tmp_path / "result.onnx", target="ncnn", reference="spec")
+    assert not padfix.check(tmp_path / "result.onnx", target="ncnn").findings
+
+
 @pytest.mark.parametrize(
     ("given", "layers"),
     [

@@ -458,7 +458,7 @@ LAYER = (
             {"openvino", "opencv", "ncnn", "tract"},
             {"mnn", "tvm"},
         ),
-        ("Y = LSTM <hidden_size = 3, layout = 1> (X, W, R)", {"openvino", "opencv", "ncnn"}, {"mnn", "tvm"}),
+        ("Y = LSTM <hidden_size = 3, layout = 1> (X, W, R)", {"openvino", "opencv"}, {"ncnn", "mnn", "tvm"}),
         (
             'Y = LSTM <hidden_size = 3> (X, W, R, "", "", "", "", P)',
             {"openvino", "opencv", "ncnn"},
