@@ -194,6 +194,10 @@ class Scope:
         """Whether ``name`` is a formal output of this scope."""
         return name in self._output_names
 
+    def is_used(self, name: str) -> bool:
+        """Whether something reads ``name``, or it is a formal output; an omitted output (``""``) is not used."""
+        return bool(name) and (self.is_output(name) or bool(self._consumers.get(name)))
+
     def type_of(self, name: str) -> ValueType | None:
         """Return the type of ``name``, or None when nothing is known."""
         owner = self.owner(name)

@@ -105,7 +105,7 @@ def drop_unread(scope: Scope, names: Collection[str], read: Collection[str] = ()
     for index in reversed(range(len(container.node))):
         node = container.node[index]
         given = {name for name in node.output if name}
-        if given and given <= set(names) and not any(scope.is_output(each) or scope.consumers(each) for each in given):
+        if given and given <= set(names) and not any(map(scope.is_used, given)):
             gone |= given
             inputs.update(node.input)
             scope.exchange(node, (), ())
@@ -118,7 +118,7 @@ def drop_unread(scope: Scope, names: Collection[str], read: Collection[str] = ()
     unread = {
         name
         for name in inputs - {""} - noted - set(scope.inputs)
-        if scope.defines(name) and not scope.is_output(name) and not scope.consumers(name)
+        if scope.defines(name) and not scope.is_used(name)
     }
     for index in reversed(range(len(container.node))):
         node = container.node[index]

@@ -64,7 +64,7 @@ def _is_squeezed(scope: Scope, node: NodeProto) -> bool:
     readers = scope.consumers(sequence) if sequence else []
     if len(readers) != 1 or scope.is_output(sequence):
         return False
-    if any(name and (scope.is_output(name) or scope.consumers(name)) for name in states):
+    if any(map(scope.is_used, states)):
         return False
     if readers[0].op_type == "Squeeze":
         axes = scope.constant(readers[0].input[1]) if len(readers[0].input) > 1 else None

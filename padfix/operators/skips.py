@@ -118,11 +118,7 @@ def _skips_alike(scope: Scope, node: NodeProto, skip: _Skip) -> bool:
 
 
 def _is_used(scope: Scope, node: NodeProto) -> bool:
-    return any(_is_read(scope, name) for name in node.output)
-
-
-def _is_read(scope: Scope, name: str) -> bool:
-    return bool(name) and (scope.is_output(name) or bool(scope.consumers(name)))
+    return any(map(scope.is_used, node.output))
 
 
 def _trouble(scope: Scope, node: NodeProto, skip: _Skip) -> str | None:
@@ -207,7 +203,7 @@ def _before_slice(scope: Scope, node: NodeProto, skip: _Skip) -> Iterator[_Skip]
 
 def _before_split(scope: Scope, node: NodeProto, skip: _Skip) -> Iterator[_Skip]:
     """Yield what is skipped of what is split; each part that is used reads all of it."""
-    if sum(_is_read(scope, name) for name in node.output) > 1:
+    if sum(map(scope.is_used, node.output)) > 1:
         return
     if attributes.integer(node, "axis", 0) % len(_shape(scope, skip.name)) != skip.axis:
         yield skip.of(node.input[0])

@@ -306,11 +306,7 @@ class _Pipeline:
 
         given = {name for each in rewrite.after.nodes for name in each.output}
         # A rewrite may drop an output that nothing reads (the mask of a Dropout); all others must be there.
-        outputs = [
-            name
-            for name in site.node.output
-            if name and (name in given or site.scope.is_output(name) or site.scope.consumers(name))
-        ]
+        outputs = [name for name in site.node.output if name and (name in given or site.scope.is_used(name))]
         before = [copied(each) for each in (*rewrite.replaces, site.node)]
         outcome = prove(before, site.scope.opsets, rewrite, outputs=outputs)
         if outcome.contradiction is not None:

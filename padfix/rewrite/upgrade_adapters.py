@@ -284,7 +284,7 @@ def _lp(site: Site, target: int) -> Adapted:
 def _recurrent(site: Site, target: int) -> Adapted:
     """Before 7 ``output_sequence`` says whether there is a first output; since then that it is named."""
     first = site.node.output[0] if site.node.output else ""
-    used = bool(first) and (site.scope.is_output(first) or bool(site.scope.consumers(first)))
+    used = site.scope.is_used(first)
     if used and not attributes.integer(site.node, "output_sequence", 0):
         return Refusal("its first output is used although output_sequence is 0; correct the node")
     node = _copy(site, "output_sequence")

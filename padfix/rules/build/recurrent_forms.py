@@ -18,7 +18,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
-from padfix.rules.build.recurrent_steps import form_in_steps
+from padfix.rules.build.recurrent_steps import form_in_steps, is_zeros
 from padfix.rules.build.transposed import TO_THE_END
 
 if TYPE_CHECKING:
@@ -80,12 +80,11 @@ def _squeezed(site: Site) -> Form:
     lengths = () if known is None or known.shape is None else known.shape
     steps = lengths[0] if lengths else None
     traits = dict(OTHERS[site.node.op_type](site.scope, site.node))
-    starts = [site.constant(place) for place in (_STATE, _STATE + 1) if site.input_name(place)]
-    is_zero = all(each is not None and not each.any() for each in starts)
+    is_zero = all(is_zeros(site, place) for place in (_STATE, _STATE + 1) if site.input_name(place))
     turns = direction == "reverse"
     traits |= {"direction": "forward" if turns else direction, "squeezed": True, "gives-state": False}
     traits["initial-state"] = "none" if is_zero else traits["initial-state"]
-    read = [bool(name) and _is_read(site, name) for name in (*site.node.output, "", "")]
+    read = [site.scope.is_used(name) for name in (*site.node.output, "", "")]
     why_not = None
     if read[_CELL] or (read[1] and direction == "bidirectional"):
         why_not = Refusal("the state of its cell, or of both directions, is read")
@@ -128,7 +127,3 @@ def _squeezed(site: Site) -> Form:
     if turns and lengths:
         operators = (*operators, *multiplying([0], lengths))
     return Form("its sequence alone", operators, write, why_not)
-
-
-def _is_read(site: Site, name: str) -> bool:
-    return site.scope.is_output(name) or bool(site.scope.consumers(name))

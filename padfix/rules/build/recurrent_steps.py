@@ -131,7 +131,7 @@ def _written(site: Site, layer: _Layer | Refusal) -> Rewrite | Refusal:
     for number, is_reverse in enumerate(layer.reverses):
         given = {}
         for place, name in enumerate(_INPUTS):
-            if place and name != "lengths" and site.input_name(place) and not _is_zeros(site, place):
+            if place and name != "lengths" and site.input_name(place) and not is_zeros(site, place):
                 is_state = name in ("state", "cell")
                 value = builder.input(site.input_name(place))
                 piece = builder.split(value, 1 if is_state and layer.batch_first else 0, [1] * count)[number]
@@ -139,7 +139,7 @@ def _written(site: Site, layer: _Layer | Refusal) -> Rewrite | Refusal:
         activations = layer.activations[number * each : (number + 1) * each]
         found.append(_Cell(builder, layer, activations, given).run(data, is_reverse=is_reverse))
     for place, (name, values) in enumerate(zip(site.node.output, zip(*found, strict=True), strict=False)):
-        if name and (site.scope.is_output(name) or site.scope.consumers(name)):
+        if site.scope.is_used(name):
             # Of the whole sequence, directions are an axis more: behind the steps, and the batch where it is first.
             axis = int(layer.batch_first) + (place == 0)
             parts = [turned(value) for value in values]
@@ -153,7 +153,8 @@ def _turned(builder: FragmentBuilder, value: Any, *, batch_first: bool) -> Any:
     return value if batch_first else builder.op("Transpose", [value], {"perm": [1, 0, 2]})
 
 
-def _is_zeros(site: Site, place: int) -> bool:
+def is_zeros(site: Site, place: int) -> bool:
+    """Whether an input is known to hold zeros alone, as states that a layer starts from do."""
     value = site.constant(place)
     return value is not None and not value.any()
 
@@ -226,10 +227,8 @@ class _Cell:
 
     def _recurrent(self, gate: int, state: Any) -> Any:
         """Return what the state before gives a gate."""
-        product = None if state is None else self._op("MatMul", state, self._recurrence[gate])
-        return (
-            None if product is None and self._state_bias[gate] is None else self._sum(product, self._state_bias[gate])
-        )
+        bias = self._state_bias[gate]
+        return bias if state is None else self._sum(self._op("MatMul", state, self._recurrence[gate]), bias)
 
     def _active(self, number: int, *terms: Any) -> Any:
         """Return an activation of the direction of a sum."""
