@@ -116,9 +116,7 @@ def drop_unread(scope: Scope, names: Collection[str], read: Collection[str] = ()
     annotations = () if isinstance(container, FunctionProto) else container.quantization_annotation
     noted = {entry.value for each in annotations for entry in each.quant_parameter_tensor_names}
     unread = {
-        name
-        for name in inputs - {""} - noted - set(scope.inputs)
-        if scope.defines(name) and not scope.is_used(name)
+        name for name in inputs - {""} - noted - set(scope.inputs) if scope.defines(name) and not scope.is_used(name)
     }
     for index in reversed(range(len(container.node))):
         node = container.node[index]
