@@ -50,11 +50,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         name = item.nodeid.partition("[")[0]
         left_out = sweep is not None and places[name] % sweep.args[0] != 0
         places[name] += 1
-        if (left_out or "slow" in item.keywords) and not config.getoption("--slow"):
+        if (left_out or item.get_closest_marker("slow")) and not config.getoption("--slow"):
             item.add_marker(skip_slow)
-        if "tensorflow" in item.keywords and not there:
+        if item.get_closest_marker("tensorflow") and not there:
             item.add_marker(skip_tensorflow)
-    items.sort(key=lambda item: "long" not in item.keywords)
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 @pytest.fixture(scope="session")
