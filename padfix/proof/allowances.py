@@ -249,8 +249,8 @@ def positions(case: Case) -> float | None:
     difference = _largest(case)
     allowed = 0.0
     for array in (*case.inner.values(), *case.feeds.values()):
-        finite = array[np.isfinite(array)] if array.dtype.kind == "f" and array.ndim > 2 else array[:0]
-        if finite.size:
+        is_resampled = array.dtype.kind == "f" and array.ndim > 2
+        if is_resampled and (finite := array[np.isfinite(array)]).size:
             longest = max(*array.shape, *case.expected.shape)
             allowed = max(allowed, POSITION_UNITS * 2.0**-24 * longest * float(finite.max() - finite.min()))
     allowed = min(allowed, CONDITIONING_CAP["float32"] * case.magnitude)

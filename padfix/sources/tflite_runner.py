@@ -43,6 +43,8 @@ _NO_KERNEL = ("unresolved", "custom op", "delegate", "not supported", "does not 
 SAMPLES = 5
 """Runs with moved inputs."""
 
+_LONGER = 64
+
 
 class LiteExecutor(TensorFlowExecutor):
     """Runs the file as :class:`TensorFlowExecutor` runs a graph.
@@ -240,7 +242,7 @@ def interpreter(tensorflow: Any, file: LiteFile, resolver: Any = None) -> Any:
     try:
         with silent_stderr():
             loaded = tensorflow.lite.Interpreter(model_content=file.content, num_threads=1, **arguments)
-            loaded.allocate_tensors()
+            _allocate(loaded)
     except Exception as error:
         reason = first_line(error)
         if reason.startswith("Select TensorFlow op"):
@@ -254,3 +256,20 @@ def interpreter(tensorflow: Any, file: LiteFile, resolver: Any = None) -> Any:
             f"TensorFlow's interpreter can't read {file.path}: {reason}", "Fetch or export it again."
         ) from error
     return loaded
+
+
+def _allocate(loaded: Any) -> None:
+    """Make room for the tensors, longer ones where a window does not fit into open lengths, which are 1 at first."""
+    try:
+        loaded.allocate_tensors()
+    except Exception:
+        longer = {
+            item["index"]: [length if length >= 0 else _LONGER if axis else 1 for axis, length in enumerate(signature)]
+            for item in loaded.get_input_details()
+            if -1 in (signature := list(item["shape_signature"]))
+        }
+        if not longer:
+            raise
+        for index, lengths in longer.items():
+            loaded.resize_tensor_input(index, lengths)
+        loaded.allocate_tensors()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import numpy as np
 import onnx
@@ -11,6 +12,9 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import padfix
+from padfix.proof.allowances import Case, positions
+from padfix.proof.graph_view import NodeView
+from padfix.proof.sides import Side
 
 SCALE, W_SCALE = 0.1, 0.1
 """A sum is rounded at a tenth of itself, so that every fifth one lies on a tie, give or take a last bit."""
@@ -95,3 +99,22 @@ def test_a_sum_is_as_far_off_as_its_terms_are_rounded(tmp_path: Path) -> None:
 def test_another_factor_of_a_sum_that_cancels_is_found_on_wide_data(factor: float, tmp_path: Path) -> None:
     found = verdict(tmp_path, centred("M = ReduceMean <axes = [1]> (e)"), centred("M = MatMul (e, ones)", factor))
     assert not found.equivalent
+
+
+def test_sizes_that_a_resampling_is_fed_are_no_images() -> None:
+    image = np.linspace(0, 1, 48, dtype=np.float32).reshape(1, 4, 4, 3)
+    expected = np.ones((1, 4, 4, 3), np.float32)
+    case = Case(
+        reference=MagicMock(Side),
+        feeds={"x": image},
+        inner={"length": np.int32(4), "ratio": np.float32(0.5), "lengths": np.array([4, 4], np.int32)},
+        name="y",
+        nodes=(MagicMock(NodeView, op_type="ResizeArea"),),
+        expected=expected,
+        found=expected + np.float32(2.0**-23),
+        magnitude=1.0,
+        types=(np.dtype(np.float32),),
+    )
+    allowed = positions(case)
+    assert allowed is not None
+    assert 0 < allowed < 1e-4

@@ -31,6 +31,7 @@ WINDOWS: dict[str, tuple[Callable[[Any, Any], Any], list[int | None]]] = {
     "dilated": (lambda tf, x: tf.nn.conv2d(x, weights(3, 3, 3, 4), 1, "SAME", dilations=2), [1, None, None, 3]),
     "depthwise": (lambda tf, x: tf.nn.depthwise_conv2d(x, weights(3, 3, 3, 2), [1, 2, 2, 1], "SAME"), [1, 8, 9, 3]),
     "pools": (lambda tf, x: tf.nn.avg_pool2d(tf.nn.max_pool2d(x, 1, 2, "SAME"), 3, 2, "SAME"), [1, None, None, 3]),
+    "no room at a length of one": (lambda tf, x: tf.nn.max_pool2d(x, 3, 2, "VALID"), [None, None, None, 3]),
     "transposed, odd": (
         lambda tf, x: tf.nn.conv2d_transpose(x, weights(3, 3, 2, 3), [1, 15, 17, 2], 2, "SAME") + weights(2),
         [1, 8, 9, 3],
