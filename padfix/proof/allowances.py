@@ -14,6 +14,7 @@ import numpy as np
 from onnx import numpy_helper
 
 from padfix.operators.table import OPERATORS
+from padfix.proof.case import Case
 from padfix.proof.compare import coarsest, distance
 from padfix.proof.constants import constant_tensors
 from padfix.proof.cut import output_name, part_of
@@ -21,7 +22,8 @@ from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntime
 from padfix.proof.graph_view import NodeView
 from padfix.proof.probes import Probe
 from padfix.proof.rounding import spread, tolerance
-from padfix.proof.sides import OnnxSide, Side
+from padfix.proof.sides import OnnxSide
+from padfix.proof.sums import cancellation, long_sum
 from padfix.results import OutputDifference
 
 OUTPUT_SCALE = {
@@ -50,33 +52,6 @@ Half a step has to move visibly when a zero point of up to 255 was added to it i
 
 ANY_WAY = 32
 """Moves of several scales, each in a direction of its own: values of one operator on a tie stand behind another's."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """A tensor of one stretch on one probe, which differs by more than rounding explains.
-
-    Attributes:
-        reference: The original.
-        feeds: Its inputs.
-        inner: The values that the stretch is fed, by the original's names.
-        name: The tensor.
-        nodes: The original's nodes of the stretch.
-        expected: What the original gives.
-        found: What the candidate gives, in the same layout.
-        magnitude: The tensor's largest absolute value over all probes.
-        types: What the original computes the stretch in.
-    """
-
-    reference: Side
-    feeds: Mapping[str, Array]
-    inner: Mapping[str, Array]
-    name: str
-    nodes: tuple[NodeView, ...]
-    expected: Array
-    found: Array
-    magnitude: float
-    types: tuple[np.dtype[np.generic], ...]
 
 
 @dataclass(frozen=True)
@@ -109,43 +84,6 @@ def conditioning(case: Case) -> float | None:
         return None
     allowed = min(CONDITIONING_FACTOR * own_move(case), cap)
     return allowed if difference <= allowed else None
-
-
-SUMMING = frozenset(
-    {
-        *("Add", "AddV2", "AveragePool", "AvgPool", "AvgPool3D", "BiasAdd", "GlobalAveragePool", "Mean", "ReduceMean"),
-        *("ReduceSum", "Sum"),
-    }
-)
-"""Operators, TensorFlow's as well, that add numbers up, each with a factor that is not negative."""
-
-_PLACING = frozenset({"ExpandDims", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
-
-
-def cancellation(case: Case) -> float | None:
-    """Return the difference where terms cancel, and each sum is off by no more than the rounding of its terms.
-
-    What the terms add up to is what the original gives for their absolute values. Sums of what is normalised already
-    are nothing but rounding, so that their own magnitude says nothing.
-    """
-    kinds = {node.op_type for node in case.nodes}
-    if not kinds & SUMMING or not kinds <= SUMMING | _PLACING or not case.reference.can_be_fed:
-        return None
-    if case.expected.shape != case.found.shape or case.expected.dtype.kind != "f":
-        return None
-    feeds, inner = (
-        {name: np.abs(array) if array.dtype.kind == "f" else array for name, array in arrays.items()}
-        for arrays in (case.feeds, case.inner)
-    )
-    try:
-        terms = case.reference.fed(feeds, inner, [case.name]).get(case.name)
-    except ExecutionFailed:
-        return None
-    if terms is None or terms.shape != case.expected.shape:
-        return None
-    difference = np.abs(case.found.astype(np.float64) - case.expected.astype(np.float64))
-    allowed = tolerance(case.types, 1.0) * terms.astype(np.float64)
-    return float(difference.max(initial=0.0)) if np.all(difference <= allowed) else None
 
 
 def own_move(case: Case) -> float:
@@ -350,6 +288,11 @@ ALLOWANCES: tuple[Allowance, ...] = (
         "cancellation",
         "The terms of a sum cancel, and what is left is as far off as they are rounded.",
         cancellation,
+    ),
+    Allowance(
+        "long sum",
+        "So many numbers are added up that the original's own sum is further from the exact one than this.",
+        long_sum,
     ),
     Allowance(
         "approximation",

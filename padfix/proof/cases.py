@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from padfix.proof.allowances import Case
+from padfix.proof.case import Case
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array
 from padfix.proof.probes import Ranges

@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from onnx import NodeProto
 
-from padfix.proof.allowances import Case, allowed_by
+from padfix.proof.allowances import allowed_by
+from padfix.proof.case import Case
 from padfix.proof.compare import Distance, described, distance
 from padfix.proof.disagreement import RuntimeSlip, difference
 from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor

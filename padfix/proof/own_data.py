@@ -8,8 +8,9 @@ from itertools import chain
 import numpy as np
 
 from padfix.process import deadline
-from padfix.proof.allowances import Case, allowed_by, own_move, own_moves, rounds_to_steps
+from padfix.proof.allowances import allowed_by, own_move, own_moves, rounds_to_steps
 from padfix.proof.bounds import ANY, Bounds, bounds_of
+from padfix.proof.case import Case
 from padfix.proof.cases import Cases
 from padfix.proof.compare import Distance, described, distance, is_float
 from padfix.proof.deciding_data import FAR, SWITCHED, DecidingData

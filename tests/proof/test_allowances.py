@@ -12,7 +12,8 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import padfix
-from padfix.proof.allowances import Case, positions
+from padfix.proof.allowances import positions
+from padfix.proof.case import Case
 from padfix.proof.graph_view import NodeView
 from padfix.proof.sides import Side
 
@@ -118,3 +119,40 @@ def test_sizes_that_a_resampling_is_fed_are_no_images() -> None:
     allowed = positions(case)
     assert allowed is not None
     assert 0 < allowed < 1e-4
+
+
+def long_mean(steps: str) -> ModelProto:
+    """Return a model of a mean of 262,144 numbers, in the given steps, of which a plain loop is off by up to 2e-3."""
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["" : 18]>
+        g (float[1,64,64,2,64] x) => (float[1,1,1,2,1] y) {{
+          all = Constant<value_ints=[1,2,4]>()
+          others = Constant<value_ints=[2,4]>()
+          first = Constant<value_ints=[1]>()
+          factor = Constant<value_floats=[1.0001]>()
+          s = Sigmoid(x)
+          {steps}
+        }}""")
+    assert isinstance(model, ModelProto)
+    return model
+
+
+LOOP = long_mean("y = ReduceMean<keepdims=1>(s, all)")
+TWO_STEPS = "r = ReduceMean<keepdims=1>(s, others) "
+
+
+def test_a_long_sum_may_be_nearer_to_the_exact_one_than_the_original_s(tmp_path: Path) -> None:
+    found = verdict(tmp_path, LOOP, long_mean(TWO_STEPS + "y = ReduceMean<keepdims=1>(r, first)"))
+    assert found.equivalent
+    assert any("long sum" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "last", ["m = ReduceMean<keepdims=1>(r, first) y = Mul(m, factor)", "y = ReduceMax<keepdims=1>(r, first)"]
+)
+def test_a_long_sum_that_is_another_is_none(last: str, tmp_path: Path) -> None:
+    assert not verdict(tmp_path, LOOP, long_mean(TWO_STEPS + last)).equivalent
+
+
+def test_a_long_sum_may_not_be_further_from_the_exact_one(tmp_path: Path) -> None:
+    assert not verdict(tmp_path, long_mean(TWO_STEPS + "y = ReduceMean<keepdims=1>(r, first)"), LOOP).equivalent

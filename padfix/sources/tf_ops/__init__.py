@@ -34,6 +34,7 @@ from padfix.sources.tf_ops import (
     gradients,
     linear_algebra,
     local_response,
+    long_sums,
     normal_quantile,
     one_hot,
     ordering,
@@ -173,6 +174,7 @@ def prepared_graphs() -> Iterator[None]:
 
     def prepare(ctx: Any, nodes: Any) -> list[Any]:
         fused_windows.take_apart(ctx)
+        long_sums.take_apart(ctx)
         gathered_windows.declare_ranks(ctx)
         try:
             element_types.widen(ctx)
