@@ -20,6 +20,7 @@ from padfix.proof.constants import Constants
 from padfix.proof.exactness import COMPARING, COUNTING, LOGICAL, MOVING, OF_FIRST, PICKING, ROUNDING, is_whole
 from padfix.proof.executors import Array
 from padfix.proof.graph_view import NodeView
+from padfix.proof.tree_data import rows_for
 
 if TYPE_CHECKING:
     from padfix.proof.stretches import Stretch
@@ -91,6 +92,8 @@ class DecidingData:
             yield "switching", {name: np.asarray(random.integers(0, 2, shape) > 0) for name, shape in shapes.items()}
         strange = {name: _STRANGE for name in sorted(floats) if self._asks_for_numbers(name)}
         yield from self._turned("not finite", strange)
+        tables = {name: self._leaves(name) for name in sorted(floats) if self._values[name].ndim == 2}
+        yield from (("branching", {name: rows}) for name, rows in tables.items() if rows is not None)
         if strange:  # a sum with an infinity of either sign is no infinity any more
             yield "infinite", {name: _with_first(self._values[name], np.inf) for name in strange}
 
@@ -207,6 +210,14 @@ class DecidingData:
                 apart = np.moveaxis(ours != theirs, axis, 0).reshape(ours.shape[axis], -1).any(1)
                 found |= set(np.flatnonzero(apart).tolist())
         return sorted(found)
+
+    def _leaves(self, name: str) -> Array | None:
+        """Return rows that reach the leaves of decision trees which read a table."""
+        first, second = (
+            [node for nodes, known, own in self._readers(name) if known is side for node in nodes if own in node.inputs]
+            for side in self._constants
+        )
+        return rows_for(first, second, self._values[name].dtype, self._values[name].shape[1])
 
     def _grows(self, name: str) -> bool:
         """Whether powers of a tensor are computed that single precision holds only so far."""

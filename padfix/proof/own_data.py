@@ -20,6 +20,7 @@ from padfix.proof.probes import Probe, within
 from padfix.proof.rounding import farthest_slice, own_tolerance
 from padfix.proof.steps import steps_of
 from padfix.proof.stretches import Judged, Stretch
+from padfix.proof.tree_data import ENSEMBLES
 from padfix.proof.wide_data import is_arithmetic, is_filled, largest_limit, size_read, wide_data
 from padfix.results import OutputDifference
 
@@ -186,8 +187,10 @@ class OwnData:
         allowed = own_tolerance(types, apart.magnitude, whole)
         if apart.largest <= allowed:
             return self._of_a_slice(stretch, case, own_tolerance(types, 0.0, whole), words)
-        # However much the original itself moves here: ill-conditioned data tells nothing.
-        if apart.largest <= 16 * own_move(case) or allowed_by(case) is not None:
+        # However much the original itself moves here: ill-conditioned data tells nothing. Trees only compare what they
+        # are fed, which is exact at a threshold as well.
+        decides = {node.op_type for node in stretch.nodes} <= ENSEMBLES
+        if not decides and (apart.largest <= 16 * own_move(case) or allowed_by(case) is not None):
             return self._of_a_slice(stretch, case, own_tolerance(types, 0.0, whole), words)
         return self._shown(stretch, apart, allowed, words)
 

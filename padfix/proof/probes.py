@@ -61,6 +61,9 @@ _FIRST_SIZES: dict[str, tuple[int, tuple[int, ...]]] = {
     "image": (1, (47, 64, 36, 39)),
 }
 
+_SINGLE = ("impulses", "ones")
+"""Kinds of which a table has but one row."""
+
 # Tried in turn when a model refuses those: multiples of 32 first (networks that halve five times), then the input
 # sizes of well-known networks, then small and long ones (token sequences, audio), then 3 or 1 channels on an axis
 # that is dynamic.
@@ -93,6 +96,9 @@ _OTHER_SIZES: tuple[tuple[int, ...], ...] = (
     (224, 224, 3),
     (3, 224, 224),
 )
+
+ROWS = 64
+"""Rows of a table for each that a batch has: where a model decides row by row, a single one tells little of it."""
 
 _MOST_ELEMENTS = 20_000_000
 _LARGEST_INPUT = 1 << 25
@@ -193,6 +199,10 @@ def resolve(
     return {spec.name: shapes[spec.name] for spec in inputs}
 
 
+def _is_table(spec: TensorSpec) -> bool:
+    return spec.shape is not None and [isinstance(dim, int) for dim in spec.shape] == [False, True]
+
+
 def _may_be_state(spec: TensorSpec) -> bool:
     return spec.shape is not None and [isinstance(dim, int) for dim in spec.shape] == [True, False, True]
 
@@ -223,6 +233,8 @@ def dynamic_sizes(inputs: Sequence[TensorSpec], kind: str) -> Iterator[dict[str,
     choices += [(144, (8, 8, 8), False), (144, (24, 24, 24), False)]
     if len(inputs) > 1 and any(spec.shape is not None and len(spec.shape) == 1 for spec in inputs):
         choices.insert(1, (batch, sizes, True))
+    if kind not in _SINGLE and all(map(_is_table, inputs)):
+        choices.insert(0, (ROWS * batch, sizes, False))
     layers = [spec.shape[0] for spec in inputs if spec.shape and _may_be_state(spec)] if len(inputs) > 1 else []
     beside = (1 not in layers, 1 in layers) if layers else (False,)  # those of one may be a sequence's encodings
     for (count, lengths, lists), states in product(choices, beside):
