@@ -185,7 +185,7 @@ class Generated:
 
     def _sizes(self, kind: str) -> Iterator[dict[str, tuple[int, ...]]]:
         """Yield sizes to try: the kind's own, the one the model took before, others, at last every small one."""
-        sizes = dynamic_sizes(self._inputs, kind)
+        sizes = dynamic_sizes(self._inputs, kind, self._settings.rows)
         # A few others first, so that a model that wants multiples of 32 is still seen at more than one size.
         yield from islice(sizes, 5)
         if self._accepted is not None:

@@ -97,9 +97,6 @@ _OTHER_SIZES: tuple[tuple[int, ...], ...] = (
     (3, 224, 224),
 )
 
-ROWS = 64
-"""Rows of a table for each that a batch has: where a model decides row by row, a single one tells little of it."""
-
 _MOST_ELEMENTS = 20_000_000
 _LARGEST_INPUT = 1 << 25
 
@@ -218,8 +215,10 @@ def _symbolic(dim: str, length: int, symbols: dict[str, int]) -> int:
     return value if value > 0 else length
 
 
-def dynamic_sizes(inputs: Sequence[TensorSpec], kind: str) -> Iterator[dict[str, tuple[int, ...]]]:
+def dynamic_sizes(inputs: Sequence[TensorSpec], kind: str, rows: int = 1) -> Iterator[dict[str, tuple[int, ...]]]:
     """Yield the shapes to try for a probe of ``kind``, best first; one only when every axis is declared.
+
+    A table has so many ``rows`` for each that a batch has.
 
     Raises:
         ExecutionFailed: The rank of an input is unknown.
@@ -234,7 +233,7 @@ def dynamic_sizes(inputs: Sequence[TensorSpec], kind: str) -> Iterator[dict[str,
     if len(inputs) > 1 and any(spec.shape is not None and len(spec.shape) == 1 for spec in inputs):
         choices.insert(1, (batch, sizes, True))
     if kind not in _SINGLE and all(map(_is_table, inputs)):
-        choices.insert(0, (ROWS * batch, sizes, False))
+        choices.insert(0, (rows * batch, sizes, False))
     layers = [spec.shape[0] for spec in inputs if spec.shape and _may_be_state(spec)] if len(inputs) > 1 else []
     beside = (1 not in layers, 1 in layers) if layers else (False,)  # those of one may be a sequence's encodings
     for (count, lengths, lists), states in product(choices, beside):

@@ -25,6 +25,7 @@ class Settings:
         ranges: What the data that is made for an input lies within, by its name.
         usual_ranges: The same for inputs that there may be.
         patience: Seconds that the first run on data that was made may take.
+        rows: Rows of a table for each that a batch has.
     """
 
     rtol: float | None = None
@@ -38,3 +39,4 @@ class Settings:
     ranges: Ranges = field(default_factory=dict)
     usual_ranges: Ranges = field(default_factory=dict)
     patience: float = 60.0
+    rows: int = 1

@@ -15,7 +15,7 @@ from padfix.proof.matching import InputMatch
 from padfix.proof.probes import Probe
 from padfix.proof.spec_executor import SpecExecutor
 from padfix.proof.user_probes import given_probes
-from padfix.proof.work import patience
+from padfix.proof.work import patience, rows
 
 REFERENCES = ("auto", "onnxruntime", "spec", "tensorflow")
 
@@ -152,5 +152,5 @@ def how_to_prove(options: VerifyOptions, judge: Executor, work: int) -> dict[str
     told = {name: getattr(options, name) for name in names}
     for name in ("ranges", "usual_ranges"):
         told[name] = {key: (low, high) for key, (low, high) in (getattr(options, name) or {}).items()}
-    told["patience"] = patience(work)
+    told |= {"patience": patience(work), "rows": rows(work)}
     return {**told, "shapes": options.pinned or None, "probes": load_probes(options.probes, judge)}

@@ -20,6 +20,12 @@ from padfix.process import memory, watch
 HEAVY = 2_000_000_000
 """Multiplications a run above which the whole proof of a rewritten model makes do with fewer kinds of data."""
 
+LIGHT = 10_000_000
+"""Multiplications a row up to which a model of a table is run on many rows."""
+
+ROWS = 64
+"""Rows then, for each that a batch has: where a model decides row by row, a single one tells little of it."""
+
 FEW_KINDS = ("normal", "negative", "ramp")
 """Those that tell most: each rewrite was proven on all kinds of data before, on its own."""
 
@@ -30,6 +36,11 @@ _PRODUCTS = frozenset({"MatMul", "Gemm"})
 def patience(work: int) -> float:
     """Return how many seconds a first run of so many multiplications may take on a slow machine."""
     return 60.0 + work * 1e-8
+
+
+def rows(work: int) -> int:
+    """Return how many rows of a table to run a model on at once that takes so many multiplications for one."""
+    return ROWS if work <= LIGHT else 1
 
 
 def allow_work(model: Model) -> int:
