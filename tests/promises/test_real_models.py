@@ -9,6 +9,8 @@ import onnx
 import pytest
 
 import padfix
+from padfix.proof.probes import KINDS
+from padfix.proof.work import FEW_KINDS
 
 LIGHT = sorted((Path(onnx.__file__).parent / "backend" / "test" / "data" / "light").glob("*.onnx"))
 APPLICATIONS = (
@@ -57,4 +59,4 @@ def test_keras_applications_without_weights(name: str, tmp_path: Path) -> None:
     getattr(keras.applications, name)(weights=None).save(source)
     report = proven(source, tmp_path / "out.onnx")
     assert report.verdict is not None
-    assert len(report.verdict.runs) == 12
+    assert len(report.verdict.runs) in (2 * len(FEW_KINDS), 2 * len(KINDS))  # as the work of a run allows
