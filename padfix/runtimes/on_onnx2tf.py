@@ -36,16 +36,30 @@ def load() -> Callable[[Request], list[Any]]:
             onnx2tf.convert(
                 input_onnx_file_path="model.onnx", output_folder_path="made", not_use_onnxsim=True, non_verbose=True
             )
-            interpreter = Interpreter(model_path="made/model_float32.tflite")
-            run_signature = interpreter.get_signature_runner()
-            details = run_signature.get_input_details()
-            named = _by_names(request.feeds, list(details))
-            fed = {each: _channels_last(array, details[each]["shape"]) for each, array in named.items()}
-            found = {each: np.array(array) for each, array in run_signature(**fed).items()}
-        arrays = _by_names(found, outputs).values()
+            arrays = _run(Interpreter(model_path="made/model_float32.tflite"), request.feeds, outputs)
         return [_as_in_onnx(array, shape) for array, shape in zip(arrays, request.shapes, strict=True)]
 
     return run
+
+
+def _run(interpreter: Any, feeds: Mapping[str, Any], outputs: Sequence[str]) -> list[Any]:
+    """Return the results of an interpreter in the order of ``outputs``.
+
+    What onnx2tf makes of a convolution in groups has no signature: then the results are in the model's order.
+    """
+    if interpreter.get_signature_list():
+        run_signature = interpreter.get_signature_runner()
+        details = run_signature.get_input_details()
+        named = _by_names(feeds, list(details))
+        fed = {each: _channels_last(array, details[each]["shape"]) for each, array in named.items()}
+        found = {each: np.array(array) for each, array in run_signature(**fed).items()}
+        return list(_by_names(found, outputs).values())
+    interpreter.allocate_tensors()
+    details = {each["name"]: each for each in interpreter.get_input_details()}
+    for name, array in _by_names(feeds, list(details)).items():
+        interpreter.set_tensor(details[name]["index"], _channels_last(array, details[name]["shape"]))
+    interpreter.invoke()
+    return [interpreter.get_tensor(each["index"]) for each in interpreter.get_output_details()]
 
 
 def _pin(model: ModelProto, feeds: Mapping[str, Any]) -> None:

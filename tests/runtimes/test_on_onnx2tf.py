@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import onnx.parser
 import pytest
 
-from padfix.runtimes.on_onnx2tf import _as_in_onnx, _pin
+from padfix.runtimes.on_onnx2tf import _as_in_onnx, _pin, _run
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,38 @@ def test_open_lengths_are_those_of_the_data() -> None:
     model = onnx.parser.parse_model(text)
     _pin(model, {"X": np.zeros((2, 3, 5, 7), np.float32)})
     assert [each.dim_value for each in model.graph.input[0].type.tensor_type.shape.dim] == [2, 3, 5, 7]
+
+
+class _Unsigned:
+    """An interpreter of a model without a signature, which gives the sum of its inputs and their difference."""
+
+    def __init__(self) -> None:
+        self.fed: dict[int, Any] = {}
+
+    def get_signature_list(self) -> dict[str, Any]:
+        return {}
+
+    def allocate_tensors(self) -> None:
+        pass
+
+    def get_input_details(self) -> list[dict[str, Any]]:
+        return [{"name": "b_2", "index": 7, "shape": (1, 4, 3)}, {"name": "a", "index": 5, "shape": (1, 4, 3)}]
+
+    def get_output_details(self) -> list[dict[str, Any]]:
+        return [{"name": "Identity", "index": 1}, {"name": "Identity_1", "index": 2}]
+
+    def set_tensor(self, index: int, array: Any) -> None:
+        self.fed[index] = array
+
+    def invoke(self) -> None:
+        self.fed |= {1: self.fed[5] + self.fed[7], 2: self.fed[5] - self.fed[7]}
+
+    def get_tensor(self, index: int) -> Any:
+        return self.fed[index]
+
+
+def test_a_model_without_a_signature_is_run_by_the_order_of_its_outputs() -> None:
+    a, b = np.arange(24.0).reshape(2, 1, 3, 4)
+    total, difference = _run(_Unsigned(), {"a": a, "b.2": b}, ["sum", "rest"])
+    np.testing.assert_array_equal(total, np.moveaxis(a + b, 1, -1))
+    np.testing.assert_array_equal(difference, np.moveaxis(a - b, 1, -1))
