@@ -261,11 +261,14 @@ class _Pipeline:
         number = 0
         for scope in reversed(matches.scopes):
             self._passed_by.clear()
+            read: set[str] = set()
             for _, candidates in sorted(matches.by_node(scope).items(), reverse=True):
                 number += 1
-                changed |= self._rewrite_first(candidates, f"{number} of {total}")
+                if self._rewrite_first(candidates, f"{number} of {total}"):
+                    changed = True
+                    read.update(filter(None, candidates[0].site.node.input))
             apply_splices(scope)
-            drop_unread(scope, self._passed_by)  # last, because it moves the nodes behind
+            drop_unread(scope, self._passed_by, read)  # last, because it moves the nodes behind
         return changed
 
     def _rewrite_first(self, candidates: Sequence[Match], which: str) -> bool:

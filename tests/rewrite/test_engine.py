@@ -14,6 +14,7 @@ from padfix.files.model import Model
 from padfix.proof.executors import OnnxRuntimeExecutor
 from padfix.proof.spec_executor import SpecExecutor
 from padfix.rewrite.engine import rewrite_model
+from padfix.targets.target import named
 
 
 def parse(text: str) -> Model:
@@ -153,3 +154,17 @@ def test_a_runtime_that_contradicts_the_specification_is_named() -> None:
     assert disagreement.specified is not None
     assert disagreement.specified.shape == disagreement.input_shapes[0]
     assert disagreement.found is None
+
+
+def test_weights_that_others_took_the_place_of_are_left_out() -> None:
+    # Before version 4 every initializer is an input as well, and ONNX Runtime loads none that nothing reads.
+    model = parse(
+        """<ir_version: 3, opset_import: ["" : 8]>
+        g (float[1,1,7,7,7] X) => (float[1,1,5,5,5] Y) <float[1,1,2,2,2] W = {1, 2, 3, 4, 5, 6, 7, 9}> {
+          Y = Conv <dilations = [2, 2, 2], kernel_shape = [2, 2, 2]> (X, W)
+        }"""
+    )
+    result = rewrite_model(model, target=named("mnn"))
+    assert [each.finding.rule for each in result.rewrites] == ["PF111"]
+    assert [each.name for each in model.proto.graph.initializer] == []
+    OnnxRuntimeExecutor(model.proto.SerializeToString(), optimised=False)
