@@ -125,6 +125,14 @@ def window_output_size(
     return output
 
 
+def end_without_ceil_mode(kernel: int, stride: int, dilation: int, end: int) -> int | None:
+    """Return the end padding that gives the windows of ceil mode without it, whatever the size.
+
+    That is a stride less one more, unless ceil mode could drop a window, which it does for some sizes only: then None.
+    """
+    return end + stride - 1 if end + stride <= effective_kernel(kernel, dilation) else None
+
+
 def has_window_in_padding(
     size: int, kernel: int, stride: int = 1, dilation: int = 1, begin: int = 0, end: int = 0
 ) -> bool:

@@ -9,6 +9,7 @@ from onnx import NodeProto, TensorProto
 
 from padfix.geometry.padding import (
     effective_kernel,
+    end_without_ceil_mode,
     same_output_size,
     same_padding,
     size_independent_padding,
@@ -151,7 +152,10 @@ class Window(Windowed):
             windows = window_output_size(size, taps, stride, dilation, begin, end, ceil_mode=self.written.ceil_mode)
             return windows if windows >= 0 else None
         if self.written.ceil_mode:
-            return None
+            lasting = end_without_ceil_mode(taps, stride, dilation, end)
+            if lasting is None:
+                return None
+            end = lasting
         length = length_of(size).plus(begin + end - effective_kernel(taps, dilation)).divided(stride)
         return None if length is None else named(size, length.plus(1))
 

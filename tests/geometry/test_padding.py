@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from padfix.geometry.padding import (
     effective_kernel,
+    end_without_ceil_mode,
     has_window_in_padding,
     lasting_padding,
     residue_independent_padding,
@@ -92,6 +93,14 @@ def test_known_same_padding(numbers, upper, expected):
 def test_split_puts_the_odd_element_last_for_upper():
     assert split_same_padding(3, upper=True) == (1, 2)
     assert split_same_padding(3, upper=False) == (2, 1)
+
+
+@given(st.integers(1, 40), KERNELS, st.integers(1, 5), DILATIONS, st.integers(0, 3), st.integers(0, 3))
+def test_ceil_mode_is_a_longer_end_padding_where_it_drops_no_window(size, kernel, stride, dilation, begin, end):
+    longer = end_without_ceil_mode(kernel, stride, dilation, end)
+    if longer is not None and size + begin + end >= effective_kernel(kernel, dilation):
+        windows = window_output_size(size, kernel, stride, dilation, begin, end, ceil_mode=True)
+        assert window_output_size(size, kernel, stride, dilation, begin, longer) == windows
 
 
 def test_ceil_mode_drops_a_window_that_starts_in_the_end_padding():

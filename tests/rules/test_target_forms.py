@@ -279,6 +279,22 @@ CASES = {
         "openvino",
         ["MatMul", "MatMul"],
     ),
+    "a pool in ceil mode whose lengths are open": (
+        text(
+            "Y = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 0], strides = [2, 2], ceil_mode = 1> (X)",
+            "float[1,2,H,W] X",
+        ),
+        "openvino",
+        ["MaxPool"],
+    ),
+    "an average in ceil mode whose lengths are open": (
+        text(
+            "Y = AveragePool <kernel_shape = [3, 3], pads = [0, 1, 1, 0], strides = [2, 2], ceil_mode = 1> (X)",
+            "float[1,2,H,W] X",
+        ),
+        "openvino",
+        ["AveragePool"],
+    ),
     "roots of sums": (
         text("Y = LpPool <kernel_shape = [3, 2], p = 2, strides = [1, 1]> (X)"),
         "opencv",

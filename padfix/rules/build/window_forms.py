@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 from onnx import TensorProto
 
-from padfix.geometry.padding import effective_kernel
+from padfix.geometry.padding import effective_kernel, end_without_ceil_mode
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import (
@@ -257,9 +257,13 @@ def _reached_pairs(window: Window) -> tuple[Pair, ...] | Refusal:
     for (size, taps, stride, dilation), windows, (begin, end) in zip(
         window.axes, window.output_sizes(), window.explicit_pads, strict=True
     ):
-        if not isinstance(size, int) or not isinstance(windows, int) or taps is None:
+        if taps is None:
+            return Refusal("the length of its windows is not known")
+        reach = end_without_ceil_mode(taps, stride, dilation, end)
+        if isinstance(size, int) and isinstance(windows, int):
+            reach = max(0, (windows - 1) * stride + effective_kernel(taps, dilation) - size - begin)
+        if reach is None:
             return Refusal("how far ceil_mode reaches depends on a length that is not known (--shape)")
-        reach = max(0, (windows - 1) * stride + effective_kernel(taps, dilation) - size - begin)
         if reach > end and window.operator.is_average and window.written.count_include_pad:
             return Refusal("elements that ceil_mode adds don't count in the average, and pads would")
         reached.append((begin, reach))
