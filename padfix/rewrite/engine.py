@@ -21,6 +21,7 @@ from padfix.operators.inference import infer
 from padfix.operators.reading import require_meaning
 from padfix.operators.refusal import Refusal
 from padfix.results import Disagreement, Finding, LocalProof, Refused, Rewritten
+from padfix.rewrite.inlining import inline_functions
 from padfix.rewrite.matches import Match, Matches, corrections
 from padfix.rewrite.moving import Edit, plan_move, set_opset
 from padfix.rewrite.specialise import function_of, specialise
@@ -103,6 +104,7 @@ class _Pipeline:
         self.result = Rewriting()
         self._matched: Matches | None = None
         self._blocked: dict[int, Refusal] = {}
+        self._stays: Refusal | None = None
         self._passed_by: set[str] = set()
         self._places: dict[tuple[str, str], int] = {}
 
@@ -129,6 +131,7 @@ class _Pipeline:
                 f"Ask for --opset {ceiling} or lower, or leave it out.",
             )
         if self.model.proto.functions:
+            scopes = self._inline(scopes)
             scopes, notes = specialise(self.model, scopes, self._refused)
             self.result.notes.extend(notes)
         for _ in range(MAXIMUM_PASSES):
@@ -138,6 +141,19 @@ class _Pipeline:
                 return
             scopes = infer(self.model)
 
+    def _inline(self, scopes: list[Scope]) -> list[Scope]:
+        """Put nodes in the place of the calls of functions where the target reads none; return the scopes as they are.
+
+        First of all, because what a call hands over is known then.
+        """
+        wanted = [each for _, each in corrections(scopes, RULES, self.target) if each.inlines]
+        self._stays = inline_functions(self.model) if wanted else None
+        if not wanted or self._stays is not None:
+            return scopes
+        for each in wanted:
+            self._record_correction(each)
+        return infer(self.model)
+
     def _one_pass(self, scopes: Sequence[Scope], opset: int | None) -> bool:
         """Correct, move and rewrite what can be; return whether anything was."""
         changed, left = self._correct(scopes)
@@ -146,7 +162,7 @@ class _Pipeline:
         if self._move(self._matches(scopes), opset, left):
             return True
         for rule, correction in left:
-            blocked = self._blocked.get(correction.opset or 0)
+            blocked = self._stays if correction.inlines else self._blocked.get(correction.opset or 0)
             self._refuse(rule, correction.finding, blocked.reason if blocked else correction.finding.hint)
         # An opset is lowered last: what the rules rewrite for the target may be what the older opset can't say.
         return self._rewrite(self._matches(scopes)) or changed or self._lower(scopes, lowering)

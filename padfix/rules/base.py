@@ -221,12 +221,14 @@ class Correction:
         apply: Corrects the model in place, where no computation depends on it.
         opset: The version of the default domain that the model has to move to; None where that is not what is wrong.
         lowers: Whether that is below the one it is written for.
+        inlines: Whether what is wrong is that this is a function, whose nodes should stand in the place of its calls.
     """
 
     finding: Finding
     apply: Callable[[], None] | None = None
     opset: int | None = None
     lowers: bool = False
+    inlines: bool = False
 
 
 class ScopeRule(Rule):

@@ -21,6 +21,7 @@ from padfix.rules.legacy_opset import LegacyOpset
 from padfix.rules.legacy_resize import LegacyResize
 from padfix.rules.legacy_upsample import LegacyUpsample
 from padfix.rules.meaningless_operator import MeaninglessOperator
+from padfix.rules.model_function import ModelFunction
 from padfix.rules.opset_too_new import OpsetTooNew
 from padfix.rules.removed_resize_mode import RemovedResizeMode
 from padfix.rules.resize_runtime_slip import ResizeRuntimeSlip
@@ -69,7 +70,9 @@ RULES: tuple[Rule, ...] = (
     RuntimeContradictsSpec(),
     # What no rule can rewrite, because it has no meaning: convert ends before it asks any rule.
     MeaninglessOperator(),
-    # What the model declares, no node: the opset decides how all the nodes are read, declared shapes nothing at all.
+    # What is no node. Functions, whose nodes take the place of their calls before any rule is asked.
+    ModelFunction(),
+    # What the model declares: the opset decides how all the nodes are read, declared shapes nothing at all.
     LegacyOpset(),
     OpsetTooNew(),
     StaleShapes(),

@@ -1,6 +1,6 @@
 """What a model is made for: one TOML file a target, and the record that it becomes."""
 
-from padfix.targets.fact import DECLARED, Fact, Outcome, Trait
+from padfix.targets.fact import DECLARED, FUNCTION, Fact, Outcome, Trait
 from padfix.targets.target import PADS_STYLES, Target, load, named, names
 
-__all__ = ["DECLARED", "PADS_STYLES", "Fact", "Outcome", "Target", "Trait", "load", "named", "names"]
+__all__ = ["DECLARED", "FUNCTION", "PADS_STYLES", "Fact", "Outcome", "Target", "Trait", "load", "named", "names"]

@@ -214,6 +214,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
 DECLARED = "value_info"
 """In place of an operator: what a model declares of inner values (sizes) and of its outputs (shape-given)."""
 
+FUNCTION = "function"
+"""In place of an operator: a function that a model defines itself."""
+
 _UNSAID: Mapping[str, Trait] = {
     **dict.fromkeys(
         (
@@ -269,7 +272,7 @@ class Fact:
     """One thing that is known of a runtime. In the file, a key has ``-`` where a field has ``_``.
 
     Attributes:
-        operators: Types of ONNX's own domain, or :data:`DECLARED`.
+        operators: Types of ONNX's own domain, or :data:`DECLARED`, or :data:`FUNCTION`.
         outcome: What becomes of such an operator.
         says: What the runtime does, as the end of "The runtime ...".
         evidence: Where that was seen, in words: an experiment with its count, a place in the source, a document.

@@ -49,7 +49,9 @@ def test_the_page_has_every_part(rule: Rule) -> None:
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.fixable], ids=lambda rule: rule.code)
 def test_the_example_is_true(rule: Rule, tmp_path: Path) -> None:
     page = pages.page(rule)
-    before = parser.parse_model(f'<ir_version: 8, opset_import: ["" : {page.before_opset}]>\n{page.before}')
+    before = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : {page.before_opset}, "local" : 1]>\n{page.before}'
+    )
     onnx.checker.check_model(before)
     onnx.save(before, tmp_path / "before.onnx")
     found = padfix.check(tmp_path / "before.onnx", select=[rule.code], target=rule.example_target).findings
