@@ -36,6 +36,7 @@ from padfix.rules.build.broadcast_forms import (
     rows_first,
     summed_forms,
 )
+from padfix.rules.build.defined_forms import DEFINED_FORMS
 from padfix.rules.build.elementary_forms import (
     hardmax_forms,
     logarithm_forms,
@@ -105,7 +106,9 @@ class UnsupportedOperator(TargetRule):
     for every axis, or apart; Celu as a scaled Elu; the lengths of a Split's pieces; indices counted from the begin; a
     BatchNormalization as a product and a sum; a CumSum as a product with ones; an Expand as its copies; a Flatten as a
     Reshape; a list as a matrix of one row; a Gemm as a product and a sum; a maximum along axes as a pool; Softsign and
-    ThresholdedRelu as products; and a Hardmax as the question which place is that of the maximum.
+    ThresholdedRelu as products; a Hardmax as the question which place is that of the maximum; a MaxUnpool as maxima
+    scattered over zeros; a Col2Im as a transposed convolution; an AffineGrid as a product with all positions; a
+    GroupNormalization as the norm of lines; and an RMSNormalization as a quotient.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -344,6 +347,7 @@ def _by_softplus(site: Site) -> Iterator[Form]:
 
 _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **PLAIN_FORMS,
+    **DEFINED_FORMS,
     **dict.fromkeys(COMPARING, rows_first(lambda site: iter(()))),
     "Less": rows_first(PLAIN_FORMS["Less"]),
     **dict.fromkeys(("Elu", "Erf", "HardSwish", "Sigmoid"), _behind_identity),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from padfix.operators.other_traits import OTHERS
 from padfix.operators.reading import read
 from padfix.operators.table import OPERATORS, Family
 from padfix.operators.transposed import TransposedWindow
@@ -57,7 +58,11 @@ class UnsupportedWindow(TargetRule):
 
     code = "PF111"
     name = "unsupported-window"
-    operators = frozenset(key for key, each in OPERATORS.items() if not key[0] and each.family is not Family.RESAMPLE)
+    operators = frozenset(
+        key
+        for key, each in OPERATORS.items()
+        if not key[0] and each.family is not Family.RESAMPLE and key[1] not in OTHERS
+    )
 
     def needs_specification(self, site: Site) -> bool:
         """Whether ONNX Runtime runs the node against the specification, whatever the target does."""

@@ -1,0 +1,95 @@
+"""Operators that few runtimes have, written by those that all have, and proven."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+from padfix.errors import RefusedError
+
+
+def converted(text: str, target: str, folder: Path, opset: int = 21) -> list[str]:
+    """Return the sorted operators that a model becomes; it is proven on the way."""
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]> g {text}')
+    onnx.save(model, folder / "before.onnx")
+    report = padfix.convert(folder / "before.onnx", folder / "after.onnx", target=target)
+    assert report.verdict is not None
+    assert report.verdict.equivalent
+    assert not padfix.check(folder / "after.onnx", target=target).findings
+    return sorted(node.op_type for node in onnx.load(folder / "after.onnx").graph.node)
+
+
+SEGNET = """(float[2,3,6,8] X) => (float[2,3,6,8] Y) {
+  m, i = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (X)
+  Y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (m, i)
+}"""
+
+
+@pytest.mark.parametrize("opset", [9, 13])
+@pytest.mark.parametrize("target", ["openvino", "tract"])
+def test_maxima_are_scattered_over_zeros(target: str, opset: int, tmp_path: Path) -> None:
+    expected = ["ConstantOfShape", "MaxPool", "Reshape", "Reshape", "Reshape", "ScatterElements"]
+    assert converted(SEGNET, target, tmp_path, opset) == expected
+
+
+@pytest.mark.parametrize(
+    ("image", "block", "length", "attributes", "expected"),
+    [
+        ("{5, 6}", "{2, 2}", "12,20", "", ["ConvTranspose", "Reshape"]),
+        (
+            "{5, 6}",
+            "{2, 3}",
+            "12,9",
+            "<pads = [0, 1, 2, 1], strides = [2, 2]>",
+            ["ConvTranspose", "Reshape", "Slice"],
+        ),
+        ("{7, 9}", "{3, 2}", "12,12", "<dilations = [2, 3], strides = [2, 1]>", ["ConvTranspose", "Reshape"]),
+        ("{9}", "{4}", "8,4", "<pads = [1, 0], strides = [2]>", ["ConvTranspose", "Reshape", "Slice"]),
+    ],
+)
+def test_columns_are_joined_by_a_transposed_convolution(
+    image: str, block: str, length: str, attributes: str, expected: list[str], tmp_path: Path
+) -> None:
+    rank = image.count(",") + 1
+    constants = f"int64[{rank}] image = {image}, int64[{rank}] block = {block}"
+    text = f"(float[2,{length}] X) => (float Y) <{constants}> {{ Y = Col2Im {attributes} (X, image, block) }}"
+    assert converted(text, "tract", tmp_path) == expected
+
+
+@pytest.mark.parametrize(("size", "theta"), [("2,3,4,5", "2,2,3"), ("1,3,2,4,5", "1,3,4")])
+@pytest.mark.parametrize("aligned", [0, 1])
+def test_a_grid_is_a_product_with_all_positions(size: str, theta: str, aligned: int, tmp_path: Path) -> None:
+    sizes = f"int64[{size.count(',') + 1}] size = {{{size}}}"
+    text = f"(float[{theta}] T) => (float Y) <{sizes}> {{ Y = AffineGrid <align_corners = {aligned}> (T, size) }}"
+    assert converted(text, "mnn", tmp_path) == ["MatMul", "Reshape", "Transpose"]
+
+
+def test_a_group_norm_is_the_norm_of_lines(tmp_path: Path) -> None:
+    text = (
+        "(float[N,6,4,5] X, float[6] s, float[6] b) => (float Y) { Y = GroupNormalization <num_groups = 3> (X, s, b) }"
+    )
+    operators = ["Add", "InstanceNormalization", "Mul", "Reshape", "Reshape", "Reshape", "Reshape"]
+    assert converted(text, "mnn", tmp_path) == operators
+
+
+def test_a_group_norm_with_a_scale_for_each_group_is_declined_where_that_is_computed(tmp_path: Path) -> None:
+    text = "(float[2,6,4] X, float[3] s, float[3] b) => (float Y) { Y = GroupNormalization <num_groups = 3> (X, s, b) }"
+    with pytest.raises(RefusedError, match="its scale and bias as constants"):
+        converted(text, "mnn", tmp_path, 18)
+
+
+def test_a_norm_by_the_root_is_a_quotient(tmp_path: Path) -> None:
+    text = "(float[2,6,8] X) => (float Y) <float[8] s = {1, 2, 3, 4, 5, 6, 7, 8}> { Y = RMSNormalization (X, s) }"
+    assert converted(text, "mnn", tmp_path, 23) == ["Add", "Div", "Mul", "Mul", "ReduceMean", "Sqrt"]
+
+
+def test_positions_beside_a_shape_of_its_own_are_declined(tmp_path: Path) -> None:
+    text = """(float[1,1,2,2] X, int64[1,1,2,2] i) => (float Y) <int64[4] shape = {1, 1, 5, 5}> {
+      Y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (X, i, shape)
+    }"""
+    with pytest.raises(RefusedError, match="is not settled"):
+        converted(text, "tract", tmp_path, 13)
