@@ -122,6 +122,7 @@ def _grid_sample(scope: Scope, node: NodeProto) -> Traits:
     # Opset 20 gave the modes new names.
     mode = (attributes.text(node, "mode", "linear") or "linear").removeprefix("bi")
     return {
+        **_rank_alone(scope, node),
         "mode": mode,
         "outside": attributes.text(node, "padding_mode", "zeros") or "zeros",
         "aligned": attributes.integer(node, "align_corners", 0) != 0,
