@@ -1,10 +1,10 @@
 """Which nodes of a model a deployment runtime computes otherwise, or refuses.
 
-A few nodes in a row are run together, and where these are wrong each by itself, fed with the right values of what they
-read: what the runtime computes otherwise is then the node's own, however much those behind it amplify or hide it. But a
-runtime may fuse nodes, and it may refuse by itself, or misread the layout of, what it runs within a network. So the
-beginnings of the model are run as well: between the longest that is right and the shortest that is not lies the first
-node at fault.
+Nodes in a row are run together, all that they compute asked for, and where these are wrong in halves, down to each by
+itself, fed with the right values of what they read: what the runtime computes otherwise is then the node's own, however
+much those behind it amplify or hide it. But a runtime may fuse nodes, and it may refuse by itself, or misread the
+layout of, what it runs within a network. So the beginnings of the model are run as well: between the longest that is
+right and the shortest that is not lies the first node at fault.
 """
 
 from __future__ import annotations
@@ -31,9 +31,6 @@ from padfix.proof.runtime_runs import (
 from padfix.proof.sides import OnnxSide
 from padfix.proof.stretches import FIRST_LOOK
 from padfix.results.on_runtime import OnRuntime
-
-STRETCH = 8
-"""How many nodes in a row are looked at together first: so many don't hide what one of them gets wrong."""
 
 _BEYOND = 10.0
 """By how many times what is allowed a node is off that is at fault by itself."""
@@ -127,31 +124,39 @@ class NodeSearch:
         return [*([together] if together is not None else []), *guilty.values()]
 
     def _by_themselves(self) -> Iterator[tuple[_Wired, Repro]]:
-        """Yield what the runtime makes of every node of the stretches that it gets wrong; lists are passed by."""
+        """Yield what the runtime makes of every node that is by itself what it gets wrong; lists are passed by."""
         for start in range(0, len(self._nodes), FIRST_LOOK):
             group = self._nodes[start : start + FIRST_LOOK]
             done = f"{start + 1} of {len(self._nodes)}"
             self._tell(f"Looking for nodes that {self._runtime.label} computes otherwise: {done}")
             self._forget()
             self._learn(group)
-            for first in range(0, len(group), STRETCH):
-                stretch = group[first : first + STRETCH]
-                self.looked_at += len(stretch)
-                for each in () if self._agrees_on(stretch) else stretch:
-                    if not self._pairs.held.keys().isdisjoint(each.outputs):
-                        continue  # how bytes are held is the runtime's own affair
-                    repro = self._run(each, self._pairs.read_through(each.read), NODE)
-                    if repro is not None:
-                        yield each, repro
+            self.looked_at += len(group)
+            yield from self._faults(group)
 
-    def _agrees_on(self, stretch: Sequence[_Wired]) -> bool:
-        """Whether the runtime computes a few nodes in a row as it should, fed with the right values above them."""
+    def _faults(self, stretch: Sequence[_Wired]) -> Iterator[tuple[_Wired, Repro]]:
+        """Yield what the runtime makes of the nodes in a row that it gets wrong, halving them down to single ones."""
+        asked = [each for each in stretch if self._is_computed(each)]
+        half = len(stretch) // 2
+        if not asked or (half and self._agrees_on(stretch, asked)):
+            return
+        if half:
+            yield from self._faults(stretch[:half])
+            yield from self._faults(stretch[half:])
+            return
+        repro = self._run(stretch[0], self._pairs.read_through(stretch[0].read), NODE)
+        if repro is not None:
+            yield stretch[0], repro
+
+    def _is_computed(self, each: _Wired) -> bool:
+        """Whether a node is the runtime's to compute: how bytes are held is its affair, and an Identity is nothing."""
+        return each.node.op_type != "Identity" and self._pairs.held.keys().isdisjoint(each.outputs)
+
+    def _agrees_on(self, stretch: Sequence[_Wired], asked: Sequence[_Wired]) -> bool:
+        """Whether the runtime computes nodes in a row as it should, fed with the right values above them."""
         inside = {name for each in stretch for name in each.outputs}
         fed = {*self._pairs.read_through(name for each in stretch for name in each.read if name not in inside)}
-        # All: one could hide another.
-        names = [name for each in stretch for name in each.outputs if name not in self._pairs.held]
-        if not names:
-            return True
+        names = [name for each in asked for name in each.outputs]  # all: one could hide another
         if not self._known.keys() >= {*fed, *names} or any(map(self._is_text, (*fed, *names))):
             return False
         expected = {name: self._known[name] for name in names}

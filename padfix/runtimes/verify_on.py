@@ -27,7 +27,7 @@ def verify_on(
 ) -> RuntimeVerdict:
     """Run an ONNX model on a deployment runtime and hold its outputs against what the model means.
 
-    All nodes are run on the right values of what they read as well, a few at a time, and where the model goes wrong its
+    All nodes are run on the right values of what they read as well, many at a time, and where the model goes wrong its
     beginnings, which names the nodes that the runtime computes otherwise.
 
     Args:
