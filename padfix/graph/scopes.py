@@ -75,6 +75,7 @@ class Scope:
         types: Inferred types of names defined in this scope; filled by :mod:`padfix.graph.shapes`.
         ir_version: The model's; below 4 an initializer that is also an input is a constant.
         readings: What readers of nodes have found, by the node's identity; theirs to fill, forgotten after edits.
+        bodies: The scopes of the bodies that its nodes hold, in their order.
         edits: What takes the place of nodes, by index, once :mod:`padfix.graph.splice` applies it; the questions about
             names are answered as if it were applied.
     """
@@ -87,6 +88,7 @@ class Scope:
     types: dict[str, ValueType] = field(default_factory=dict)
     readings: dict[int, object] = field(default_factory=dict)
     edits: dict[int, list[NodeProto]] = field(default_factory=dict)
+    bodies: list[Scope] = field(default_factory=list)
 
     @property
     def nodes(self) -> Any:
@@ -337,4 +339,5 @@ def _nested(scope: Scope) -> Iterator[Scope]:
     for index, node in enumerate(scope.nodes):
         for name, graph in bodies_of(node):
             path = f"{scope.path}/{label(node, index)}.{name}"
-            yield from _nested(Scope(path, graph, scope, scope.opsets, scope.ir_version))
+            scope.bodies.append(Scope(path, graph, scope, scope.opsets, scope.ir_version))
+            yield from _nested(scope.bodies[-1])

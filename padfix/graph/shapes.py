@@ -119,13 +119,9 @@ class _Inference:
     def __init__(self, proto: ModelProto, scopes: Sequence[Scope], operators: OperatorTypes) -> None:
         self._proto = proto
         self._operators = operators
-        self._children: dict[Scope, list[Scope]] = {scope: [] for scope in scopes}
-        self._functions: dict[FunctionKey, Scope] = {}
-        for scope in scopes:
-            if scope.parent is not None:
-                self._children[scope.parent].append(scope)
-            elif isinstance(scope.container, FunctionProto):
-                self._functions[function_key(scope.container)] = scope
+        self._functions: dict[FunctionKey, Scope] = {
+            function_key(scope.container): scope for scope in scopes if isinstance(scope.container, FunctionProto)
+        }
         self._calls: dict[FunctionKey, dict[bytes, Tree]] = {key: {} for key in self._functions}
         self._bodies: dict[tuple[Scope, bytes], Tree] = {}
         self._running: set[FunctionKey] = set()
@@ -210,7 +206,7 @@ class _Inference:
                 else:
                     graph.input.append(ValueInfoProto(name=name, type=proto))
         for node in graph.node:
-            if self._children[scope]:
+            if scope.bodies:
                 strip_bodies(node)
             if refers(node) and not bind(node, bindings):
                 node.domain = PINNED_DOMAIN
@@ -264,8 +260,7 @@ class _Inference:
         """Return better types for outputs whose inferred ones are wrong or poorer; fill ``bodies`` on the way."""
         found: dict[str, TypeProto] = {}
         tainted: set[str] = set()
-        inner = self._children[scope]
-        children = iter(inner)
+        children = iter(scope.bodies)
 
         def lookup(name: str) -> ValueType | None:
             proto = found.get(name) or types.get(name)
@@ -279,7 +274,7 @@ class _Inference:
             return None if known is None else tensor_type(known)
 
         for node, original in zip(graph.node, scope.nodes, strict=True):
-            holders = [(name, next(children)) for name, _ in bodies_of(original)] if inner else []
+            holders = [(name, next(children)) for name, _ in bodies_of(original)] if scope.bodies else []
             domain = normal_domain(original.domain)
             function = self._function_of(original)
             covered = function is None and (domain, original.op_type) in self._operators.covered

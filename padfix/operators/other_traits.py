@@ -9,6 +9,7 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.batches import is_of_another_batch
+from padfix.operators.branches import branch_traits
 from padfix.operators.data_order import (
     CHANNELS,
     copies_behind_reshape,
@@ -307,6 +308,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Sub": _pairing(_difference),
     "SpaceToDepth": lambda scope, node: {},
     "Hardmax": _along_an_axis,
+    "If": branch_traits,
     **dict.fromkeys(
         ("Flatten", "InstanceNormalization"),
         lambda scope, node: {

@@ -63,6 +63,25 @@ PLAIN = (
 )
 """Operators of which it is all the same to runtimes how they are."""
 
+CLASSICAL_DOMAIN = "ai.onnx.ml"
+
+CLASSICAL = (
+    "ArrayFeatureExtractor",
+    "Binarizer",
+    "Imputer",
+    "LabelEncoder",
+    "LinearClassifier",
+    "LinearRegressor",
+    "Normalizer",
+    "OneHotEncoder",
+    "SVMRegressor",
+    "Scaler",
+    "TreeEnsemble",
+    "TreeEnsembleClassifier",
+    "TreeEnsembleRegressor",
+)
+"""Operators of ONNX's domain for machine learning without networks, of which it is all the same as well."""
+
 
 def dft_axis(scope: Scope, node: NodeProto) -> int | None:
     """Return the axis that a DFT transforms, counted from the begin; None where it is not known."""
@@ -167,5 +186,6 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "MatMul": _product,
     "PRelu": _prelu,
     "Split": _split,
+    "Squeeze": lambda scope, node: {"axes-written": len(node.input) > 1 or attributes.find(node, "axes") is not None},
 }
 """By the type of an operator: what reads its traits."""

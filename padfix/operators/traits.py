@@ -16,6 +16,7 @@ from padfix.operators.batches import OF_IMAGES, is_of_another_batch
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import is_behind_joined_bytes, is_of_bytes
 from padfix.operators.other_traits import OTHERS, any_of
+from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample
 from padfix.operators.skips import what_a_window_skips
@@ -29,6 +30,8 @@ _PLANE_AXES, _TALL, _NARROW = 2, 12, 8
 
 def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     """Return what ``node`` is like; None for operators that no fact is about, and those that can't be read."""
+    if normal_domain(node.domain) == CLASSICAL_DOMAIN:
+        return {} if node.op_type in CLASSICAL else None
     if normal_domain(node.domain) or wrong_arity(node, scope.opset) or not any(node.output):
         return None
     found = _own_traits(scope, node)

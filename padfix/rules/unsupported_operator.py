@@ -16,6 +16,7 @@ from padfix.operators.data_order import is_behind_window, number_of_channels
 from padfix.operators.gates import gate_traits
 from padfix.operators.lists import COMPARING
 from padfix.operators.other_traits import JOINING, OTHERS, REDUCTIONS
+from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN
 from padfix.operators.quantizers import QUANTIZERS
 from padfix.operators.recurrent_layers import RECURRENT
 from padfix.operators.refusal import Refusal
@@ -133,7 +134,9 @@ class UnsupportedOperator(TargetRule):
 
     code = "PF306"
     name = "unsupported-operator"
-    operators = frozenset(("", op_type) for op_type in OTHERS)
+    operators = frozenset(
+        [*(("", op_type) for op_type in OTHERS), *((CLASSICAL_DOMAIN, op_type) for op_type in CLASSICAL)]
+    )
     example_target = "opencv"
 
     def forms(self, site: Site) -> Iterator[Form]:

@@ -178,6 +178,13 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "scaled": SWITCH,
     # Of Slice: whether some step is negative.
     "backwards": SWITCH,
+    # Of Squeeze.
+    "axes-written": SWITCH,
+    # Of If: what decides (lengths that are open, or data), how the values of the two branches differ, and whether it
+    # stands in a branch or a loop that depends on data.
+    "decided-by": ("constants", "lengths", "data"),
+    "branches": ("alike", "lengths-differ", "ranks-differ"),
+    "within-undecided": SWITCH,
     # Of what is declared of an output.
     "shape-given": SWITCH,
     # Of GlobalLpPool: whether the model leaves the length of the first axis open.
@@ -272,7 +279,7 @@ class Fact:
     """One thing that is known of a runtime. In the file, a key has ``-`` where a field has ``_``.
 
     Attributes:
-        operators: Types of ONNX's own domain, or :data:`DECLARED`, or :data:`FUNCTION`.
+        operators: Types of ONNX's own domains (no two of which share one), or :data:`DECLARED`, or :data:`FUNCTION`.
         outcome: What becomes of such an operator.
         says: What the runtime does, as the end of "The runtime ...".
         evidence: Where that was seen, in words: an experiment with its count, a place in the source, a document.

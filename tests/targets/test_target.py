@@ -200,6 +200,9 @@ EXAMPLES = {
     "MatMul": "(float[1,2] X, float[2,2] W) => (float[1,2] Y) { Y = MatMul (X, W) }",
     "Expand": "(float[1,2] X) => (float[3,2] Y) <int64[2] s = {3, 2}> { Y = Expand (X, s) }",
     "PRelu": "(float[1,2] X) => (float[1,2] Y) { Y = PRelu (X, X) }",
+    "If": "(bool C) => (float Y) { Y = If (C) <then_branch = t () => (float A) { A = Constant <value = float {1}> () },"
+    " else_branch = e () => (float B) { B = Constant <value = float {2}> () }> }",
+    "Squeeze": "(float[1,2] X) => (float[2] Y) { Y = Squeeze (X) }",
     "Upsample": "(float[1,2] X) => (float[1,4] Y) <float[2] s = {1, 2}> { Y = Upsample (X, s) }",
 }
 

@@ -299,6 +299,27 @@ def _added_up(site: Site) -> Iterator[Form]:
     yield Form("a product with ones", operators, lambda: _written(site, write, exact=False), why_not)
 
 
+def _named(site: Site) -> Iterator[Form]:
+    """Yield a Squeeze with its axes, which are all that have one element; and as it is, in an opset of today."""
+    lengths = shape if (known := site.input_type(0)) is not None and (shape := known.shape) is not None else (None,)
+    axes = [axis for axis, length in enumerate(lengths) if length == 1]
+    why_not = None if all(isinstance(length, int) for length in lengths) else Refusal("a length is left open (--shape)")
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        if builder.opset < _SIZES_AS_INPUT_SINCE:
+            return builder.op("Squeeze", [value], {"axes": axes})
+        return builder.op("Squeeze", [value, builder.constant(np.array(axes, np.int64), "axes")])
+
+    def modern(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.original(copied(site.node), [value])
+
+    operators: Operators = (("Squeeze", {"axes-written": True}),)
+    yield Form("its axes written", operators, lambda: _written(site, write, exact=True), why_not)
+    operators = (("Squeeze", {"axes-written": False}),)
+    as_it_is = _SIZES_AS_INPUT_SINCE
+    yield Form("as opset 13 has it", operators, lambda: _written(site, modern, exact=True), opset=as_it_is)
+
+
 def _written(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:
     """Return what ``write`` makes of all the inputs that there are."""
     builder = site.builder()
@@ -318,6 +339,7 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "PRelu": _sloped,
     "Softsign": _softened,
     "Split": _measured,
+    "Squeeze": _named,
     "ThresholdedRelu": _cut_off,
     "Tile": _joined,
 }

@@ -1,0 +1,66 @@
+"""What an If is like: what decides which branch is run, and whether its branches give alike values."""
+
+from __future__ import annotations
+
+from onnx import NodeProto
+
+from padfix.graph.scopes import Scope, ValueType, bodies_of
+from padfix.operators.constant_chains import chain_of
+from padfix.targets.fact import Trait, Traits
+
+
+def branch_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return what decides an If, how its branches differ, and whether data decide if it is run itself."""
+    return {
+        "decided-by": _what_decides(scope, node.input[0]),
+        "branches": _difference(scope, node),
+        "within-undecided": _is_within_undecided(scope),
+    }
+
+
+def _is_within_undecided(scope: Scope) -> bool:
+    """Whether a scope is a body of which only data tell whether it runs, or how often."""
+    if scope.parent is None:
+        return False
+    holders = (node for node in scope.parent.nodes if any(graph is scope.container for _, graph in bodies_of(node)))
+    holder = next(holders)
+    is_decided = holder.op_type == "If" and _what_decides(scope.parent, holder.input[0]) != "data"
+    return not is_decided or _is_within_undecided(scope.parent)
+
+
+def _what_decides(scope: Scope, name: str) -> Trait:
+    if scope.constant(name) is not None:
+        return "constants"
+    producer = scope.producer(name) if scope.defines(name) else None
+    if producer is None:
+        return "data"
+    if chain_of(scope, producer) is not None:
+        return "constants"
+    return "data" if chain_of(scope, producer, open_lengths=True) is None else "lengths"
+
+
+def _difference(scope: Scope, node: NodeProto) -> Trait | None:
+    """Return the worst difference between what the branches give; None where it is not known."""
+    given = [_given(scope, graph) for _, graph in bodies_of(node)]
+    pairs = [_between(first, second) for first, second in zip(*given, strict=False)]
+    for kind in ("ranks-differ", "lengths-differ", None):
+        if kind in pairs:
+            return kind
+    return "alike"
+
+
+def _given(scope: Scope, graph: object) -> list[ValueType | None]:
+    body = next((each for each in scope.bodies if each.container is graph), None)
+    return [] if body is None else [body.type_of(name) for name in body.outputs]
+
+
+def _between(first: ValueType | None, second: ValueType | None) -> Trait | None:
+    shapes = [None if each is None else each.shape for each in (first, second)]
+    if shapes[0] is None or shapes[1] is None:
+        return None
+    if len(shapes[0]) != len(shapes[1]):
+        return "ranks-differ"
+    pairs = list(zip(*shapes, strict=True))
+    if any(isinstance(one, int) and isinstance(other, int) and one != other for one, other in pairs):
+        return "lengths-differ"
+    return "alike" if all(one == other and one is not None for one, other in pairs) else None

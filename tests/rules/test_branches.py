@@ -1,0 +1,106 @@
+"""What a target has against an If, a Loop, and operators that are no network's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+from padfix.files.model import Model
+from padfix.operators.branches import branch_traits
+from padfix.operators.inference import infer
+
+MEASURED = """
+    lengths = Shape (X)
+    place = Constant <value_int = 1> ()
+    length = Gather (lengths, place)
+    three = Constant <value_int = 3> ()
+    told = Equal (length, three)
+"""
+DECIDED = {
+    "data": "most = ReduceMax <keepdims = 0> (X) zero = Constant <value_float = 0.0> () told = Greater (most, zero)",
+    "lengths": MEASURED,
+    "constants": MEASURED.replace("(X)", "(F)"),
+}
+ELSE = {
+    "alike": "(float[1,3,8] B) { B = Neg (F) }",
+    "lengths-differ": "(float[1,3,1] B) { B = ReduceMax <axes = [2]> (F) }",
+    "ranks-differ": "(float[1,3] B) { B = ReduceMax <axes = [2], keepdims = 0> (F) }",
+}
+
+
+def branching(decided: str, branches: str) -> onnx.ModelProto:
+    return onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+        main (float[N,M,8] X, float[1,3,8] F) => (float Y) {{
+            {DECIDED[decided]}
+            Y = If (told) <then_branch = then () => (float[1,3,8] A) {{ A = Relu (F) }},
+                           else_branch = other () => {ELSE[branches]}>
+        }}""")
+
+
+@pytest.mark.parametrize("branches", ELSE)
+@pytest.mark.parametrize("decided", DECIDED)
+def test_what_decides_and_how_branches_differ_are_told(decided: str, branches: str) -> None:
+    main, *_ = infer(Model(branching(decided, branches)))
+    told = {"decided-by": decided, "branches": branches, "within-undecided": False}
+    assert branch_traits(main, main.nodes[-1]) == told
+
+
+@pytest.mark.parametrize("decided", ["data", "constants"])
+def test_an_if_within_a_branch_that_data_decide(decided: str) -> None:
+    model, inner = branching(decided, "alike"), branching("data", "ranks-differ").graph.node[-1]
+    branch = model.graph.node[-1].attribute[0].g
+    inner.output[0] = "unread"
+    branch.node.append(inner)
+    scopes = infer(Model(model))
+    body = next(scope for scope in scopes if scope.container is branch)
+    assert branch_traits(body, body.nodes[-1])["within-undecided"] is (decided == "data")
+    assert branch_traits(body, body.nodes[-1])["branches"] == "ranks-differ"
+
+
+@pytest.mark.parametrize(
+    ("target", "decided", "branches", "is_found"),
+    [
+        ("openvino", "data", "ranks-differ", True),
+        ("openvino", "lengths", "ranks-differ", False),
+        ("tract", "constants", "lengths-differ", True),
+        ("tract", "data", "alike", False),
+        ("ncnn", "data", "alike", True),
+        ("ncnn", "constants", "alike", False),
+        ("mnn", "data", "ranks-differ", False),
+    ],
+)
+def test_what_runtimes_know_of_branches(
+    target: str, decided: str, branches: str, is_found: bool, tmp_path: Path
+) -> None:
+    onnx.save(branching(decided, branches), tmp_path / "m.onnx")
+    found = padfix.check(tmp_path / "m.onnx", target=target).findings
+    assert [each.op_type for each in found if (each.rule, each.op_type) == ("PF306", "If")] == ["If"] * is_found
+
+
+@pytest.mark.parametrize("target", ["openvino", "opencv", "ncnn", "mnn", "tract"])
+def test_what_is_no_networks_operator_is_said_to_be_refused(target: str, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]>
+        main (float[N,4] X) => (float[N,4] Y) { Y = ai.onnx.ml.Scaler <offset = [1.0], scale = [2.0]> (X) }""")
+    onnx.save(model, tmp_path / "m.onnx")
+    (found,) = padfix.check(tmp_path / "m.onnx", target=target).findings
+    assert (found.rule, found.op_type) == ("PF306", "Scaler")
+    assert not padfix.check(tmp_path / "m.onnx").findings
+
+
+@pytest.mark.parametrize(
+    ("shape", "opset", "axes"), [("1,3,1,8", 11, [0, 2]), ("N,3,1,8", 13, None), ("1,3,2,8", 11, [0])]
+)
+def test_a_squeeze_names_its_axes_for_tract(shape: str, opset: int, axes: list[int] | None, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 11]>
+        main (float[{shape}] X) => (float Y) {{ negated = Neg (X) Y = Squeeze (negated) }}""")
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    onnx.save(model, tmp_path / "m.onnx")
+    padfix.convert(tmp_path / "m.onnx", tmp_path / "out.onnx", target="tract")
+    result = onnx.load(tmp_path / "out.onnx")
+    (squeeze,) = (node for node in result.graph.node if node.op_type == "Squeeze")
+    assert result.opset_import[0].version == opset
+    assert [list(each.ints) for each in squeeze.attribute] == ([] if axes is None else [axes])
