@@ -86,8 +86,12 @@ class StaleShapes(ScopeRule):
                     yield Correction(self._finding(scope, value, known, "input"), _writer(scope, value.type, known))
 
     def _without_shape(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
-        """Yield a correction for each output of which nothing but the type is declared, where the target minds."""
-        bare = [value for value in graph.output if scope.parent is None and _has_no_shape(value)]
+        """Yield a correction for each output of which nothing but the type is declared, where the target minds.
+
+        A body that reads no values of its own is a branch; what a turn of a loop gives may change its lengths.
+        """
+        is_run_once = scope.parent is None or not graph.input
+        bare = [value for value in graph.output if is_run_once and _has_no_shape(value)]
         objection = (
             worst_objection(target, DECLARED, scope.opset, {"sizes": "static", "shape-given": False}) if bare else None
         )
@@ -96,7 +100,7 @@ class StaleShapes(ScopeRule):
         for value in bare:
             known = scope.types.get(value.name)
             is_known = known is not None and known.shape is not None
-            says = f"The model declares no shape of its output {value.name!r}. {objection.sentence(target, 'output')}"
+            says = f"No shape is declared of the output {value.name!r}. {objection.sentence(target, 'output')}"
             hint = f"padfix convert --target {target.name} declares what the graph gives." if is_known else _UNTOLD
             found = self.scope_finding(scope, value.name, says, hint, DECLARED)
             apply = _writer(scope, value.type, known) if is_known and known is not None else None
@@ -158,11 +162,14 @@ def _remover(scope: Scope, names: Collection[str]) -> Callable[[], None]:
 
 
 def _writer(scope: Scope, declared: TypeProto, known: ValueType) -> Callable[[], None]:
-    """Return what corrects a declared shape: cleared in a body, the right lengths where the model's caller reads it."""
+    """Return what corrects a declared shape: cleared in a body, the right lengths where the model's caller reads it.
+
+    Where there is none, the lengths are written in a body as well.
+    """
 
     def write() -> None:
         shape = declared.tensor_type.shape
-        if scope.parent is not None:
+        if scope.parent is not None and declared.tensor_type.HasField("shape"):
             declared.tensor_type.ClearField("shape")
             return
         lengths = known.shape or ()

@@ -142,9 +142,47 @@ def test_an_output_gets_a_shape_where_the_target_refuses_it_without(tmp_path: Pa
         each for each in padfix.check(tmp_path / "model.onnx", target="opencv").findings if each.rule == "PF303"
     )
     assert found.severity == "error"
-    assert found.message.startswith("The model declares no shape of its output 'Y'. OpenCV 5.0.0.93 ")
+    assert found.message.startswith("No shape is declared of the output 'Y'. OpenCV 5.0.0.93 ")
     padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="opencv")
     (output,) = onnx.load(tmp_path / "out.onnx").graph.output
     lengths = output.type.tensor_type.shape.dim
     assert [lengths[0].HasField("dim_value"), lengths[1].dim_value, lengths[2].dim_value] == [False, 4, 3]
     assert not padfix.check(tmp_path / "out.onnx", target="opencv").findings
+
+
+def test_the_output_of_a_branch_gets_a_shape_as_well_but_not_of_a_turn_of_a_loop(tmp_path: Path) -> None:
+    proto = parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 21]>
+        g (float[N,4,3] X, bool C) => (float[N,4,3] Y) {
+          b = If (C) <
+            then_branch = graph () => (float[N,4,3] t) { t = Relu (X) },
+            else_branch = graph () => (float[N,4,3] e) { e = Neg (X) }
+          >
+          M = Constant <value_int = 2> ()
+          Y = Loop (M, C, b) <body = graph (int64 i, bool c, float[N,4,3] v) => (bool d, float[N,4,3] w) {
+            d = Identity (c) w = Neg (v)
+          }>
+        }"""
+    )
+    bodies = {each.name: each.g for node in proto.graph.node for each in node.attribute if each.HasField("g")}
+    for body in bodies.values():
+        body.output[-1].type.tensor_type.ClearField("shape")
+    onnx.save(proto, tmp_path / "model.onnx")
+    found = [
+        each
+        for each in padfix.check(tmp_path / "model.onnx", target="opencv@5.0.0.93").findings
+        if each.rule == "PF303"
+    ]
+    assert sorted(each.message[:37] for each in found) == [
+        "No shape is declared of the output 'e",
+        "No shape is declared of the output 't",
+    ]
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="opencv@5.0.0.93", partial=True)
+    after = onnx.load(tmp_path / "out.onnx").graph
+    declared = {
+        output.name: len(output.type.tensor_type.shape.dim)
+        for node in after.node
+        for each in node.attribute
+        for output in each.g.output
+    }
+    assert declared == {"t": 3, "e": 3, "d": 0, "w": 0}
