@@ -70,6 +70,7 @@ STAND_INS: dict[Key, StandIn] = {
     (CONTRIB, "QLinearGlobalAveragePool"): StandIn("GlobalAveragePool"),
     (CONTRIB, "QuantizeLinear"): StandIn("QuantizeLinear", (0, 1, 2), kept=("axis",)),
     (CONTRIB, "DequantizeLinear"): StandIn("DequantizeLinear", (0, 1, 2), kept=("axis",)),
+    (CONTRIB, "GridSample"): StandIn("GridSample", (0, 1)),
     (CONTRIB, "FusedGemm"): StandIn("Gemm", (0, 1, 2), kept=("transA", "transB", "alpha", "beta")),
     (CONTRIB, "GemmFastGelu"): StandIn("MatMul", (0, 1)),
     (CONTRIB, "FusedMatMulActivation"): StandIn("MatMul", (0, 1)),

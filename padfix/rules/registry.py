@@ -14,6 +14,7 @@ from padfix.rules.computed_constant import ComputedConstant
 from padfix.rules.conflicting_padding import ConflictingPadding
 from padfix.rules.dynamic_same_padding import DynamicSamePadding
 from padfix.rules.empty_resize_scales import EmptyResizeScales
+from padfix.rules.foreign_operator import ForeignOperator
 from padfix.rules.implicit_same_padding import ImplicitSamePadding
 from padfix.rules.implicit_transpose_padding import ImplicitTransposePadding
 from padfix.rules.implicit_valid_padding import ImplicitValidPadding
@@ -62,6 +63,8 @@ RULES: tuple[Rule, ...] = (
     UnsupportedPad(),
     UnsupportedResize(),
     UnsupportedOperator(),
+    # What it writes is of ONNX's own domain, for the rules above to judge.
+    ForeignOperator(),
     # It is about nodes that no other rule is about; behind them, because they may leave constants to be computed.
     ComputedConstant(),
     # What runtimes are known to get wrong: after all rules that give the node another form, so that a node that is

@@ -279,7 +279,8 @@ class Fact:
     """One thing that is known of a runtime. In the file, a key has ``-`` where a field has ``_``.
 
     Attributes:
-        operators: Types of ONNX's own domains (no two of which share one), or :data:`DECLARED`, or :data:`FUNCTION`.
+        operators: Types of ONNX's own domains (no two of which share one), those of others behind their domain
+            (``com.microsoft.Gelu``), :data:`DECLARED`, or :data:`FUNCTION`.
         outcome: What becomes of such an operator.
         says: What the runtime does, as the end of "The runtime ...".
         evidence: Where that was seen, in words: an experiment with its count, a place in the source, a document.

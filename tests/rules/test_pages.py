@@ -50,7 +50,7 @@ def test_the_page_has_every_part(rule: Rule) -> None:
 def test_the_example_is_true(rule: Rule, tmp_path: Path) -> None:
     page = pages.page(rule)
     before = parser.parse_model(
-        f'<ir_version: 8, opset_import: ["" : {page.before_opset}, "local" : 1]>\n{page.before}'
+        f'<ir_version: 8, opset_import: ["" : {page.before_opset}, "local" : 1, "com.microsoft" : 1]>\n{page.before}'
     )
     onnx.checker.check_model(before)
     onnx.save(before, tmp_path / "before.onnx")
