@@ -25,7 +25,13 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "zero-point-alike": None if None in shapes else len(set(shapes)) == 1,
         "one-element": _is_one_element(None if quantized is None else quantized.shape),
         "unsigned": None if quantized is None else quantized.elem_type == TensorProto.UINT8,
+        "at-an-end": is_at_an_end(scope, node),
     }
+
+
+def is_at_an_end(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node reads an input of the model, or gives an output of it."""
+    return scope.parent is None and (node.input[0] in scope.inputs or scope.is_output(node.output[0]))
 
 
 def _is_one_element(shape: tuple[Dimension, ...] | None) -> bool | None:

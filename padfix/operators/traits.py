@@ -50,6 +50,7 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
             own = {
                 "dequantized": _is_dequantized(scope, node, window),
                 "of-bytes": is_of_bytes(scope, node.input[0]),
+                "lists-scales": lists_scales(scope, node, window),
                 "joined-bytes": _is_of_joined_bytes(scope, node, window),
                 "behind-pad": pad_before(scope, node),
                 "skips-behind": what_a_window_skips(scope, node, window),
@@ -121,6 +122,12 @@ def _is_dequantized(scope: Scope, node: NodeProto, window: Window) -> bool:
     names = [node.input[0], *([] if window.operator.weights is None else [node.input[window.operator.weights]])]
     producers = [scope.producer(name) if scope.defines(name) else None for name in names]
     return all(each is not None and each.op_type == "DequantizeLinear" for each in producers)
+
+
+def lists_scales(scope: Scope, node: NodeProto, window: Window) -> bool | None:
+    """Whether a scale of an operator of bytes is a list, be it of one number; None where that is not known."""
+    known = [scope.type_of(node.input[place]) for place in window.operator.scales if place < len(node.input)]
+    return any_of([None if each is None or each.rank is None else each.rank > 0 for each in known])
 
 
 def _is_of_joined_bytes(scope: Scope, node: NodeProto, window: Window) -> bool:

@@ -13,6 +13,7 @@ from padfix.rules.base import Site
 from padfix.rules.build.forms import Form
 from padfix.rules.build.pads_beside import beside_opset
 from padfix.rules.build.picked_elements import forms_of_what_skips
+from padfix.rules.build.quantized_window import position_forms, quantized_forms
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.build.window_forms import transposed_forms, window_forms
 from padfix.rules.runtime_contradicts_spec import RuntimeContradictsSpec
@@ -35,7 +36,9 @@ class UnsupportedWindow(TargetRule):
     of a maximum side by side, for a pool without pads or overlaps; an average as a product with a matrix an axis; a
     transposed convolution as a plain one of data that is spread out with zeros. What has one spatial axis is written
     with two, a pool of a volume as two pools of planes, and a bias that a runtime adds wrongly as an addition. Where a
-    convolution leaves out elements that a runtime then does not compute rightly, a Gather picks those that it reads.
+    convolution leaves out elements that a runtime then does not compute rightly, a Gather picks those that it reads. A
+    QLinearConv is written as a convolution of the numbers that its bytes stand for, and positions of maxima that are
+    counted by columns as those by rows, exchanged behind the pool.
 
     Refused: what has no such form, or one that needs lengths which are not known.
 
@@ -78,6 +81,8 @@ class UnsupportedWindow(TargetRule):
         """Yield the forms of the operator."""
         window = read(site.scope, site.node)
         if isinstance(window, Window):
+            yield from quantized_forms(site, window)
             yield from forms_of_what_skips(site, window, window_forms(site, window))
+            yield from position_forms(site, window)
         elif isinstance(window, TransposedWindow):
             yield from transposed_forms(site, window)

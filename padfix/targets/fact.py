@@ -45,6 +45,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "batched": SWITCH,
     "dequantized": SWITCH,
     "of-bytes": SWITCH,
+    "lists-scales": SWITCH,
     "joined-bytes": SWITCH,
     "strides-written": SWITCH,
     "kernel-written": SWITCH,
@@ -207,6 +208,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of QuantizeLinear and DequantizeLinear.
     "zero-point-written": SWITCH,
     "zero-point-alike": SWITCH,
+    "at-an-end": SWITCH,
     "unsigned": SWITCH,
     # Of Softmax and Gemm.
     "between-bytes": SWITCH,
@@ -231,6 +233,7 @@ _UNSAID: Mapping[str, Trait] = {
             "dequantized",
             "between-bytes",
             "of-bytes",
+            "lists-scales",
             "joined-bytes",
             "reduces-all",
             "one-element",

@@ -139,6 +139,8 @@ EXAMPLES = {
     "ConvTranspose": "(float[1,2,8,8] X, float[2,2,3,3] W) => (float[1,2,10,10] Y) { Y = ConvTranspose (X, W) }",
     "MaxPool": "(float[1,2,8,8] X) => (float[1,2,6,6] Y) { Y = MaxPool <kernel_shape = [3, 3]> (X) }",
     "AveragePool": "(float[1,2,8,8] X) => (float[1,2,6,6] Y) { Y = AveragePool <kernel_shape = [3, 3]> (X) }",
+    "QLinearConv": "(uint8[1,2,8,8] X, float s, uint8 z, uint8[2,2,3,3] W) => (uint8[1,2,6,6] Y) "
+    "{ Y = QLinearConv (X, s, z, W, s, z, s, z) }",
     "LpPool": "(float[1,2,8,8] X) => (float[1,2,6,6] Y) { Y = LpPool <kernel_shape = [3, 3]> (X) }",
     "Pad": "(float[1,2] X) => (float[1,3] Y) <int64[4] p = {0, 0, 0, 1}> { Y = Pad (X, p) }",
     "Resize": "(float[1,2] X) => (float[1,4] Y) <float[2] s = {1, 2}> { Y = Resize (X, , s) }",

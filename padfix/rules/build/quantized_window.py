@@ -1,0 +1,111 @@
+"""Forms of what a window gives beside numbers of its data's own kind: steps of bytes, and positions of maxima."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+from onnx import TensorProto
+
+from padfix.operators.quantizers import is_at_an_end
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import window_traits
+from padfix.operators.window import Window
+from padfix.operators.written import SAME
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.trials import trials
+
+_PER_CHANNEL_SINCE = 13
+
+_OPERATOR_OF_BYTES = "QLinearConv"
+
+
+def quantized_forms(site: Site, window: Window) -> Iterator[Form]:
+    """Yield a QLinearConv as a convolution of the numbers that its bytes stand for."""
+    if site.node.op_type != _OPERATOR_OF_BYTES:
+        return
+    names = ("data", "scale", "zero", "weights", "weight_scale", "weight_zero", "result_scale", "result_zero", "bias")
+    numbers = {name: site.constant(place) for place, name in enumerate(names) if site.input_name(place)}
+    # What is one number may be written as a list of one.
+    held = {
+        name: None if value is None else value.reshape(()) if value.size == 1 else value
+        for name, value in numbers.items()
+        if "scale" in name or "zero" in name
+    }
+    why_not = None
+    if any(value is None for value in held.values()) or ("bias" in numbers and numbers["bias"] is None):
+        why_not = Refusal("its scales, zero points or bias are not constant")
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        given = {name: builder.constant(value, name) for name, value in held.items() if value is not None}
+        data, weights = (builder.input(site.input_name(place)) for place in (0, 3))
+        inputs = [builder.op("DequantizeLinear", [data, given["scale"], given["zero"]])]
+        listed = held["weight_scale"]
+        assert listed is not None
+        zero = held["weight_zero"]
+        assert zero is not None
+        if listed.ndim and not zero.ndim:
+            given["weight_zero"] = builder.constant(np.broadcast_to(zero, listed.shape), "weight_zero")
+        axis = {"axis": 0} if listed.ndim else None
+        inputs.append(builder.op("DequantizeLinear", [weights, given["weight_scale"], given["weight_zero"]], axis))
+        bias, scale = numbers.get("bias"), held["scale"]
+        if bias is not None:
+            assert scale is not None
+            inputs.append(builder.constant((bias * scale.astype(np.float64) * listed).astype(np.float32), "bias"))
+        told = {name: getattr(window.written, name) for name in ("auto_pad", "pads", "dilations", "group")}
+        told = {**told, "kernel_shape": window.kernel, "strides": window.strides}
+        kept = {name: list(value) if isinstance(value, tuple) else value for name, value in told.items() if value}
+        result = builder.op("Conv", inputs, kept, name=site.node.name)
+        last = builder.op("QuantizeLinear", [result, given["result_scale"], given["result_zero"]])
+        builder.output(site.node.output[0], last)
+        return Rewrite(builder.build(), trials_of(site))
+
+    listed = held.get("weight_scale")
+    per_channel = listed is not None and listed.ndim > 0
+    unsigned = site.elem_type(0) == TensorProto.UINT8
+    alike = {
+        "zero-point-written": True,
+        "zero-point-alike": True,
+        "unsigned": unsigned,
+        "one-element": False,
+        "at-an-end": is_at_an_end(site.scope, site.node),
+    }
+    operators = (("DequantizeLinear", alike), ("QuantizeLinear", alike))
+    opset = _PER_CHANNEL_SINCE if per_channel else 10
+    yield Form("a convolution of the numbers that the bytes stand for", operators, write, why_not, opset)
+
+
+def position_forms(site: Site, window: Window) -> Iterator[Form]:
+    """Yield the positions of maxima by columns as those by rows, with rows and columns exchanged in each plane."""
+    if not (window.has_indices and window.written.storage_order):
+        return
+    lengths = [size for size in window.sizes if isinstance(size, int)]
+    why_not = None
+    if window.rank != 2 or len(lengths) != 2:
+        why_not = Refusal("its data are no planes, or their lengths are not known (--shape)")
+    by_rows = dataclasses.replace(window, written=dataclasses.replace(window.written, storage_order=0))
+
+    def write() -> Rewrite:
+        height, width = lengths
+        builder = site.builder()
+        data = builder.input(site.input_name(0))
+        maxima, places = builder.original(copied(site.node, without=("storage_order",)), [data])
+        plane, row = builder.integers(height * width), builder.integers(width)
+        first = builder.op("Mul", [builder.op("Div", [places, plane]), plane])
+        within = builder.op("Sub", [places, first])
+        down = builder.op("Div", [within, row])
+        along = builder.op("Sub", [within, builder.op("Mul", [down, row])])
+        turned = builder.op("Add", [builder.op("Mul", [along, builder.integers(height)]), down])
+        if site.node.output[0]:
+            builder.output(site.node.output[0], maxima)
+        builder.output(site.node.output[1], builder.op("Add", [first, turned]))
+        return Rewrite(
+            builder.build(), trials(site, window, same=window.auto_pad in SAME, as_declared=True), exact=True
+        )
+
+    yield Form("positions by rows, exchanged behind it", (("MaxPool", window_traits(by_rows)),), write, why_not)
