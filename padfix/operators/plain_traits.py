@@ -10,6 +10,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.fused_layers import is_activated_convolution, is_product
+from padfix.operators.passing import PASSING, passing_traits
 from padfix.targets.fact import Traits
 
 DFT_AXIS_AS_INPUT_SINCE = 20
@@ -175,6 +176,7 @@ def _product(scope: Scope, node: NodeProto) -> Traits:
 PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(PLAIN, lambda scope, node: {}),
     **dict.fromkeys(PICKING, _picking),
+    **dict.fromkeys(PASSING, passing_traits),
     **dict.fromkeys(
         ("ArgMax", "ArgMin"),
         lambda scope, node: {"takes-last": attributes.integer(node, "select_last_index", 0) != 0},

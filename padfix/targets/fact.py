@@ -179,6 +179,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "scaled": SWITCH,
     # Of Slice: whether some step is negative.
     "backwards": SWITCH,
+    # Of Identity and Dropout: whether they take an input of the model, and give what an input or another result is.
+    "of-input": SWITCH,
+    "gives-the-same": SWITCH,
     # Of Squeeze.
     "axes-written": SWITCH,
     # Of If: what decides (lengths that are open, or data), how the values of the two branches differ, and whether it
@@ -260,6 +263,8 @@ _UNSAID: Mapping[str, Trait] = {
             "strided",
             "batch-within",
             "open-batch",
+            "gives-the-same",
+            "of-input",
         ),
         False,
     ),

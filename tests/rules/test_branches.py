@@ -104,3 +104,48 @@ def test_a_squeeze_names_its_axes_for_tract(shape: str, opset: int, axes: list[i
     (squeeze,) = (node for node in result.graph.node if node.op_type == "Squeeze")
     assert result.opset_import[0].version == opset
     assert [list(each.ints) for each in squeeze.attribute] == ([] if axes is None else [axes])
+
+
+PASSING = {
+    "an input": "(float[1,3] Y) { Y = Dropout (X) }",
+    "an input, by two": "(float[1,3] Y) { a = Identity (X) Y = Dropout (a) }",
+    "another result": "(float[1,3] Y, float[1,3] Z) { Z = Relu (X) Y = Dropout (Z) }",
+    "the same as another": "(float[1,3] Y, float[1,3] Z) { a = Relu (X) Y = Dropout (a) Z = Identity (a) }",
+    "what is computed": "(float[1,3] Y) { a = Relu (X) Y = Dropout (a) }",
+    "what is read inside": "(float[1,3] Y, float[1,3] Z) { a = Relu (X) Y = Dropout (a) Z = Sin (a) }",
+    "no result": "(float[1,3] Y) { a = Dropout (X) Y = Relu (a) }",
+}
+
+
+@pytest.mark.parametrize("gives", PASSING)
+def test_results_that_are_the_same_as_others_are_told(gives: str, tmp_path: Path) -> None:
+    text = f'<ir_version: 8, opset_import: ["" : 17]> main (float[1,3] X) => {PASSING[gives]}'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    found = {
+        target: any(each.op_type == "Dropout" for each in padfix.check(tmp_path / "m.onnx", target=target).findings)
+        for target in ("ncnn", "mnn", "openvino")
+    }
+    is_the_same = gives in ("an input", "an input, by two", "another result", "the same as another")
+    assert found == {"ncnn": is_the_same, "mnn": is_the_same, "openvino": gives in ("an input", "no result")}
+    if found["mnn"] and not found["openvino"]:
+        padfix.convert(tmp_path / "m.onnx", tmp_path / "out.onnx", target="mnn")
+        result = onnx.load(tmp_path / "out.onnx").graph
+        assert not [node for node in result.node if node.op_type == "Dropout"]
+
+
+@pytest.mark.parametrize(
+    ("dropout", "opset", "reason"),
+    [
+        ("Y = Dropout (X, , told)", 17, "whether it does is not known"),
+        ("Y, kept = Dropout (X) Z = Not (kept)", 17, "which elements it keeps is read"),
+        ("Y = Dropout (X)", 6, "it drops elements"),
+    ],
+)
+def test_a_dropout_that_is_one_stays(dropout: str, opset: int, reason: str, tmp_path: Path) -> None:
+    more = "bool told" if "told" in dropout else "float unused"
+    gives = ", bool[1,3] Z" if "Z =" in dropout else ""
+    text = f"""<ir_version: 8, opset_import: ["" : {opset}]>
+        main (float[1,3] X, {more}) => (float[1,3] Y{gives}) {{ {dropout} }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    (found,) = (each for each in padfix.check(tmp_path / "m.onnx", target="openvino").findings if each.rule == "PF306")
+    assert reason in found.hint

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _SIZES_AS_INPUT_SINCE = 13
 
+_NOTHING_DROPPED_SINCE = 7
+"""Opset from which on a Dropout is for training only where it is told so."""
+
 _MOST_COPIES = 64
 """Copies that are worth an input each of a Concat."""
 
@@ -299,6 +302,26 @@ def _added_up(site: Site) -> Iterator[Form]:
     yield Form("a product with ones", operators, lambda: _written(site, write, exact=False), why_not)
 
 
+def _passed(site: Site) -> Iterator[Form]:
+    """Yield a Dropout as the Identity that it is where nothing is dropped."""
+    mode = site.constant(2) if site.input_name(2) else np.array(False)
+    is_old = site.opset < _NOTHING_DROPPED_SINCE and not attributes.integer(site.node, "is_test", 0)
+    is_random = is_old or mode is None or bool(mode)
+    mask = site.node.output[1] if len(site.node.output) > 1 else ""
+    why_not = Refusal("it drops elements, or whether it does is not known") if is_random else None
+    if mask and (site.scope.consumers(mask) or site.scope.is_output(mask)):
+        why_not = Refusal("which elements it keeps is read")
+    traits = traits_of(site.scope, site.node) or {}
+    operators: Operators = (("Identity", traits),)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        builder.output(site.node.output[0], builder.op("Identity", [builder.input(site.input_name(0))]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    yield Form("an Identity", operators, write, why_not)
+
+
 def _named(site: Site) -> Iterator[Form]:
     """Yield a Squeeze with its axes, which are all that have one element; and as it is, in an opset of today."""
     lengths = shape if (known := site.input_type(0)) is not None and (shape := known.shape) is not None else (None,)
@@ -333,6 +356,7 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Celu": _scaled,
     "CumSum": _added_up,
     "DFT": _transformed,
+    "Dropout": _passed,
     "Expand": _repeated,
     "Less": _less,
     "MatMul": _matrices,
