@@ -290,16 +290,19 @@ def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 def outer_names_of(node: NodeProto) -> set[str]:
     """Return the names that the bodies of ``node`` read from around them."""
-    names: set[str] = set()
-    for _, graph in bodies_of(node):
-        own = {*names_of(graph.input), *names_of(weights_of(graph))}
-        used = set(names_of(graph.output))
+    return set(outer_reads_of(node))
+
+
+def outer_reads_of(node: NodeProto) -> list[str]:
+    """Return the same, each once, in the order in which the bodies, by their attributes' names, read them."""
+    names: dict[str, None] = {}
+    for _, graph in sorted(bodies_of(node), key=lambda body: body[0]):
+        own = {"", *names_of(graph.input), *names_of(weights_of(graph))}
+        own.update(name for inner in graph.node for name in inner.output)
         for inner in graph.node:
-            used.update(inner.input)
-            used |= outer_names_of(inner)
-            own.update(inner.output)
-        names |= used - own
-    return names - {""}
+            names.update((name, None) for name in (*inner.input, *outer_reads_of(inner)) if name not in own)
+        names.update((name, None) for name in names_of(graph.output) if name not in own)
+    return list(names)
 
 
 FunctionKey = tuple[str, str, str]

@@ -13,7 +13,7 @@ from typing import Any
 
 from onnx import GraphProto, NodeProto
 
-from padfix.graph.scopes import DEFAULT_DOMAIN, label, normal_domain, outer_names_of
+from padfix.graph.scopes import DEFAULT_DOMAIN, label, normal_domain, outer_reads_of
 from padfix.proof.inner import no_attribute
 
 _OF_SHAPES = frozenset({"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "EyeLike", "SHAPE", "ZEROS_LIKE"})
@@ -28,7 +28,7 @@ class NodeView:
         index: Its place in the graph; nodes stand in topological order.
         name: Its name for people.
         op_type: Its operator.
-        inputs: Names that it reads, in order; then those that its bodies read from outside.
+        inputs: Names that it reads, in order; then those that its bodies read from outside, in order as well.
         outputs: Names that it computes; ``""`` where one is left out.
         proto: The node itself, where the graph is ONNX.
         attribute: Returns an attribute by name, None where there is none; of TensorFlow's operators.
@@ -145,9 +145,7 @@ def onnx_view(graph: GraphProto) -> GraphView:
         if node.op_type == "Constant":
             constants.update(node.output)
             continue
-        outer = (
-            sorted(outer_names_of(node) - set(node.input)) if any(each.HasField("g") for each in node.attribute) else []
-        )
-        nodes.append(NodeView(index, label(node, index), node.op_type, (*node.input, *outer), tuple(node.output), node))
+        read = (*node.input, *outer_reads_of(node))
+        nodes.append(NodeView(index, label(node, index), node.op_type, read, tuple(node.output), node))
     inputs = (value.name for value in graph.input if value.name not in constants)
     return GraphView(nodes, inputs, (value.name for value in graph.output))

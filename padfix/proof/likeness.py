@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from itertools import count
 
-from onnx import AttributeProto, ModelProto, NodeProto, defs
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, defs
 
-from padfix.graph.scopes import bodies_of, normal_domain, outer_names_of
+from padfix.graph.scopes import bodies_of, names_of, normal_domain, weights_of
 from padfix.proof.constants import Constants
 from padfix.proof.graph_view import GraphView, NodeView
 
@@ -38,10 +39,45 @@ class Meanings:
 
     def attributes(self, node: NodeProto) -> Hashable:
         """Return the attributes of ``node``, whatever their order, bodies included, without what is the default."""
+        return self._attributes(node, {}, {})
+
+    def body(self, graph: GraphProto) -> tuple[Hashable, list[str]]:
+        """Return what a body means, whatever its own names are, and the names that it reads from outside."""
+        outer: dict[str, int] = {}
+        return self._body(graph, {}, outer), list(outer)
+
+    def _attributes(self, node: NodeProto, names: Mapping[str, int], outer: dict[str, int]) -> Hashable:
+        """Return the attributes of a node, ``names`` being those that are known around it, by number.
+
+        The names that bodies read from farther outside get numbers in ``outer``, in the order of ``outer_reads_of``.
+        """
         key = (normal_domain(node.domain), node.op_type, node.overload)
         if key not in self._defaults:
             self._defaults[key] = self._default_attributes(key)
-        return frozenset(_attribute(each) for each in node.attribute) - self._defaults[key]
+        bodies = sorted(bodies_of(node), key=lambda body: body[0])
+        plain = [each for each in node.attribute if each.type not in (AttributeProto.GRAPH, AttributeProto.GRAPHS)]
+        own = frozenset(_attribute(each) for each in plain) - self._defaults[key]
+        return own, tuple((name, self._body(graph, names, outer)) for name, graph in bodies)
+
+    def _body(self, graph: GraphProto, names: Mapping[str, int], outer: dict[str, int]) -> Hashable:
+        """Return what a body means, whatever its own names are."""
+        weights = weights_of(graph)
+        given = (*names_of(graph.input), *names_of(weights), *(name for node in graph.node for name in node.output))
+        known = {**names, **dict(zip(given, count(1 + max(names.values(), default=0)), strict=False)), "": -1}
+
+        def read(name: str) -> Hashable:
+            return known[name] if name in known else ("outer", outer.setdefault(name, len(outer)))
+
+        nodes = tuple(
+            (
+                self.operator(node),
+                tuple(map(read, node.input)),
+                self._attributes(node, known, outer),
+                tuple(map(bool, node.output)),
+            )
+            for node in graph.node
+        )
+        return len(graph.input), tuple(map(_content, weights)), nodes, tuple(map(read, names_of(graph.output)))
 
     def _default_attributes(self, key: tuple[str, str, str]) -> frozenset[bytes]:
         domain, op_type, _ = key
@@ -65,6 +101,14 @@ class Meanings:
             return int(defs.get_schema(op_type, version, domain).since_version)
         except defs.SchemaError:
             return int(version)
+
+
+def _content(tensor: TensorProto) -> bytes:
+    plain = TensorProto()
+    plain.CopyFrom(tensor)
+    plain.ClearField("name")
+    plain.ClearField("doc_string")
+    return bytes(plain.SerializeToString(deterministic=True))
 
 
 def _attribute(attribute: AttributeProto) -> bytes:
@@ -146,6 +190,16 @@ class Likeness:
             above.append((one, other))
         return above
 
+    def same_body(self, ours: GraphProto, theirs: GraphProto) -> bool:
+        """Whether two bodies are the same, and what they read from outside is."""
+        (meaning, read), (other, partners) = self._meanings[0].body(ours), self._meanings[1].body(theirs)
+        return meaning == other and all(self._same_outside(*pair) for pair in zip(read, partners, strict=True))
+
+    def _same_outside(self, ours: str, theirs: str) -> bool:
+        if ours in self._constants[0] or theirs in self._constants[1]:
+            return ours in self._constants[0] and theirs in self._constants[1] and self.same_constant(ours, theirs)
+        return self._partners.get(ours) == theirs or self.same(ours, theirs)
+
     def same_constant(self, ours: str, theirs: str) -> bool:
         """Whether two constants hold the same bits."""
         return self._constants[0].digest(ours) == self._constants[1].digest(theirs)
@@ -156,13 +210,4 @@ class Likeness:
         first, second = self._meanings
         if first.operator(node.proto) != second.operator(twin.proto):
             return False
-        if first.attributes(node.proto) != second.attributes(twin.proto):
-            return False
-        if any(True for _ in bodies_of(node.proto)):  # their text is the same, so they read the same names from outside
-            return all(self._same_outside(name) for name in outer_names_of(node.proto))
-        return True
-
-    def _same_outside(self, name: str) -> bool:
-        if name in self._constants[0] or name in self._constants[1]:
-            return all(name in each for each in self._constants) and self.same_constant(name, name)
-        return self._partners.get(name) == name
+        return first.attributes(node.proto) == second.attributes(twin.proto)
