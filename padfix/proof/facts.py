@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, numpy_helper
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, ValueType, all_nodes, bodies_of
@@ -19,6 +19,7 @@ from padfix.operators.schemas import DRAWS
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Window
 from padfix.operators.written import Place
+from padfix.proof.constants import constant_tensors
 from padfix.proof.executors import TensorSpec
 
 # Operators whose output has the axes of their first input.
@@ -42,6 +43,7 @@ _KEEPS_AXES = frozenset(
 _KNOWN_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 # Dropout only draws in training, which depends on an input.
 RANDOM = DRAWS | {"Dropout", "Attention", "MultiHeadAttention", "Sampling"}
+_LONGEST_LIST, _LARGEST_NAMED, _MOST_NAMED = 16, 4096, 64
 _SHORT_FLOATS = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
 
@@ -104,6 +106,19 @@ def cast_types(graph: GraphProto) -> set[int]:
         for _, body in bodies_of(node):
             found |= cast_types(body)
     return found
+
+
+def named_lengths(graph: GraphProto) -> list[int]:
+    """Return lengths that constants name, in bodies too: what lists hold, how long weights are, and one more each."""
+    found: set[int] = set()
+    for tensor in constant_tensors(graph).values():
+        is_list = tensor.data_type == TensorProto.INT64 and len(tensor.dims) < 2 and sum(tensor.dims) <= _LONGEST_LIST
+        held = numpy_helper.to_array(tensor).ravel().tolist() if is_list else tensor.dims
+        found.update(each + more for each in held for more in (0, 1))
+    for node in graph.node:
+        for _, body in bodies_of(node):
+            found.update(named_lengths(body))
+    return sorted(each for each in found if 1 < each <= _LARGEST_NAMED)[:_MOST_NAMED]
 
 
 def refine(specs: Sequence[TensorSpec], graph: GraphProto) -> list[TensorSpec]:

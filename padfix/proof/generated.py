@@ -10,8 +10,8 @@ from padfix.files.model import Model
 from padfix.process import deadline
 from padfix.proof.alone import Alone
 from padfix.proof.empty_tensors import leaves_a_window_empty
-from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor, TensorSpec
-from padfix.proof.facts import Control
+from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor, TensorSpec, graph_of
+from padfix.proof.facts import Control, named_lengths
 from padfix.proof.feeding import Feeding
 from padfix.proof.probes import KINDS, Probe, dynamic_sizes, every_small_size, is_dynamic, make_probe
 from padfix.proof.roles import Roles
@@ -193,7 +193,8 @@ class Generated:
         yield from sizes
         if self._accepted is None and self._is_dynamic:
             until = time.monotonic() + SEARCH_SECONDS
-            for shapes in every_small_size(self._inputs):
+            graph = graph_of(self._reference)
+            for shapes in every_small_size(self._inputs, named_lengths(graph) if graph is not None else ()):
                 if time.monotonic() > until:
                     return
                 yield shapes

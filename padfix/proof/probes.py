@@ -11,7 +11,7 @@ have nothing to do with padding.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -244,10 +244,15 @@ def dynamic_sizes(inputs: Sequence[TensorSpec], kind: str, rows: int = 1) -> Ite
             yield shapes
 
 
-def every_small_size(inputs: Sequence[TensorSpec]) -> Iterator[dict[str, tuple[int, ...]]]:
+_MOST_ROWS = 128
+"""Rows of the largest batch that is searched; some models take whole blocks of them."""
+
+
+def every_small_size(inputs: Sequence[TensorSpec], named: Iterable[int] = ()) -> Iterator[dict[str, tuple[int, ...]]]:
     """Yield every combination of small lengths, for models that accept one size and don't declare it.
 
-    A transposed convolution with a constant output shape is such a model.
+    A transposed convolution with a constant output shape is such a model. Lengths that are ``named`` come first, and
+    batches last.
 
     Raises:
         ExecutionFailed: The rank of an input is unknown.
@@ -256,8 +261,11 @@ def every_small_size(inputs: Sequence[TensorSpec]) -> Iterator[dict[str, tuple[i
     longest = {1: 256, 2: 24, 3: 24, 4: 12}.get(axes, 0)
     spatial = [range(1, longest + 1)] * max(1, min(axes, 3))
     tried: set[tuple[tuple[str, tuple[int, ...]], ...]] = set()
-    for lengths in sorted(product(*spatial), key=sum):
-        shapes = resolve(inputs, 1, lengths)
+    lengths = [(1, (length,) * max(1, axes)) for length in named]
+    lengths += [(1, each) for each in sorted(product(*spatial), key=sum)]
+    lengths += [(batch, (side,) * 3) for batch in (*named, *range(2, _MOST_ROWS + 1)) for side in (32, 8)]
+    for batch, sizes in lengths:
+        shapes = resolve(inputs, batch, sizes)
         key = tuple(shapes.items())
         if key not in tried:
             tried.add(key)

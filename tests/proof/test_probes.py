@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,10 +11,11 @@ from onnx import TensorProto, helper
 
 from padfix.errors import UsageError
 from padfix.proof.executors import ExecutionFailed, TensorSpec
-from padfix.proof.facts import control_inputs, refine
+from padfix.proof.facts import control_inputs, named_lengths, refine
 from padfix.proof.probes import (
     KINDS,
     dynamic_sizes,
+    every_small_size,
     fill,
     is_dynamic,
     make_probe,
@@ -91,6 +93,20 @@ def test_other_sizes_hold_multiples_of_32_and_known_networks() -> None:
     heights = [shapes["x"][2] for shapes in dynamic_sizes([IMAGE], "ramp")]
     assert {64, 96, 128, 224, 299} <= set(heights)
     assert len(heights) == len(set(map(str, dynamic_sizes([IMAGE], "ramp"))))
+
+
+def test_where_no_usual_size_does_named_lengths_come_first_and_rows_in_blocks_last() -> None:
+    nodes = """
+        c = Constant <value_ints = [-1, 84, 5000]> ()
+        y = If (b) <then_branch = t () => (float[a] t) { k = Constant <value_int = 40> () t = Relu (x) },
+                    else_branch = e () => (float[a] e) { e = Abs (x) }>
+    """
+    graph = onnx.parser.parse_graph(f"g (bool b, float[n, m] x) => (float[a] y) {{ {nodes} }}")
+    assert named_lengths(graph) == [40, 41, 84, 85]
+    sizes = [shapes["x"] for shapes in every_small_size([TensorSpec("x", TensorProto.FLOAT, ("n", "m"))], [40, 84])]
+    assert sizes[:3] == [(1, 40), (1, 84), (1, 1)]
+    assert (84, 32) in sizes
+    assert (14, 8) in sizes
 
 
 def test_unknown_rank_asks_for_a_shape() -> None:
