@@ -256,6 +256,12 @@ def memory_limit() -> float:
     return 0.0 if _board is None else _board.limits.mebibytes
 
 
+def memory_hint() -> str:
+    """Return what to do where memory ran out."""
+    limit = memory_limit()
+    return f"It may use {limit / 1024:.1f} GiB; allow more with --memory GIB." if limit else "Close other programs."
+
+
 def lift_memory_limit() -> None:
     """Let the work take memory again where it is over, so that it can say what happened."""
     if not memory_limit() or not sys.platform.startswith("linux"):

@@ -26,6 +26,7 @@ class Cases:
         levels: Whether to optimise the candidate's parts, for each way to run them.
         ranges: What the data that is made for an input lies within, by its name in the original.
         types: What the original computes a stretch in, by its name.
+        switched: Names of those that the original ran with every switch that they read turned over.
         magnitudes: The largest number that was seen of a stretch on the probes, by its name.
     """
 
@@ -34,6 +35,7 @@ class Cases:
     levels: Sequence[bool]
     ranges: Ranges
     types: dict[str, tuple[np.dtype[np.generic], ...]] = field(default_factory=dict)
+    switched: set[str] = field(default_factory=set)
     magnitudes: dict[str, float] = field(default_factory=dict)
 
     def types_of(self, stretch: Stretch, values: Mapping[str, Array]) -> tuple[np.dtype[np.generic], ...]:

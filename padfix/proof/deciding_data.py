@@ -70,12 +70,17 @@ class DecidingData:
 
     def kinds(self) -> Iterator[tuple[str, dict[str, Array]]]:
         """Yield (words for the data, the tensors that change); the others stay as they are."""
+        names = {name for each in self._group for name in each.above if self._values[name].size}
+        switches = sorted(name for name in names if self._values[name].dtype.kind == "b")
+        if switches:
+            random = np.random.default_rng([0, 11])
+            yield SWITCHED, {name: np.asarray(~self._values[name]) for name in switches}
+            shapes = {name: self._values[name].shape for name in switches}
+            yield "switching", {name: np.asarray(random.integers(0, 2, shape) > 0) for name, shape in shapes.items()}
         if None in self._constants:
             return
-        names = {name for each in self._group for name in each.above if self._values[name].size}
         floats = [name for name in names if self._values[name].dtype.kind == "f"]
         whole = [name for name in names if is_whole(self._values[name])]
-        switches = sorted(name for name in names if self._values[name].dtype.kind == "b")
         at_limits = {name: self._limits(name) for name in sorted(floats)}
         yield from self._turned("limiting", {name: at for name, (at, _) in at_limits.items()})
         yield from self._turned("far from limits", {name: between for name, (_, between) in at_limits.items()})
@@ -85,11 +90,6 @@ class DecidingData:
         yield from self._turned("counting", {name: self._counts(name) for name in free})
         yield from self._turned("indexing", {name: self._rows(name) for name in free})
         yield from self._turned("selecting", {name: self._different_rows(name) for name in free})
-        if switches:
-            random = np.random.default_rng([0, 11])
-            yield SWITCHED, {name: np.asarray(~self._values[name]) for name in switches}
-            shapes = {name: self._values[name].shape for name in switches}
-            yield "switching", {name: np.asarray(random.integers(0, 2, shape) > 0) for name, shape in shapes.items()}
         strange = {name: _STRANGE for name in sorted(floats) if self._asks_for_numbers(name)}
         yield from self._turned("not finite", strange)
         tables = {name: self._leaves(name) for name in sorted(floats) if self._values[name].ndim == 2}

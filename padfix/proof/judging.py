@@ -71,7 +71,7 @@ class StretchJudge:
         progress: Callable[[str], None] = lambda words: None,
     ) -> None:
         self.stretches = stretches
-        self._cases = Cases(stretches, constants, levels, ranges or {})
+        self.cases = Cases(stretches, constants, levels, ranges or {})
         self._rewritten = rewritten
         self._rtol, self._atol = rtol, atol
         self._probes_only = probes_only
@@ -104,7 +104,7 @@ class StretchJudge:
         wrong = [each for each in judged if not each.difference.equivalent]
         if wrong and not self._rewritten:
             judged, wrong = made_up_for(
-                self.stretches, judged, wrong, lambda merged: self.judge(merged, probes)[0], self._cases.constants
+                self.stretches, judged, wrong, lambda merged: self.judge(merged, probes)[0], self.cases.constants
             )
         outcome.judged, outcome.wrong = self.in_order(judged), self.in_order(wrong)
         outcome.unknown = unknown
@@ -159,8 +159,8 @@ class StretchJudge:
         found = self.stretches.candidate([stretch], probe.arrays, values, optimised=False)[stretch.name]
         if isinstance(found, str) or expected.dtype.kind != "f" or not self.stretches.sides[0].can_be_fed:
             return None
-        case = self._cases.case(stretch, probe.arrays, values, found, judged.difference.tolerance)
-        apart, allowed = farthest_slice(self._cases.types_of(stretch, values), expected, found, 0.0, own_moves(case))
+        case = self.cases.case(stretch, probe.arrays, values, found, judged.difference.tolerance)
+        apart, allowed = farthest_slice(self.cases.types_of(stretch, values), expected, found, 0.0, own_moves(case))
         if apart <= allowed:
             return None
         relative = apart / max(float(np.abs(expected).max()), apart)
@@ -196,33 +196,28 @@ class StretchJudge:
             loose = self._rtol is not None or self._atol is not None or self._probes_only or repeated
             if not loose and (not self._rewritten or len(alive) < len(group)):
                 asked = [each for each in group if each.name in right and not (self._rewritten and each.name in alive)]
-                wrong, reached = self._on_own_data(asked, probes)
+                wrong, reached = self._on_own_data(asked, probes[0])
                 judged = [wrong.get(each.stretch.name, each) for each in judged]
                 alive |= reached
             if not loose:
                 right = {each.stretch.name for each in judged if each.difference.equivalent}
-                swept = sweep(OwnData(self._cases), [each for each in group if each.name in right], probes[0])
+                swept = sweep(OwnData(self.cases), [each for each in group if each.name in right], probes[0])
                 worse = {each.stretch.name: each for each in swept}
                 judged = [worse.get(each.stretch.name, each) for each in judged]
             unknown += [each.name for each in group if each.name not in alive and each.name in right]
         return judged, unknown
 
-    def _on_own_data(self, group: Sequence[Stretch], probes: Sequence[Probe]) -> tuple[dict[str, Judged], set[str]]:
-        """Judge stretches on data of their own; those that had to be widened each alone, as their borders differ.
-
-        A branch that can't be taken at the sizes of the first probe may be taken at those of another one.
-        """
+    def _on_own_data(self, group: Sequence[Stretch], probe: Probe) -> tuple[dict[str, Judged], set[str]]:
+        """Judge stretches on data of their own; those that had to be widened each alone, as their borders differ."""
         wider = {each.name: self.stretches.common_stretch(each.name) for each in group}
         plain = [each for each in group if wider[each.name] == each]
         alone = [[each] for before in group if (each := wider[before.name]) is not None and each != before]
-        own = OwnData(self._cases)
+        own = OwnData(self.cases)
         found, reached = dict[str, Judged](), set[str]()
         for some in [plain, *alone]:
-            for turn, probe in enumerate(probes):
-                asked = [each for each in some if turn == 0 or each.name in own.untaken - found.keys()]
-                wrong, living = own.judge(asked, probe)
-                found |= {name: each for name, each in wrong.items() if self._is_confirmed(own, each, probe)}
-                reached |= living
+            wrong, living = own.judge(some, probe)
+            found |= {name: each for name, each in wrong.items() if self._is_confirmed(own, each, probe)}
+            reached |= living
         return found, reached
 
     def _without_copies(self, judged: Judged, probes: Sequence[Probe]) -> Judged:
@@ -235,7 +230,7 @@ class StretchJudge:
         free = self.stretches.common_stretch(judged.stretch.name, independent=True)
         if free is None or free.above == judged.stretch.above:
             return judged
-        self._cases.types.pop(free.name, None)
+        self.cases.types.pop(free.name, None)
         again = self._verdict(free, self._observe([free], probes)[free.name], probes)
         return again if again.difference.equivalent else judged
 
@@ -264,7 +259,7 @@ class StretchJudge:
         seen = {each.name: _Observation() for each in group}
         for number, probe in enumerate(probes):
             values = self.stretches.values(probe, [name for each in group for name in (each.name, *each.above)])
-            for optimised in self._cases.levels:
+            for optimised in self.cases.levels:
                 found = self.stretches.candidate(group, probe.arrays, values, optimised=optimised)
                 for each in group:
                     self._note(each, seen[each.name], values, found[each.name], number, optimised)
@@ -294,8 +289,8 @@ class StretchJudge:
         else:
             seen.living |= bool(expected.size)
             seen.magnitude = max(seen.magnitude, apart.magnitude)
-        seen.types = self._cases.types_of(stretch, values)
-        self._cases.magnitudes[stretch.name] = seen.magnitude
+        seen.types = self.cases.types_of(stretch, values)
+        self.cases.magnitudes[stretch.name] = seen.magnitude
         if apart.largest > 0:
             seen.seen.append((number, optimised, apart))
         if apart.largest > seen.worst.largest or apart.detail:
@@ -333,7 +328,7 @@ class StretchJudge:
                 stretch.name, expected, found, rtol=self._rtol, atol=self._atol, input_types=seen.types
             )
             return Judged(stretch, difference, probe.name, optimised)
-        case = self._cases.case(stretch, probe.arrays, values, found, seen.magnitude)
+        case = self.cases.case(stretch, probe.arrays, values, found, seen.magnitude)
         more = allowed_by(case)
         if more is not None:
             difference = described(stretch.name, apart, max(allowed, more[1]))

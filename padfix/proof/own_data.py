@@ -35,8 +35,6 @@ class OwnData:
         self._cases = cases
         self.stretches = cases.stretches
         self._endless: set[str] = set()
-        self.untaken: set[str] = set()
-        """Stretches that the original refused with a switch turned over: a branch may want other sizes."""
 
     def judge(self, group: Sequence[Stretch], probe: Probe) -> tuple[dict[str, Judged], set[str]]:
         """Judge stretches on data that no probe brings; return those that differ, and those that said something."""
@@ -59,9 +57,7 @@ class OwnData:
             some = [each for each in group if each.name not in wrong and not changed.keys().isdisjoint(each.above)]
             expected = self._original(some, feeds, inner)
             asked = [each for each in some if each.name in expected]
-            if kind == SWITCHED:
-                self.untaken -= expected.keys()
-                self.untaken |= {each.name for each in some if each.name not in expected}
+            self._cases.switched |= expected.keys() if kind == SWITCHED else set()
             found = self.stretches.candidate(asked, feeds, data, optimised=False) if asked else {}
             for each in asked:
                 result = found[each.name]

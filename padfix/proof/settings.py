@@ -24,6 +24,7 @@ class Settings:
         layers: Whether the verdict is to list every stretch that was compared.
         ranges: What the data that is made for an input lies within, by its name.
         usual_ranges: The same for inputs that there may be.
+        known_bodies: Outputs of nodes whose bodies are judged elsewhere.
         patience: Seconds that the first run on data that was made may take.
         rows: Rows of a table for each that a batch has.
     """
@@ -38,5 +39,6 @@ class Settings:
     layers: bool = False
     ranges: Ranges = field(default_factory=dict)
     usual_ranges: Ranges = field(default_factory=dict)
+    known_bodies: frozenset[str] = frozenset()
     patience: float = 60.0
     rows: int = 1

@@ -128,20 +128,25 @@ class OnnxSide:
         Raises:
             ExecutionFailed: The runtime refused.
         """
-        return _run(self._load(part, optimised=False), feeds)
+        return _run(self.load(part, optimised=False), feeds)
 
     def _run(
         self, key: Hashable, make: Callable[[], ModelProto], feeds: Mapping[str, Array], *, optimised: bool
     ) -> dict[str, Array]:
         executor = self._parts.get(key)
         if executor is None:
-            executor = self._load(make(), optimised=optimised)
+            executor = self.load(make(), optimised=optimised)
             while len(self._parts) >= _MOST_PARTS:
                 del self._parts[next(iter(self._parts))]
             self._parts[key] = executor
         return _run(executor, feeds)
 
-    def _load(self, part: ModelProto, *, optimised: bool) -> Executor:
+    def load(self, part: ModelProto, *, optimised: bool) -> Executor:
+        """Return what runs a part of the model.
+
+        Raises:
+            ExecutionFailed: The runtime can't load it.
+        """
         if isinstance(self._executor, SpecExecutor):
             return SpecExecutor.of(part)
         try:

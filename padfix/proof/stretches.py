@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from onnx import GraphProto
+
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.feeding import Feeding
 from padfix.proof.graph_view import NodeView
@@ -78,12 +80,14 @@ class Outcome:
         judged: Every other one that was compared, in the order of the original's nodes.
         wrong: Those that disagree, likewise.
         unknown: Names of tensors whose stretch no data could judge.
+        unproven: The bodies that the original ran on no data, in words.
     """
 
     same: int = 0
     judged: list[Judged] = field(default_factory=list)
     wrong: list[Judged] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    unproven: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -215,6 +219,12 @@ class Stretches:
         if likeness is None or not likeness.same(name, self.pairing.partners[name]):
             return False
         return not self.layouts.are_moved(self.pairing.partners) or not self.layouts.are_moved(self.stretch(name).above)
+
+    def same_body(self, ours: GraphProto, theirs: GraphProto) -> bool:
+        """Whether two bodies are the same and read the same from outside."""
+        if self._likeness is None or self.layouts.are_moved(self.pairing.partners):
+            return False
+        return self._likeness.same_body(ours, theirs)
 
     def version_change(self, stretch: Stretch) -> Hashable | None:
         """Return what a stretch does where nothing but the versions of its operators differs; None where more does."""

@@ -151,6 +151,12 @@ def conclude(
     runs = judge.runs(ran)
     judge.notes += getattr(reference, "remarks", list)()
     equivalent = bool(runs) and all(run.equivalent for run in runs)
+    if equivalent and inside.outcome is not None and inside.outcome.unproven:
+        listed = ", ".join(inside.outcome.unproven)
+        raise ProofUnavailableError(
+            f"The models differ in {listed}, which no data that was tried runs in the original.",
+            "Give data that runs it with --probe FILE.npz, or judge by given data alone with --probes-only.",
+        )
     place = None
     if not equivalent and describe is not None:
         place = judge.place(describe, failures)

@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +15,7 @@ from onnx import TensorProto
 from padfix.errors import NowhereRunError, ProofUnavailableError, UnusableResultError
 from padfix.process import deadline, watch
 from padfix.proof.allowances import optimiser_failure
+from padfix.proof.bodies import Bodies
 from padfix.proof.compare import compare, loosens, says_something
 from padfix.proof.empty_batch import EmptyBatch, empty_probes
 from padfix.proof.executors import Array, ExecutionFailed, Executor, graph_of, label_of, numpy_type
@@ -80,7 +81,7 @@ def verify(
         proof.notes.append("Judged by the given probes alone (--probes-only).")
     else:
         proof.run_generated(shapes)
-    inside = proof.look_inside()
+    inside = proof.look_inside(shapes)
     verdict = conclude(proof.ran, inside, proof.failures, proof.notes, proof.settings, reference, describe)
     return replace(verdict, loosened=proof.loosened, ranges=dict(proof.settings.ranges))
 
@@ -222,8 +223,8 @@ class _WholeProof:
         self.notes += empty.notes
         return [f"{each.name} at {shapes_text(each.shapes)}" for each in agreed]
 
-    def look_inside(self) -> Inside:
-        """Judge the stretches on the probes that ran."""
+    def look_inside(self, shapes: Mapping[str, Sequence[int]] | None) -> Inside:
+        """Judge the stretches on the probes that ran, and the bodies that none of them ran."""
         if not self.candidates or not self.kept:
             return Inside()
         constant = [name for name, varies in self.varies.items() if not varies]
@@ -243,6 +244,9 @@ class _WholeProof:
                 self.stand_in,
                 self.progress,
             )
+        if inside.judge is not None and inside.outcome is not None:
+            bodies = Bodies(inside.judge.cases, self.kept, is_dynamic(self.feeding.generated(shapes)[0]), self.settings)
+            self.notes += bodies.judge(inside.outcome, partial(verify, shapes=shapes, progress=self.progress))
         if constant and self.reference.inputs:
             self.notes.append(
                 f"Output {', '.join(constant)} held one single value on every probe, which proves little about it; "
@@ -332,7 +336,7 @@ class _WholeProof:
         except ExecutionFailed as failure:
             said = sentence(failure.message)
             if failure.is_out_of_memory:
-                raise ProofUnavailableError(f"Memory ran out in {label}: {said}", memory_hint()) from None
+                raise ProofUnavailableError(f"Memory ran out in {label}: {said}", watch.memory_hint()) from None
             if optimised and (own := optimiser_failure(self.reference, probe)):
                 self.notes += [own] if own not in self.notes else []
                 return
@@ -412,7 +416,7 @@ class _WholeProof:
     def _unavailable(self, message: str, *, dynamic: bool = False) -> ProofUnavailableError:
         hints = []
         if watch.memory_limit() and ExecutionFailed(message).is_out_of_memory:
-            hints.append(memory_hint())
+            hints.append(watch.memory_hint())
         if dynamic:
             hints.append(
                 "Say which size it takes with --shape NAME=..., which numbers with --range NAME=LOW..HIGH, or give "
@@ -441,9 +445,3 @@ class _WholeProof:
             return ""
         name, value = next(iter(switches.items()))
         return f" If the input {name} switches to training, fix it with --constant {name}={value}."
-
-
-def memory_hint() -> str:
-    """Return what to do where memory ran out."""
-    limit = watch.memory_limit()
-    return f"It may use {limit / 1024:.1f} GiB; allow more with --memory GIB." if limit else "Close other programs."
