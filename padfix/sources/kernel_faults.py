@@ -16,11 +16,15 @@ import numpy as np
 from padfix.geometry.padding import same_output_size
 from padfix.proof.executors import Array
 from padfix.sources.tensorflow_runtime import quiet
-from padfix.sources.tflite_schema import constant_of, operators
+from padfix.sources.tflite_schema import constant_of, operators, type_name
 
 _VOLUMES = frozenset({"Conv3D", "MaxPool3D", "AvgPool3D"})
 _FUSED = frozenset({"FusedPadConv2D", "FusedResizeAndPadConv2D"})
 _MIXED = "it gives the first image's result for every image of a batch"
+WITHOUT_DELEGATE = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
+"""TensorFlow Lite's own kernels, without XNNPACK, to which it hands most of a model of floats by itself."""
+
+_CONVOLUTIONS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})
 _LITE = "TensorFlow Lite's own kernel contradicts TensorFlow's documentation"
 _PLAIN = "TensorFlow's own CPU kernel contradicts TensorFlow's documentation"
 
@@ -86,6 +90,64 @@ def lite_faults(tensorflow: Any, model: Any) -> list[str]:
                         "adds to other places than documented; its reference kernel does not."
                     )
     return found
+
+
+def delegate_faults(tensorflow: Any, model: Any) -> list[str]:
+    """Return a sentence for each convolution of a ``ModelT`` that XNNPACK runs against TensorFlow's documentation here.
+
+    Where strides are longer than the window along one axis, SAME padding cuts the end off there. XNNPACK (TensorFlow
+    2.21) gives zeros then, unless it cuts along both axes.
+    """
+    found = []
+    tried: dict[tuple[Any, ...], bool] = {}
+    for graph in model.subgraphs:
+        for operator, name in operators(model, graph):
+            options = operator.builtinOptions
+            if name not in _CONVOLUTIONS or options.padding != 0:
+                continue
+            image, kernel = (graph.tensors[position] for position in operator.inputs[:2])
+            if type_name(image.type) != "float32":
+                continue
+            strides = [options.strideH, options.strideW]
+            spread = [options.dilationHFactor, options.dilationWFactor]
+            taps = [(int(length) - 1) * step + 1 for length, step in zip(kernel.shape[1:3], spread, strict=True)]
+            is_open = image.shapeSignature is not None and -1 in image.shapeSignature
+            lengths = None if is_open or len(image.shape) != 4 else tuple(int(each) for each in image.shape[1:3])
+            if all(window >= stride for window, stride in zip(taps, strides, strict=True)):
+                continue
+            key = (name, *taps, *strides, lengths)
+            if key not in tried:
+                tried[key] = any(
+                    _is_zero_on_delegate(tensorflow, name, taps, strides, sizes)
+                    for sizes in ([lengths] if lengths else _uneven(strides))
+                )
+            if tried[key]:
+                result = graph.tensors[operator.outputs[0]].name.decode()
+                found.append(
+                    f"TensorFlow Lite hands {name} {result!r} to XNNPACK, which gives zeros for it: SAME padding of a "
+                    f"window of {taps} with strides of {strides} cuts an end off. The original was run without XNNPACK."
+                )
+    return found
+
+
+def _uneven(strides: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return sizes of which strides cut off an end along one axis alone."""
+    first, second = strides
+    return [(2 * first, 2 * second + 1), (2 * first + 1, 2 * second)]
+
+
+def _is_zero_on_delegate(
+    tensorflow: Any, name: str, taps: Sequence[int], strides: Sequence[int], sizes: Sequence[int]
+) -> bool:
+    """Whether the interpreter gives zeros for a convolution of ones."""
+    ones = np.ones([*taps, 1, 1], np.float32)
+
+    def convolved(x: Any) -> Any:
+        if name == "CONV_2D":
+            return tensorflow.nn.conv2d(x, ones, list(strides), "SAME")
+        return tensorflow.nn.depthwise_conv2d(x, ones, [1, *strides, 1], "SAME")
+
+    return not _interpreted(tensorflow, convolved, np.ones([1, *sizes, 1], np.float32)).any()
 
 
 def _doubles_single_numbers(tensorflow: Any) -> bool:

@@ -53,9 +53,11 @@ def open_tflite(tensorflow: Any, path: Path, options: SourceOptions) -> Source:
         if not options.trust:
             side_effects.refuse_operators(_borrowed_operators(model), str(path))
         is_changed = tflite_custom.write_out(model)
-        as_it_stands = LiteFile(path, tflite_schema.packed(model) if is_changed else path.read_bytes())
+        slips = kernel_faults.delegate_faults(tensorflow, model)
+        kernels = kernel_faults.WITHOUT_DELEGATE if slips else None
+        as_it_stands = LiteFile(path, tflite_schema.packed(model) if is_changed else path.read_bytes(), kernels)
         hybrid = tflite_hybrid.write_out(model)
-        file = LiteFile(path, tflite_schema.packed(model)) if hybrid else as_it_stands
+        file = LiteFile(path, tflite_schema.packed(model), kernels) if hybrid else as_it_stands
         loaded = interpreter(tensorflow, file)
         signatures = {item.signatureKey.decode(): item for item in model.signatureDefs or ()}
         signature = signatures.get(chosen_signature(signatures, options.signature, "file") or "")
@@ -88,7 +90,7 @@ def open_tflite(tensorflow: Any, path: Path, options: SourceOptions) -> Source:
         )
 
     faults = partial(kernel_faults.lite_faults, tensorflow, prepared.model)
-    return with_passes_to_leave_out(Source("tflite", convert(), executor, faults=faults), convert)
+    return with_passes_to_leave_out(Source("tflite", convert(), executor, slips, faults), convert)
 
 
 def _borrowed_operators(model: Any) -> Iterator[str]:

@@ -222,7 +222,7 @@ class LiteInner:
                 del self._parts[next(iter(self._parts))]
             needed, read = self._needed(fed, results)
             model = self._cut({position: fed[position].shape for position in read}, needed, results)
-            loaded = self._tensorflow.lite.Interpreter(model_content=model, num_threads=1)
+            loaded = self._file.interpreter(self._tensorflow, model)
             loaded.allocate_tensors()
             computed = {each for position in needed for each in _indices(self._graph.operators[position].outputs)}
             self._parts[key] = _Part(loaded, tuple(read), results, frozenset(computed))

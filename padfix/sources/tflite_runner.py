@@ -200,8 +200,7 @@ def _runner(file: LiteFile, signature: Signature | None, ports: Ports) -> Callab
     def run(asked: tuple[str | None, Mapping[str, Array]]) -> dict[str, Any]:
         kernels, feeds = asked
         if kernels not in loaded:
-            kinds = tensorflow.lite.experimental.OpResolverType
-            loaded[kernels] = interpreter(tensorflow, file, getattr(kinds, kernels) if kernels else None)
+            loaded[kernels] = interpreter(tensorflow, file, kernels)
             looked_at[:] = fittings(file.model()) if signature is None else ()
         with silent_stderr():
             results = _run(loaded[kernels], feeds, signature, ports)
@@ -231,17 +230,16 @@ def _run(loaded: Any, feeds: Mapping[str, Array], signature: Signature | None, p
     return {port.name: loaded.get_tensor(int(port.tensor)) for port in ports[1]}
 
 
-def interpreter(tensorflow: Any, file: LiteFile, resolver: Any = None) -> Any:
-    """Return TensorFlow's interpreter with the file in it.
+def interpreter(tensorflow: Any, file: LiteFile, kernels: str | None = None) -> Any:
+    """Return TensorFlow's interpreter with the file in it, by a set of kernels other than the file's.
 
     Raises:
         SourceError: Damaged.
         UnsupportedError: Operators that this interpreter has no kernel for.
     """
-    arguments = {} if resolver is None else {"experimental_op_resolver_type": resolver}
     try:
         with silent_stderr():
-            loaded = tensorflow.lite.Interpreter(model_content=file.content, num_threads=1, **arguments)
+            loaded = file.interpreter(tensorflow, kernels=kernels)
             _allocate(loaded)
     except Exception as error:
         reason = first_line(error)

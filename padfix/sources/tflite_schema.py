@@ -25,10 +25,19 @@ class LiteFile:
     Attributes:
         path: Where it lies.
         content: Its bytes; with operators of other projects written as TensorFlow's own.
+        kernels: The set of kernels that it is run with, a name of TensorFlow's ``OpResolverType``; None for the usual.
     """
 
     path: Path
     content: bytes
+    kernels: str | None = None
+
+    def interpreter(self, tensorflow: Any, content: bytes | None = None, kernels: str | None = None) -> Any:
+        """Return TensorFlow's interpreter of the file, or of other ``content``; nothing is allocated yet."""
+        chosen = kernels or self.kernels
+        kinds = tensorflow.lite.experimental.OpResolverType
+        arguments = {"experimental_op_resolver_type": getattr(kinds, chosen)} if chosen else {}
+        return tensorflow.lite.Interpreter(model_content=content or self.content, num_threads=1, **arguments)
 
     def model(self) -> Any:
         """Return a ``ModelT`` of one's own; large arrays are views of ``content``."""

@@ -13,7 +13,9 @@ import pytest
 
 import padfix
 from padfix.errors import NotEquivalent
-from padfix.sources.kernel_faults import faults
+from padfix.sources.kernel_faults import delegate_faults, faults
+from padfix.sources.tflite_schema import parsed
+from tests.support.lite_files import lite, prove, weights
 from tests.support.tf_conversion import noise
 
 pytestmark = pytest.mark.tensorflow
@@ -101,3 +103,34 @@ def test_short_windows_in_three_dimensions(onednn: str) -> None:
         [sys.executable, "-c", SHORT_WINDOWS], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("kind", ["plain", "depthwise"])
+@pytest.mark.parametrize("size", [(9, 8), (None, None)], ids=["fixed", "open"])
+def test_a_convolution_that_xnnpack_gives_zeros_for(
+    tf: Any, kind: str, size: tuple[int | None, ...], tmp_path: Path
+) -> None:
+    def function(x: Any) -> Any:
+        if kind == "depthwise":
+            return tf.nn.depthwise_conv2d(x, weights(3, 1, 3, 1), [1, 2, 2, 1], "SAME")
+        return tf.nn.conv2d(x, weights(3, 1, 3, 4), [1, 2], "SAME")
+
+    path = lite(tf, tmp_path / "m.tflite", function, tf.TensorSpec([1, *size, 3], tf.float32, "x"))
+    slips = delegate_faults(tf, parsed(path.read_bytes()))
+    report = prove(path, tmp_path)
+    assert [note for note in report.notes if "XNNPACK" in note] == slips
+    if not slips:
+        pytest.skip("this TensorFlow's XNNPACK is right")
+    assert "gives zeros" in slips[0]
+
+
+@pytest.mark.parametrize("size", [(9, 9), (8, 8)])
+def test_a_convolution_of_points_is_run_as_usual(tf: Any, size: tuple[int, int], tmp_path: Path) -> None:
+    path = lite(
+        tf,
+        tmp_path / "m.tflite",
+        lambda x: tf.nn.conv2d(x, weights(1, 1, 3, 4), 2, "SAME"),
+        tf.TensorSpec([1, *size, 3], tf.float32, "x"),
+    )
+    assert delegate_faults(tf, parsed(path.read_bytes())) == []
+    prove(path, tmp_path)
