@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from onnx import NodeProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Scope
+from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.batches import is_of_another_batch
 from padfix.operators.branches import branch_traits
 from padfix.operators.data_order import (
@@ -32,6 +32,8 @@ from padfix.operators.shuffles import shuffles_channels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
 from padfix.targets.fact import COUNT, Traits
+
+_AXES_OF_IMAGES = 4
 
 
 def any_of(known: Sequence[bool | None]) -> bool | None:
@@ -79,7 +81,14 @@ def _reduction(scope: Scope, node: NodeProto) -> Traits:
         "axes-empty": listed == [] and len(node.input) > 1 and bool(node.input[1]),
         "reduced-axes": None if listed is None else len(listed) or of_none,
         "reduces-all": None if listed is None or every is None else (len(listed) or of_none) == every,
+        "over-batch": None if listed is None else reduces_batch(listed, lengths) if listed or of_none else False,
     }
+
+
+def reduces_batch(axes: Sequence[int], lengths: Sequence[Dimension]) -> bool:
+    """Whether a reduction along these axes, all of them where none is listed, takes several images together."""
+    takes_first = not axes or any(axis in (0, -len(lengths)) for axis in axes)
+    return len(lengths) >= _AXES_OF_IMAGES and takes_first and lengths[0] != 1
 
 
 def _along_an_axis(scope: Scope, node: NodeProto) -> Traits:
@@ -112,7 +121,11 @@ def _softmax(scope: Scope, node: NodeProto) -> Traits:
 
 def _response(scope: Scope, node: NodeProto) -> Traits:
     bias = attributes.find(node, "bias")
-    return {**_rank_alone(scope, node), "whole-bias": bias is None or float(bias.f).is_integer()}
+    return {
+        **_rank_alone(scope, node),
+        "whole-bias": bias is None or float(bias.f).is_integer(),
+        "even-size": (attributes.integer(node, "size", 1) or 1) % 2 == 0,
+    }
 
 
 def _depth_to_space(scope: Scope, node: NodeProto) -> Traits:

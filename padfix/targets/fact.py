@@ -120,6 +120,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "from-constant": SWITCH,
     # Of LRN.
     "whole-bias": SWITCH,
+    "even-size": SWITCH,
     # Of DepthToSpace.
     "order": ("DCR", "CRD"),
     # Of a HardSigmoid or Tanh as in HardSwish and Mish.

@@ -93,3 +93,19 @@ def test_positions_beside_a_shape_of_its_own_are_declined(tmp_path: Path) -> Non
     }"""
     with pytest.raises(RefusedError, match="is not settled"):
         converted(text, "tract", tmp_path, 13)
+
+
+@pytest.mark.parametrize(("data", "size"), [("float[2,7,4,3]", 4), ("float[2,7,5]", 3), ("float[1,6,3,4,2]", 2)])
+def test_a_response_that_a_runtime_has_not_is_a_quotient(data: str, size: int, tmp_path: Path) -> None:
+    text = f"({data} X) => (float Y) {{ Y = LRN <size = {size}, alpha = 0.5, bias = 1.5> (X) }}"
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}')
+    onnx.save(model, tmp_path / "before.onnx")
+    report = padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="opencv", reference="spec")
+    assert "PF306" in {each.finding.rule for each in report.rewrites}
+    assert "Div" in {node.op_type for node in onnx.load(tmp_path / "after.onnx").graph.node}
+
+
+def test_a_deviation_over_several_images_is_declined_where_they_are_run_one_by_one(tmp_path: Path) -> None:
+    text = "(float[2,3,5,4] X) => (float Y) { Y = MeanVarianceNormalization (X) }"
+    with pytest.raises(RefusedError, match="each image by itself"):
+        converted(text, "ncnn", tmp_path, 13)
