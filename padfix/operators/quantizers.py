@@ -17,7 +17,8 @@ ZERO_POINT = 2
 
 def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return whether a QuantizeLinear or DequantizeLinear has a zero point, as the scale has it, and of which type."""
-    quantized = scope.type_of(node.input[0] if node.op_type == "DequantizeLinear" else node.output[0])
+    name = node.input[0] if node.op_type == "DequantizeLinear" else node.output[0]
+    quantized = scope.type_of(name)
     names = [name for name in node.input[1 : ZERO_POINT + 1] if name]
     shapes = [None if each is None else each.shape for each in map(scope.type_of, names)]
     return {
@@ -25,13 +26,13 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "zero-point-alike": None if None in shapes else len(set(shapes)) == 1,
         "one-element": _is_one_element(None if quantized is None else quantized.shape),
         "unsigned": None if quantized is None else quantized.elem_type == TensorProto.UINT8,
-        "at-an-end": is_at_an_end(scope, node),
+        "of-caller": is_of_caller(scope, name),
     }
 
 
-def is_at_an_end(scope: Scope, node: NodeProto) -> bool:
-    """Whether a node reads an input of the model, or gives an output of it."""
-    return scope.parent is None and (node.input[0] in scope.inputs or scope.is_output(node.output[0]))
+def is_of_caller(scope: Scope, name: str) -> bool:
+    """Whether a value is an input or an output of the model."""
+    return scope.parent is None and (name in scope.inputs or scope.is_output(name))
 
 
 def _is_one_element(shape: tuple[Dimension, ...] | None) -> bool | None:

@@ -212,7 +212,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of QuantizeLinear and DequantizeLinear.
     "zero-point-written": SWITCH,
     "zero-point-alike": SWITCH,
-    "at-an-end": SWITCH,
+    "of-caller": SWITCH,
     "unsigned": SWITCH,
     # Of Softmax and Gemm.
     "between-bytes": SWITCH,

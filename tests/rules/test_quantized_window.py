@@ -64,3 +64,13 @@ def test_positions_in_an_open_plane_are_declined(tmp_path: Path) -> None:
     node = "Y, I = MaxPool <kernel_shape = [2, 2], storage_order = 1> (X)"
     with pytest.raises(RefusedError, match="their lengths are not known"):
         operators(f"g (float[1,3,H,8] X) => (float Y, int64 I) {{ {node} }}", "openvino", tmp_path)
+
+
+def test_bytes_within_a_model_of_numbers_are_right(tmp_path: Path) -> None:
+    node = "q = QuantizeLinear (X, s, z) d = DequantizeLinear (q, s, z) Y = Relu (d)"
+    text = f"g (float[1,2,7,8] X) => (float[1,2,7,8] Y) <float s = {{0.02}}, uint8 z = {{120}}> {{ {node} }}"
+    assert operators(text, "opencv@4.14", tmp_path) == ["DequantizeLinear", "QuantizeLinear", "Relu"]
+    assert operators(text.replace("d = D", "Y = D").replace(" Y = Relu (d)", ""), "opencv@4.14", tmp_path) == [
+        "DequantizeLinear",
+        "QuantizeLinear",
+    ]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import TensorProto
 
-from padfix.operators.quantizers import is_at_an_end
+from padfix.operators.quantizers import is_of_caller
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import window_traits
 from padfix.operators.window import Window
@@ -68,14 +68,11 @@ def quantized_forms(site: Site, window: Window) -> Iterator[Form]:
     listed = held.get("weight_scale")
     per_channel = listed is not None and listed.ndim > 0
     unsigned = site.elem_type(0) == TensorProto.UINT8
-    alike = {
-        "zero-point-written": True,
-        "zero-point-alike": True,
-        "unsigned": unsigned,
-        "one-element": False,
-        "at-an-end": is_at_an_end(site.scope, site.node),
-    }
-    operators = (("DequantizeLinear", alike), ("QuantizeLinear", alike))
+    alike = {"zero-point-written": True, "zero-point-alike": True, "unsigned": unsigned, "one-element": False}
+    operators = tuple(
+        (op_type, {**alike, "of-caller": is_of_caller(site.scope, name)})
+        for op_type, name in (("DequantizeLinear", site.node.input[0]), ("QuantizeLinear", site.node.output[0]))
+    )
     opset = _PER_CHANNEL_SINCE if per_channel else 10
     yield Form("a convolution of the numbers that the bytes stand for", operators, write, why_not, opset)
 
