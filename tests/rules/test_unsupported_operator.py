@@ -549,3 +549,10 @@ def test_sums_and_copies_are_written_out(node: str, expected: list[str], tmp_pat
     lengths = "2,3,4,5" if "Expand" in node else "1,3,4,5"
     text = f"(float[1,3,4,5] X) => (float[{lengths}] Y) <{constants}> {{ {node} }}"
     assert converted(tmp_path, text, "ncnn") == expected
+
+
+def test_an_average_of_open_lengths_is_divided_apart_from_its_windows(tmp_path: Path) -> None:
+    pool = 'AveragePool <kernel_shape = [4, 2], strides = [2, 3], auto_pad = "SAME_LOWER"> (X)'
+    found = converted(tmp_path, f"(float[1,2,H,W] X) => (float[1,2,A,B] Y) {{ Y = {pool} }}", "opencv@5.0.0.93")
+    assert found.count("Identity") == 2
+    assert found.count("AveragePool") == 2

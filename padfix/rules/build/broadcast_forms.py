@@ -28,15 +28,18 @@ _PAIRWISE = {"Sum": "Add", "Mean": "Add"}
 
 
 def apart_forms(site: Site) -> Iterator[Form]:
-    """Yield the node with an Identity before the input of one channel."""
-    place = narrowest(site.scope, site.node)
-    traits = {**OTHERS[site.node.op_type](site.scope, site.node), "spreads-channels": False}
+    """Yield the node with an Identity before the input of one channel, or before all where that is not known."""
+    place, own = narrowest(site.scope, site.node), OTHERS[site.node.op_type](site.scope, site.node)
+    traits = {**own, "spreads-channels": False}
 
     def write(builder: FragmentBuilder, *values: Any) -> Any:
-        apart = [builder.op("Identity", [value]) if number == place else value for number, value in enumerate(values)]
+        apart = [
+            builder.op("Identity", [value]) if place in (None, number) else value for number, value in enumerate(values)
+        ]
         return builder.original(copied(site.node), apart)
 
-    why_not = Refusal("no input has one channel alone") if place is None else None
+    is_open = own.get("spreads-channels") is None
+    why_not = Refusal("no input has one channel alone") if place is None and not is_open else None
     yield Form(
         "an Identity before it", ((site.node.op_type, traits),), lambda: _written(site, write, exact=True), why_not
     )
