@@ -556,3 +556,12 @@ def test_an_average_of_open_lengths_is_divided_apart_from_its_windows(tmp_path: 
     found = converted(tmp_path, f"(float[1,2,H,W] X) => (float[1,2,A,B] Y) {{ Y = {pool} }}", "opencv@5.0.0.93")
     assert found.count("Identity") == 2
     assert found.count("AveragePool") == 2
+
+
+def test_sizes_of_run_time_are_not_promised_a_form(tmp_path: Path) -> None:
+    node = 'Y = Resize <mode = "linear"> (X, , , z)'
+    source = saved(tmp_path, f"(float[1,2,4,4] X, int64[4] z) => (float[A,B,C,D] Y) {{ {node} }}")
+    (found,) = padfix.check(source, target="tract").findings
+    assert not found.fixable
+    with pytest.raises(padfix.PadfixError, match="not constant"):
+        padfix.convert(source, tmp_path / "out.onnx", target="tract")

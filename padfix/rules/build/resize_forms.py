@@ -192,8 +192,9 @@ def _traits_of_spelling(spelling: Spelling, traits: Traits) -> Traits:
         "axes-listed": False,
         "axes-negative": False,
         "empty-scales": False,
-        "amounts": "sizes" if spelling.by_sizes else "scales",
     }
+    if traits.get("amounts") != "run-time":  # which a spelling hands on as they are
+        changed["amounts"] = "sizes" if spelling.by_sizes else "scales"
     if spelling.by_sizes and traits.get("factors") == "inexact":
         changed["factors"] = "exact"
     return changed
