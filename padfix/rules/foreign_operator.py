@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from padfix.operators.other_traits import OTHERS
 from padfix.operators.table import CONTRIB
 from padfix.rules.base import Site
 from padfix.rules.build.contrib_forms import PLAINLY, SINCE, why_not_plain, written_plainly
 from padfix.rules.build.forms import Form
-from padfix.rules.build.objections import Objection, worst_objection
+from padfix.rules.build.objections import Objection, Operators, worst_objection
+from padfix.rules.build.quantized_window import quantizers_around
 from padfix.rules.build.target_rule import TargetRule
 
 
@@ -53,6 +55,12 @@ class ForeignOperator(TargetRule):
 
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the operator as what it is."""
-        # The parts are for the rules about these to judge: what is wrong with a Conv is mended there.
-        opset = SINCE.get(site.node.op_type, 1)
-        yield Form("operators of ONNX", (), lambda: written_plainly(site), why_not_plain(site), opset)
+        op_type = site.node.op_type
+        # Other parts are for the rules about these to judge: what is wrong with a Conv is mended there.
+        operators: Operators = ()
+        if op_type.startswith("QLinear"):
+            operators = quantizers_around(site)
+        elif op_type == "GridSample":
+            operators = ((op_type, OTHERS[op_type](site.scope, site.node)),)
+        opset = SINCE.get(op_type, 1)
+        yield Form("operators of ONNX", operators, lambda: written_plainly(site), why_not_plain(site), opset)

@@ -99,3 +99,11 @@ def test_what_else_it_gives_is_not_left_out(tmp_path: Path) -> None:
     onnx.save(onnx.parser.parse_model(text), tmp_path / "before.onnx")
     with pytest.raises(RefusedError, match="more than its first output is read"):
         padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="mnn")
+
+
+def test_bytes_are_declined_beforehand_where_a_target_takes_no_quantizers(tmp_path: Path) -> None:
+    text = f"{HEAD}g (uint8[1,2,7,8] X) => (uint8 Y) <{BYTES}> {{"
+    text += " Y = com.microsoft.QLinearGlobalAveragePool (X, s, z, t, v) }"
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "before.onnx")
+    found = padfix.check(tmp_path / "before.onnx", target="mnn").findings
+    assert ("PF308", False) in {(each.rule, each.fixable) for each in found}

@@ -17,6 +17,7 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
 from padfix.rules.build.trials import trials
 
 _PER_CHANNEL_SINCE = 13
@@ -67,14 +68,19 @@ def quantized_forms(site: Site, window: Window) -> Iterator[Form]:
 
     listed = held.get("weight_scale")
     per_channel = listed is not None and listed.ndim > 0
+    operators = quantizers_around(site)
+    opset = _PER_CHANNEL_SINCE if per_channel else 10
+    yield Form("a convolution of the numbers that the bytes stand for", operators, write, why_not, opset)
+
+
+def quantizers_around(site: Site) -> Operators:
+    """Return the operators that take the bytes of a node for numbers, and give numbers as bytes."""
     unsigned = site.elem_type(0) == TensorProto.UINT8
     alike = {"zero-point-written": True, "zero-point-alike": True, "unsigned": unsigned, "one-element": False}
-    operators = tuple(
+    return tuple(
         (op_type, {**alike, "of-caller": is_of_caller(site.scope, name)})
         for op_type, name in (("DequantizeLinear", site.node.input[0]), ("QuantizeLinear", site.node.output[0]))
     )
-    opset = _PER_CHANNEL_SINCE if per_channel else 10
-    yield Form("a convolution of the numbers that the bytes stand for", operators, write, why_not, opset)
 
 
 def position_forms(site: Site, window: Window) -> Iterator[Form]:
