@@ -6,6 +6,7 @@ from onnx import NodeProto
 
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.data_order import CHANNELS, is_in_blocks, number_of_channels
+from padfix.operators.window import Shape
 
 _ACTIVATIONS = frozenset(("Elu", "Gelu", "HardSigmoid", "HardSwish", "Mish", "Sigmoid", "Tanh"))
 """What a convolution computes along, but for those that only cut off (Relu, Clip)."""
@@ -14,6 +15,9 @@ _PARTS = frozenset(("Add", "Clip", "Div", "Erf", "HardSigmoid", "Mul", "Sigmoid"
 """What exporters write such activations of: x * sigmoid(x), x * (1 + erf(x / sqrt(2))) / 2 and the like."""
 
 _MOST_PARTS = 6
+
+MATRIX = 2
+"""Axes."""
 
 
 def is_activated_convolution(scope: Scope, name: str) -> bool:
@@ -53,6 +57,26 @@ def is_product(scope: Scope, name: str) -> bool:
         producers = [_producer(scope, each) for each in node.input]
         node = next((each for each in producers if each is not None), None)
     return node is not None and node.op_type == "MatMul"
+
+
+def adds_wide_constant(scope: Scope, node: NodeProto) -> bool:
+    """Whether it adds to a product with a constant matrix what has more axes than a row, as OpenCV 5 puts into it."""
+    for first, second in (node.input, reversed(node.input)):
+        product, shape = _producer(scope, first), _constant_shape(scope, second)
+        if product is None or product.op_type != "MatMul" or len(shape) <= MATRIX:
+            continue
+        gives = scope.type_of(first)
+        rank = None if gives is None else gives.rank
+        is_matrix = len(_constant_shape(scope, product.input[1])) == MATRIX
+        return is_matrix and (set(shape[:-1]) == {1} or (rank is not None and len(shape) > rank))
+    return False
+
+
+def _constant_shape(scope: Scope, name: str) -> Shape:
+    """Return the shape of what is constant, wherever its elements are; none of what is not."""
+    node, known = _producer(scope, name), scope.type_of(name)
+    is_written = scope.is_initializer(name) or (node is not None and node.op_type == "Constant")
+    return () if known is None or known.shape is None or not is_written else known.shape
 
 
 def spreads_channels(scope: Scope, node: NodeProto) -> bool | None:

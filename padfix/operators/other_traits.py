@@ -22,7 +22,7 @@ from padfix.operators.data_order import (
     turns_alike_back,
     turns_back,
 )
-from padfix.operators.fused_layers import spreads_channels
+from padfix.operators.fused_layers import adds_wide_constant, spreads_channels
 from padfix.operators.gates import gate_traits, product_traits, softplus_traits
 from padfix.operators.lists import COMPARING, appends_to_input, spreads_a_list
 from padfix.operators.plain_traits import PLAINLY
@@ -161,9 +161,15 @@ def _difference(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _sum(scope: Scope, node: NodeProto) -> Traits:
-    """Return of an Add whether it adds to what a convolution of three axes gives, something that is computed."""
+    """Return of an Add whether it adds something computed to what a convolution of three axes gives.
+
+    And whether it adds a constant of more axes than a row to a product.
+    """
     computed = all(scope.constant(name) is None for name in node.input)
-    return {"adds-to-volume": computed and any(is_behind_volume(scope, name) for name in node.input)}
+    return {
+        "adds-to-volume": computed and any(is_behind_volume(scope, name) for name in node.input),
+        "adds-wide-constant": adds_wide_constant(scope, node),
+    }
 
 
 def _joining(scope: Scope, node: NodeProto) -> Traits:

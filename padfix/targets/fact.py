@@ -31,6 +31,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "depthwise": SWITCH,
     "one-element": SWITCH,
     "one-tap": SWITCH,
+    "row-of-nine": SWITCH,
     "one-channel": SWITCH,
     "even-pads": SWITCH,
     "wide-pads": SWITCH,
@@ -202,6 +203,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "axes-out-of-order": SWITCH,
     # Of Add, and of operators that work element by element on several inputs, Concat among them.
     "adds-to-volume": SWITCH,
+    "adds-wide-constant": SWITCH,
     "spreads-a-list": SWITCH,
     "appends-to-input": SWITCH,
     "spreads-channels": SWITCH,
@@ -249,6 +251,7 @@ _UNSAID: Mapping[str, Trait] = {
             "about-a-product",
             "behind-depthwise-volume",
             "adds-to-volume",
+            "adds-wide-constant",
             "spreads-a-list",
             "appends-to-input",
             "axis-from-end",

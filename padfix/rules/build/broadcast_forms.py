@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import helper
 
-from padfix.operators.fused_layers import narrowest
+from padfix.operators.fused_layers import adds_wide_constant, narrowest
 from padfix.operators.lists import depends_on_data, is_computed_list, spreads_a_list
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
@@ -94,6 +94,32 @@ def appended_forms(site: Site) -> Iterator[Form]:
 
     operators: Operators = (("Concat", {"appends-to-input": False}),)
     yield Form("an Identity before it", operators, lambda: _written(site, write, exact=True))
+
+
+def narrowed_forms(site: Site) -> Iterator[Form]:
+    """Yield a sum whose constant has no axes of one element before the others, and one behind an Identity."""
+    if not adds_wide_constant(site.scope, site.node):
+        return
+    place = 0 if site.constant(0) is not None else 1
+    constant, known = site.constant(place), site.input_type(1 - place)
+    traits = {**OTHERS["Add"](site.scope, site.node), "adds-wide-constant": False}
+    why_not = None
+    if constant is None or known is None or known.rank is None or known.rank < constant.ndim:
+        why_not = Refusal("its constant is not read, or gives the result its axes")
+
+    def narrowed(builder: FragmentBuilder, *values: Any) -> Any:
+        assert constant is not None
+        lengths = constant.shape[next((axis for axis, each in enumerate(constant.shape) if each != 1), -1) :]
+        terms = list(values)
+        terms[place] = builder.constant(constant.reshape(lengths or (1,)), "narrow")
+        return builder.op("Add", terms)
+
+    def apart(builder: FragmentBuilder, *values: Any) -> Any:
+        return builder.op("Add", [builder.op("Identity", [value]) for value in values])
+
+    operators = (("Add", traits),)
+    yield Form("its constant without axes of one", operators, lambda: _written(site, narrowed, exact=True), why_not)
+    yield Form("an Identity before both", operators, lambda: _written(site, apart, exact=True))
 
 
 def summed_forms(site: Site) -> Iterator[Form]:

@@ -35,14 +35,15 @@ def plane_forms(
     added: tuple[int, ...] = (),
     *,
     sliced_off: bool = False,
+    across: int = 1,
 ) -> Iterator[Form]:
     """Yield the operator along the second of two axes, of which the first has one element, by two ways to add an axis.
 
     ``pads`` are its pads, ``added`` the output padding of a transposed convolution, from whose result a Slice can take
-    what its pads would (``sliced_off``).
+    what its pads would (``sliced_off``). ``across`` is the dilation along the first axis, where it changes nothing.
     """
     kept, cut = (((0, 0),), pads) if sliced_off else (pads, ((0, 0),))
-    flattened = _in_a_plane(window, kept, added)
+    flattened = _in_a_plane(window, kept, added, across)
     is_transposed = isinstance(flattened, TransposedWindow)
     traits: Traits = transposed_traits(flattened) if is_transposed else window_traits(flattened)  # type: ignore[arg-type]
     why_not = None
@@ -57,9 +58,11 @@ def plane_forms(
         cases = _cases(site, window, pads)
         if isinstance(cases, Refusal):
             return cases
-        return Rewrite(_fragment(site, window, kept, added, cut[0], squeezes=squeezes), cases)
+        return Rewrite(_fragment(site, window, kept, added, cut[0], squeezes=squeezes, across=across), cases)
 
-    name = "two axes in place of one" + (" and a Slice" if sliced_off else "")
+    name = (
+        "two axes in place of one" + (" and a Slice" if sliced_off else "") + (", dilated across" if across > 1 else "")
+    )
     copies = is_behind_window(site.scope, site.input_name(0))
     reshapes = ("Reshape", {"rank": 4, "copies-channels": copies}), ("Reshape", {"rank": 3, "copies-channels": True})
     computes: Operators = ((window.op_type, traits),)
@@ -70,9 +73,9 @@ def plane_forms(
 
 
 def _in_a_plane(
-    window: Window | TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...]
+    window: Window | TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...], across: int
 ) -> Window | TransposedWindow:
-    strides, dilations = (1, *window.strides), (1, *window.dilations)
+    strides, dilations = (1, *window.strides), (across, *window.dilations)
     written = dataclasses.replace(
         window.written,
         auto_pad=None,
@@ -108,14 +111,15 @@ def _fragment(
     cut: Pair,
     *,
     squeezes: bool,
+    across: int,
 ) -> Fragment:
     builder = site.builder()
     node = copied(site.node, without=("auto_pad", "output_shape", "storage_order"))
     attributes.set_integers(node, "kernel_shape", [1, *(each or 1 for each in window.kernel)])
     attributes.set_integers(node, "strides", [1, *window.strides])
     attributes.set_integers(node, "pads", flat(((0, 0), *pads)))
-    if attributes.find(node, "dilations") is not None:
-        attributes.set_integers(node, "dilations", [1, *window.dilations])
+    if across > 1 or attributes.find(node, "dilations") is not None:
+        attributes.set_integers(node, "dilations", [across, *window.dilations])
     if any(added):
         attributes.set_integers(node, "output_padding", [0, *added])
     else:

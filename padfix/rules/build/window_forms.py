@@ -19,6 +19,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import (
     elements_of,
     is_end_alone,
+    is_row_of_nine,
     is_wide_with_pad,
     pad_before,
     padding_of,
@@ -32,13 +33,14 @@ from padfix.operators.written import SAME
 from padfix.rules.base import Rewrite, Site, Trial
 from padfix.rules.build.explicit_pads import bare_node, bind, copied, flat, is_too_long, needs_separate_pad
 from padfix.rules.build.forms import Form, by_another_rule, objection_to
+from padfix.rules.build.more_taps import behind_taps, between_taps, dilated_along_one_tap
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import known_amounts
 from padfix.rules.build.pads_beside import rewrite_beside, why_not_beside
 from padfix.rules.build.plane_forms import plane_forms
 from padfix.rules.build.transposed import rewrite_transposed, transposed_cases
 from padfix.rules.build.trials import trials
-from padfix.rules.build.window_along_axes import grown, pools_along_axes, spread_form, with_weights
+from padfix.rules.build.window_along_axes import pools_along_axes, spread_form
 from padfix.targets.fact import Traits
 
 AnyWindow = TypeVar("AnyWindow", Window, TransposedWindow)
@@ -74,8 +76,15 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
     if window.rank == 1:
         yield from plane_forms(site, explicit, pairs)
     yield from pools_along_axes(site, as_it_was)
-    if window.op_type == "Conv" and (max(window.dilations) > 1 or set(window.kernel) == {1}):
-        yield _grown(site, explicit, pairs)
+    if window.op_type == "Conv" and max(window.dilations) > 1:
+        yield between_taps(site, explicit, pairs)
+    elif window.op_type == "Conv" and is_row_of_nine(window):
+        yield dilated_along_one_tap(site, explicit, pairs)
+        yield behind_taps(site, explicit, pairs)
+        if window.rank == 1:
+            yield from plane_forms(site, explicit, pairs, across=2)
+    elif window.op_type == "Conv" and set(window.kernel) == {1}:
+        yield behind_taps(site, explicit, pairs)
 
 
 def _of_other_data(site: Site, window: Window) -> Iterator[Form]:
@@ -150,35 +159,6 @@ def _written_out(site: Site, window: AnyWindow, traits: Traits) -> Form:
 
     why_not = None if missing or unwanted else Refusal("all of it is written out")
     return Form("attributes written out", ((window.op_type, traits),), write, why_not)
-
-
-def _grown(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
-    """Return the convolution with zeros between its taps in place of dilations, or behind a single tap."""
-    weights = site.constant(1)
-    is_dilated = set(window.kernel) != {1}
-    reach = pairs if is_dilated else (*pairs[:-1], (pairs[-1][0], pairs[-1][1] + 1))
-    kernel = window.kernel if is_dilated else (*window.kernel[:-1], 2)
-    dense = dataclasses.replace(_with_pads(window, reach), dilations=(1,) * window.rank, kernel=kernel)
-
-    def write() -> Rewrite | Refusal:
-        assert weights is not None
-        builder = site.builder()
-        node = copied(site.node, without=("auto_pad", "dilations"))
-        behind = [(0, 0)] * (weights.ndim - 1)
-        larger = grown(weights, window.dilations) if is_dilated else np.pad(weights, [*behind, (0, 1)])
-        attributes.set_integers(node, "kernel_shape", larger.shape[2:])
-        attributes.set_integers(node, "strides", window.strides)
-        attributes.set_integers(node, "pads", flat(reach))
-        inputs = [builder.input(name) for name in site.node.input]
-        inputs[1] = builder.constant(larger, "weights")
-        bind(builder, site.node, builder.original(node, inputs))
-        channels, maps = weights.shape[1] * window.written.group, weights.shape[0]
-        cases = with_weights(site, trials(site, window, same=False), weights, channels, maps)
-        return Rewrite(builder.build(), cases)
-
-    why_not = None if weights is not None else Refusal("the weights are long, or not constant")
-    name = "zeros between the taps" if is_dilated else "a second tap of zero"
-    return Form(name, (("Conv", window_traits(dense)),), write, why_not)
 
 
 def _explicit_pairs(window: Window) -> tuple[Pair, ...] | Refusal:

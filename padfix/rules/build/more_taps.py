@@ -1,0 +1,79 @@
+"""A convolution with more taps, of zero, or with dilations that say nothing: forms that runtimes read otherwise."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import window_traits
+from padfix.operators.window import Pair, Window
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import bind, copied, flat
+from padfix.rules.build.forms import Form
+from padfix.rules.build.trials import trials
+from padfix.rules.build.window_along_axes import grown, with_weights
+
+
+def between_taps(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
+    """Return the convolution with zeros between its taps in place of dilations; ``window`` has ``pairs`` for pads."""
+    weights = site.constant(1)
+    dense = dataclasses.replace(window, dilations=(1,) * window.rank)
+
+    def write() -> Rewrite | Refusal:
+        assert weights is not None
+        return _with(site, window, pairs, weights, grown(weights, window.dilations))
+
+    return Form("zeros between the taps", (("Conv", window_traits(dense)),), write, _why_not(weights))
+
+
+def behind_taps(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
+    """Return the convolution with a further tap along its last axis, of zero."""
+    weights = site.constant(1)
+    reach = (*pairs[:-1], (pairs[-1][0], pairs[-1][1] + 1))
+    written = dataclasses.replace(window.written, pads=tuple(flat(reach)))
+    kernel = (*window.kernel[:-1], None if window.kernel[-1] is None else window.kernel[-1] + 1)
+    longer = dataclasses.replace(window, written=written, kernel=kernel)
+
+    def write() -> Rewrite | Refusal:
+        assert weights is not None
+        behind = [(0, 0)] * (weights.ndim - 1)
+        return _with(site, window, reach, weights, np.pad(weights, [*behind, (0, 1)]))
+
+    return Form("a further tap of zero", (("Conv", window_traits(longer)),), write, _why_not(weights))
+
+
+def _why_not(weights: np.ndarray | None) -> Refusal | None:
+    return None if weights is not None else Refusal("the weights are long, or not constant")
+
+
+def _with(site: Site, window: Window, pairs: tuple[Pair, ...], weights: np.ndarray, other: np.ndarray) -> Rewrite:
+    """Return the convolution with ``other`` for its weights, undilated."""
+    builder = site.builder()
+    node = copied(site.node, without=("auto_pad", "dilations"))
+    attributes.set_integers(node, "kernel_shape", other.shape[2:])
+    attributes.set_integers(node, "strides", window.strides)
+    attributes.set_integers(node, "pads", flat(pairs))
+    inputs = [builder.input(name) for name in site.node.input]
+    inputs[1] = builder.constant(other, "weights")
+    bind(builder, site.node, builder.original(node, inputs))
+    channels, maps = weights.shape[1] * window.written.group, weights.shape[0]
+    return Rewrite(builder.build(), with_weights(site, trials(site, window, same=False), weights, channels, maps))
+
+
+def dilated_along_one_tap(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
+    """Return the convolution with dilations along the axes on which it has one tap, where they are all the same."""
+    dilations = tuple(2 if taps == 1 else each for taps, each in zip(window.kernel, window.dilations, strict=True))
+    written = dataclasses.replace(window.written, dilations=dilations)
+    spread = dataclasses.replace(window, written=written, dilations=dilations)
+
+    def write() -> Rewrite | Refusal:
+        node = copied(site.node, without=("auto_pad",))
+        attributes.set_integers(node, "dilations", dilations)
+        attributes.set_integers(node, "pads", flat(pairs))
+        return Rewrite(site.only(node), trials(site, window, same=False))
+
+    why_not = None if dilations != window.dilations else Refusal("it has several taps along every axis")
+    return Form("dilations where there is one tap", (("Conv", window_traits(spread)),), write, why_not)

@@ -1,0 +1,86 @@
+"""Nine taps in a row, which OpenCV 5 takes for three by three, and sums with wide constants behind a product."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from onnx import numpy_helper
+
+import padfix
+
+OPENCV = "opencv@5.0.0.93"
+
+
+def saved(path: Path, text: str, **weights: tuple[int, ...]) -> Path:
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> main {text}')
+    for name, shape in weights.items():
+        values = np.random.default_rng(9).standard_normal(shape).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(values, name))
+    onnx.save(model, path)
+    return path
+
+
+def converted(path: Path, target: str) -> onnx.ModelProto:
+    report = padfix.convert(path, path.with_name("out.onnx"), target=target)
+    assert report.verdict is not None and report.verdict.equivalent
+    if importlib.util.find_spec("cv2") is not None and target == OPENCV:
+        assert padfix.verify_on(path.with_name("out.onnx"), "opencv").agrees
+    return onnx.load(path.with_name("out.onnx"))
+
+
+@pytest.mark.parametrize("strides", [1, 3])
+@pytest.mark.parametrize("channels", [2, 16])
+def test_a_line_gets_a_further_tap_of_zero_or_is_a_plane(channels: int, strides: int, tmp_path: Path) -> None:
+    conv = f"Conv <pads = [4, 4], strides = [{strides}]>"
+    text = f"(float[1,{channels},40] X) => (float[1,12,N] Y) {{ Y = {conv} (X, W) }}"
+    result = converted(saved(tmp_path / "m.onnx", text, W=(12, channels, 9)), OPENCV)
+    (convolution,) = (node for node in result.graph.node if node.op_type == "Conv")
+    told = {each.name: list(each.ints) for each in convolution.attribute}
+    is_long = channels == 16  # weights stay in the file
+    assert (told["kernel_shape"], told["pads"]) == (([1, 9], [0, 4, 0, 4]) if is_long else ([10], [4, 5]))
+
+
+@pytest.mark.parametrize(("kernel", "dilations"), [((1, 9), [2, 1]), ((9, 1), [1, 2])])
+def test_a_plane_is_dilated_where_it_has_one_tap(kernel: tuple[int, int], dilations: list[int], tmp_path: Path) -> None:
+    text = "(float[1,4,20,21] X) => (float[1,6,N,M] Y) { Y = Conv (X, W) }"
+    result = converted(saved(tmp_path / "m.onnx", text, W=(6, 4, *kernel)), OPENCV)
+    assert {each.name: list(each.ints) for each in result.graph.node[0].attribute}["dilations"] == dilations
+
+
+def test_all_versions_of_opencv_want_a_plane_for_a_line(tmp_path: Path) -> None:
+    text = "(float[1,2,40] X) => (float[1,12,40] Y) { Y = Conv <pads = [4, 4]> (X, W) }"
+    result = converted(saved(tmp_path / "m.onnx", text, W=(12, 2, 9)), "opencv")
+    (convolution,) = (node for node in result.graph.node if node.op_type == "Conv")
+    assert {each.name: list(each.ints) for each in convolution.attribute}["dilations"] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "shape", "channels"),
+    [("dilations = [2]", (6, 4, 9), 4), ("group = 4", (4, 1, 9), 4), ("strides = [1]", (6, 4, 8), 4)],
+)
+def test_other_rows_stay(attributes: str, shape: tuple[int, ...], channels: int, tmp_path: Path) -> None:
+    text = f"(float[1,{channels},40] X) => (float[1,{shape[0]},N] Y) {{ Y = Conv <{attributes}> (X, W) }}"
+    assert not padfix.check(saved(tmp_path / "m.onnx", text, W=shape), target=OPENCV, select=["PF111"]).findings
+
+
+@pytest.mark.parametrize(
+    ("constant", "expected"), [((1, 1, 5), (5,)), ((1, 1, 1), (1,)), ((1, 1, 1, 5), None), ((1, 4, 5), (1, 4, 5))]
+)
+def test_a_wide_constant_behind_a_product_is_narrowed(
+    constant: tuple[int, ...], expected: tuple[int, ...] | None, tmp_path: Path
+) -> None:
+    text = "(float[1,4,6] X) => (float Y) { product = MatMul (X, W) Y = Add (product, B) }"
+    path = saved(tmp_path / "m.onnx", text, W=(6, 5), B=constant)
+    model = onnx.load(path)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    onnx.save(model, path)
+    result = converted(path, OPENCV).graph
+    assert [node.op_type for node in result.node if node.op_type == "Identity"] == ["Identity"] * 2 * (expected is None)
+    added = next(node for node in result.node if node.op_type == "Add").input[1]
+    if expected is not None:
+        assert [tuple(each.dims) for each in result.initializer if each.name == added] == [expected]
