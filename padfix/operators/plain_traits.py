@@ -153,7 +153,8 @@ def _split(scope: Scope, node: NodeProto) -> Traits:
     )
     counts = attributes.integer(node, "num_outputs", 0)
     is_even = None if length is None or isinstance(length, str) else length % (counts or 1) == 0
-    return {"split-evenly": is_even if counts else True}
+    has_lengths = len(node.input) > 1 or attributes.find(node, "split") is not None
+    return {"split-evenly": is_even if counts else True, "pieces-told": has_lengths or bool(counts)}
 
 
 def _expand(scope: Scope, node: NodeProto) -> Traits:

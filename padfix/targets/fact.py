@@ -146,6 +146,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "slopes": ("one", "channels", "list-of-channels", "list", "others"),
     "of-one": SWITCH,
     "split-evenly": SWITCH,
+    "pieces-told": SWITCH,
     "takes-last": SWITCH,
     "makes-batch": SWITCH,
     "trains": SWITCH,

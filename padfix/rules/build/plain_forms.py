@@ -148,17 +148,19 @@ def _measured(site: Site) -> Iterator[Form]:
         each = -(-length // count)
         sizes = [max(0, min(each, length - each * place)) for place in range(count)]
         builder = site.builder()
-        node = copied(site.node, without=("num_outputs",))
-        pieces = builder.original(
-            node, [builder.input(site.input_name(0)), builder.constant(np.array(sizes, np.int64), "split")]
-        )
+        node, inputs = copied(site.node, without=("num_outputs",)), [builder.input(site.input_name(0))]
+        if builder.opset < _SIZES_AS_INPUT_SINCE:
+            attributes.set_integers(node, "split", sizes)
+        else:
+            inputs.append(builder.constant(np.array(sizes, np.int64), "split"))
+        pieces = builder.original(node, inputs)
         for name, piece in zip(site.node.output, [pieces] if count == 1 else pieces, strict=True):
             if name:
                 builder.output(name, piece)
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     why_not = None if isinstance(length, int) else Refusal("it needs the length that it splits (--shape)")
-    yield Form("the length of each piece", (("Split", {"split-evenly": True}),), write, why_not)
+    yield Form("the length of each piece", (("Split", {"split-evenly": True, "pieces-told": True}),), write, why_not)
 
 
 def _matrices(site: Site) -> Iterator[Form]:

@@ -1,4 +1,4 @@
-"""Nine taps in a row, which OpenCV 5 takes for three by three, and sums with wide constants behind a product."""
+"""Nine taps in a row (three by three to OpenCV 5), sums with wide constants behind a product, and pieces untold."""
 
 from __future__ import annotations
 
@@ -84,3 +84,16 @@ def test_a_wide_constant_behind_a_product_is_narrowed(
     added = next(node for node in result.node if node.op_type == "Add").input[1]
     if expected is not None:
         assert [tuple(each.dims) for each in result.initializer if each.name == added] == [expected]
+
+
+@pytest.mark.parametrize("opset", [11, 13, 17])
+def test_a_split_tells_its_lengths_for_ncnn(opset: int, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : {opset}]>
+        main (float[1,12,40] X) => (float[1,6,40] Y) {{ a, b = Split <axis = 1> (X) Y = Sub (a, b) }}""")
+    onnx.save(model, tmp_path / "m.onnx")
+    (found,) = padfix.check(tmp_path / "m.onnx", target="ncnn").findings
+    assert found.op_type == "Split"
+    split = converted(tmp_path / "m.onnx", "ncnn").graph.node[0]
+    assert (len(split.input), [each.name for each in split.attribute]) == (
+        (1, ["axis", "split"]) if opset < 13 else (2, ["axis"])
+    )
