@@ -26,22 +26,30 @@ def load() -> Callable[[Request], list[Any]]:
     import ncnn
 
     program = _pnnx()
+    kept: dict[object, tuple[Any, _Layouts]] = {}
+
+    def converted(request: Request) -> tuple[Any, _Layouts]:
+        """Convert a model, once for other data and for the images of a batch."""
+        key = request.model, tuple(array.shape for array in request.feeds.values())
+        if key not in kept:
+            kept.clear()
+            with tempfile.TemporaryDirectory() as name:
+                net = _converted(program, request, Path(name))
+                kept[key] = net, _Layouts(Path(name, "model_ncnn.py").read_text(encoding="utf-8"))
+        return kept[key]
 
     def run(request: Request) -> list[Any]:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            net = _converted(program, request, folder)
-            layouts = _Layouts((folder / "model_ncnn.py").read_text(encoding="utf-8"))
-            extractor = net.create_extractor()
-            for number, array in enumerate(request.feeds.values()):
-                extractor.input(f"in{number}", ncnn.Mat(layouts.of_ncnn(f"in{number}", array)).clone())
-            found = []
-            for number in range(len(request.shapes)):
-                code, value = extractor.extract(f"out{number}")
-                if code != 0:
-                    raise RuntimeError(f"ncnn's extract ends with {code}")
-                found.append(layouts.of_onnx(f"out{number}", np.array(value)))
-            return found
+        net, layouts = converted(request)
+        extractor = net.create_extractor()
+        for number, array in enumerate(request.feeds.values()):
+            extractor.input(f"in{number}", ncnn.Mat(layouts.of_ncnn(f"in{number}", array)).clone())
+        found = []
+        for number in range(len(request.shapes)):
+            code, value = extractor.extract(f"out{number}")
+            if code != 0:
+                raise RuntimeError(f"ncnn's extract ends with {code}")
+            found.append(layouts.of_onnx(f"out{number}", np.array(value)))
+        return found
 
     return lambda request: _image_by_image(run, request)
 
