@@ -98,6 +98,17 @@ def _padding(question: Question) -> Array | None:
     return pads
 
 
+def _keys(question: Question) -> Array | None:
+    """Return how many keys a step of a decoder sees: those of before, and one of each new token."""
+    new, past = question.shape(1) or question.shape(), question.shape(3) or (0, 0, 0, 0)
+    return np.full(question.array.shape, new[1] + past[2]) if new and len(new) == 3 else None
+
+
+def _last_key(question: Question) -> Array | None:
+    keys = _keys(question)
+    return None if keys is None else keys - 1
+
+
 def _end(question: Question) -> Array | None:
     shape = question.shape()
     if shape is None or question.array.size != len(shape):
@@ -320,6 +331,8 @@ ANSWERS: Mapping[tuple[str, int], Answer] = {
     },
     ("StringToNumber", 0): _number,
     ("InvertPermutation", 0): _permutation,
+    ("GroupQueryAttention", 5): _last_key,
+    ("GroupQueryAttention", 6): _keys,
 }
 """What an operator may be given at a position."""
 

@@ -29,7 +29,8 @@ def suited(nodes: Sequence[onnx.NodeProto], *specs: TensorSpec, turn: int = 0) -
         [helper.make_tensor_value_info("y", FLOAT, None)],
         [TABLE, THREE, ZERO],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
     executor = OnnxRuntimeExecutor(model.SerializeToString(), optimised=False)
     shapes = {spec.name: tuple(int(length) for length in spec.shape or ()) for spec in specs}
     first = make_probe(list(specs), shapes, "normal")
@@ -130,3 +131,16 @@ def test_nothing_is_run_for_data_without_rows() -> None:
     assert found.arrays["shape"].tolist() == [3, 4], "what it reshapes is computed"
     (found,) = Roles([executor], specs).suited(probe, 0)
     assert found.arrays["shape"].tolist() == [0, 4]
+
+
+def test_a_step_of_a_decoder_is_told_how_many_keys_there_are() -> None:
+    names = ("q", "k", "v", "past", "past_values", "last", "keys")
+    shapes = ((1, 3, 32), (1, 3, 16), (1, 3, 16), (1, 1, 5, 16), (1, 1, 5, 16), (1,), ())
+    specs = [
+        TensorSpec(name, TensorProto.INT32 if place > 4 else FLOAT, shape)
+        for place, (name, shape) in enumerate(zip(names, shapes, strict=True))
+    ]
+    heads = {"num_heads": 2, "kv_num_heads": 1}
+    nodes = [helper.make_node("GroupQueryAttention", names, ["y", "k2", "v2"], domain="com.microsoft", **heads)]
+    found = suited(nodes, *specs)
+    assert (found["last"].tolist(), found["keys"].tolist()) == ([7], 8)
