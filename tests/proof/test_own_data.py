@@ -334,3 +334,14 @@ def test_a_branch_that_wants_longer_data_than_the_first_probe_is_taken_on_anothe
         return network("float[1, 1, n] X, int64 rate", body, W=weight, k=np.float32(factor), other=other)
 
     assert judged(branching(1), branching(factor)).equivalent is equal
+
+
+@pytest.mark.parametrize(("directions", "equal"), [("[0]", True), ("[1]", False)])
+def test_an_order_along_the_first_axis_shows_where_it_is_longer_than_one(directions: str, equal: bool) -> None:
+    def scanning(directions: str) -> ModelProto:
+        attributes = f"num_scan_inputs = 1, scan_output_directions = {directions}"
+        body = f"h, Y = Scan <{attributes}, body = b (float[4] a, float[4] r) => (float[4] s, float[4] o) {{"
+        body += " t = Add (a, r) s = HardSigmoid (t) o = Abs (s) }> (k, X)"
+        return network("float[n, 4] X", body, k=np.full(4, 9.0))
+
+    assert judged(scanning("[0]"), scanning(directions)).equivalent is equal
