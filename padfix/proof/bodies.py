@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 from onnx import GraphProto, ModelProto
 
 from padfix.errors import PadfixError
-from padfix.graph.scopes import bodies_of
+from padfix.graph.scopes import FunctionKey, all_nodes, bodies_of, call_key, function_key
 from padfix.proof.cases import Cases
 from padfix.proof.cut import part_of
 from padfix.proof.executors import ExecutionFailed
@@ -22,6 +23,7 @@ from padfix.proof.graph_view import NodeView
 from padfix.proof.probes import Probe
 from padfix.proof.settings import Settings
 from padfix.proof.sides import OnnxSide
+from padfix.proof.spec_executor import inlined
 from padfix.proof.stretches import Judged, Outcome, Stretch
 from padfix.proof.unfolding import GOES_ON, unfolded
 from padfix.results import Verdict
@@ -52,6 +54,8 @@ class _Body:
 
     @property
     def words(self) -> str:
+        if not self.attribute:
+            return f"the functions called for {self.node.op_type} {self.node.name!r}"
         if self.node.op_type == "If":
             return f"the {self.attribute.removesuffix('_branch')} branch of If {self.node.name!r}"
         return f"the body of {self.node.op_type} {self.node.name!r}"
@@ -91,21 +95,41 @@ class Bodies:
         nodes = {node.index: node for each in outcome.judged for node in _steered(each.stretch.nodes)}.values()
         known = settings.known_bodies.union(*(node.outputs for node in nodes))
         prove = partial(prove, **{**vars(settings), "layers": False, "known_bodies": known})
-        unseen, count = list[str](), 0
-        for node in nodes:
-            if not settings.known_bodies.isdisjoint(node.outputs):
-                continue
-            judged = [each for each in outcome.judged if node in each.stretch.nodes]
+        unseen = list[str]()
+        for count, (body, judged) in enumerate(chain(self._called(outcome), self._asked(outcome, nodes))):
             outputs = {each.stretch.name: each.stretch.partner for each in judged}
-            for body in self._unproven(node, judged[0].stretch):
-                count += 1
-                verdict = self._verdict(body, outputs, prove) if count <= MOST_BODIES else None
-                if verdict is None:
-                    (outcome.unproven if body.twin is not None and self._is_open else unseen).append(body.words)
-                elif not verdict.equivalent:
-                    _note(outcome, judged, verdict, body)
-                    return []
+            verdict = self._verdict(body, outputs, prove) if count < MOST_BODIES else None
+            if verdict is None:
+                (outcome.unproven if body.twin is not None and self._is_open else unseen).append(body.words)
+            elif not verdict.equivalent:
+                _note(outcome, judged, verdict, body)
+                return []
         return _said(unseen)
+
+    def _asked(self, outcome: Outcome, nodes: Iterable[NodeView]) -> Iterator[tuple[_Body, list[Judged]]]:
+        """Yield the bodies to be judged, and the stretches that they are in."""
+        for node in nodes:
+            if self._settings.known_bodies.isdisjoint(node.outputs):
+                judged = [each for each in outcome.judged if node in each.stretch.nodes]
+                yield from ((body, judged) for body in self._unproven(node, judged[0].stretch))
+
+    def _called(self, outcome: Outcome) -> Iterator[tuple[_Body, list[Judged]]]:
+        """Yield a body for all functions with bodies, and the stretches that call any; it stands there inlined."""
+        calls = set[FunctionKey]()
+        for side in self._stretches.sides:
+            functions = side.model.proto.functions if side.model is not None else ()
+            if any(True for function in functions for node in all_nodes(function.node) for _ in bodies_of(node)):
+                calls.update(map(function_key, functions))
+        judged = [
+            each
+            for each in outcome.judged
+            if any(
+                node.proto is not None and call_key(node.proto) in calls
+                for node in (*each.stretch.nodes, *each.stretch.candidate_nodes)
+            )
+        ]
+        if judged:
+            yield _Body(judged[0].stretch.nodes[-1], "", None, ""), judged
 
     def _unseen(self, outcome: Outcome) -> Iterator[str]:
         """Yield the words for the candidate's bodies that were not run, where the original's are not known."""
@@ -199,8 +223,12 @@ def _bodies(node: NodeView) -> dict[str, GraphProto]:
 
 def _model_of(side: OnnxSide, outputs: Iterable[str], node: NodeView | None, attribute: str) -> ModelProto:
     """Return what computes tensors of a model, with one turn of a body in place of its node; all inputs stay."""
-    model = side.model.proto
-    whole = model if node is None else unfolded(model, next(filter(None, node.outputs)), attribute, _PREFIX)
+    model = side.model.proto if attribute else inlined(side.model.proto)
+    whole = (
+        model
+        if node is None or not attribute
+        else unfolded(model, next(filter(None, node.outputs)), attribute, _PREFIX)
+    )
     part = part_of(whole, list(outputs))
     held = {value.name for value in (*part.graph.input, *model.graph.initializer)}
     part.graph.input.extend(value for value in model.graph.input if value.name not in held)

@@ -52,7 +52,7 @@ class SpecExecutor:
             from padfix.kernels.reference_ops import SpecEvaluator
 
             Loop.before_iteration = staticmethod(deadline.require_time)
-            self._evaluator = SpecEvaluator(_inlined(proto))
+            self._evaluator = SpecEvaluator(inlined(proto))
         except Exception as error:
             raise ExecutionFailed(_first_line(error), unsupported=True) from None
 
@@ -101,7 +101,7 @@ class SpecExecutor:
         return flatten_outputs(names, values)
 
 
-def _inlined(proto: ModelProto) -> ModelProto:
+def inlined(proto: ModelProto) -> ModelProto:
     """Return the model with its functions' bodies in place of their calls.
 
     onnx.reference knows no overloads, wants functions in the order of their calls, and fails on an attribute that a

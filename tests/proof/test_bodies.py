@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import onnx
+import onnx.inliner
 import pytest
 from onnx import ModelProto
 
@@ -159,3 +160,17 @@ def test_names_of_a_body_say_nothing_and_what_it_reads_does() -> None:
     assert verdict.equivalent
     assert other.equivalent
     assert [each.stretches.judged for each in (verdict, other) if each.stretches is not None] == [0, 1]
+
+
+@pytest.mark.parametrize(("operator", "equal"), [("Sigmoid", True), ("Tanh", False)])
+def test_a_function_hides_no_branch(operator: str, equal: bool) -> None:
+    def calling(operator: str) -> ModelProto:
+        function = f"F (x) => (y) {{ {RARE} {choice(f't = {operator} (x)')} }}"
+        graph = "g (float[n, 6] x) => (float[n, 6] z) { y = l.F (x) z = Neg (y) }"
+        head = 'ir_version: 8, opset_import: ["" : 17, "l" : 1]'
+        return onnx.parser.parse_model(f'<{head}> {graph} <domain: "l", opset_import: ["" : 17]> {function}')
+
+    first, second = calling("Sigmoid"), calling(operator)
+    second.functions[0].doc_string = "other"
+    assert judged(first, second).equivalent is equal
+    assert judged(first, onnx.inliner.inline_local_functions(second)).equivalent is equal
