@@ -31,8 +31,13 @@ from padfix.results import Verdict
 MOST_BODIES = 40
 """Bodies that are judged; each costs what the proof of a model does."""
 
+SEARCH_SECONDS = 2.0
+"""How long to look for a size at which the original runs a body."""
+
 _PREFIX = "\N{BULLET}"
 """In front of the names of a body whose nodes stand outside of it."""
+
+_UNSEEN = "No probe ran"
 
 _STEERING = {"If": 1, "Loop": 2, "Scan": 0}
 """Operators with bodies, and how many of their inputs say whether one runs."""
@@ -94,17 +99,23 @@ class Bodies:
             return []
         nodes = {node.index: node for each in outcome.judged for node in _steered(each.stretch.nodes)}.values()
         known = settings.known_bodies.union(*(node.outputs for node in nodes))
-        prove = partial(prove, **{**vars(settings), "layers": False, "known_bodies": known})
-        unseen = list[str]()
+        prove = partial(prove, **{**vars(settings), "layers": False, "known_bodies": known, "search": SEARCH_SECONDS})
+        unseen, said = list[str](), list[str]()
         for count, (body, judged) in enumerate(chain(self._called(outcome), self._asked(outcome, nodes))):
             outputs = {each.stretch.name: each.stretch.partner for each in judged}
-            verdict = self._verdict(body, outputs, prove) if count < MOST_BODIES else None
+            # A condition on sizes alone may never hold, and tools leave out what it would choose.
+            is_chosen = not body.attribute or self._follows_from_numbers(0, body.node)
+            is_judged = count < MOST_BODIES and (is_chosen or body.twin is not None)
+            verdict = self._verdict(body, outputs, prove) if is_judged else None
             if verdict is None:
-                (outcome.unproven if body.twin is not None and self._is_open else unseen).append(body.words)
+                is_owed = is_chosen and body.twin is not None and self._is_open
+                (outcome.unproven if is_owed else unseen).append(body.words)
             elif not verdict.equivalent:
                 _note(outcome, judged, verdict, body)
                 return []
-        return _said(unseen)
+            else:
+                said += [note for note in verdict.notes if note.startswith(_UNSEEN)]
+        return _said(unseen) + said
 
     def _asked(self, outcome: Outcome, nodes: Iterable[NodeView]) -> Iterator[tuple[_Body, list[Judged]]]:
         """Yield the bodies to be judged, and the stretches that they are in."""
@@ -178,10 +189,13 @@ class Bodies:
 
     def _may_run(self, side: int, node: NodeView) -> bool:
         """Whether other data may run a body that the probes did not: what follows from fixed sizes never changes."""
-        view, names = self._stretches.sides[side].view, _steering(node)
-        if any(map(view.follows_from_numbers, names)):
+        if self._follows_from_numbers(side, node):
             return True
-        return self._is_open and not view.needed(names).isdisjoint(view.inputs)
+        view = self._stretches.sides[side].view
+        return self._is_open and not view.needed(_steering(node)).isdisjoint(view.inputs)
+
+    def _follows_from_numbers(self, side: int, node: NodeView) -> bool:
+        return any(map(self._stretches.sides[side].view.follows_from_numbers, _steering(node)))
 
     def _verdict(self, body: _Body, outputs: Mapping[str, str], prove: Prove) -> Verdict | None:
         """Return what the proof of a body says; None where nothing could be said."""
@@ -209,7 +223,7 @@ def _has_run(attribute: str, turns: Sequence[bool]) -> bool:
 
 def _said(unseen: Iterable[str]) -> list[str]:
     listed = ", ".join(unseen)
-    return [f"No probe ran {listed}; what is in there was not compared."] if listed else []
+    return [f"{_UNSEEN} {listed}; what is in there was not compared."] if listed else []
 
 
 def _steering(node: NodeView) -> list[str]:

@@ -18,9 +18,6 @@ from padfix.proof.roles import Roles
 from padfix.proof.settings import Settings
 from padfix.proof.ties import Ties
 
-SEARCH_SECONDS = 10.0
-"""How long to look for a size that a model accepts, when it took none of the usual ones."""
-
 LEAST_PATIENCE = 15.0
 """Seconds that a run may take at least, however quick the others were (sizes differ)."""
 
@@ -192,7 +189,7 @@ class Generated:
             yield self._accepted
         yield from sizes
         if self._accepted is None and self._is_dynamic:
-            until = time.monotonic() + SEARCH_SECONDS
+            until = time.monotonic() + self._settings.search
             graph = graph_of(self._reference)
             for shapes in every_small_size(self._inputs, named_lengths(graph) if graph is not None else ()):
                 if time.monotonic() > until:

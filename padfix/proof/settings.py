@@ -25,6 +25,7 @@ class Settings:
         ranges: What the data that is made for an input lies within, by its name.
         usual_ranges: The same for inputs that there may be.
         known_bodies: Outputs of nodes whose bodies are judged elsewhere.
+        search: Seconds to look for a size that a model accepts, when it took none of the usual ones.
         patience: Seconds that the first run on data that was made may take.
         rows: Rows of a table for each that a batch has.
     """
@@ -40,5 +41,6 @@ class Settings:
     ranges: Ranges = field(default_factory=dict)
     usual_ranges: Ranges = field(default_factory=dict)
     known_bodies: frozenset[str] = frozenset()
+    search: float = 10.0
     patience: float = 60.0
     rows: int = 1

@@ -140,6 +140,23 @@ def test_a_branch_that_fixed_sizes_never_take_says_nothing() -> None:
     assert judged(*pair("t = {operator} (x)", ("Sigmoid", "Tanh"), LONG, size="5")).notes == ()
 
 
+def test_a_branch_that_sizes_choose_may_be_left_out() -> None:
+    empty = "l = Size (x) none = Constant <value = int64 {0}> () c = Equal (l, none)"
+    verdict = judged(branching("t = Sigmoid (x)", empty), network("y = Relu (x)"))
+    assert verdict.equivalent
+    assert any("the then branch of If '#3'; what is in there was not compared" in note for note in verdict.notes)
+
+
+def test_of_sizes_that_choose_a_branch_within_another_it_is_said_too() -> None:
+    never = "k = Constant <value = int64[2] {{7, 4099}}> () r = Reshape (x, k) v = {operator} (r)"
+    condition = LONG.replace("c = ", "d = ").replace("big", "most").replace("{100}", "{{100}}")
+    inner = f"{condition} " + NESTED[NESTED.index("t = If") :]
+    texts = (inner.replace("v = {operator} (x)", never).format(operator=each) for each in ("Sigmoid", "Tanh"))
+    verdict = judged(*map(branching, texts))
+    assert verdict.equivalent
+    assert any("what is in there was not compared" in note for note in verdict.notes)
+
+
 def test_branches_may_change_places_with_the_condition() -> None:
     first = branching(RESHAPED.format(operator="Sigmoid", shape="-1, 84"))
     for operator, equal in (("Sigmoid", True), ("Tanh", False)):
