@@ -89,14 +89,14 @@ def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:
         "kernel-below-stride": any(taps < stride for taps, stride in reaches) if reaches else None,
         "kernel-above-stride": all(taps > stride for taps, stride in reaches) if reaches else None,
         "one-tap": all(taps == 1 for taps in known) if len(known) == window.rank else None,
-        "row-of-nine": is_row_of_nine(window) if len(known) == window.rank else None,
+        "row-of-nine": is_row_of_nine(known) if len(known) == window.rank else None,
         "one-channel": window.channels == 1 if window.channels else None,
     }
 
 
-def is_row_of_nine(window: Window | TransposedWindow) -> bool:
+def is_row_of_nine(kernel: Sequence[int | None]) -> bool:
     """Whether a line's or a plane's windows have nine taps in a row, which OpenCV 5 takes for three by three."""
-    return window.rank <= _PLANE_AXES and sorted(window.kernel, key=str) == [1, 9][-window.rank :]
+    return len(kernel) <= _PLANE_AXES and sorted(kernel, key=str) == [1, 9][-len(kernel) :]
 
 
 def window_traits(window: Window) -> Traits:

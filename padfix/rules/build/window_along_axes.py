@@ -16,7 +16,7 @@ from onnx import helper
 from padfix.geometry.padding import effective_kernel, taps_inside
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import window_traits
+from padfix.operators.traits import is_row_of_nine, window_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
@@ -287,6 +287,7 @@ def spread_form(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], ad
         "strided": False,
         "kernel-written": True,
         "one-tap": set(window.kernel) == {1},
+        "row-of-nine": weights is not None and is_row_of_nine(grown(weights, window.dilations).shape[2:]),
         "dilated": False,
         "grouped": window.written.group > 1,
         "depthwise": weights is not None and weights.shape[:2] == (window.written.group, 1) != (1, 1),

@@ -78,7 +78,7 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
     yield from pools_along_axes(site, as_it_was)
     if window.op_type == "Conv" and max(window.dilations) > 1:
         yield between_taps(site, explicit, pairs)
-    elif window.op_type == "Conv" and is_row_of_nine(window):
+    elif window.op_type == "Conv" and is_row_of_nine(window.kernel):
         yield dilated_along_one_tap(site, explicit, pairs)
         yield behind_taps(site, explicit, pairs)
         if window.rank == 1:
