@@ -19,6 +19,8 @@ _LAST_EXCHANGED = [0, 2, 1]
 
 _CONVOLUTION = frozenset({("", "Conv")})
 
+_SOFTMAX = frozenset({("", "LogSoftmax"), ("", "Softmax")})
+
 _WITHIN_ACTIVATIONS = frozenset(("Add", "BatchNormalization", "Div", "Mul", "Softplus"))
 
 _JOINING = frozenset({("", "Concat")})
@@ -112,6 +114,11 @@ def is_behind_images(scope: Scope, name: str) -> bool:
 def is_behind_convolution(scope: Scope, name: str) -> bool:
     """Whether data is what a convolution gives, but for factors and terms, which runtimes make part of its weights."""
     return _comes_from(scope, name, _CONVOLUTION, lambda node: node.op_type in _FUSED)
+
+
+def is_behind_softmax(scope: Scope, name: str) -> bool:
+    """Whether data is what a Softmax gives, negated, raised or as it is."""
+    return _comes_from(scope, name, _SOFTMAX, lambda node: node.op_type in ("Exp", "Identity", "Neg"))
 
 
 def is_behind_volume(scope: Scope, name: str) -> bool:

@@ -8,6 +8,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
+from padfix.operators.axis_order import spread_of_constants
 from padfix.operators.batches import is_of_another_batch
 from padfix.operators.branches import branch_traits
 from padfix.operators.data_order import (
@@ -17,6 +18,7 @@ from padfix.operators.data_order import (
     is_behind_convolution,
     is_behind_depthwise_volume,
     is_behind_images,
+    is_behind_softmax,
     is_behind_volume,
     is_behind_window,
     turns_alike_back,
@@ -80,6 +82,12 @@ def _reduction(scope: Scope, node: NodeProto) -> Traits:
         "axes-as-input": len(node.input) > 1 and bool(node.input[1]),
         "axes-empty": listed == [] and len(node.input) > 1 and bool(node.input[1]),
         "reduced-axes": None if listed is None else len(listed) or of_none,
+        "moves-batch": None
+        if listed is None or every is None
+        else 0 in {axis % every for axis in listed or range(every)} and not attributes.integer(node, "keepdims", 1),
+        "reduces-channels": None
+        if listed is None or every is None
+        else CHANNELS in {axis % every for axis in listed} and len(listed) > 1,
         "reduces-all": None if listed is None or every is None else (len(listed) or of_none) == every,
         "over-batch": None if listed is None else reduces_batch(listed, lengths) if listed or of_none else False,
     }
@@ -155,9 +163,13 @@ def _reshape(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _difference(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a Sub or Div whether it takes what a convolution gives from a constant that is no single number."""
+    """Return of a Sub or Div whether it takes what a convolution or Softmax gives from a constant of several."""
     first = scope.constant(node.input[0])
-    return {"from-constant": first is not None and first.size > 1 and is_behind_convolution(scope, node.input[1])}
+    several = first is not None and first.size > 1
+    return {
+        "from-constant": several and is_behind_convolution(scope, node.input[1]),
+        "from-softmax": several and is_behind_softmax(scope, node.input[1]),
+    }
 
 
 def _sum(scope: Scope, node: NodeProto) -> Traits:
@@ -220,12 +232,19 @@ def _layer_norm(scope: Scope, node: NodeProto) -> Traits:
     return {
         "biased": len(node.input) > 2 and bool(node.input[2]),
         "behind-batch": None if rank is None else rank > 2 and axis in (1, 1 - rank),
+        "reduced-axes": None if rank is None or axis is None else min(rank - axis % rank, COUNT[-1]),
     }
 
 
 def _picking(scope: Scope, node: NodeProto) -> Traits:
     indices = scope.type_of(node.input[1]) if len(node.input) > 1 else None
-    return {"picks-a-list": None if indices is None or indices.rank is None else indices.rank > 0}
+    rank = None if indices is None else indices.rank
+    is_told = any(scope.constant(name) is not None or scope.is_initializer(name) for name in node.input)
+    return {
+        "both-computed": not is_told,
+        "picks-a-list": None if rank is None else rank > 0,
+        "picks-a-matrix": None if rank is None else rank > 1,
+    }
 
 
 def channels_last(axis: int, rank: int) -> int:
@@ -257,7 +276,13 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
 
 def _transpose(scope: Scope, node: NodeProto) -> Traits:
     alike = turns_alike_back(scope, node)
-    return {**_rank_alone(scope, node), "turned-back": turns_back(scope, node), "turned-back-alike": alike}
+    perm = attributes.integers(node, "perm")
+    return {
+        **_rank_alone(scope, node),
+        "turned-back": turns_back(scope, node),
+        "turned-back-alike": alike,
+        "moves-batch": not perm or perm[0] != 0,
+    }
 
 
 def _roi_align(scope: Scope, node: NodeProto) -> Traits:
@@ -284,7 +309,11 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
     """Return what reads the traits of an operator that works element by element on several inputs."""
 
     def read(scope: Scope, node: NodeProto) -> Traits:
-        spread = {"spreads-a-list": spreads_a_list(scope, node), "spreads-channels": spreads_channels(scope, node)}
+        spread = {
+            "spreads-a-list": spreads_a_list(scope, node),
+            "spreads-channels": spreads_channels(scope, node),
+            "constants": spread_of_constants(scope, node),
+        }
         return {**own(scope, node), **spread}
 
     return read

@@ -134,7 +134,8 @@ def _prelu(scope: Scope, node: NodeProto) -> Traits:
     elif len(slope.shape) > 1:
         slopes = "others"
     else:
-        slopes = "list-of-channels" if data.shape[CHANNELS] in (None, *slope.shape) else "list"
+        lengths = data.shape[CHANNELS : CHANNELS + 1]
+        slopes = "list-of-channels" if set(lengths) & {None, *slope.shape} else "list"
     return {**common, "slopes": slopes}
 
 
@@ -155,6 +156,13 @@ def _split(scope: Scope, node: NodeProto) -> Traits:
     is_even = None if length is None or isinstance(length, str) else length % (counts or 1) == 0
     has_lengths = len(node.input) > 1 or attributes.find(node, "split") is not None
     return {"split-evenly": is_even if counts else True, "pieces-told": has_lengths or bool(counts)}
+
+
+def _reranked(scope: Scope, node: NodeProto) -> Traits:
+    before, behind = (scope.type_of(name) for name in (node.input[0], node.output[0]))
+    shapes = [None if each is None else each.shape for each in (before, behind)]
+    is_kept = None if shapes[0] is None or shapes[1] is None else shapes[0][:1] == shapes[1][:1]
+    return {"rank": None if before is None else before.rank, "moves-batch": None if is_kept is None else not is_kept}
 
 
 def _expand(scope: Scope, node: NodeProto) -> Traits:
@@ -189,6 +197,10 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "MatMul": _product,
     "PRelu": _prelu,
     "Split": _split,
-    "Squeeze": lambda scope, node: {"axes-written": len(node.input) > 1 or attributes.find(node, "axes") is not None},
+    "Squeeze": lambda scope, node: {
+        **_reranked(scope, node),
+        "axes-written": len(node.input) > 1 or attributes.find(node, "axes") is not None,
+    },
+    "Unsqueeze": _reranked,
 }
 """By the type of an operator: what reads its traits."""

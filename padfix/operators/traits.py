@@ -12,6 +12,7 @@ from padfix.geometry.padding import effective_kernel
 from padfix.geometry.resampling import Scale, output_size, slips_by_the_inverse, slips_in_single_precision
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.axis_order import order_traits
 from padfix.operators.batches import OF_IMAGES, is_of_another_batch
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import is_behind_joined_bytes, is_of_bytes
@@ -35,7 +36,10 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     if normal_domain(node.domain) or wrong_arity(node, scope.opset) or not any(node.output):
         return None
     found = _own_traits(scope, node)
-    if found is None or node.op_type not in OF_IMAGES:
+    if found is None:
+        return None
+    found = {**found, **order_traits(scope, node)}
+    if node.op_type not in OF_IMAGES:
         return found
     return {**found, "batch-within": is_of_another_batch(scope, node.input[0])}
 

@@ -140,6 +140,8 @@ class _Pipeline:
             if not self._one_pass(scopes, opset):
                 return
             scopes = infer(self.model)
+        for match in self._matches(scopes).found:
+            self._refuse(match.rule, match.finding, f"What is written for it is found again, {MAXIMUM_PASSES} times.")
 
     def _inline(self, scopes: list[Scope]) -> list[Scope]:
         """Put nodes in the place of the calls of functions where the target reads none; return the scopes as they are.

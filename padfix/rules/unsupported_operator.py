@@ -58,6 +58,7 @@ from padfix.rules.build.layer_forms import (
     layer_norm_forms,
     picking_forms,
 )
+from padfix.rules.build.moved_forms import listed_forms, moved_forms
 from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
@@ -107,10 +108,13 @@ class UnsupportedOperator(TargetRule):
     scale; a DFT of another axis between two Transposes; a product with a list as one with a matrix; slopes of a PRelu
     for every axis, or apart; Celu as a scaled Elu; the lengths of a Split's pieces; indices counted from the begin; a
     BatchNormalization as a product and a sum; a CumSum as a product with ones; an Expand as its copies; a Flatten as a
-    Reshape; a list as a matrix of one row; a Gemm as a product and a sum; a maximum along axes as a pool; Softsign and
-    ThresholdedRelu as products; a Hardmax as the question which place is that of the maximum; a MaxUnpool as maxima
-    scattered over zeros; a Col2Im as a transposed convolution; an AffineGrid as a product with all positions; a
-    GroupNormalization as the norm of lines; and an RMSNormalization as a quotient.
+    Reshape; a list as a matrix of one row; a Gemm as a product and a sum; a maximum along axes as a pool; what moves
+    elements as a Gather from a row, where axes of one length are taken for one another; what picks by a matrix of
+    indices as what picks by a list; constants in the whole shape; a convolution with ones before what takes another
+    axis for that of its channels; Softsign and ThresholdedRelu as products; a Hardmax as the question which place is
+    that of the maximum; a MaxUnpool as maxima scattered over zeros; a Col2Im as a transposed convolution; an
+    AffineGrid as a product with all positions; a GroupNormalization as the norm of lines; and an RMSNormalization as a
+    quotient.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -352,13 +356,15 @@ def _by_softplus(site: Site) -> Iterator[Form]:
 _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **PLAIN_FORMS,
     **DEFINED_FORMS,
+    "Unsqueeze": moved_forms,
+    **{name: _first(PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Split", "Squeeze", "Tile")},
     **dict.fromkeys(COMPARING, rows_first(lambda site: iter(()))),
     "Less": rows_first(PLAIN_FORMS["Less"]),
     **dict.fromkeys(("Elu", "Erf", "HardSwish", "Sigmoid"), _behind_identity),
     "Add": rows_first(_first(narrowed_forms, _first(apart_forms, summed_forms))),
     "BatchNormalization": batch_norm_forms,
     "Clip": clip_forms,
-    "Concat": appended_forms,
+    "Concat": _first(appended_forms, moved_forms),
     "HardSigmoid": _first(_behind_identity, _apart),
     "Tanh": _first(_behind_identity, _tanh),
     "Mish": _first(_behind_identity, _by_softplus),
@@ -366,7 +372,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "GlobalAveragePool": _flat,
     "GlobalMaxPool": _flat,
     "GlobalLpPool": _flat,
-    "Flatten": flattening_forms,
+    "Flatten": _first(flattening_forms, moved_forms),
     "DepthToSpace": _by_convolution,
     "SpaceToDepth": _by_convolution,
     "Reshape": _numbered,
@@ -377,12 +383,12 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Where": rows_first(choice_forms),
     **dict.fromkeys(RECURRENT, recurrent_forms),
     "RoiAlign": roi_forms,
-    "Transpose": exchange_forms,
+    "Transpose": _first(exchange_forms, moved_forms),
     "Gemm": dense_forms,
     "LayerNormalization": layer_norm_forms,
-    "Gather": picking_forms,
+    "Gather": _first(_first(picking_forms, listed_forms), moved_forms),
     "Shape": _lengths,
-    "Slice": lambda site: chain(reordered_forms(site), slices_of_picked(site)),
+    "Slice": _first(_first(reordered_forms, slices_of_picked), moved_forms),
     **dict.fromkeys(QUANTIZERS, zero_point_forms),
     "Softplus": softplus_forms,
     **dict.fromkeys(REDUCTIONS, reduction_forms),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.along_axes import (
+    FLOATS,
     LONGEST,
     TAKING,
     multiplied,
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 
 _INPUTS_SINCE = 11
 """The first opset whose Pad takes its amounts and its value as inputs."""
+
+_MOST_ELEMENTS = 1 << 20
+"""Of a value that is added where it is padded."""
 
 
 class UnsupportedPad(TargetRule):
@@ -100,6 +105,8 @@ class UnsupportedPad(TargetRule):
             no_length = None if size is not None else Refusal("it needs the length of the last axis (--shape)")
             write = partial(_at_both_ends, site, added, size or 0)
             yield Form("a Pad at both ends, and a Gather", both, write, no_length)
+        if mode == "constant" and traits.get("value") == "finite":
+            yield _filled(site, added, cuts, written)
         if mode != "constant":
             yield Form("one Gather an axis", TAKING, lambda: _taken(site, amounts, mode), why_not)
             products = multiplying([axis for axis in range(half) if amounts[axis] or amounts[half + axis]], lengths)
@@ -108,6 +115,34 @@ class UnsupportedPad(TargetRule):
             products = multiplying([axis for axis in range(half) if cut[axis] or cut[half + axis]], lengths)
             write = partial(_written_out, site, added, cut, site.scope.opset, by_products=True)
             yield Form("products with matrices and a Pad", (*products, *written), write, no_products)
+
+
+def _filled(site: Site, added: list[int], cuts: Operators, written: Operators) -> Form:
+    """Return a Pad with zeros, to which the value is added where there are no elements."""
+    known, value = site.scope.type_of(site.node.output[0]), site.constant(2)
+    lengths = None if known is None else known.lengths
+    half = len(added) // 2
+    attribute = attributes.find(site.node, "value")
+    fill = (0.0 if attribute is None else attribute.f) if not site.input_name(2) else value
+
+    def write() -> Rewrite | Refusal:
+        assert lengths is not None
+        dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+        more = np.full(lengths, fill, dtype)
+        more[tuple(slice(added[axis], lengths[axis] - added[half + axis]) for axis in range(half))] = 0
+        builder = site.builder()
+        node, inputs = _whole_node(site, builder, added)
+        zeros = builder.original(copied(node, without=("value",)), [builder.input(site.input_name(0)), *inputs[:1]])
+        builder.output(site.node.output[0], builder.op("Add", [zeros, builder.constant(more, "more")]))
+        return Rewrite(builder.build(), _trials(site, half), exact=True)
+
+    why_not = None
+    if lengths is None or math.prod(lengths) > _MOST_ELEMENTS or site.elem_type(0) not in FLOATS:
+        why_not = Refusal("it needs all lengths, not too many elements, and floats (--shape)")
+    elif cuts or fill is None:
+        why_not = Refusal("it takes elements away, or its value is not constant")
+    zeros: Operators = tuple((op_type, {**traits, "value": "zero"}) for op_type, traits in written)
+    return Form("a Pad with zeros, and a sum", (*zeros, ("Add", {})), write, why_not)
 
 
 def _unwritten() -> Rewrite | Refusal:

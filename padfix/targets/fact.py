@@ -119,6 +119,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "batch-told": SWITCH,
     # Of Sub and Div.
     "from-constant": SWITCH,
+    "from-softmax": SWITCH,
     # Of LRN.
     "whole-bias": SWITCH,
     "even-size": SWITCH,
@@ -221,6 +222,17 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "between-bytes": SWITCH,
     # Of Gelu.
     "approximate": ("none", "tanh"),
+    # Of all operators: which lengths of their data are equal, and whether images are still in the order of images.
+    "alike": ("none", "others", "channels", "all"),
+    "channels-last": SWITCH,
+    # Of what works element by element: how its constants take the shape of the result.
+    "constants": ("none", "number", "one", "channels", "others"),
+    # Of the operators that reduce axes: whether the channels are among several.
+    "reduces-channels": SWITCH,
+    # Of Transpose and Squeeze, and of Gather: whether its indices have several axes.
+    "moves-batch": SWITCH,
+    "picks-a-matrix": SWITCH,
+    "both-computed": SWITCH,
     # Of a constant that other operators compute, which has elements as well.
     "of-constants": SWITCH,
 }
@@ -247,6 +259,7 @@ _UNSAID: Mapping[str, Trait] = {
             "copies-channels",
             "copies-behind-reshape",
             "from-constant",
+            "from-softmax",
             "turned-back",
             "turned-back-alike",
             "about-a-product",
@@ -270,9 +283,16 @@ _UNSAID: Mapping[str, Trait] = {
             "open-batch",
             "gives-the-same",
             "of-input",
+            "moves-batch",
+            "picks-a-matrix",
+            "both-computed",
+            "reduces-channels",
         ),
         False,
     ),
+    "alike": "none",
+    "constants": "none",
+    "channels-last": True,
     "behind-pad": "none",
     "behind-window": True,
     "skips-behind": "none",

@@ -14,7 +14,7 @@ from padfix.files.model import Model
 from padfix.proof.executors import OnnxRuntimeExecutor
 from padfix.proof.spec_executor import SpecExecutor
 from padfix.rewrite.engine import rewrite_model
-from padfix.targets.target import named
+from padfix.targets import named
 
 
 def parse(text: str) -> Model:
@@ -168,3 +168,12 @@ def test_weights_that_others_took_the_place_of_are_left_out() -> None:
     assert [each.finding.rule for each in result.rewrites] == ["PF111"]
     assert [each.name for each in model.proto.graph.initializer] == []
     OnnxRuntimeExecutor(model.proto.SerializeToString(), optimised=False)
+
+
+def test_what_is_found_again_after_the_last_pass_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 13]>
+    g (float[2,5,2,3] X) => (float[2,5,2] Y) <float[3] w = {1, 2, 3}> { Y = MatMul (X, w) }"""
+    assert not rewrite_model(parse(text), target=named("onnx2tf")).refusals
+    monkeypatch.setattr("padfix.rewrite.engine.MAXIMUM_PASSES", 1)
+    refusals = rewrite_model(parse(text), target=named("onnx2tf")).refusals
+    assert refusals and all("found again" in each.reason for each in refusals)

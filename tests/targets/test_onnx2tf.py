@@ -12,15 +12,21 @@ import padfix
 from padfix.errors import RefusedError
 
 TEXT = """
-<ir_version: 8, opset_import: ["" : 13]> g (float[1,2,4,4] X, float[1,2,4,4,4] V) => (%s Y)
+<ir_version: 8, opset_import: ["" : 13]> g (float[1,2,4,4] X, float[1,2,4,4,4] V, float[1,4,4] Q,
+ float[3,3] S, float[1,2,2,3] T) => (%s Y)
 <float[1,2,1,1] C = {1, 2}, float[4] L = {1, 2, 3, 4},
- int64[1] E = {-1}, int64[1] F = {-9}, int64[1] A = {2}> { Y = %s }
+ float[4,4] M = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2}, float[4,1] B = {1, 2, 3, 4}, float[1] O = {0.5},
+ int64[1] E = {-1}, int64[1] F = {-9}, int64[1] A = {2}, int64[1,2] I = {1, 0}, int64 axis = {3},
+ int64[8] P = {0, 0, 1, 0, 0, 0, 0, 2}, float v = {1.5}, int64[4] R = {1, 4, 2, 4},
+ float[4,2,1,1] W = {1, 2, 3, 4, 5, 6, 7, 8},
+ float[1,2,4,4] K = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2}>
+{ %s }
 """
 
 
 def saved(node: str, folder: Path) -> Path:
     place, kind = folder / "model.onnx", "bool" if node.startswith("Less") else "float"
-    onnx.save(onnx.parser.parse_model(TEXT % (kind, node)), place)
+    onnx.save(onnx.parser.parse_model(TEXT % (kind, node if node.startswith("Z = ") else f"Y = {node}")), place)
     return place
 
 
@@ -32,17 +38,43 @@ def saved(node: str, folder: Path) -> Path:
         ("Slice (X, E, F, A, E)", ["Gather"]),
         ("Less (L, L)", ["Less"]),
         ("MaxPool <kernel_shape = [2, 2, 2]> (V)", ["MaxPool", "MaxPool"]),
+        ("Transpose <perm = [3, 1, 0, 2]> (X)", ["Gather"]),
+        ("Transpose (S)", ["Gather"]),
+        ("Unsqueeze (X, A)", []),
+        ("Squeeze (T)", []),
+        ("Gather <axis = 1> (X, I)", ["Gather"]),
+        ("MatMul (X, M)", ["MatMul"]),
+        ("MatMul (M, X)", ["Gather", "Gather", "MatMul"]),
+        ("MatMul (X, L)", ["MatMul"]),
+        ("CumSum (X, axis)", ["MatMul"]),
+        ("Add (X, B)", ["Add"]),
+        ("Mul (X, O)", ["Mul"]),
+        ("Pad (X, P, v)", ["Add", "Pad"]),
+        ("ReduceMax <axes = [1, 2]> (X)", ["ReduceMax", "ReduceMax"]),
+        ("ReduceMax <axes = [0], keepdims = 0> (T)", ["ReduceMax"]),
+        ("Z = Reshape (X, R) Y = ConvTranspose <kernel_shape = [1, 1]> (Z, W)", ["Conv", "ConvTranspose"]),
+        ("Z = Softmax (X) Y = Sub (K, Z)", ["Neg", "Softmax", "Sub"]),
     ],
 )
 def test_a_form_is_written(node: str, expected: list[str], tmp_path: Path) -> None:
     result = tmp_path / "result.onnx"
     padfix.convert(saved(node, tmp_path), result, target="onnx2tf")
-    left_out = {"Constant", "Reshape", "Unsqueeze"}
-    assert [each.op_type for each in onnx.load(result).graph.node if each.op_type not in left_out] == expected
+    left_out = {"Constant", "Reshape", "Unsqueeze", "Squeeze"}
+    assert sorted(each.op_type for each in onnx.load(result).graph.node if each.op_type not in left_out) == expected
     assert not {each.rule for each in padfix.check(result, target="onnx2tf").findings} & {"PF111", "PF306"}
 
 
-@pytest.mark.parametrize("node", ["Hardmax <axis = 2> (X)", "Less (X, C)", "Erf (X)"])
+@pytest.mark.parametrize(
+    "node",
+    [
+        "Hardmax <axis = 2> (X)",
+        "Less (X, C)",
+        "Erf (X)",
+        "Transpose (Q)",
+        "Add (Q, M)",
+        "Z = Softmax (X) Y = Div (K, Z)",
+    ],
+)
 def test_what_has_no_form_is_declined(node: str, tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="No equal form is known to be right on onnx2tf"):
         padfix.convert(saved(node, tmp_path), tmp_path / "result.onnx", target="onnx2tf")

@@ -200,6 +200,10 @@ EXAMPLES = {
     },
     "BatchNormalization": "(float[1,2] X) => (float[1,2] Y) { Y = BatchNormalization (X, X, X, X, X) }",
     "MatMul": "(float[1,2] X, float[2,2] W) => (float[1,2] Y) { Y = MatMul (X, W) }",
+    "Squeeze": "(float[1,2,3] X) => (float[2,3] Y) <int64[1] a = {0}> { Y = Squeeze (X, a) }",
+    "Unsqueeze": "(float[2,3] X) => (float[1,2,3] Y) <int64[1] a = {0}> { Y = Unsqueeze (X, a) }",
+    "Tile": "(float[1,2] X) => (float[1,4] Y) <int64[2] n = {1, 2}> { Y = Tile (X, n) }",
+    "CumSum": "(float[1,2] X) => (float[1,2] Y) <int64 a = {1}> { Y = CumSum (X, a) }",
     "Expand": "(float[1,2] X) => (float[3,2] Y) <int64[2] s = {3, 2}> { Y = Expand (X, s) }",
     "PRelu": "(float[1,2] X) => (float[1,2] Y) { Y = PRelu (X, X) }",
     "If": "(bool C) => (float Y) { Y = If (C) <then_branch = t () => (float A) { A = Constant <value = float {1}> () },"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,13 +19,17 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
+from padfix.targets.fact import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
 _SUMS_BROADCAST_SINCE = 8
+_MOST_ELEMENTS = 1 << 20
+"""Of a constant that is written as often as it is read."""
+
 _PAIRWISE = {"Sum": "Add", "Mean": "Add"}
 
 
@@ -59,6 +65,7 @@ def rows_first(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iter
 
     def both(site: Site) -> Iterator[Form]:
         yield from _on_rows(site) if spreads_a_list(site.scope, site.node) else forms(site)
+        yield _whole(site)
 
     return both
 
@@ -80,6 +87,42 @@ def _on_rows(site: Site) -> Iterator[Form]:
     why_not = Refusal("how many axes its inputs have is not known") if None in ranks else None
     operators: Operators = (("Unsqueeze", {}), (site.node.op_type, own), ("Squeeze", {}))
     yield Form("rows in place of lists", operators, lambda: _written(site, write, exact=True), why_not)
+
+
+def _whole(site: Site) -> Form:
+    """Return the operator with constants of the shape of what it gives; of one image where their number is open."""
+    result = site.scope.type_of(site.node.output[0])
+    shape = () if result is None or result.shape is None else result.shape
+    lengths = [each if isinstance(each, int) else 0 for each in shape]
+    if lengths and not isinstance(shape[0], int):
+        lengths[0] = 1
+    values = [site.constant(place) for place in range(len(site.node.input))]
+
+    def write(builder: FragmentBuilder, *given: Any) -> Any:
+        whole = [
+            data if value is None else builder.constant(_spread(value, lengths), "whole")
+            for data, value in zip(given, values, strict=True)
+        ]
+        return builder.original(copied(site.node), whole)
+
+    why_not = None
+    if not lengths or 0 in lengths:
+        why_not = Refusal("it needs the lengths of what it gives (--shape)")
+    elif all(value is None for value in values) or math.prod(lengths) > _MOST_ELEMENTS:
+        why_not = Refusal("it reads no constant, or gives too many elements")
+    elif any(value is not None and value.ndim == len(lengths) and value.shape[0] > lengths[0] for value in values):
+        why_not = Refusal("it needs to know how many images there are (--shape)")
+    own = {**(traits_of(site.scope, site.node) or {}), "constants": "none"}
+    operators: Operators = ((site.node.op_type, own),)
+
+    def write_whole() -> Rewrite:
+        return dataclasses.replace(_written(site, write, exact=True), trials=(as_declared(site),))
+
+    return Form("constants of the whole shape", operators, write_whole, why_not)
+
+
+def _spread(value: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
+    return value.reshape(()) if value.size == 1 else np.broadcast_to(value, lengths).copy()
 
 
 def appended_forms(site: Site) -> Iterator[Form]:
@@ -180,8 +223,17 @@ def negated_forms(site: Site) -> Iterator[Form]:
             return builder.op("Add", [minuend, negative])
         return builder.op("Div", [builder.constant(-first, "negative"), negative])
 
+    own = traits_of(site.scope, site.node) or {}
+    if is_sum and own.get("from-softmax"):
+
+        def turned(builder: FragmentBuilder, minuend: Any, subtrahend: Any) -> Any:
+            return builder.op("Neg", [builder.op("Sub", [subtrahend, minuend])])
+
+        operators: Operators = (("Sub", {"from-constant": False, "from-softmax": False}), ("Neg", {}))
+        yield Form("the difference negated", operators, lambda: _written(site, turned, exact=True), why_not)
     name, joint = ("a sum", "Add") if is_sum else ("both with the other sign", "Div")
-    yield Form(name, (("Neg", {}), (joint, {})), lambda: _written(site, write, exact=True), why_not)
+    told: Traits = {"from-softmax": own.get("from-softmax")}
+    yield Form(name, (("Neg", {}), (joint, {} if is_sum else told)), lambda: _written(site, write, exact=True), why_not)
 
 
 def _written(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:

@@ -12,6 +12,7 @@ from onnx import helper
 
 from padfix.graph import attributes
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
+from padfix.operators.data_order import CHANNELS
 from padfix.operators.other_traits import reduced_axes, reduces_batch
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -70,6 +71,22 @@ def reduction_forms(site: Site) -> Iterator[Form]:
     yield from _by_ones(site, axes, kept)
     if op_type in ("ReduceMax", "ReduceMin"):
         yield extreme_form(site, axes, kept)
+    if not kept:
+        yield _reshaped(site, axes)
+
+
+def _reshaped(site: Site, axes: Sequence[int]) -> Form:
+    """Return a reduction that keeps its axes, which a Reshape takes away."""
+    known, op_type = site.scope.type_of(site.node.output[0]), site.node.op_type
+    lengths = None if known is None else known.lengths
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.reshaped(reduced(builder, op_type, value, axes), lengths or ())
+
+    traits = {**_traits(op_type, site.opset, axes), "moves-batch": False}
+    why_not = None if lengths is not None else Refusal("it needs the lengths of what it gives (--shape)")
+    operators = ((op_type, traits), ("Reshape", {"rank": len(lengths or ())}))
+    return Form("its axes kept, and a Reshape", operators, partial(written, site, write), why_not)
 
 
 def _traits(op_type: str, opset: int, axes: Sequence[int]) -> dict[str, bool | int]:
@@ -77,6 +94,7 @@ def _traits(op_type: str, opset: int, axes: Sequence[int]) -> dict[str, bool | i
         "axes-as-input": _takes_axes_as_input(op_type, opset),
         "axes-empty": False,
         "reduced-axes": len(axes),
+        "reduces-channels": CHANNELS in axes and len(axes) > 1,
     }
 
 

@@ -6,14 +6,15 @@ import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from onnx import NodeProto, TensorProto
+from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
-from padfix.rules.base import Rewrite, Site, Trial, TrialInput
+from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import MOST_WEIGHTS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import as_declared
 
 _LEADING = 2
 """Axes before the spatial ones: the batch and the channels."""
@@ -57,7 +58,7 @@ def folded_batch(site: Site) -> Form:
         inputs[0] = builder.reshaped(inputs[0], _folded(site.node, before))
         folded = builder.original(_adapted(site.node, before), inputs)
         builder.output(site.node.output[0], builder.reshaped(folded, after))
-        return Rewrite(builder.build(), (_as_declared(site),))
+        return Rewrite(builder.build(), (as_declared(site),))
 
     reshapes = tuple(
         ("Reshape", {"rank": rank}) for rank in {len(_folded(site.node, before or (1,))), len(after or ())}
@@ -74,18 +75,6 @@ def _folded(node: NodeProto, shape: tuple[int, ...]) -> list[int]:
 
 def _normalised_from(node: NodeProto, rank: int) -> int:
     return attributes.integer(node, "axis", -1) % rank
-
-
-def _as_declared(site: Site) -> Trial:
-    """Return the lengths and constants that the form is written for."""
-    found = {}
-    for position, name in enumerate(site.node.input):
-        value, known = site.constant(position), site.input_type(position)
-        if name and value is not None:
-            found[name] = TrialInput.of(value)
-        elif name and known is not None and known.lengths is not None:
-            found[name] = TrialInput(known.lengths, known.elem_type or TensorProto.FLOAT)
-    return found
 
 
 def _adapted(node: NodeProto, shape: tuple[int, ...]) -> NodeProto:

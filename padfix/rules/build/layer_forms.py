@@ -148,7 +148,8 @@ def layer_norm_forms(site: Site) -> Iterator[Form]:
     shape = () if known is None or known.shape is None else known.shape
     lengths = [each for each in shape[1:] if isinstance(each, int)]
     traits = {**OTHERS["LayerNormalization"](site.scope, site.node), "biased": True}
-    is_flat = len(lengths) == len(shape) - 1 > 0
+    axis = (attributes.integer(site.node, "axis", -1) or 0) % max(len(shape), 1) - 1
+    is_flat = len(lengths) == len(shape) - 1 > 0 and axis >= 0
 
     def write(*, flat: bool) -> Rewrite:
         assert weights is not None
@@ -160,7 +161,7 @@ def layer_norm_forms(site: Site) -> Iterator[Form]:
         if flat:
             assert scale is not None
             attributes.set_integer(node, "axis", 2)
-            listed = builder.reshaped(data, [0, 1, math.prod(lengths)])
+            listed = builder.reshaped(data, [0, math.prod(lengths) // scale.size, scale.size])
             inputs = [listed, *(builder.constant(each.reshape(-1), "weights") for each in (scale, added))]
         result = builder.original(node, inputs)
         builder.output(site.node.output[0], builder.reshaped(result, [0, *lengths]) if flat else result)
@@ -174,11 +175,12 @@ def layer_norm_forms(site: Site) -> Iterator[Form]:
     yield Form("a bias of zeros", (("LayerNormalization", traits),), lambda: write(flat=False), why_not)
     if scale is None or (bias is None and site.input_name(_BIAS)):
         why_not = why_not or Refusal("its scale is not constant, or very long")
-    elif scale.size != math.prod(lengths) or (bias is not None and bias.size != scale.size):
+    elif scale.size != math.prod(lengths[axis:]) or (bias is not None and bias.size != scale.size):
         why_not = why_not or Refusal("its scale is no longer than a part of the axes")
     elif not is_flat:
         why_not = why_not or Refusal("it needs the lengths behind the batch (--shape)")
-    operators = (("LayerNormalization", {**traits, "behind-batch": False}), ("Reshape", {"rank": len(shape)}))
+    told = {**traits, "behind-batch": False, "reduced-axes": 1}
+    operators = (("LayerNormalization", told), ("Reshape", {"rank": len(shape)}))
     yield Form("the norm of a list", operators, lambda: write(flat=True), why_not)
 
 

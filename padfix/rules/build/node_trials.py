@@ -330,6 +330,19 @@ def _cut_alike(site: Site, shapes: Mapping[int, tuple[int, ...]]) -> dict[int, t
     }
 
 
+def as_declared(site: Site, open_length: int = 2) -> Trial:
+    """Return the lengths and constants of a node as they are, for a form that is written for these alone."""
+    found: dict[str, TrialInput] = {}
+    for position, name in enumerate(site.node.input):
+        value, known = site.constant(position), site.input_type(position)
+        if name and value is not None:
+            found[name] = TrialInput.of(value)
+        elif name and known is not None and known.shape is not None:
+            lengths = tuple(each if isinstance(each, int) else open_length for each in known.shape)
+            found[name] = TrialInput(lengths, known.elem_type or TensorProto.FLOAT)
+    return found
+
+
 def _trial_shape(site: Site, position: int, known: ValueType | None) -> tuple[int, ...]:
     if known is not None and known.shape is not None:
         shape = [size if isinstance(size, int) else _run_time_size(site, axis) for axis, size in enumerate(known.shape)]

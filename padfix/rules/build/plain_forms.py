@@ -16,8 +16,10 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying, why_not_multiplied
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.moved_forms import product_from_left
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.targets.fact import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -167,10 +169,13 @@ def _matrices(site: Site) -> Iterator[Form]:
     """Yield a product with a list as one with a matrix of one row or column."""
     own = traits_of(site.scope, site.node) or {}
     ranks = [None if (known := site.input_type(place)) is None else known.rank for place in (0, 1)]
+    told = site.constant(1) if own["list-second"] else None
 
     def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
         left = builder.unsqueezed(first, 0) if own["list-first"] else first
-        right = builder.unsqueezed(second, 1) if own["list-second"] else second
+        right = second if told is None else builder.constant(told.reshape(-1, 1), "column")
+        if own["list-second"] and told is None:
+            right = builder.unsqueezed(second, 1)
         result = builder.op("MatMul", [left, right])
         if own["list-second"]:
             result = builder.unsqueezed(result, max(2, *(each or 0 for each in ranks)) - 1, back=True)
@@ -178,12 +183,13 @@ def _matrices(site: Site) -> Iterator[Form]:
             result = builder.unsqueezed(result, max(2, *(each or 0 for each in ranks)) - 2, back=True)
         return result
 
-    traits = {"rank": max(2, ranks[0] or 0), "list-first": False, "list-second": False}
-    operators: Operators = (("Unsqueeze", {}), ("MatMul", traits), ("Squeeze", {}))
+    traits: Traits = {"rank": max(2, ranks[0] or 0), "list-first": False, "list-second": False, "alike": "none"}
+    operators: Operators = (("Unsqueeze", {"rank": 1}), ("MatMul", traits), ("Squeeze", {}))
     why_not = None if None not in ranks else Refusal("the ranks of what it multiplies are not known")
     if own["list-first"] or own["list-second"]:
         yield Form("matrices in place of lists", operators, lambda: _written(site, write, exact=False), why_not)
     yield from _row_by_row(site)
+    yield from product_from_left(site)
 
 
 def _row_by_row(site: Site) -> Iterator[Form]:
@@ -204,7 +210,7 @@ def _row_by_row(site: Site) -> Iterator[Form]:
         product = builder.op("MatMul", [builder.reshaped(first, [-1, lengths[-1]]), matrix])
         return builder.reshaped(product, [*before, columns])
 
-    traits = {"rank": 2, "by-a-matrix": True, "list-first": False, "list-second": False}
+    traits: Traits = {"rank": 2, "by-a-matrix": True, "list-first": False, "list-second": False, "alike": "none"}
     operators: Operators = (("Reshape", {"rank": 2}), ("MatMul", traits), ("Reshape", {"rank": len(lengths)}))
     yield Form("all rows in one matrix", operators, lambda: _written(site, write, exact=False), why_not)
 

@@ -12,6 +12,7 @@ from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.build.folded_batch import folded_batch
 from padfix.rules.build.forms import Form, first_right
+from padfix.rules.build.moved_forms import behind_convolution
 from padfix.rules.build.objections import Objection, worst_objection
 from padfix.targets import Target, named
 
@@ -58,11 +59,24 @@ class TargetRule(Rule):
         return self._refused(site, form) if isinstance(form, Refusal) else None
 
     def _forms(self, site: Site) -> Iterator[Form]:
+        """Yield the forms, in which what is still of the node's own type reads the node's data unless it says more."""
+        own = traits_of(site.scope, site.node) or {}
+        read = {name: own[name] for name in ("alike", "channels-last", "constants", "moves-batch") if name in own}
+        for form in self._all_forms(site):
+            told = (
+                (op_type, {**read, **traits} if op_type == site.node.op_type else traits)
+                for op_type, traits in form.operators
+            )
+            yield dataclasses.replace(form, operators=tuple(told))
+
+    def _all_forms(self, site: Site) -> Iterator[Form]:
         """Yield the forms; only once there is but one image, what else the target has against the operator counts."""
         objection = self.objection(site)
         if objection is not None and "batch-within" in objection.fact.where:
             yield folded_batch(site)
         else:
+            if objection is not None and "channels-last" in objection.fact.where:
+                yield from behind_convolution(site)
             yield from self.forms(site)
 
     def _refused(self, site: Site, refusal: Refusal) -> Refusal:

@@ -1,0 +1,243 @@
+"""What moves elements, as what picks them from a row: in two axes no runtime guesses which one holds the channels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from padfix.operators.axis_order import alike_axes
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import as_declared, trials_of
+from padfix.rules.build.objections import Operators
+from padfix.targets.fact import Trait, Traits
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_MOST_ELEMENTS = 1 << 20
+"""Elements of an image that are picked one by one."""
+
+_SHAPE_AS_INPUT_SINCE = 5
+
+_MATRIX = 2
+
+_TRIED = 2
+"""Images in place of a number of them that is left open."""
+
+_JOINED = frozenset(("Concat",))
+
+_ON_IMAGES = frozenset(("BatchNormalization", "ConvTranspose", "InstanceNormalization", "LRN", "LogSoftmax", "Softmax"))
+"""Operators that have one input of data, with its channels behind the batch."""
+
+_FEWEST_AXES, _MOST_AXES = 3, 5
+
+Shape = tuple[int, ...]
+
+
+def moved_forms(site: Site) -> Iterator[Form]:
+    """Yield what moves elements as a Gather from each image's row; as a Reshape where they stay in their order."""
+    shapes = _shapes(site)
+    is_open = isinstance(shapes, list) and not isinstance(shapes[0][0], int)
+    lengths = [] if isinstance(shapes, Refusal) else [_images(shape) for shape in shapes]
+    why_not = shapes if isinstance(shapes, Refusal) else None
+    if site.opset < _SHAPE_AS_INPUT_SINCE:
+        why_not = Refusal("this opset has no Reshape to a shape that is an input")
+
+    def write() -> Rewrite | Refusal:
+        moved = _moved(site, lengths)
+        return moved if isinstance(moved, Refusal) else _picked(site, lengths, moved, is_open=is_open)
+
+    results = [site.scope.type_of(name) for name in site.node.output if name]
+    known = [each.shape for each in results if each is not None and each.shape is not None]
+    alike: dict[str, Trait | None] = {"alike": alike_axes([*lengths, *known]), "channels-last": False}
+    operators: Operators = (
+        ("Reshape", {"rank": 2, **alike}),
+        *((("Concat", {"alike": "none"}),) if len(lengths) > 1 else ()),
+        ("Gather", {"picks-a-list": True, "alike": "none"}),
+        *(("Reshape", {"rank": len(each), **alike}) for each in known),
+    )
+    yield Form("a Gather from a row", operators, write, why_not)
+
+
+def _shapes(site: Site) -> list[Sequence[Any]] | Refusal:
+    """Return the shapes of the data that is moved; all lengths are known but how many images there are."""
+    places = range(len(site.node.input)) if site.node.op_type in _JOINED else range(1)
+    types = [site.input_type(place) for place in places]
+    shapes: list[Sequence[Any]] = [each.shape for each in types if each is not None and each.shape and each.elem_type]
+    lengths = [length for shape in shapes for length in shape[1:]]
+    images = [shape[0] for shape in shapes]
+    is_open = len({isinstance(each, int) for each in images}) > 1 or not all(isinstance(each, int) for each in lengths)
+    if len(shapes) < len(types) or is_open or 0 in (*lengths, *images):
+        return Refusal("it needs the lengths of the input (--shape)")
+    others = range(len(places), len(site.node.input))
+    if any(site.input_name(place) and site.constant(place) is None for place in others):
+        return Refusal("what it moves where is only known at run time")
+    if sum(math.prod(shape[1:]) for shape in shapes) > _MOST_ELEMENTS:
+        return Refusal(f"it moves more than {_MOST_ELEMENTS} elements")
+    return shapes
+
+
+def _images(shape: Sequence[Any]) -> Shape:
+    return (shape[0] if isinstance(shape[0], int) else _TRIED, *shape[1:])
+
+
+def _moved(site: Site, shapes: Sequence[Shape]) -> list[np.ndarray] | Refusal:
+    """Return for each result which elements it holds, counted through all the data."""
+    from onnx.reference import ReferenceEvaluator  # imported late: linting needs it where something is written only
+
+    node, values, first = copied(site.node), [], 0
+    for place, name in enumerate(site.node.input):
+        value = site.constant(place) if name and place >= len(shapes) else None
+        if place < len(shapes):
+            value = np.arange(first, first + math.prod(shapes[place]), dtype=np.int64).reshape(shapes[place])
+            first += value.size
+            node.input[place] = f"data_{place}"
+        if value is not None:
+            values.append(numpy_helper.from_array(value, node.input[place]))
+    outputs = [helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None) for name in node.output if name]
+    graph = helper.make_graph([node], "moved", [], outputs, values)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", site.opset)])
+    try:
+        return [np.asarray(each) for each in ReferenceEvaluator(model).run(None, {})]
+    except Exception as error:
+        return Refusal(f"what it moves where can't be told ({error})")
+
+
+def _picked(site: Site, shapes: Sequence[Shape], moved: Sequence[np.ndarray], *, is_open: bool) -> Rewrite | Refusal:
+    rows = [_by_image(each, shapes) for each in moved]
+    is_by_image = all(each is not None for each in rows)
+    if is_open and not is_by_image:
+        return Refusal("it needs to know how many images there are (--shape)")
+    images = shapes[0][0] if is_by_image else 1
+    builder = site.builder()
+    given = [builder.input(name) for name in site.node.input[: len(shapes)]]
+    whole = sum(math.prod(shape) for shape in shapes) // images
+    joined: Any = None
+    names = [name for name in site.node.output if name]
+    for name, places, row in zip(names, moved, rows, strict=True):
+        order = row if is_by_image and row is not None else places.reshape(-1)
+        result = given[0]
+        if len(given) > 1 or not np.array_equal(order, np.arange(whole)):
+            if joined is None:
+                joined = _row(builder, given, shapes, images)
+            result = joined
+            if not np.array_equal(order, np.arange(whole)):
+                result = builder.op("Gather", [joined, builder.constant(order, "places")], {"axis": 1})
+        first = 0 if is_open else places.shape[0] if places.ndim else 1
+        shape = [first, *places.shape[1:]] if places.ndim else []
+        builder.output(name, builder.reshaped(result, shape))
+    return Rewrite(builder.build(), (as_declared(site),), exact=True)
+
+
+def _row(builder: FragmentBuilder, given: Sequence[Any], shapes: Sequence[Shape], images: int) -> Any:
+    flat = [
+        builder.reshaped(value, [-1, math.prod(shape) // images]) for value, shape in zip(given, shapes, strict=True)
+    ]
+    return flat[0] if len(flat) == 1 else builder.op("Concat", flat, {"axis": 1})
+
+
+def _by_image(places: np.ndarray, shapes: Sequence[Shape]) -> np.ndarray | None:
+    """Return where the elements of an image lie in its own row, where every image holds those of its own alone."""
+    images = shapes[0][0]
+    if any(shape[0] != images for shape in shapes) or not places.ndim or places.shape[0] != images:
+        return None
+    sizes = [math.prod(shape) // images for shape in shapes]
+    table = np.concatenate([np.repeat(np.arange(images), size) for size in sizes])
+    own = np.concatenate([np.tile(np.arange(size) + sum(sizes[:at]), images) for at, size in enumerate(sizes)])
+    rows = places.reshape(images, -1)
+    if (table[rows] != np.arange(images)[:, None]).any() or (own[rows] != own[rows[:1]]).any():
+        return None
+    return np.asarray(own[rows[0]])
+
+
+def listed_forms(site: Site) -> Iterator[Form]:
+    """Yield what picks by a matrix of indices as what picks by a list of them."""
+    indices, result = site.constant(1), site.scope.type_of(site.node.output[0])
+    lengths = None if result is None else result.lengths
+
+    def write() -> Rewrite:
+        assert indices is not None
+        assert lengths is not None
+        builder = site.builder()
+        picks = [builder.input(site.input_name(0)), builder.constant(indices.reshape(-1), "indices")]
+        builder.output(site.node.output[0], builder.reshaped(builder.original(copied(site.node), picks), lengths))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None if indices is not None and lengths is not None else Refusal("it needs all its lengths (--shape)")
+    own: Traits = {**(traits_of(site.scope, site.node) or {}), "picks-a-matrix": False}
+    back: Traits = {"rank": len(lengths or ()), "alike": alike_axes([lengths or ()]), "channels-last": False}
+    yield Form("a list of what it picks", (("Gather", own), ("Reshape", back)), write, why_not)
+
+
+def behind_convolution(site: Site) -> Iterator[Form]:
+    """Yield what works on images behind a convolution with one tap of 1 a channel, which gives them as images."""
+    if site.node.op_type not in _ON_IMAGES:
+        return
+    own, known = traits_of(site.scope, site.node) or {}, site.input_type(0)
+    shape = () if known is None or known.shape is None else known.shape
+    channels = shape[1] if _FEWEST_AXES <= len(shape) <= _MOST_AXES else None
+
+    def write() -> Rewrite:
+        assert isinstance(channels, int)
+        builder = site.builder()
+        data, *rest = (builder.input(name) for name in site.node.input)
+        spatial = [1] * (len(shape) - 2)
+        ones = np.ones((channels, 1, *spatial), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+        given = {"group": channels, "kernel_shape": spatial}
+        image = builder.op("Conv", [data, builder.constant(ones, "ones")], given)
+        builder.output(site.node.output[0], builder.original(copied(site.node), [image, *rest]))
+        return Rewrite(builder.build(), trials_of(site))
+
+    why_not = None
+    if not isinstance(channels, int) or site.elem_type(0) not in FLOATS:
+        why_not = Refusal("its data are no floats, or how many channels they have is not known")
+    elif own.get("channels-last") or own.get("alike") == "all":
+        why_not = Refusal("its data comes as images, or all its lengths are equal")
+    operators: Operators = ((site.node.op_type, {**own, "channels-last": True}),)
+    yield Form("a convolution with ones before it", operators, write, why_not)
+
+
+def product_from_left(site: Site) -> Iterator[Form]:
+    """Yield a product of a matrix with planes as one of all their columns with the matrix turned."""
+    matrix, planes, result = site.constant(0), site.input_type(1), site.scope.type_of(site.node.output[0])
+    before = None if planes is None else planes.lengths
+    after = None if result is None else result.lengths
+
+    def write() -> Rewrite:
+        assert matrix is not None and before is not None and after is not None
+        builder = site.builder()
+        columns = builder.reshaped(_turned(builder, builder.input(site.input_name(1)), before), [-1, before[-2]])
+        product = builder.op("MatMul", [columns, builder.constant(np.ascontiguousarray(matrix.T), "turned")])
+        given = (*after[:-2], after[-1], after[-2])
+        builder.output(site.node.output[0], builder.reshaped(_turned(builder, product, given), after))
+        return Rewrite(builder.build(), (as_declared(site),))
+
+    why_not = None
+    if matrix is None or matrix.ndim != _MATRIX or before is None or after is None or len(before) <= _MATRIX:
+        why_not = Refusal("it is no product of a constant matrix with planes, or lengths are not known (--shape)")
+    elif 0 in before or math.prod(before) > _MOST_ELEMENTS or math.prod(after) > _MOST_ELEMENTS:
+        why_not = Refusal(f"it has no elements, or more than {_MOST_ELEMENTS}")
+    alike: dict[str, Trait | None] = {"alike": alike_axes([before or (), after or ()]), "channels-last": False}
+    operators: Operators = (
+        ("Reshape", {"rank": _MATRIX, **alike}),
+        ("Gather", {"picks-a-list": True}),
+        ("MatMul", {"rank": _MATRIX, "by-a-matrix": True, "list-first": False, "list-second": False, "alike": "none"}),
+        ("Reshape", {"rank": len(after or ()), **alike}),
+    )
+    yield Form("all columns in one matrix", operators, write, why_not)
+
+
+def _turned(builder: FragmentBuilder, value: Any, shape: Shape) -> Any:
+    """Return a row of the elements of planes of this shape, column by column."""
+    order = np.arange(math.prod(shape)).reshape(shape).swapaxes(-1, -2).reshape(-1)
+    row = builder.reshaped(value, [1, order.size])
+    return builder.op("Gather", [row, builder.constant(order, "places")], {"axis": 1})

@@ -1,0 +1,57 @@
+"""Which axes of data are alike, in which order a runtime holds them, and how constants take the shape of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx.parser
+import pytest
+
+from padfix.files.model import Model
+from padfix.operators.axis_order import alike_axes, order_traits, spread_of_constants
+from padfix.operators.inference import infer
+
+HEAD = '<ir_version: 8, opset_import: ["" : 13]> g (float[1,4,4,5] X, float[2,3,3] Q) => (float Y) '
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ((4, 4), "none"),
+        ((1, 3, 4, 5), "none"),
+        ((1, 1, 1), "none"),
+        ((4, 4, 5), "others"),
+        ((1, 3, 5, 5), "others"),
+        ((1, 4, 4, 5), "channels"),
+        ((1, 4, 4), "all"),
+        ((2, "n", "n"), "none"),
+    ],
+)
+def test_axes_are_alike_by_the_lengths_that_are_known(shape: Sequence[int | str], expected: str) -> None:
+    assert alike_axes([shape]) == expected
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ("Y = LRN <size = 3> (X)", True),
+        ("Z = Reshape (X, r) Y = LRN <size = 3> (Z)", False),
+        ("Z = Reshape (X, r) V = Relu (Z) Y = LRN <size = 3> (V)", False),
+        ("Z = Reshape (X, r) V = Conv (Z, w) Y = LRN <size = 3> (V)", True),
+        ("Y = Concat <axis = 1> (Q, Q)", False),
+    ],
+)
+def test_data_comes_as_images_unless_something_orders_the_axes(nodes: str, expected: bool) -> None:
+    constants = "<int64[4] r = {1, 4, 5, 4}, float[1,4,1,1] w = {1, 2, 3, 4}>"
+    (scope,) = infer(Model(onnx.parser.parse_model(f"{HEAD}{constants} {{ {nodes} }}")))
+    assert order_traits(scope, scope.nodes[-1])["channels-last"] is expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("float", "number"), ("float[1]", "one"), ("float[1,4,1,1]", "channels"), ("float[4,1,1]", "others")],
+)
+def test_constants_take_the_shape_of_the_result(kind: str, expected: str) -> None:
+    values = "{1, 2, 3, 4}" if "4" in kind else "{1}"
+    (scope,) = infer(Model(onnx.parser.parse_model(f"{HEAD}<{kind} c = {values}> {{ Y = Add (X, c) }}")))
+    assert spread_of_constants(scope, scope.nodes[-1]) == expected
