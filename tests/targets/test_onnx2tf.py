@@ -49,6 +49,7 @@ def saved(node: str, folder: Path) -> Path:
         ("CumSum (X, axis)", ["MatMul"]),
         ("Add (X, B)", ["Add"]),
         ("Mul (X, O)", ["Mul"]),
+        ("Sub (O, X)", ["Add", "Neg"]),
         ("Pad (X, P, v)", ["Add", "Pad"]),
         ("ReduceMax <axes = [1, 2]> (X)", ["ReduceMax", "ReduceMax"]),
         ("ReduceMax <axes = [0], keepdims = 0> (T)", ["ReduceMax"]),
