@@ -209,7 +209,6 @@ EXAMPLES = {
     "If": "(bool C) => (float Y) { Y = If (C) <then_branch = t () => (float A) { A = Constant <value = float {1}> () },"
     " else_branch = e () => (float B) { B = Constant <value = float {2}> () }> }",
     **{name: f"(float[1,2] X) => (float[1,2] Y) {{ Y = {name} (X) }}" for name in ("Dropout", "Identity")},
-    "Squeeze": "(float[1,2] X) => (float[2] Y) { Y = Squeeze (X) }",
     "Upsample": "(float[1,2] X) => (float[1,4] Y) <float[2] s = {1, 2}> { Y = Upsample (X, s) }",
 }
 
