@@ -45,7 +45,6 @@ from padfix.rules.build.elementary_forms import (
     normalization_forms,
     reduced,
     reduction_forms,
-    response_forms,
     softmax_forms,
 )
 from padfix.rules.build.explicit_pads import copied
@@ -63,6 +62,7 @@ from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
 from padfix.rules.build.recurrent_forms import recurrent_forms
+from padfix.rules.build.response_forms import response_forms
 from padfix.rules.build.roi_forms import roi_forms
 from padfix.rules.build.slice_forms import reordered_forms
 from padfix.rules.build.target_rule import TargetRule
