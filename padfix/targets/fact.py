@@ -322,6 +322,8 @@ class Fact:
         versions: Those versions of the target that it was seen on; all of them where empty.
         from_opset: The first version of the default domain that it is about.
         to_opset: The last; None for no bound.
+        alone: Whether it is for the target by itself: a guess of an importer, for which most models would be declined.
+            Targets that join this one leave it out.
         seen_on: The runtime and its versions, for people, where the fact came with a target that is joined.
     """
 
@@ -334,6 +336,7 @@ class Fact:
     versions: tuple[str, ...] = ()
     from_opset: int = 1
     to_opset: int | None = None
+    alone: bool = False
     seen_on: str = ""
 
     def is_about(self, op_type: str, opset: int) -> bool:
@@ -389,6 +392,7 @@ def read_fact(content: object, place: str, versions: tuple[str, ...]) -> Fact:
         tuple(content.get("versions", ())),
         content.get("from-opset", 1),
         content.get("to-opset"),
+        content.get("alone", False),
     )
 
 
@@ -411,6 +415,7 @@ _KEYS: Mapping[str, type] = {
     "date": datetime.date,
     "where": dict,
     "versions": list,
+    "alone": bool,
     "from-opset": int,
     "to-opset": int,
 }
@@ -419,5 +424,6 @@ _NAMES: Mapping[type, str] = {
     str: "a string",
     dict: "a table",
     int: "a whole number",
+    bool: "true or false",
     datetime.date: "a date",
 }

@@ -155,10 +155,15 @@ def load(path: Path) -> Target:
 
 
 def _joined(target: Target) -> Target:
-    """Return the target with what the targets that it joins say: all their facts, and the narrowest bounds."""
+    """Return the target with what the targets that it joins say: facts, but for those alone, and bounds."""
     others = [named(name) for name in target.joins]
     ceilings = [each.maximum_opset for each in (target, *others) if each.maximum_opset is not None]
-    facts = [dataclasses.replace(fact, seen_on=each.seen_on(fact)) for each in others for fact in each.facts]
+    facts = [
+        dataclasses.replace(fact, seen_on=each.seen_on(fact))
+        for each in others
+        for fact in each.facts
+        if not fact.alone
+    ]
     return dataclasses.replace(
         target,
         minimum_opset=max(each.minimum_opset for each in (target, *others)),
