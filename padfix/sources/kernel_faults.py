@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from padfix.geometry.padding import same_output_size
+from padfix.geometry.padding import effective_kernel, same_output_size
 from padfix.proof.executors import Array
 from padfix.sources.tensorflow_runtime import quiet
 from padfix.sources.tflite_schema import constant_of, operators, type_name
 
-_VOLUMES = frozenset({"Conv3D", "MaxPool3D", "AvgPool3D"})
-_FUSED = frozenset({"FusedPadConv2D", "FusedResizeAndPadConv2D"})
-_MIXED = "it gives the first image's result for every image of a batch"
 WITHOUT_DELEGATE = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
 """TensorFlow Lite's own kernels, without XNNPACK, to which it hands most of a model of floats by itself."""
 
 _CONVOLUTIONS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})
+_VOLUMES = frozenset({"Conv3D", "MaxPool3D", "AvgPool3D"})
+_FUSED = frozenset({"FusedPadConv2D", "FusedResizeAndPadConv2D"})
+_MIXED = "it gives the first image's result for every image of a batch"
 _LITE = "TensorFlow Lite's own kernel contradicts TensorFlow's documentation"
 _PLAIN = "TensorFlow's own CPU kernel contradicts TensorFlow's documentation"
 
@@ -102,25 +102,14 @@ def delegate_faults(tensorflow: Any, model: Any) -> list[str]:
     tried: dict[tuple[Any, ...], bool] = {}
     for graph in model.subgraphs:
         for operator, name in operators(model, graph):
-            options = operator.builtinOptions
-            if name not in _CONVOLUTIONS or options.padding != 0:
+            window = _cutting_window(graph, operator) if name in _CONVOLUTIONS else None
+            if window is None:
                 continue
-            image, kernel = (graph.tensors[position] for position in operator.inputs[:2])
-            if type_name(image.type) != "float32":
-                continue
-            strides = [options.strideH, options.strideW]
-            spread = [options.dilationHFactor, options.dilationWFactor]
-            taps = [(int(length) - 1) * step + 1 for length, step in zip(kernel.shape[1:3], spread, strict=True)]
-            is_open = image.shapeSignature is not None and -1 in image.shapeSignature
-            lengths = None if is_open or len(image.shape) != 4 else tuple(int(each) for each in image.shape[1:3])
-            if all(window >= stride for window, stride in zip(taps, strides, strict=True)):
-                continue
+            taps, strides, lengths = window
             key = (name, *taps, *strides, lengths)
             if key not in tried:
-                tried[key] = any(
-                    _is_zero_on_delegate(tensorflow, name, taps, strides, sizes)
-                    for sizes in ([lengths] if lengths else _uneven(strides))
-                )
+                sizes = [lengths] if lengths else _uneven(strides)
+                tried[key] = any(_is_zero_on_delegate(tensorflow, name, taps, strides, size) for size in sizes)
             if tried[key]:
                 result = graph.tensors[operator.outputs[0]].name.decode()
                 found.append(
@@ -128,6 +117,20 @@ def delegate_faults(tensorflow: Any, model: Any) -> list[str]:
                     f"window of {taps} with strides of {strides} cuts an end off. The original was run without XNNPACK."
                 )
     return found
+
+
+def _cutting_window(graph: Any, operator: Any) -> tuple[list[int], list[int], tuple[int, ...] | None] | None:
+    """Return taps, strides and the lengths where they are known, if SAME padding may cut an end off float32 images."""
+    options = operator.builtinOptions
+    image, kernel = (graph.tensors[position] for position in operator.inputs[:2])
+    strides = [options.strideH, options.strideW]
+    spread = [options.dilationHFactor, options.dilationWFactor]
+    taps = [effective_kernel(int(length), step) for length, step in zip(kernel.shape[1:3], spread, strict=True)]
+    is_padded = options.padding == 0 and type_name(image.type) == "float32"
+    if not is_padded or all(window >= stride for window, stride in zip(taps, strides, strict=True)):
+        return None
+    is_open = len(image.shape) != 4 or (image.shapeSignature is not None and -1 in image.shapeSignature)
+    return taps, strides, None if is_open else tuple(int(each) for each in image.shape[1:3])
 
 
 def _uneven(strides: Sequence[int]) -> list[tuple[int, ...]]:

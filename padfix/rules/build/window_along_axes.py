@@ -287,7 +287,8 @@ def spread_form(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], ad
         "strided": False,
         "kernel-written": True,
         "one-tap": set(window.kernel) == {1},
-        "row-of-nine": weights is not None and is_row_of_nine(grown(weights, window.dilations).shape[2:]),
+        "row-of-nine": weights is not None
+        and is_row_of_nine(list(map(effective_kernel, weights.shape[2:], window.dilations))),
         "dilated": False,
         "grouped": window.written.group > 1,
         "depthwise": weights is not None and weights.shape[:2] == (window.written.group, 1) != (1, 1),
