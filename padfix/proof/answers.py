@@ -246,8 +246,31 @@ def _turn(question: Question) -> Array | None:
     return question.random.uniform(-1, 1, question.array.shape)
 
 
+def _overlap(question: Question) -> Array | None:
+    return question.random.uniform(0, 1, question.array.shape)
+
+
+def _least_score(question: Question) -> Array | None:
+    """Return what most of the scores are above: where all are below it nothing is chosen, and nothing compared."""
+    scores = question.other(1)
+    if scores is None or not scores.size:
+        return None
+    return np.full(question.array.shape, np.quantile(scores, 0.25) - 1e-3)
+
+
+def _grid_size(question: Question) -> Array | None:
+    """Return the size of the images that a grid is for: as many as there are transformations."""
+    shape = question.shape()
+    return np.array([*shape[:1], *question.filled(2, 9)[1:]]) if shape and question.array.ndim == 1 else None
+
+
+_SUPPRESSIONS = ("", "V2", "V3", "V4", "V5")
+"""Versions of NonMaxSuppression in ONNX (without one) and in TensorFlow."""
+
 OF_FLOATS: Mapping[tuple[str, int], Answer] = {
     ("AdjustHue", 1): _turn,
+    **{(f"NonMaxSuppression{version}", 3): _overlap for version in _SUPPRESSIONS},
+    **{(f"NonMaxSuppression{version}", 4): _least_score for version in _SUPPRESSIONS},
     **dict.fromkeys((("NonMaxSuppressionV4", 0), ("NonMaxSuppressionV5", 0)), _boxes),
     **dict.fromkeys((("NonMaxSuppressionV4", 1), ("NonMaxSuppressionV5", 1)), _unlike),
 }
@@ -272,6 +295,9 @@ ANSWERS: Mapping[tuple[str, int], Answer] = {
     ("CropAndResize", 2): _owner,
     ("RoiAlign", 2): _owner,
     ("CropAndResize", 3): _image_size,
+    **{(f"NonMaxSuppression{version}", 2): _small for version in _SUPPRESSIONS},
+    ("AffineGrid", 1): _grid_size,
+    ("MaxUnpool", 1): _permutation,
     **{(f"Resize{name}", 1): _image_size for name in ("Area", "Bicubic", "Bilinear", "NearestNeighbor")},
     ("ScaleAndTranslate", 1): _image_size,
     **{(name, 0): _transposed_size for name in _TRANSPOSED},

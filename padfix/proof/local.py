@@ -221,12 +221,17 @@ class _Witnesses:
         found = self._difference(expected, result, feeds, apart, reference)
         if found is not None:
             detail = found.detail or f"differs by {found.max_abs_diff:g}"
-            position = self.case.outputs.index(found.name)
+            position = next(
+                number
+                for number, name in enumerate(self.case.outputs)
+                if found.name == name or found.name.startswith(f"{name}[")  # a member of a sequence
+            )
             raise _NotProvenError(f"output {position} of the new form in {label}: {detail}{_at(feeds)}.")
-        self.largest = max(self.largest, *(each.largest for each in apart.values()))
+        self.largest = max((self.largest, *(each.largest for each in apart.values())))
 
     def _distances(self, expected: Mapping[str, Array], result: Mapping[str, Array]) -> dict[str, Distance]:
-        return {name: distance(expected.get(name), result.get(name)) for name in self.case.outputs}
+        """Return how far apart each tensor is; a sequence has as many as it has members."""
+        return {name: distance(expected.get(name), result.get(name)) for name in {**expected, **result}}
 
     def _difference(
         self,

@@ -89,13 +89,13 @@ class Inside:
         if self.outcome is None:
             return "its inner tensors could not be compared"
         same, judged = self.outcome.same, len(self.outcome.judged)
-        parts = [f"{same} stretches are the same node by node and weight by weight"] if same else []
+        words = "1 stretch is" if same == 1 else f"{same} stretches are"
+        parts = [f"{words} the same node by node and weight by weight"] if same else []
         if judged:
             bits = all(each.difference.max_abs_diff == 0 for each in self.outcome.judged)
             agree = "equal to the bit" if bits else "compared"
-            parts.append(
-                f"{judged} {'others were' if same else 'stretches were'} fed the original's values and {agree}"
-            )
+            one, many = ("other was", "others were") if same else ("stretch was", "stretches were")
+            parts.append(f"{judged} {one if judged == 1 else many} fed the original's values and {agree}")
         return "; ".join(parts) or "there is nothing inside to compare"
 
 

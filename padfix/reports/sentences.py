@@ -271,7 +271,7 @@ def stretches(summary: StretchSummary) -> str:
             exact = "" if summary.unoptimised else "equal to the bit without optimisations; with all, "
             limit = f"{worst.max_abs_diff:.3g} of {worst.tolerance:.3g} allowed ({printable(summary.worst.node)!r})"
             how = f"{exact}closest to its limit: {limit}, largest difference: {summary.largest:.3g}"
-        number = f"{summary.judged} others" if summary.same else count(summary.judged, "stretch")
+        number = count(summary.judged, "other" if summary.same else "stretch")
         parts.append(f"{number} judged on the original's own values: {how}")
     return f"Inside: {', '.join(parts)}." if parts else ""
 

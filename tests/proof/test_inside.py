@@ -60,7 +60,7 @@ def test_equal_models_whose_output_never_varies_are_equal_and_that_is_said() -> 
     # As many numbers, in another spelling.
     verdict = judged(saturated([1, 1, 1, 1]), saturated([]))
     assert verdict.equivalent
-    assert any("3 stretches are the same" in note and "1 others were fed" in note for note in verdict.notes)
+    assert any("3 stretches are the same" in note and "1 other was fed" in note for note in verdict.notes)
 
 
 def test_what_is_made_up_for_is_no_difference() -> None:

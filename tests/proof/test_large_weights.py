@@ -71,7 +71,7 @@ def test_converting_takes_one_copy_of_the_weights(tmp_path: Path) -> None:
     peak = int(most) * (1 if sys.platform == "darwin" else 1024)
     assert peak < 1.6 * weights
     # Of all that reads the weights nothing was rewritten, and that they lie elsewhere now changes nothing.
-    assert "1 others judged on the original's own values: equal to the bit" in "\n".join(told)
+    assert "1 other judged on the original's own values: equal to the bit" in "\n".join(told)
 
 
 def constant_node(tensor: TensorProto) -> ModelProto:

@@ -210,6 +210,19 @@ def test_omitted_outputs_are_skipped_and_indices_are_compared() -> None:
     assert ask(wrong, ["Y", ""]).failure is None
 
 
+def test_the_members_of_a_sequence_are_compared() -> None:
+    old = helper.make_node("SplitToSequence", ["X"], ["Y"], axis=1)
+
+    def ask(**given: int) -> str | None:
+        new = helper.make_node("SplitToSequence", ["X"], ["Y"], **given)
+        trials = ({"X": TrialInput((2, 2, 3))},)
+        return prove([old], {"": 17}, Rewrite(Fragment((new,), (), 24), trials, True), outputs=["Y"]).failure
+
+    assert ask(axis=1) is None
+    assert "output 0 of the new form" in (ask(axis=0) or "")
+    assert "instead of" in (ask(axis=2) or "")
+
+
 def test_the_rounding_of_a_sum_that_cancels_is_no_difference() -> None:
     """One number is the whole output, so its own size says nothing about what its terms are rounded to."""
     before = helper.make_node("Conv", ["X", "W"], ["Y"])

@@ -29,8 +29,8 @@ def suited(nodes: Sequence[onnx.NodeProto], *specs: TensorSpec, turn: int = 0) -
         [helper.make_tensor_value_info("y", FLOAT, None)],
         [TABLE, THREE, ZERO],
     )
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
     executor = OnnxRuntimeExecutor(model.SerializeToString(), optimised=False)
     shapes = {spec.name: tuple(int(length) for length in spec.shape or ()) for spec in specs}
     first = make_probe(list(specs), shapes, "normal")
@@ -99,7 +99,7 @@ def test_data_is_left_alone() -> None:
         [helper.make_tensor_value_info("x", INT64, (3, 4))],
         [helper.make_tensor_value_info("y", FLOAT, (3, 4))],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     executor = OnnxRuntimeExecutor(model.SerializeToString(), optimised=False)
     assert list(Roles([executor], [spec]).suited(Probe("normal", {"x": np.zeros((3, 4), np.int64)}), 0)) == []
 
@@ -123,7 +123,7 @@ def test_nothing_is_run_for_data_without_rows() -> None:
         [helper.make_tensor_value_info("x", FLOAT, [None, 4]), helper.make_tensor_value_info("shape", INT64, [2])],
         [helper.make_tensor_value_info("y", FLOAT, None)],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     executor = OnnxRuntimeExecutor(model.SerializeToString(), optimised=False)
     specs = [TensorSpec("x", FLOAT, (None, 4)), TensorSpec("shape", INT64, (2,))]
     probe = Probe("empty", {"x": np.zeros((0, 4), np.float32), "shape": np.array([3, 4])})
@@ -144,3 +144,23 @@ def test_a_step_of_a_decoder_is_told_how_many_keys_there_are() -> None:
     nodes = [helper.make_node("GroupQueryAttention", names, ["y", "k2", "v2"], domain="com.microsoft", **heads)]
     found = suited(nodes, *specs)
     assert (found["last"].tolist(), found["keys"].tolist()) == ([7], 8)
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_a_suppression_chooses_something(turn: int) -> None:
+    """An overlap beside 0 to 1 is refused, and a least score above all scores chooses nothing."""
+    chosen = helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["chosen"])
+    nodes = [chosen, helper.make_node("Cast", ["chosen"], ["y"], to=FLOAT)]
+    shapes = {"boxes": (1, 7, 4), "scores": (1, 2, 7), "overlap": (1,), "least": (1,)}
+    specs = [TensorSpec(name, FLOAT, shape) for name, shape in shapes.items()]
+    found = suited(nodes, *specs, TensorSpec("most", INT64, (1,)), turn=turn)
+    assert 0 <= found["overlap"].item() <= 1
+    assert 0 < (found["scores"] > found["least"]).sum() < found["scores"].size
+    assert found["most"].item() > 0
+
+
+def test_a_grid_is_for_as_many_images_as_there_are_transformations() -> None:
+    specs = TensorSpec("theta", FLOAT, (3, 2, 3)), TensorSpec("size", INT64, (4,))
+    found = suited([helper.make_node("AffineGrid", ["theta", "size"], ["y"])], *specs)["size"]
+    assert found[0] == 3
+    assert (found > 1).all()

@@ -138,6 +138,11 @@ def _boxes(wanted: _Wanted) -> npt.ArrayLike:
     return np.concatenate([image, corners], axis=-1)
 
 
+def _images(wanted: _Wanted) -> npt.ArrayLike:
+    """Return the size of small images, one for each of the data's first axis."""
+    return [*wanted.data[:1], *[3] * (wanted.count - 1)]
+
+
 def _lengths(wanted: _Wanted) -> npt.ArrayLike:
     """Return how long each sequence of a batch is, up to the whole time axis."""
     node = wanted.site.node
@@ -173,7 +178,7 @@ def _scales_or_region(wanted: _Wanted) -> npt.ArrayLike:
 
 
 _ROLES: dict[tuple[str, int], Role] = {
-    ("AffineGrid", 1): _same_shape,
+    ("AffineGrid", 1): _images,
     ("BatchNormalization", 4): _uniform(0.25, 2.0),
     ("BitShift", 1): _always(1),
     ("CenterCropPad", 1): _same_shape,
