@@ -165,7 +165,9 @@ def _attempt(
     try:
         with stages(about, quiet=delivery.quiet, verbose=delivery.verbose) as progress:
             return _convert(source, output, settings, progress), None
-    except (errors.PadfixError, MemoryError) as error:  # want of memory is one source's matter, where there are several
+    except Exception as error:
+        if not about and not isinstance(error, errors.PadfixError):
+            raise
         return getattr(error, "report", None), failure_of(error)
 
 

@@ -72,10 +72,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
             print_error(PadfixError(f"The report can't be printed: {error.strerror}.", f"{written} Make room there."))
             _forget_what_is_not_printed()
             return EXIT_COULD_NOT_TELL
-        if os.environ.get("PADFIX_DEBUG"):
-            import traceback
-
-            traceback.print_exc()
+        _show_traceback()
         print(f"padfix: internal error: {printable(f'{type(error).__name__}: {error}')}", file=sys.stderr)
         print(f"hint: {_REPORT_IT}", file=sys.stderr)
         return EXIT_COULD_NOT_TELL
@@ -85,7 +82,17 @@ def failure_of(error: Exception) -> PadfixError:
     """Return what to say of one of many pieces of work that raised something; the others go on."""
     if isinstance(error, PadfixError):
         return _explained(error)
-    return _known_failure(error) or PadfixError(f"internal error: {type(error).__name__}: {error}", _REPORT_IT)
+    if (known := _known_failure(error)) is not None:
+        return known
+    _show_traceback()
+    return PadfixError(f"internal error: {type(error).__name__}: {error}", _REPORT_IT)
+
+
+def _show_traceback() -> None:
+    if os.environ.get("PADFIX_DEBUG"):
+        import traceback
+
+        traceback.print_exc()
 
 
 def _known_failure(error: Exception) -> PadfixError | None:

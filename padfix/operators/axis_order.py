@@ -92,7 +92,8 @@ def _spread(given: Sequence[Dimension], shape: Sequence[Dimension]) -> str:
     several = [axis - len(given) for axis, length in enumerate(given) if length != 1]
     if not several:
         return "one" if given else "number"
-    if list(given) == list(shape):
+    # Where the number of images is open, a constant for one is for all: no other has the shape of the result.
+    if list(given) == [shape[0] if isinstance(shape[0], int) else 1, *shape[1:]]:
         return "none"
     return "channels" if len(given) == len(shape) and several == [CHANNELS - len(shape)] else "others"
 

@@ -140,8 +140,11 @@ class _Pipeline:
             if not self._one_pass(scopes, opset):
                 return
             scopes = infer(self.model)
+        refused = {_place(each.finding) for each in self.result.refusals}
         for match in self._matches(scopes).found:
-            self._refuse(match.rule, match.finding, f"What is written for it is found again, {MAXIMUM_PASSES} times.")
+            if _place(match.finding) not in refused:
+                again = f"What is written for it is found again, {MAXIMUM_PASSES} times."
+                self._refuse(match.rule, match.finding, again)
 
     def _inline(self, scopes: list[Scope]) -> list[Scope]:
         """Put nodes in the place of the calls of functions where the target reads none; return the scopes as they are.
@@ -391,6 +394,11 @@ def _opset_for_functions(matches: Matches) -> int:
         ):
             return current
     return 1
+
+
+def _place(finding: Finding) -> tuple[str, str, str]:
+    """Return what is found where; a second finding of the same is another pass's."""
+    return finding.rule, finding.graph, finding.node
 
 
 def _is_other(node: NodeProto, first: int, second: int) -> bool:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -223,6 +224,28 @@ def test_several_processes_write_and_say_what_one_does(folder: Path, capsys: pyt
     assert capsys.readouterr() == alone
     assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == written
     assert sorted(written) == ["explicit_cnn.onnx", "same_cnn.onnx"]
+
+
+def test_an_internal_error_over_one_source_leaves_the_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    convert = padfix.api.convert
+
+    def explode(source: Path, *arguments: Any, **settings: Any) -> padfix.ConvertReport:
+        if "same" in str(source):
+            raise RuntimeError("surprise")
+        return convert(source, *arguments, **settings)
+
+    monkeypatch.setattr(padfix.api, "convert", explode)
+    monkeypatch.delenv("PADFIX_DEBUG", raising=False)
+    assert invoke("convert", "same_cnn.onnx", "explicit_cnn.onnx", "--output-dir", "out") == 2
+    assert names(folder / "out") == ["explicit_cnn.onnx"]
+    shown = capsys.readouterr().err
+    assert "padfix: error: same_cnn.onnx: internal error: RuntimeError: surprise" in shown
+    assert "Traceback" not in shown
+    monkeypatch.setenv("PADFIX_DEBUG", "1")
+    assert invoke("convert", "same_cnn.onnx", "explicit_cnn.onnx", "--output-dir", "out") == 2
+    assert "Traceback" in capsys.readouterr().err
 
 
 def test_a_source_that_ends_its_process_is_named_and_leaves_nothing(folder: Path) -> None:

@@ -177,3 +177,8 @@ def test_what_is_found_again_after_the_last_pass_is_refused(monkeypatch: pytest.
     monkeypatch.setattr("padfix.rewrite.engine.MAXIMUM_PASSES", 1)
     refusals = rewrite_model(parse(text), target=named("onnx2tf")).refusals
     assert refusals and all("found again" in each.reason for each in refusals)
+    text = text.replace("Y = ", "Z = NonMaxSuppression (b, s, m, t) Y = ")
+    text = text.replace("g (", "g (float[1,4,4] b, float[1,1,4] s, int64 m, float t, ")
+    refusals = rewrite_model(parse(text), target=named("portable")).refusals
+    places = [(each.finding.rule, each.finding.node) for each in refusals]
+    assert len(set(places)) == len(places)

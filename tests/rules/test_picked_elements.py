@@ -181,6 +181,19 @@ def test_steps_of_a_slice_are_picked(case: str, tmp_path: Path) -> None:
     assert "PF306" not in {each.rule for each in padfix.check(saved(tmp_path, forwards), target="mnn").findings}
 
 
+def test_a_window_of_open_size_whose_pads_are_not_known_is_declined(tmp_path: Path) -> None:
+    """A line made a plane, as TensorFlow writes its convolutions: one of the axes is skipped, the other is open."""
+    weight = ", ".join(["1"] * 9)
+    graph = f"""g (float[N,3,W] X) => (float[N,3,1,w] Y) <int64[1] a = {{2}}, float[3,1,1,3] W1 = {{{weight}}}> {{
+      t = Unsqueeze (X, a)
+      Y = Conv <auto_pad = "SAME_UPPER", group = 3, kernel_shape = [1, 3], strides = [2, 2]> (t, W1)
+    }}"""
+    model = saved(tmp_path, f'<ir_version: 8, opset_import: ["" : 13]> {graph}')
+    assert any(each.op_type == "Conv" for each in padfix.check(model, target="portable").findings)
+    with pytest.raises(padfix.PadfixError, match="can.t be rewritten"):
+        padfix.convert(model, tmp_path / "result.onnx", target="portable")
+
+
 def saved(folder: Path, content: str) -> Path:
     path = folder / "saved.onnx"
     onnx.save(onnx.parser.parse_model(content), path)

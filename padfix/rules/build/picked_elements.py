@@ -67,9 +67,8 @@ def _window_of_picked(site: Site, window: Window) -> Form:
         why_not = Refusal(_TOO_LONG if all(isinstance(each, int) for each in window.sizes) else _NEEDS_LENGTHS)
     elif len(known) < len(pairs):
         why_not = Refusal(_NEEDS_LENGTHS)
-    written = dataclasses.replace(
-        window.written, auto_pad=None, pads=tuple(flat(known)), strides=strides, dilations=dilations
-    )
+    pads = tuple(flat(known)) if len(known) == len(pairs) else None
+    written = dataclasses.replace(window.written, auto_pad=None, pads=pads, strides=strides, dilations=dilations)
     sizes = tuple(
         len(picked.get(window.leading + axis, ())) if axis in axes else size for axis, size in enumerate(window.sizes)
     )
