@@ -41,10 +41,12 @@ def require_all_rewritten(report: ConvertReport) -> None:
         return
     finding = left[0].finding
     others = f", and {len(left) - 1} more" if len(left) > 1 else ""
+    is_open = any("--shape" in refused.reason for refused in left)
+    fixed = " Lengths that --shape NAME=LENGTHS fixes may give it a form;" if is_open else ""
     raise RefusedError(
         f"{finding.op_type} {finding.node!r} in {finding.graph} can't be rewritten ({finding.rule}){others}. "
         f"{left[0].reason}",
-        "Nothing was written. --partial writes what could be rewritten.",
+        f"Nothing was written.{fixed} --partial writes what could be rewritten.",
     )
 
 
