@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Scope, bodies_of, normal_domain
+from padfix.graph.scopes import Scope, ValueType, bodies_of, normal_domain
 
 COMPUTED = frozenset(
     """
     Abs Add And Cast Ceil Concat ConstantOfShape DequantizeLinear Div Equal Expand Flatten Floor Gather Greater
-    GreaterOrEqual Identity Less LessOrEqual Max Min Mod Mul Neg Not Or Pow Range Reshape Shape Size Slice Sqrt Squeeze
-    Sub Tile Transpose Unsqueeze Where
+    GreaterOrEqual Identity Less LessOrEqual Max Min Mod Mul Neg Not Or Pow Range ReduceMax ReduceMin ReduceProd
+    ReduceSum Reshape Shape Size Slice Sqrt Squeeze Sub Tile Transpose Unsqueeze Where
     """.split()  # noqa: SIM905
 )
 """Operators that exporters and quantizers write to compute constants; what they give is exact, or rounded once."""
@@ -30,11 +32,17 @@ _EVALUATED_SINCE = {"DequantizeLinear": 19}
 """Versions that mean the same as those before them, which onnx's evaluator does not have."""
 
 
-def lengths_given(scope: Scope, node: NodeProto) -> np.ndarray | None:
-    """Return what a Shape or Size gives; None for other operators, and where a length is open."""
+TypeOf = Callable[[str], ValueType | None]
+
+
+def lengths_given(scope: Scope, node: NodeProto, type_of: TypeOf | None = None) -> np.ndarray | None:
+    """Return what a Shape or Size gives; None for other operators, and where a length is open.
+
+    ``type_of`` tells the types of names while those of the scope are not known yet.
+    """
     if node.op_type not in _MEASURING:
         return None
-    known = scope.type_of(node.input[0]) if node.input else None
+    known = (type_of or scope.type_of)(node.input[0]) if node.input else None
     lengths = None if known is None else known.lengths
     if lengths is None:
         return None
@@ -42,10 +50,13 @@ def lengths_given(scope: Scope, node: NodeProto) -> np.ndarray | None:
     return np.array(lengths[start:end] if node.op_type == "Shape" else np.prod(lengths), np.int64)
 
 
-def chain_of(scope: Scope, node: NodeProto, *, open_lengths: bool = False) -> list[NodeProto] | None:
+def chain_of(
+    scope: Scope, node: NodeProto, *, open_lengths: bool = False, type_of: TypeOf | None = None
+) -> list[NodeProto] | None:
     """Return the nodes that compute what ``node`` gives from constants and lengths alone, itself the last of them.
 
     None where it depends on data, on constants that stay in the file, or on an open length unless ``open_lengths``.
+    ``type_of`` is as in :func:`lengths_given`.
     """
     found: dict[int, NodeProto] = {}
     waiting = [node]
@@ -57,7 +68,7 @@ def chain_of(scope: Scope, node: NodeProto, *, open_lengths: bool = False) -> li
         if not is_told or len(found) == LONGEST_CHAIN or any(one.ref_attr_name for one in each.attribute):
             return None
         found[id(each)] = each
-        if lengths_given(scope, each) is not None or (open_lengths and each.op_type in _MEASURING):
+        if lengths_given(scope, each, type_of) is not None or (open_lengths and each.op_type in _MEASURING):
             continue
         for name in filter(None, each.input):
             if scope.constant(name) is not None:
@@ -69,21 +80,26 @@ def chain_of(scope: Scope, node: NodeProto, *, open_lengths: bool = False) -> li
     return _in_order(scope, found, node)
 
 
-def worked_out(scope: Scope, name: str) -> np.ndarray | None:
-    """Return the value of a constant, or of what is computed from constants and lengths alone; None of all else."""
+def worked_out(scope: Scope, name: str, type_of: TypeOf | None = None) -> np.ndarray | None:
+    """Return the value of a constant, or of what is computed from constants and lengths alone; None of all else.
+
+    ``type_of`` is as in :func:`lengths_given`.
+    """
     written = scope.constant(name)
     producer = scope.producer(name) if written is None and scope.defines(name) else None
-    chain = None if producer is None else chain_of(scope, producer)
+    chain = None if producer is None else chain_of(scope, producer, type_of=type_of)
     if chain is None:
         return written
     try:
-        return value_of(scope, chain)
+        return value_of(scope, chain, type_of)
     except ValueError:
         return None
 
 
-def value_of(scope: Scope, chain: list[NodeProto]) -> np.ndarray:
+def value_of(scope: Scope, chain: list[NodeProto], type_of: TypeOf | None = None) -> np.ndarray:
     """Return what the last node of a chain (:func:`chain_of`) gives.
+
+    ``type_of`` is as in :func:`lengths_given`.
 
     Raises:
         ValueError: One of them gives very much, or can't be run.
@@ -92,7 +108,7 @@ def value_of(scope: Scope, chain: list[NodeProto]) -> np.ndarray:
 
     values: dict[str, np.ndarray] = {}
     for node in chain:
-        lengths = lengths_given(scope, node)
+        lengths = lengths_given(scope, node, type_of)
         if lengths is None:
             given = {name: values[name] if name in values else scope.constant(name) for name in node.input if name}
             _require_room(node, [given.get(name) for name in node.input])

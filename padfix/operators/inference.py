@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from onnx import NodeProto, TensorProto
+from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper, shape_inference
 
 from padfix.files.model import Model
 from padfix.graph import attributes
-from padfix.graph.scopes import Dimension, Scope, ValueType
+from padfix.graph.scopes import Dimension, Scope, ValueType, normal_domain
 from padfix.graph.shapes import OperatorTypes, infer_types
-from padfix.operators.reading import Reading, TypeOf, operator_of, place_in, read, read_at
+from padfix.graph.types import tensor_type, value_type
+from padfix.operators.constant_chains import TypeOf, worked_out
+from padfix.operators.reading import Reading, operator_of, place_in, read, read_at
 from padfix.operators.resample import Resample
 from padfix.operators.stand_ins import put_stand_in
 from padfix.operators.table import CONTRIB, OPERATORS
@@ -26,9 +28,19 @@ from padfix.operators.window import Shape, Window
 _PRODUCTS = {"QGemm": (0, 3), "MatMulIntegerToFloat": (0, 1), "FusedMatMul": (0, 1), "TransposeMatMul": (0, 1)}
 """Products of matrices of ONNX Runtime, by the positions of the two factors."""
 
-_COVERED = frozenset(
-    key for key in OPERATORS if key[1] not in ("DeformConv", "MaxUnpool") and not OPERATORS[key].declined
-) | frozenset((CONTRIB, name) for name in (*_PRODUCTS, "QLinearReduceMean"))
+_STEERED = {
+    **dict.fromkeys(("Expand", "Reshape", "Squeeze", "Tile", "Unsqueeze"), (1,)),
+    "ConstantOfShape": (0,),
+    "Range": (0, 1, 2),
+    "Slice": (1, 2, 3, 4),
+}
+"""Operators whose result has a shape that the values of inputs say, and the positions of those."""
+
+_COVERED = (
+    frozenset(key for key in OPERATORS if key[1] not in ("DeformConv", "MaxUnpool") and not OPERATORS[key].declined)
+    | frozenset((CONTRIB, name) for name in (*_PRODUCTS, "QLinearReduceMean"))
+    | frozenset(("", name) for name in _STEERED)
+)
 
 
 def infer(model: Model, input_shapes: Mapping[str, Sequence[int]] | None = None) -> list[Scope]:
@@ -43,6 +55,8 @@ def infer(model: Model, input_shapes: Mapping[str, Sequence[int]] | None = None)
 def _result(scope: Scope, node: NodeProto, bound: NodeProto, type_of: TypeOf) -> ValueType | None:
     if not bound.input or any(each.ref_attr_name for each in bound.attribute):
         return None
+    if normal_domain(bound.domain) == "" and bound.op_type in _STEERED:
+        return _steered(scope, bound, type_of)
     data = type_of(bound.input[0])
     if data is None or data.shape is None:
         return None
@@ -51,6 +65,37 @@ def _result(scope: Scope, node: NodeProto, bound: NodeProto, type_of: TypeOf) ->
     reading = read(scope, node, type_of) if bound is node else read_at(bound, place_in(scope, bound, type_of))
     shape = _shape(reading, bound, data.shape, type_of)
     return None if shape is None else ValueType(data.elem_type, shape)
+
+
+def _steered(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | None:
+    """Return the type of what ``node`` gives, where lengths that are known say it in a way that ONNX does not follow.
+
+    ONNX's inference carries lengths through few operators: through no product, maximum or comparison.
+    """
+    known = type_of(node.output[0])
+    if known is not None and known.lengths is not None:
+        return None
+    places = _STEERED[node.op_type]
+    inputs, constants = [], []
+    for place, name in enumerate(node.input):
+        value = worked_out(scope, name, type_of) if name and place in places else None
+        data = type_of(name) if name else None
+        if value is not None:
+            constants.append(numpy_helper.from_array(value, name))
+        elif data is not None and place not in places:
+            inputs.append(ValueInfoProto(name=name, type=tensor_type(data)))
+        elif name:
+            return None
+    if all(scope.constant(each.name) is not None for each in constants):
+        return None  # ONNX's inference knows as much
+    graph = helper.make_graph([node], "node", inputs, [], constants)
+    graph.output.add(name=node.output[0])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", scope.opset)])
+    try:
+        (output,) = shape_inference.infer_shapes(model, data_prop=True).graph.output
+    except Exception:  # the library raises many kinds, for what no runtime takes either
+        return None
+    return value_type(output.type)
 
 
 def _shape(reading: Reading | None, node: NodeProto, data: Shape, type_of: TypeOf) -> Shape | None:

@@ -6,7 +6,7 @@ long as the types are the same, so that each node is read once however many rule
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,7 +14,7 @@ from onnx import NodeProto
 
 from padfix.errors import SourceError
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, ValueType, label, normal_domain
-from padfix.operators.constant_chains import worked_out
+from padfix.operators.constant_chains import TypeOf, worked_out
 from padfix.operators.refusal import Meaningless, Refusal
 from padfix.operators.resample import Resample, read_resample_node
 from padfix.operators.table import OPERATORS, Family, Operator
@@ -23,7 +23,6 @@ from padfix.operators.window import Window, read_window_node
 from padfix.operators.written import SAME, Place, Written, read_attributes, wrong_arity, wrong_attribute
 
 Reading = Window | TransposedWindow | Resample | Refusal
-TypeOf = Callable[[str], ValueType | None]
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,8 @@ def asks_for_same(written: Written) -> bool:
 def place_in(scope: Scope, node: NodeProto, type_of: TypeOf | None = None) -> Place:
     """Return where ``node`` stands, for :func:`read_at`."""
     opset = scope.opsets.get(normal_domain(node.domain))
-    return Place(scope.path, opset, type_of or scope.type_of, scope.constant, partial(worked_out, scope))
+    known = partial(worked_out, scope, type_of=type_of)
+    return Place(scope.path, opset, type_of or scope.type_of, scope.constant, known)
 
 
 def read_window(scope: Scope, node: NodeProto) -> Window | Refusal:

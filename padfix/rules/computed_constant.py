@@ -11,7 +11,6 @@ from padfix.operators.constant_chains import COMPUTED, chain_of, is_read_by_data
 from padfix.operators.traits import computed_traits, traits_of
 from padfix.results import Finding
 from padfix.rules.base import Site
-from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Objection, worst_objection
 from padfix.rules.build.target_rule import TargetRule
@@ -83,8 +82,8 @@ class ComputedConstant(TargetRule):
         return max(objections, key=lambda each: (not each.unknown, each.severity.rank), default=None)
 
     def forms(self, site: Site) -> Iterator[Form]:
-        """Yield the constant."""
-        yield constant_form(site)
+        """Yield none but the constant, which every rule about a target has."""
+        return iter(())
 
 
 def _steered(site: Site) -> tuple[NodeProto, Objection] | None:

@@ -248,3 +248,21 @@ def test_shapes_that_do_not_fit_are_refused(shapes: dict, word: str) -> None:
     proto = model("g (float[N,h] X, float[N,3] Z) => (float[a,b] Y) { Y = Add(X, Z) }")
     with pytest.raises(UsageError, match=word):
         fix_input_shapes(proto, shapes)
+
+
+def test_lengths_are_followed_through_what_onnx_does_not_follow() -> None:
+    """Reshape behind reshape, each to what is computed of the lengths of the one before; a Slice to such an end."""
+    text = """g (float[2,N,6] X, int64[1] data) => (float[a,b] Y) <int64[1] first = {0}, int64[1] four = {4}> {
+      l = Shape (X)  p = ReduceProd <keepdims = 1> (l)  A = Reshape (X, p)
+      m = Shape (A)  r = ReduceMax <keepdims = 1> (m)  q = Div (r, four)  s = Concat <axis = 0> (four, q)
+      B = Reshape (A, s)
+      C = Slice (A, first, q)
+      D = Slice (A, first, data)
+      E = Reshape (D, data)
+      Y = Relu (B)
+    }"""
+    proto = model(text)
+    fix_input_shapes(proto, {"X": (2, 3, 6)})
+    main = scopes(proto)["main"]
+    assert [shape(main, name) for name in "ABCY"] == [(36,), (4, 9), (9,), (4, 9)]
+    assert not any(isinstance(each, int) for name in "DE" for each in shape(main, name) or ())

@@ -10,13 +10,11 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
-from padfix.operators.constant_chains import chain_of
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying, selection, why_not_multiplied
-from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
@@ -259,9 +257,7 @@ def batch_norm_forms(site: Site) -> Iterator[Form]:
 
 
 def picking_forms(site: Site) -> Iterator[Form]:
-    """Yield what picks several elements of an axis as a constant, or as a product with a matrix of 0 and 1."""
-    if chain_of(site.scope, site.node, open_lengths=True) is not None:
-        yield constant_form(site)
+    """Yield what picks several elements of an axis as a product with a matrix of 0 and 1."""
     known, indices = site.input_type(0), site.constant(1)
     shape = () if known is None or known.shape is None else known.shape
     axis = (attributes.integer(site.node, "axis", 0) or 0) % max(len(shape), 1)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Iterator
+from itertools import chain
 
+from padfix.operators.constant_chains import chain_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.folded_batch import folded_batch
 from padfix.rules.build.forms import Form, first_right
 from padfix.rules.build.moved_forms import behind_convolution
@@ -70,7 +73,15 @@ class TargetRule(Rule):
             yield dataclasses.replace(form, operators=tuple(told))
 
     def _all_forms(self, site: Site) -> Iterator[Form]:
-        """Yield the forms; only once there is but one image, what else the target has against the operator counts."""
+        """Yield the forms; only once there is but one image, what else the target has against the operator counts.
+
+        What depends on no data has the form of a constant, whatever computes it; weights stay quantized if they can.
+        """
+        computed = [constant_form(site)] if chain_of(site.scope, site.node, open_lengths=True) is not None else []
+        is_stored = site.node.op_type == "DequantizeLinear"
+        return chain(computed, self._data_forms(site)) if not is_stored else chain(self._data_forms(site), computed)
+
+    def _data_forms(self, site: Site) -> Iterator[Form]:
         objection = self.objection(site)
         if objection is not None and "batch-within" in objection.fact.where:
             yield folded_batch(site)
