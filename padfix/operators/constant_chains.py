@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, ValueType, bodies_of, normal_domain
+from padfix.operators.elementwise import REDUCTIONS
 
 COMPUTED = frozenset(
     """
-    Abs Add And Cast Ceil Concat ConstantOfShape DequantizeLinear Div Equal Expand Flatten Floor Gather Greater
-    GreaterOrEqual Identity Less LessOrEqual Max Min Mod Mul Neg Not Or Pow Range ReduceMax ReduceMin ReduceProd
-    ReduceSum Reshape Shape Size Slice Sqrt Squeeze Sub Tile Transpose Unsqueeze Where
+    Abs Add And Cast Ceil Clip Concat ConstantOfShape Cos DequantizeLinear Div Equal Exp Expand Flatten Floor Gather
+    Greater GreaterOrEqual Identity Less LessOrEqual Log MatMul Max Min Mod Mul Neg Not Or Pow Range Reciprocal
+    ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Reshape Round Shape Sign Sin Size Slice Split Sqrt Squeeze
+    Sub Tile Transpose Unsqueeze Where
     """.split()  # noqa: SIM905
 )
-"""Operators that exporters and quantizers write to compute constants; what they give is exact, or rounded once."""
+"""Operators that exporters and quantizers write to compute constants: shapes, grids, the weights of a resampling."""
+
+STEERED: Mapping[str, tuple[int, ...]] = {
+    **dict.fromkeys(("Expand", "Reshape", "Split", "Squeeze", "Tile", "Unsqueeze", "Upsample"), (1,)),
+    **dict.fromkeys(REDUCTIONS, (1,)),
+    "ConstantOfShape": (0,),
+    "Pad": (1, 2, 3),
+    "Range": (0, 1, 2),
+    "Resize": (1, 2, 3),
+    "Slice": (1, 2, 3, 4),
+}
+"""Operators that do what the values of inputs say, and the positions of those: to most importers constants."""
 
 LARGEST = 1 << 22
 """Elements of a constant that is worked out; more would make a file large for nothing."""
@@ -91,13 +104,13 @@ def worked_out(scope: Scope, name: str, type_of: TypeOf | None = None) -> np.nda
     if chain is None:
         return written
     try:
-        return value_of(scope, chain, type_of)
+        return values_of(scope, chain, type_of)[name]
     except ValueError:
         return None
 
 
-def value_of(scope: Scope, chain: list[NodeProto], type_of: TypeOf | None = None) -> np.ndarray:
-    """Return what the last node of a chain (:func:`chain_of`) gives.
+def values_of(scope: Scope, chain: list[NodeProto], type_of: TypeOf | None = None) -> dict[str, np.ndarray]:
+    """Return what the nodes of a chain (:func:`chain_of`) give, by name.
 
     ``type_of`` is as in :func:`lengths_given`.
 
@@ -113,17 +126,18 @@ def value_of(scope: Scope, chain: list[NodeProto], type_of: TypeOf | None = None
             given = {name: values[name] if name in values else scope.constant(name) for name in node.input if name}
             _require_room(node, [given.get(name) for name in node.input])
             tensors = [numpy_helper.from_array(np.asarray(value), name) for name, value in given.items()]
-            output = helper.make_tensor_value_info(node.output[0], TensorProto.UNDEFINED, None)
-            graph = helper.make_graph([node], "constant", [], [output], tensors)
+            outputs = [name for name in node.output if name]
+            types = [helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None) for name in outputs]
+            graph = helper.make_graph([node], "constant", [], types, tensors)
             imports = [helper.make_opsetid("", max(scope.opset, _EVALUATED_SINCE.get(node.op_type, 1)))]
             try:
-                (found,) = ReferenceEvaluator(helper.make_model(graph, opset_imports=imports)).run(None, {})
+                found = ReferenceEvaluator(helper.make_model(graph, opset_imports=imports)).run(None, {})
             except Exception as error:
                 raise ValueError(f"{node.op_type} can't be run: {error}") from error
-            values[node.output[0]] = np.asarray(found)
+            values |= {name: np.asarray(each) for name, each in zip(outputs, found, strict=True)}
         else:
             values[node.output[0]] = lengths
-    return values[chain[-1].output[0]]
+    return values
 
 
 def _require_room(node: NodeProto, given: list[np.ndarray | None]) -> None:

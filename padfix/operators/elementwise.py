@@ -1,4 +1,4 @@
-"""Operators that compute each element from those of their inputs at the same place."""
+"""Operators that compute each element from those of their inputs at the same place, or from those along axes."""
 
 from __future__ import annotations
 
@@ -15,3 +15,17 @@ ELEMENTWISE = frozenset(
 )
 # fmt: on
 """By their types in ONNX's own domain; inputs are broadcast."""
+
+REDUCTIONS = (
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+)
+"""Operators that make one element of those along axes."""

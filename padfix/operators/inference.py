@@ -17,7 +17,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, ValueType, normal_domain
 from padfix.graph.shapes import OperatorTypes, infer_types
 from padfix.graph.types import tensor_type, value_type
-from padfix.operators.constant_chains import TypeOf, worked_out
+from padfix.operators.constant_chains import STEERED, TypeOf, worked_out
 from padfix.operators.reading import Reading, operator_of, place_in, read, read_at
 from padfix.operators.resample import Resample
 from padfix.operators.stand_ins import put_stand_in
@@ -28,18 +28,10 @@ from padfix.operators.window import Shape, Window
 _PRODUCTS = {"QGemm": (0, 3), "MatMulIntegerToFloat": (0, 1), "FusedMatMul": (0, 1), "TransposeMatMul": (0, 1)}
 """Products of matrices of ONNX Runtime, by the positions of the two factors."""
 
-_STEERED = {
-    **dict.fromkeys(("Expand", "Reshape", "Squeeze", "Tile", "Unsqueeze"), (1,)),
-    "ConstantOfShape": (0,),
-    "Range": (0, 1, 2),
-    "Slice": (1, 2, 3, 4),
-}
-"""Operators whose result has a shape that the values of inputs say, and the positions of those."""
-
 _COVERED = (
     frozenset(key for key in OPERATORS if key[1] not in ("DeformConv", "MaxUnpool") and not OPERATORS[key].declined)
     | frozenset((CONTRIB, name) for name in (*_PRODUCTS, "QLinearReduceMean"))
-    | frozenset(("", name) for name in _STEERED)
+    | frozenset(("", name) for name in STEERED)
 )
 
 
@@ -55,7 +47,7 @@ def infer(model: Model, input_shapes: Mapping[str, Sequence[int]] | None = None)
 def _result(scope: Scope, node: NodeProto, bound: NodeProto, type_of: TypeOf) -> ValueType | None:
     if not bound.input or any(each.ref_attr_name for each in bound.attribute):
         return None
-    if normal_domain(bound.domain) == "" and bound.op_type in _STEERED:
+    if operator_of(bound) is None and normal_domain(bound.domain) == "":
         return _steered(scope, bound, type_of)
     data = type_of(bound.input[0])
     if data is None or data.shape is None:
@@ -75,7 +67,7 @@ def _steered(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | None
     known = type_of(node.output[0])
     if known is not None and known.lengths is not None:
         return None
-    places = _STEERED[node.op_type]
+    places = STEERED[node.op_type]
     inputs, constants = [], []
     for place, name in enumerate(node.input):
         value = worked_out(scope, name, type_of) if name and place in places else None

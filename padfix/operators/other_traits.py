@@ -24,6 +24,7 @@ from padfix.operators.data_order import (
     turns_alike_back,
     turns_back,
 )
+from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import adds_wide_constant, spreads_channels
 from padfix.operators.gates import gate_traits, product_traits, softplus_traits
 from padfix.operators.lists import COMPARING, appends_to_input, spreads_a_list
@@ -320,18 +321,6 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
 
 
 JOINING = ("Max", "Mean", "Min", "Sum")
-REDUCTIONS = (
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-    "ReduceProd",
-    "ReduceSum",
-    "ReduceSumSquare",
-)
 
 OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **PLAINLY,

@@ -7,16 +7,13 @@ from collections.abc import Iterator
 
 from onnx import NodeProto
 
-from padfix.operators.constant_chains import COMPUTED, chain_of, is_read_by_data
+from padfix.operators.constant_chains import COMPUTED, STEERED, chain_of, is_read_by_data
 from padfix.operators.traits import computed_traits, traits_of
 from padfix.results import Finding
 from padfix.rules.base import Site
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Objection, worst_objection
 from padfix.rules.build.target_rule import TargetRule
-
-_STEERED = ("Pad", "Resize", "Upsample")
-"""Operators behind whose first input stand amounts, scales or sizes: constants, to most importers."""
 
 
 class ComputedConstant(TargetRule):
@@ -28,7 +25,8 @@ class ComputedConstant(TargetRule):
 
     padfix writes the constant in place of what computes it, as far as data does not enter into it. What is read as it
     is meant stays, as shapes and indices mostly are, and so does what is computed from long weights. The amounts of a
-    Pad and the scales of a Resize, which PyTorch computes too, are written where the target wants to see them.
+    Pad, the scales of a Resize and the bounds of a Slice, which PyTorch and TensorFlow compute too, are written where
+    the target wants to see them.
 
     Refused: constants of more than four million elements, and those that depend on a length which is left open.
 
@@ -89,7 +87,11 @@ class ComputedConstant(TargetRule):
 def _steered(site: Site) -> tuple[NodeProto, Objection] | None:
     """Return what reads the constant as its amounts, scales or sizes, and what the target has against that."""
     name = site.node.output[0]
-    readers = [each for each in site.scope.consumers(name) if each.op_type in _STEERED and name in each.input[1:]]
+    readers = [
+        each
+        for each in site.scope.consumers(name)
+        if any(each.input[place] == name for place in STEERED.get(each.op_type, ()) if place < len(each.input))
+    ]
     if not readers or chain_of(site.scope, site.node) is None:
         return None
     for reader in readers:

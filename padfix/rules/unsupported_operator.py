@@ -13,9 +13,10 @@ from onnx import helper
 
 from padfix.graph import attributes
 from padfix.operators.data_order import is_behind_window, number_of_channels
+from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.gates import gate_traits
 from padfix.operators.lists import COMPARING
-from padfix.operators.other_traits import JOINING, OTHERS, REDUCTIONS
+from padfix.operators.other_traits import JOINING, OTHERS
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN
 from padfix.operators.quantizers import QUANTIZERS
 from padfix.operators.recurrent_layers import RECURRENT

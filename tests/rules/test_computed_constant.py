@@ -196,3 +196,22 @@ def test_what_an_older_opencv_refuses_of_lengths_is_a_constant(tmp_path: Path) -
     left = [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node]
     assert not {"ReduceProd", "ReduceMin", "Equal", "Max"} & set(left), left
     assert not padfix.check(tmp_path / "out.onnx", target="opencv@4.14").findings
+
+
+def test_bounds_that_are_computed_of_known_lengths_are_written_where_a_slice_may_run_backwards(tmp_path: Path) -> None:
+    text = """(float[N,3,H,4] X) => (float Y)
+    <int64[2] parts = {1, 1}, int64[1] two = {2}, int64[1] axis = {2}>
+    {
+        lengths = Shape <start = 1, end = 3> (X)
+        channels, height = Split (lengths, parts)
+        half = Div (height, two)
+        rest = Sub (height, half)
+        step = Div (rest, rest)
+        Y = Slice (X, half, height, axis, step)
+    }
+    """
+    onnx.save(onnx.parser.parse_model(HEAD + text), tmp_path / "model.onnx")
+    with pytest.raises(padfix.PadfixError, match="only known at run time"):
+        padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="opencv@4.14")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="opencv@4.14", shapes={"X": (1, 3, 6, 4)})
+    assert not padfix.check(tmp_path / "out.onnx", target="opencv@4.14").findings

@@ -7,7 +7,7 @@ from functools import partial
 
 from onnx import helper, numpy_helper
 
-from padfix.operators.constant_chains import LARGEST, chain_of, leaves_of, value_of
+from padfix.operators.constant_chains import LARGEST, chain_of, leaves_of, values_of
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.forms import Form
@@ -20,6 +20,8 @@ def constant_form(site: Site) -> Form:
     why_not = None
     if chain_of(site.scope, site.node) is None:
         why_not = Refusal("it depends on a length that is left open (--shape)")
+    elif len(site.node.output) > 1:
+        why_not = Refusal("it gives more than one")
     elif lengths is not None and math.prod(lengths) > LARGEST:
         why_not = Refusal("it is very large")
     return Form("a constant", (), partial(_worked_out, site), why_not)
@@ -33,7 +35,7 @@ def _worked_out(site: Site) -> Rewrite | Refusal:
         return Refusal("What it reads is not constant any more.")
     constants, measured = leaves_of(scope, chain)
     try:
-        found = value_of(scope, chain)
+        found = values_of(scope, chain)[output]
     except ValueError as error:
         return Refusal(f"What computes it can't be worked out: {error}.")
     trial = {name: TrialInput.of(value) for name in constants if (value := scope.constant(name)) is not None}

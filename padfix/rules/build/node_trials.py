@@ -18,8 +18,7 @@ from onnx import TensorProto, defs, helper
 from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.graph.scopes import DEFAULT_DOMAIN, ValueType
-from padfix.operators.elementwise import ELEMENTWISE
-from padfix.operators.other_traits import REDUCTIONS
+from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
 from padfix.operators.reading import operator_of, read
 from padfix.operators.recurrent_layers import RECURRENT
 from padfix.operators.window import Window
