@@ -76,9 +76,9 @@ class Site:
         """Return a string attribute."""
         return attributes.text(self.node, name, default)
 
-    def only(self, node: NodeProto) -> Fragment:
-        """Return ``node``, which reads and gives values of the host, as what takes this node's place."""
-        return Fragment((node,), (), self.scope.opset)
+    def only(self, *nodes: NodeProto) -> Fragment:
+        """Return ``nodes``, which read and give values of the host, as what takes this node's place."""
+        return Fragment(nodes, (), self.scope.opset)
 
     def builder(self, opset: int | None = None) -> FragmentBuilder:
         """Return a builder for the nodes that take this node's place (imported late: linting never needs it)."""

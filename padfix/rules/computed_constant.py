@@ -86,11 +86,12 @@ class ComputedConstant(TargetRule):
 
 def _steered(site: Site) -> tuple[NodeProto, Objection] | None:
     """Return what reads the constant as its amounts, scales or sizes, and what the target has against that."""
-    name = site.node.output[0]
+    names = set(filter(None, site.node.output))
     readers = [
         each
+        for name in sorted(names)
         for each in site.scope.consumers(name)
-        if any(each.input[place] == name for place in STEERED.get(each.op_type, ()) if place < len(each.input))
+        if names & {each.input[place] for place in STEERED.get(each.op_type, ()) if place < len(each.input)}
     ]
     if not readers or chain_of(site.scope, site.node) is None:
         return None
