@@ -46,6 +46,7 @@ from padfix.sources.tf_ops import (
     ragged_rows,
     ranges,
     reductions,
+    repeats,
     resize_bilinear,
     resize_matrices,
     resize_nearest,
@@ -175,6 +176,7 @@ def prepared_graphs() -> Iterator[None]:
     def prepare(ctx: Any, nodes: Any) -> list[Any]:
         fused_windows.take_apart(ctx)
         long_sums.take_apart(ctx)
+        repeats.join(ctx)
         gathered_windows.declare_ranks(ctx)
         try:
             element_types.widen(ctx)
