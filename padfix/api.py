@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from padfix.config.options import ConvertOptions, PathArgument, VerifyOptions
 from padfix.errors import (
     NotEquivalent,
-    NowhereRunError,
     PadfixError,
     ProofUnavailableError,
     UnusableResultError,
@@ -121,8 +120,9 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
     from padfix.checking.certificate import certify
     from padfix.diagnose.place import describe
     from padfix.graph.overview import verdict_with_maps
+    from padfix.proof.result import verify_result
     from padfix.proof.whole import verify as prove_whole
-    from padfix.proof.witnesses import candidates_of, executor_of, how_to_prove, witness_name
+    from padfix.proof.witnesses import executor_of, how_to_prove, witness_name
     from padfix.proof.work import allow_work
     from padfix.sources import SourceOptions, detect, open_source
 
@@ -136,14 +136,14 @@ def verify(a: PathArgument, b: PathArgument, *, progress: Progress | None = None
     second = open_source(Path(b), told if is_about_both or kinds[0] == "onnx" else plain)
     work = max(allow_work(opened.model) for opened in (first, second))
     judge = executor_of(first, first.model, Path(a), witness_name(wanted.reference, first))
-    verdict = prove_whole(
-        judge,
-        candidates_of(second, Path(b)),
+    how = {
         **how_to_prove(wanted, judge, work),
-        describe=describe if wanted.locate else None,
-        stand_in=lambda: executor_of(first, first.model, first.model.path, "onnxruntime"),
-        progress=tell,
-    )
+        "describe": describe if wanted.locate else None,
+        "stand_in": lambda: executor_of(first, first.model, first.model.path, "onnxruntime"),
+        "progress": tell,
+    }
+    other = second.executor
+    verdict = verify_result(judge, Path(b), **how) if other is None else prove_whole(judge, [other()], **how)
     verdict = verdict_with_maps(verdict, first.model)
     if not wanted.certificate:
         return verdict
@@ -402,21 +402,20 @@ class _Conversion:
 
     def _prove_on_runtimes(self, candidate: Path, names: Sequence[str]) -> None:
         """Run the staged model on the runtimes that were asked for; raise where one does not compute what it should."""
+        from padfix.proof.witnesses import candidates_of
         from padfix.runtimes.verify_on import require_agreement, run_on
 
-        judge, candidates, _ = self._witnesses(candidate)
+        judge = self._executor(self.witness)
+        candidates, _ = candidates_of(candidate, judge.name, **self._in_runtime())
         for name in names:
             verdict = run_on(name, judge, candidates[0], candidate, self.options, rewritten=True, progress=self.tell)
             self.report = dataclasses.replace(self.report, runtimes=(*self.report.runtimes, verdict))
             require_agreement(verdict)
 
-    def _witnesses(self, candidate: Path) -> tuple[Executor, list[Executor], tuple[str, ...]]:
-        """Return who runs the original and who the staged model, with notes about these."""
-        from padfix.proof.witnesses import candidates_of_result
-
+    def _in_runtime(self) -> dict[str, Any]:
+        """Return what is known of how ONNX Runtime runs the original."""
         contradicted = bool(self.rewriting.untouched_contradictions)
-        judge, in_runtime = self._executor(self.witness), partial(self._executor, "onnxruntime")
-        return judge, *candidates_of_result(candidate, self.witness, contradicted=contradicted, in_runtime=in_runtime)
+        return {"stand_in": partial(self._executor, "onnxruntime"), "contradicted": contradicted}
 
     def _executor(self, witness: str) -> Executor:
         from padfix.proof.witnesses import executor_of
@@ -426,24 +425,20 @@ class _Conversion:
     def _run_whole(self, candidate: Path) -> Verdict:
         from padfix.diagnose.place import describe
         from padfix.proof.probes import KINDS
-        from padfix.proof.whole import verify as prove_whole
-        from padfix.proof.witnesses import how_to_prove, in_specification
+        from padfix.proof.result import verify_result
+        from padfix.proof.witnesses import how_to_prove
         from padfix.proof.work import FEW_KINDS, HEAVY, allow_work
 
         work = allow_work(self.original)
-        judge, candidates, notes = self._witnesses(candidate)
+        judge = self._executor(self.witness)
         kinds: Sequence[str] = KINDS
+        notes = []
         if work > HEAVY:
             kinds = FEW_KINDS
             few = f"A run takes {work:.1e} multiplications, so the whole was run on {len(kinds)} kinds of data"
-            notes = (*notes, f"{few}, not on all {len(KINDS)}.")
-        told: dict[str, Any] = {**how_to_prove(self.options, judge, work), "describe": describe, "kinds": kinds}
-        told |= {"rewritten": True, "stand_in": partial(self._executor, "onnxruntime"), "progress": self.tell}
-        try:
-            verdict = prove_whole(judge, candidates, **told)
-        except NowhereRunError as error:
-            candidates, notes = in_specification(candidate, error.message)
-            verdict = prove_whole(judge, candidates, **told)
+            notes.append(f"{few}, not on all {len(KINDS)}.")
+        told = {**how_to_prove(self.options, judge, work), **self._in_runtime(), "progress": self.tell}
+        verdict = verify_result(judge, candidate, describe=describe, kinds=kinds, rewritten=True, **told)
         return dataclasses.replace(verdict, notes=(*notes, *verdict.notes))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from padfix.diagnose.causes import border_split, likely_cause
 from padfix.diagnose.graph_difference import differences
-from padfix.proof.compare import compare
+from padfix.proof.compare import compare, is_number
 from padfix.proof.executors import Array
 from padfix.proof.judging import StretchJudge
 from padfix.proof.probes import Probe
@@ -120,7 +120,7 @@ def _positions(
     """Return (outside, all) at the border and inside, and the worst positions with both values."""
     if first is None or second is None or first.shape != second.shape:
         return None, None, ()
-    if first.dtype.kind not in "fiub" or second.dtype.kind not in "fiub":
+    if not (is_number(first.dtype) and is_number(second.dtype)):
         return None, None, ()
     wide, other = first.astype(np.float64), second.astype(np.float64)
     with np.errstate(invalid="ignore"):

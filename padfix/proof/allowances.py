@@ -15,7 +15,7 @@ from onnx import numpy_helper
 
 from padfix.operators.table import OPERATORS
 from padfix.proof.case import Case
-from padfix.proof.compare import coarsest, distance
+from padfix.proof.compare import coarsest, distance, is_real
 from padfix.proof.constants import constant_tensors
 from padfix.proof.cut import output_name, part_of
 from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor
@@ -161,7 +161,7 @@ def cut(case: Case) -> float | None:
 
     ONNX Runtime has few 16-bit kernels, and rounds between two others only where the tensor there is asked for.
     """
-    if not case.reference.can_be_fed or coarsest(case.types) not in _HALVES or case.expected.dtype.kind != "f":
+    if not case.reference.can_be_fed or coarsest(case.types) not in _HALVES or not is_real(case.expected.dtype):
         return None
     try:
         own = case.reference.fed(case.feeds, case.inner, [case.name]).get(case.name)
@@ -187,7 +187,7 @@ def positions(case: Case) -> float | None:
     difference = _largest(case)
     allowed = 0.0
     for array in (*case.inner.values(), *case.feeds.values()):
-        is_resampled = array.dtype.kind == "f" and array.ndim > 2
+        is_resampled = is_real(array.dtype) and array.ndim > 2
         if is_resampled and (finite := array[np.isfinite(array)]).size:
             longest = max(*array.shape, *case.expected.shape)
             allowed = max(allowed, POSITION_UNITS * 2.0**-24 * longest * float(finite.max() - finite.min()))
@@ -254,7 +254,7 @@ def _moved(case: Case) -> Iterator[Array | None]:
             return
     for way in (1, -1):
         arrays = {
-            name: (array * (1 + way * TIE)).astype(array.dtype) if array.dtype.kind == "f" else array
+            name: (array * (1 + way * TIE)).astype(array.dtype) if is_real(array.dtype) else array
             for name, array in {**case.feeds, **case.inner}.items()
         }
         inner = {name: arrays[name] for name in case.inner}

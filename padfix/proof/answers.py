@@ -59,9 +59,29 @@ def _ascending(question: Question) -> Array | None:
     return np.arange(question.array.size).reshape(question.array.shape) // 2
 
 
-def _owner(question: Question) -> Array | None:
+def _row(place: int) -> Answer:
+    """Return what gives rows of what the operator reads at ``place``."""
+
+    def answer(question: Question) -> Array | None:
+        shape = question.shape(place)
+        return question.below(shape[0]) if shape else None
+
+    return answer
+
+
+def _class(question: Question) -> Array | None:
     shape = question.shape()
-    return question.below(shape[0]) if shape else None
+    return question.below(shape[1]) if shape and len(shape) > 1 else None
+
+
+def _turned(place: int) -> Answer:
+    """Return what gives positions, or the first of a row of them, of tables of angles at ``place``."""
+
+    def answer(question: Question) -> Array | None:
+        tokens, table = question.shape(), question.shape(place)
+        return question.below(table[0] - tokens[-2] + 1) if table and tokens and len(tokens) > 2 else None
+
+    return answer
 
 
 def _small(question: Question) -> Array | None:
@@ -75,6 +95,12 @@ def _many(question: Question) -> Array | None:
 
 def _image_size(question: Question) -> Array | None:
     return question.filled(3, 12)
+
+
+def _grid_size(question: Question) -> Array | None:
+    """Return the size of an image for each of the given transformations."""
+    shape, size = question.shape(), question.filled(3, 6)
+    return np.array([shape[0], *size.reshape(-1)[1:]]) if shape else None
 
 
 def _first_axis(question: Question) -> Array | None:
@@ -258,12 +284,6 @@ def _least_score(question: Question) -> Array | None:
     return np.full(question.array.shape, np.quantile(scores, 0.25) - 1e-3)
 
 
-def _grid_size(question: Question) -> Array | None:
-    """Return the size of the images that a grid is for: as many as there are transformations."""
-    shape = question.shape()
-    return np.array([*shape[:1], *question.filled(2, 9)[1:]]) if shape and question.array.ndim == 1 else None
-
-
 _SUPPRESSIONS = ("", "V2", "V3", "V4", "V5")
 """Versions of NonMaxSuppression in ONNX (without one) and in TensorFlow."""
 
@@ -282,18 +302,22 @@ _SHORT = frozenset({"LSTM", "GRU", "RNN", "LRN"})
 _OTHERWISE = {"TopkV2": "TopKV2", "Padv2": "PadV2"}
 
 _DRAWING = ("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal")
+_INDEXED = ("Gather", "GatherV2", "GatherElements", "ResourceGather", "Scatter", "ScatterElements")
+_WINDOWS = ("HannWindow", "HammingWindow", "BlackmanWindow")
 _RAGGED = ("RaggedGather", "RaggedTensorToVariant", "RaggedTensorToSparse")
 
 ANSWERS: Mapping[tuple[str, int], Answer] = {
-    **{(name, 1): _index for name in ("Gather", "GatherV2", "GatherElements", "ResourceGather", "ScatterElements")},
+    **{(name, 1): _index for name in _INDEXED},
     **{(name, 1): _index_of_any_axis for name in ("GatherND", "GatherNd", "ScatterND", "TensorScatterUpdate")},
     ("OneHot", 0): _category,
     ("OneHot", 1): _small,
     **{(f"UnsortedSegment{name}", 1): _segment for name in ("Sum", "Max", "Min", "Prod")},
     **{(f"UnsortedSegment{name}", 2): _small for name in ("Sum", "Max", "Min", "Prod")},
     **{(f"Segment{name}", 1): _ascending for name in ("Sum", "Max", "Min", "Prod", "Mean")},
-    ("CropAndResize", 2): _owner,
-    ("RoiAlign", 2): _owner,
+    **dict.fromkeys((("CropAndResize", 2), ("RoiAlign", 2)), _row(0)),
+    **{("EmbedLayerNormalization", place): _row(table) for place, table in ((0, 2), (1, 4), (8, 3))},
+    **{(name, 1): _class for name in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")},
+    **{("RotaryEmbedding", place): _turned(table) for place, table in ((1, 2), (3, 1))},
     ("CropAndResize", 3): _image_size,
     **{(f"NonMaxSuppression{version}", 2): _small for version in _SUPPRESSIONS},
     ("AffineGrid", 1): _grid_size,
@@ -303,10 +327,11 @@ ANSWERS: Mapping[tuple[str, int], Answer] = {
     **{(name, 0): _transposed_size for name in _TRANSPOSED},
     ("Reshape", 1): _same_elements,
     **{(name, 1): _wider_shape for name in ("Expand", "BroadcastTo")},
-    **{(name, 0): _small for name in ("ConstantOfShape", "Fill", *_DRAWING)},
+    **{(name, 0): _small for name in ("ConstantOfShape", "Fill", *_DRAWING, *_WINDOWS)},
     ("RandomUniformInt", 1): _zero,
     ("RandomUniformInt", 2): _many,
-    ("Tile", 1): _small,
+    **{(name, 1): _small for name in ("Tile", "DFT", "STFT")},
+    **{("MelWeightMatrix", place): _image_size for place in (0, 1)},
     **{(name, 1): _count for name in ("TopK", "TopKV2")},
     **{(name, 1): _parts for name in ("Split", "SplitV")},
     **{(name, 1): _zero for name in ("ArgMax", "ArgMin", "ExpandDims", "CumSum", "Cumsum", "Cumprod")},

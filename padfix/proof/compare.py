@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from padfix.proof.executors import Array
@@ -79,6 +80,21 @@ def coarsest(types: Iterable[np.dtype[Any]]) -> str:
 def is_float(dtype: np.dtype[Any]) -> bool:
     """Whether values of ``dtype`` are rounded; others must be equal."""
     return _float_name(dtype) is not None
+
+
+def is_real(dtype: np.dtype[Any]) -> bool:
+    """Whether values of ``dtype`` are rounded and have an order; NumPy calls narrow floats no floats."""
+    return dtype.kind != "c" and is_float(dtype)
+
+
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether values of ``dtype`` are integers, truth values or floats."""
+    return dtype.kind in "iub" or is_real(dtype)
+
+
+def largest_of(dtype: np.dtype[Any]) -> float:
+    """Return the largest finite number of a type of floats, narrow ones included."""
+    return float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
 
 
 def scale_of(reference: Array) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
+from padfix.proof.compare import is_number, is_real, largest_of
 from padfix.proof.constants import Constants
 from padfix.proof.exactness import COMPARING, COUNTING, LOGICAL, MOVING, OF_FIRST, PICKING, ROUNDING, is_whole
 from padfix.proof.executors import Array
@@ -79,7 +80,7 @@ class DecidingData:
             yield "switching", {name: np.asarray(random.integers(0, 2, shape) > 0) for name, shape in shapes.items()}
         if None in self._constants:
             return
-        floats = [name for name in names if self._values[name].dtype.kind == "f"]
+        floats = [name for name in names if is_real(self._values[name].dtype)]
         whole = [name for name in names if is_whole(self._values[name])]
         at_limits = {name: self._limits(name) for name in sorted(floats)}
         yield from self._turned("limiting", {name: at for name, (at, _) in at_limits.items()})
@@ -127,10 +128,10 @@ class DecidingData:
                 if node.op_type in ROUNDING:
                     found |= {0.0, 0.5, 1.0, 1.5}
                 if node.op_type in COMPARING:
-                    found |= {float(each) for each in _listed(node, known) if each.dtype.kind == "f"}
+                    found |= {float(each) for each in _listed(node, known) if is_real(each.dtype)}
                     found |= {attribute.f for attribute in _proto(node).attribute if attribute.type == attribute.FLOAT}
         dtype = self._values[name].dtype
-        largest = float(np.finfo(dtype).max)
+        largest = largest_of(dtype)
         limits = sorted(each for each in found if abs(each) < largest)
         if not limits:
             return [], []
@@ -254,7 +255,7 @@ def _listed(node: NodeView, constants: Constants) -> Iterable[np.generic]:
     for name in node.inputs:
         if name in constants and int(np.prod(constants.shape(name))) <= _MOST_LISTED:
             array = constants.find(name)
-            yield from () if array is None or array.dtype.kind not in "fiu" else np.unique(array)
+            yield from () if array is None or not is_number(array.dtype) else np.unique(array)
 
 
 def _reads(nodes: Sequence[NodeView], name: str) -> Iterator[tuple[NodeView, int]]:

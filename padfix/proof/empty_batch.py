@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from padfix.proof.alone import Alone
+from padfix.proof.compare import is_real
 from padfix.proof.empty_tensors import leaves_a_window_empty
 from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor, TensorSpec, label_of
 from padfix.proof.feeding import Feeding
@@ -235,6 +236,6 @@ def _where_defined(
     given = dict(found)
     for name, array in expected.items():
         other = given.get(partners.get(name, name))
-        if array.dtype.kind == "f" and other is not None and other.shape == array.shape:
+        if is_real(array.dtype) and other is not None and other.shape == array.shape:
             given[partners.get(name, name)] = np.where(np.isnan(array), array, other).astype(other.dtype)
     return given

@@ -13,6 +13,7 @@ import numpy as np
 from onnx import TensorProto
 
 from padfix.graph import attributes
+from padfix.proof.compare import is_real
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array
 from padfix.proof.graph_view import NodeView
@@ -143,7 +144,7 @@ def _computed(node: NodeView, read: Sequence[_Grid]) -> _Grid | None:
 def _grid_of(array: Array) -> _Grid | None:
     if array.dtype.kind == "b":
         return 0, 1.0, _WHOLE[TensorProto.INT64]
-    places_held = _PLACES.get(array.dtype, 0) if array.dtype.kind == "f" else 8 * array.dtype.itemsize - 1
+    places_held = _PLACES.get(array.dtype, 0) if is_real(array.dtype) else 8 * array.dtype.itemsize - 1
     if not array.size:
         return 0, 1.0, places_held
     if array.dtype.kind not in "fiu" or not np.isfinite(array).all():

@@ -16,7 +16,7 @@ import numpy as np
 
 from padfix.proof.allowances import allowed_by, own_moves
 from padfix.proof.cases import Cases
-from padfix.proof.compare import Distance, compare, described, distance
+from padfix.proof.compare import Distance, compare, described, distance, is_real
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.merging import made_up_for
@@ -157,7 +157,7 @@ class StretchJudge:
         values = self.stretches.values(probe, (stretch.name, *stretch.above))
         expected = values[stretch.name]
         found = self.stretches.candidate([stretch], probe.arrays, values, optimised=False)[stretch.name]
-        if isinstance(found, str) or expected.dtype.kind != "f" or not self.stretches.sides[0].can_be_fed:
+        if isinstance(found, str) or not is_real(expected.dtype) or not self.stretches.sides[0].can_be_fed:
             return None
         case = self.cases.case(stretch, probe.arrays, values, found, judged.difference.tolerance)
         apart, allowed = farthest_slice(self.cases.types_of(stretch, values), expected, found, 0.0, own_moves(case))
@@ -280,7 +280,7 @@ class StretchJudge:
         if apart.is_float and np.isfinite(apart.largest):
             seen.living |= bool(expected.size)
             seen.magnitude = max(seen.magnitude, apart.magnitude)
-        elif expected.dtype.kind == "f":
+        elif is_real(expected.dtype):
             finite = np.isfinite(expected)
             seen.living |= bool(finite.any())
             seen.magnitude = max(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from padfix.graph.scopes import Dimension, outer_names_of
+from padfix.proof.compare import is_number
 from padfix.proof.executors import Array, ExecutionFailed, Executor, TensorSpec, graph_of, numpy_type
 
 
@@ -275,7 +276,7 @@ def orders_of(rank: int) -> Sequence[Order]:
 
 
 def _apart(first: Array, second: Array) -> float:
-    if first.dtype.kind not in "fiub" or second.dtype.kind not in "fiub":
+    if not (is_number(first.dtype) and is_number(second.dtype)):
         return 0.0
     usual = np.isfinite(first) & np.isfinite(second)
     difference = np.abs(first[usual].astype(np.float64) - second[usual].astype(np.float64))

@@ -12,7 +12,7 @@ from padfix.proof.allowances import allowed_by, own_move, own_moves, rounds_to_s
 from padfix.proof.bounds import ANY, Bounds, bounds_of
 from padfix.proof.case import Case
 from padfix.proof.cases import Cases
-from padfix.proof.compare import Distance, described, distance, is_float
+from padfix.proof.compare import Distance, described, distance, is_float, is_number, is_real
 from padfix.proof.deciding_data import FAR, SWITCHED, DecidingData
 from padfix.proof.exactness import is_exact
 from padfix.proof.executors import Array, ExecutionFailed
@@ -100,7 +100,7 @@ class OwnData:
         Only some matrices have a Cholesky factor.
         """
         view = self.stretches.sides[0].view
-        if array.dtype.kind != "f" or not array.size:
+        if not is_real(array.dtype) or not array.size:
             return False
         if any(node.op_type == "Cholesky" for node in view.readers.get(name, ())):
             return False
@@ -119,17 +119,15 @@ class OwnData:
 
     def _reached(self, name: str, array: Array) -> Array:
         """Return the numbers that come nearest among those that a tensor can hold where bytes stand for them."""
-        steps = (
-            steps_of(self.stretches.sides[0].view, self._cases.constants[0], name) if array.dtype.kind == "f" else None
-        )
+        steps = steps_of(self.stretches.sides[0].view, self._cases.constants[0], name) if is_real(array.dtype) else None
         return array if steps is None or not steps.fits(array) else steps.nearest(array)
 
     def _bounds(self, name: str, array: Array) -> Bounds | None:
         told = self._cases.ranges.get(name)
-        if told is not None or array.dtype.kind not in "fiu":
+        if told is not None or array.dtype.kind == "b" or not is_number(array.dtype):
             return told
         known = bounds_of(self.stretches.sides[0].view, self._cases.constants[0], name)
-        return None if known == ANY or (array.dtype.kind != "f" and not np.isfinite(known).all()) else known
+        return None if known == ANY or (not is_real(array.dtype) and not np.isfinite(known).all()) else known
 
     def _original(
         self, group: Sequence[Stretch], feeds: Mapping[str, Array], inner: Mapping[str, Array]
@@ -229,4 +227,4 @@ class OwnData:
 
 
 def _floats(array: Array) -> Array:
-    return array if array.dtype.kind in "fc" else array.astype(np.float64)
+    return array if is_float(array.dtype) else array.astype(np.float64)

@@ -15,6 +15,7 @@ import numpy as np
 from padfix.graph.dependence import reached
 from padfix.process import deadline
 from padfix.proof.answers import OF_FLOATS, answer_for, tensorflow_name
+from padfix.proof.compare import is_real
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array, ExecutionFailed, Executor, TensorSpec, numpy_type
 from padfix.proof.graph_view import NodeView
@@ -227,5 +228,5 @@ def _may_steer(spec: TensorSpec) -> bool:
     return (
         dtype.kind in "OSU"
         or (dtype.kind in "iu" and dtype.itemsize > 1)
-        or (dtype.kind == "f" and len(spec.shape or ()) < 3)
+        or (is_real(dtype) and len(spec.shape or ()) < 3)
     )

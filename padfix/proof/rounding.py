@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from padfix.proof.compare import coarsest
+from padfix.proof.compare import coarsest, is_real
 from padfix.proof.executors import Array, ExecutionFailed
 
 UNITS = {"float64": 64, "float32": 64, "float16": 4, "bfloat16": 4}
@@ -58,7 +58,7 @@ def moved(array: Array, random: np.random.Generator) -> Array:
 
     The next number to 0 is subnormal, and a runtime may flush it.
     """
-    if array.dtype.kind != "f" or not array.size:
+    if not is_real(array.dtype) or not array.size:
         return array
     up = random.integers(0, 2, array.shape).astype(bool)
     limit = np.where(up, np.inf, -np.inf).astype(array.dtype)
@@ -76,7 +76,7 @@ def spread(
     The largest absolute differences over some runs of the original by name, which gives ``results`` for ``arrays``.
     There is nothing for results that are not finite or not floats, and nothing at all where no input is a float.
     """
-    if not any(array.dtype.kind == "f" for array in arrays.values()):
+    if not any(is_real(array.dtype) for array in arrays.values()):
         return {}
     random = np.random.default_rng([0, 1])
     found: dict[str, Array] = {}
@@ -87,7 +87,7 @@ def spread(
             return {}
         for name, result in results.items():
             other = again.get(name)
-            if result.dtype.kind != "f" or other is None or other.shape != result.shape or not result.size:
+            if not is_real(result.dtype) or other is None or other.shape != result.shape or not result.size:
                 continue
             with np.errstate(invalid="ignore"):
                 difference = np.abs(other.astype(np.float64) - result.astype(np.float64))

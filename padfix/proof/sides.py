@@ -14,7 +14,7 @@ from onnx import ModelProto, helper
 from padfix.errors import PadfixError
 from padfix.files.model import Model
 from padfix.files.tensors import weight_bytes
-from padfix.proof.compare import as_text
+from padfix.proof.compare import as_text, is_real
 from padfix.proof.cut import Kind, output_name, part_of
 from padfix.proof.executors import (
     Array,
@@ -207,7 +207,7 @@ class TensorFlowSide:
 def _opens_sizes(spec: TensorSpec) -> bool:
     """Whether sizes of images may depend on an input: by its own lengths, but for a batch, or by its values."""
     shape = spec.shape
-    if shape is None or numpy_type(spec.elem_type).kind != "f":
+    if shape is None or not is_real(numpy_type(spec.elem_type)):
         return True
     return any(not isinstance(length, int) for length in (shape[1:] if len(shape) > 1 else shape))
 

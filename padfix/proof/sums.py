@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from padfix.proof.case import Case
+from padfix.proof.compare import is_real
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.graph_view import NodeView
 from padfix.proof.rounding import tolerance
@@ -29,10 +30,10 @@ def cancellation(case: Case) -> float | None:
     kinds = {node.op_type for node in case.nodes}
     if not kinds & SUMMING or not kinds <= SUMMING | _PLACING or not case.reference.can_be_fed:
         return None
-    if case.expected.shape != case.found.shape or case.expected.dtype.kind != "f":
+    if case.expected.shape != case.found.shape or not is_real(case.expected.dtype):
         return None
     feeds, inner = (
-        {name: np.abs(array) if array.dtype.kind == "f" else array for name, array in arrays.items()}
+        {name: np.abs(array) if is_real(array.dtype) else array for name, array in arrays.items()}
         for arrays in (case.feeds, case.inner)
     )
     try:
@@ -62,7 +63,7 @@ def long_sum(case: Case) -> float | None:
     linear, so that the original's sums of parts of the data, with zeros in place of the rest, add up to the exact one.
     """
     node = _reducing(case)
-    if node is None or case.expected.shape != case.found.shape or case.expected.dtype.kind != "f":
+    if node is None or case.expected.shape != case.found.shape or not is_real(case.expected.dtype):
         return None
     try:
         exact = _in_shares(case, node)
@@ -93,7 +94,7 @@ def _in_shares(case: Case, node: NodeView) -> Array | None:
     missing = [name for name in names if name not in known]
     known |= case.reference.fed(case.feeds, case.inner, missing) if missing else {}
     read = {name: known[name] for name in names if name in known}
-    terms = {name: array for name, array in read.items() if array.dtype.kind == "f"}
+    terms = {name: array for name, array in read.items() if is_real(array.dtype)}
     if not terms or max(array.size for array in terms.values()) < LONG:
         return None
     places = {name: np.arange(array.size).reshape(array.shape) % SHARES for name, array in terms.items()}

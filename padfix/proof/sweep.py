@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from padfix.proof.allowances import RESAMPLERS
+from padfix.proof.compare import is_real
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.own_data import OwnData
 from padfix.proof.probes import Probe
@@ -88,7 +89,7 @@ def _swept(
 
 def _of_length(array: Array, axes: Sequence[int], first: int, second: int, random: np.random.Generator) -> Array:
     """Return an array like ``array`` whose open axes have these lengths in turn; the batch is one."""
-    if array.dtype.kind != "f" or array.ndim < 3:
+    if not is_real(array.dtype) or array.ndim < 3:
         return array
     shape = list(array.shape)
     for turn, axis in enumerate(axis for axis in axes if axis > 0):

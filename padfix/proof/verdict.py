@@ -15,7 +15,7 @@ import numpy as np
 
 from padfix.errors import ProofUnavailableError
 from padfix.proof.allowances import ALLOWANCES, interpreter_rounding, optimiser_rounding
-from padfix.proof.compare import coarsest, compare, distance
+from padfix.proof.compare import coarsest, compare, distance, is_real
 from padfix.proof.executors import Array, ExecutionFailed, Executor, graph_of, label_of, numpy_type
 from padfix.proof.facts import cast_types
 from padfix.proof.feeding import Feeding
@@ -412,7 +412,7 @@ def amplifier(stretches: Stretches, probe: Probe) -> str:
 
 
 def _relative(first: Array, second: Array) -> float:
-    if first.shape != second.shape or first.dtype.kind != "f":
+    if first.shape != second.shape or not is_real(first.dtype):
         return 0.0
     usual = np.isfinite(first) & np.isfinite(second)
     apart = distance(first[usual], second[usual].astype(first.dtype))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from onnx import AttributeProto
 
+from padfix.proof.compare import is_real, largest_of
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array
 from padfix.proof.graph_view import NodeView
@@ -77,12 +78,12 @@ def _within(numbers: Array, dtype: np.dtype[Any]) -> Array:
 def _times(array: Array, factor: int) -> Array:
     most = _most(array.dtype)
     with np.errstate(over="ignore"):
-        product: Array = np.clip(array * array.dtype.type(factor), -most, most)
+        product: Array = np.clip(array * array.dtype.type(factor), -most, most).astype(array.dtype)
     return product
 
 
 def _most(dtype: np.dtype[Any]) -> float:
-    return float(np.finfo(dtype).max) / 64
+    return largest_of(dtype) / 64
 
 
 def is_filled(array: Array) -> bool:
@@ -131,7 +132,7 @@ def size_read(nodes: Iterable[NodeView], constants: Constants | None, arrays: It
 
 
 def _largest(array: Array) -> float:
-    if array.dtype.kind != "f":
+    if not is_real(array.dtype):
         return 0.0
     size = max(float(array.max(initial=0)), -float(array.min(initial=0)))
     if math.isfinite(size):  # so that all numbers are, which most arrays' are
@@ -150,6 +151,6 @@ def largest_limit(nodes: Iterable[NodeView], constants: Constants | None) -> flo
         for name in node.inputs:
             if constants is not None and name in constants and math.prod(constants.shape(name)) == 1:
                 array = constants.find(name)
-                if array is not None and array.dtype.kind == "f":
+                if array is not None and is_real(array.dtype):
                     found.append(abs(float(array.reshape(-1)[0])))
     return max(value for value in found if value <= LARGEST_LIMIT)

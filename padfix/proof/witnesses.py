@@ -46,13 +46,13 @@ def witness_name(reference: str, opened: Opened) -> str:
     return reference
 
 
-def candidates_of_result(
-    path: Path, witness: str, *, contradicted: bool, in_runtime: Callable[[], Executor]
+def candidates_of(
+    path: Path, witness: str, *, stand_in: Callable[[], Executor], contradicted: bool = False
 ) -> tuple[list[Executor], tuple[str, ...]]:
-    """Return who runs the result: ONNX Runtime, or the specification where ONNX Runtime can't.
+    """Return who runs the result: ONNX Runtime without and with its optimiser, or the specification where it can't.
 
     The second only when the user asked for the specification as the reference, and where ONNX Runtime has no kernel for
-    the result or refuses the original as well (``in_runtime`` loads that); then also for a result with nodes that no
+    the result or refuses the original as well (``stand_in`` loads that); then also for a result with nodes that no
     rewrite touched and that ONNX Runtime runs against the specification (``contradicted``).
     """
     if witness == "spec" and contradicted:
@@ -65,7 +65,7 @@ def candidates_of_result(
         try:
             OnnxRuntimeExecutor(path, optimised=False)
         except ExecutionFailed as failure:
-            if failure.unsupported or refuses(in_runtime):
+            if failure.unsupported or refuses(stand_in):
                 return in_specification(path, f"ONNX Runtime can't run the result: {failure}")
     return _runtime_pair(path), ()
 
@@ -104,13 +104,6 @@ def _runtime_pair(path: Path) -> list[Executor]:
             f"ONNX Runtime can't load the result: {failure}",
             "It has no kernel for all that the model needs." if failure.unsupported else "",
         ) from failure
-
-
-def candidates_of(opened: Opened, path: Path) -> list[Executor]:
-    """Return who runs a second model: its own runtime, or ONNX Runtime without and with its optimiser."""
-    if opened.executor is not None:
-        return [opened.executor()]
-    return _runtime_pair(path)
 
 
 def executor_of(opened: Opened, original: Model, path: Path | None, witness: str) -> Executor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,10 @@ def verify_on(
     opened = open_source(path, SourceOptions(shapes=wanted.pinned, trust=wanted.trust))
     meant = opened if original is None else open_source(first, SourceOptions.told(wanted))
     judge = executor_of(meant, meant.model, first, witness_name(wanted.reference, meant))
-    result = judge if original is None else candidates_of(opened, path)[0]
+    result = judge
+    if original is not None:
+        in_runtime = partial(executor_of, meant, meant.model, meant.model.path, "onnxruntime")
+        (result, *_), _ = candidates_of(path, judge.name, stand_in=in_runtime)
     return run_on(runtime, judge, result, path, wanted, keep_repro=keep_repro, progress=progress)
 
 
