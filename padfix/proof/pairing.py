@@ -3,7 +3,8 @@
 Wiring decides: nodes of one operator that read paired tensors compute paired ones, weights and attributes left aside,
 because these are what is to be compared. Names decide where the wiring differs (an optimiser fused a node, a converter
 wrote another one), and only where both tensors are computed from the same paired tensors: "17" of one exporter is not
-"17" of another. Where the candidate is the reference rewritten, every name means the same.
+"17" of another. Of a quantised operator that one graph writes as one node, and the other as an operator of floats,
+the bytes are the pair. Where the candidate is the reference rewritten, every name means the same.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from padfix.proof.constants import Constants
 from padfix.proof.facts import RANDOM
 from padfix.proof.graph_view import GraphView, NodeView
 from padfix.proof.likeness import Meanings
+from padfix.proof.quantized_forms import QuantizedForm, quantized_form
 
 COMMUTATIVE = frozenset({"Add", "Mul", "And", "Or", "Xor", "Equal", "Max", "Min", "Sum", "Mean"})
+
+_FROM_BYTES = "DequantizeLinear"
 
 _WIDEST_SEARCH = 64
 """Nodes above a name that are looked through for what it is computed from."""
 
+_FormKey = tuple[str, tuple[str, ...], bool]
 _Key = tuple[str, str, tuple[str, ...], int]
 
 
@@ -112,9 +117,13 @@ class _Aligner:
         self._taken: set[int] = set()
         self._origins = _origins(views[0], meanings[0], constants[0]), _origins(views[1], meanings[1], constants[1])
         self._index: dict[_Key, list[NodeView]] = {}
+        self._forms: dict[_FormKey, list[tuple[NodeView, QuantizedForm]]] = {}
         for node in views[0].nodes:
             if any(name in views[0].live for name in node.outputs):
                 self._index.setdefault(self._key(node, 0, lambda name: name), []).append(node)
+                if (form := quantized_form(node, views[0], constants[0])) is not None:
+                    key = self._form_key(form, 0, lambda name: name)
+                    self._forms.setdefault((*key, form.is_spread), []).append((node, form))
 
     def run(self) -> None:
         view = self._views[1]
@@ -123,7 +132,7 @@ class _Aligner:
             copied = self._origins[1].get(node.outputs[0], node.outputs[0]) != node.outputs[0]
             if (copied and not ends.keys() & set(node.outputs)) or not any(name in view.live for name in node.outputs):
                 continue
-            twin = self._aligned(node)
+            twin = self._aligned(node) or self._aligned_in_bytes(node)
             if twin is not None:
                 self._taken.add(twin.index)
                 for ours, theirs in _output_pairs(twin.outputs, node.outputs):
@@ -173,6 +182,26 @@ class _Aligner:
                 return twin
         return None
 
+    def _form_key(
+        self, form: QuantizedForm, side: int, partner: Callable[[str], str | None]
+    ) -> tuple[str, tuple[str, ...]]:
+        """Return what is computed of which bytes, in the reference's names."""
+        origins = self._origins[side]
+        names = [self._part(origins.get(name, name), partner, self._constants[side]) for name in form.read]
+        return form.operator, tuple(sorted(names) if form.operator in COMMUTATIVE else names)
+
+    def _aligned_in_bytes(self, node: NodeView) -> NodeView | None:
+        """Return the free node of the reference that gives the bytes that ``node`` gives, in the other form."""
+        form = quantized_form(node, self._views[1], self._constants[1])
+        if form is None:
+            return None
+        key = self._form_key(form, 1, self._partner)
+        twins = self._forms.get((*key, not form.is_spread), ())
+        free = [(twin, other) for twin, other in twins if twin.index not in self._taken]
+        if not free or "?" in key[1] or not form.read:
+            return None
+        return max(free, key=lambda each: (len(each[1].constants & form.constants), -each[0].index))[0]
+
     def _has_likelier(self, twin: NodeView, node: NodeView, key: _Key) -> bool:
         """Whether another node that reads what ``node`` reads, and is still to come, is likelier to be ``twin``.
 
@@ -214,6 +243,8 @@ class _Aligner:
         if theirs in ends:
             self._pairing.add(ours, theirs)
             return
+        if (first.producers[ours].op_type == _FROM_BYTES) != (second.producers[theirs].op_type == _FROM_BYTES):
+            return  # quantisers leave a tensor's name to what it was before it was rounded, or to what it is after
         above, beyond = (
             self._above(first, ours, self._pairing.partners),
             self._above(second, theirs, self._pairing.back),

@@ -233,6 +233,8 @@ class _WholeProof:
         # What the runtime's optimiser breaks of the whole original says nothing of its parts either.
         labels = {each.run.candidate for each in self.ran}
         run = [each for each in self.candidates if label_of(each) in labels] or self.candidates
+        if not self.outputs and self.failures:  # no run told what the candidate's are
+            self.outputs = self._matched_outputs(self.failures[0].results, dict.fromkeys(run[0].outputs))
         with self._in_time():
             inside = look_inside(
                 self.reference,

@@ -324,3 +324,41 @@ def test_a_small_sigmoid_is_off_by_parts_of_one_and_no_more() -> None:
     assert verdict.equivalent
     assert any("(approximation: 'Y')" in note for note in verdict.notes)
     assert not judged(original, written(9.01)).equivalent
+
+
+BYTES = """<ir_version: 9, opset_import: ["" : 17, "com.microsoft" : 1]> g (float[1,3,8,8] X) => (float[1,4,8,8] Y)
+<float s = {0.05}, uint8 z = {120}, float t = {0.1}, uint8 u = {90}, float v = {0.02}, int8 o = {0},
+ int8[4,3,1,1] w = {9, -40, 80, 33, 21, -76, 50, 12, -5, 64, -31, 7}> { q = QuantizeLinear (X, s, z) """
+ONE_NODE = """c = QLinearConv (q, s, z, w, v, o, t, u) p = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (c)
+    a = com.microsoft.QLinearAdd (p, t, u, c, t, u, t, u) Y = DequantizeLinear (a, t, u) }"""
+SPREAD = """x = DequantizeLinear (q, s, z) f = DequantizeLinear (w, v, o) Y1 = Conv (x, f) r = Relu (Y1)
+    k = QuantizeLinear (Y1, t, u) n = DequantizeLinear (k, t, u)
+    m = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (n) l = QuantizeLinear (m, t, u)
+    d = DequantizeLinear (l, t, u) e = Add (d, n) b = QuantizeLinear (e, t, u) Y = DequantizeLinear (b, t, u) }"""
+
+
+@pytest.mark.parametrize("forms", [(ONE_NODE, SPREAD), (SPREAD, ONE_NODE)])
+def test_the_two_forms_of_quantised_operators_are_paired_by_their_bytes(forms: tuple[str, str]) -> None:
+    first, second = (onnx.parser.parse_model(BYTES + form) for form in forms)
+    verdict = judged(first, second)
+    assert verdict.equivalent
+    assert verdict.stretches is not None
+    assert verdict.stretches.judged == 3, "the convolution, the maxima and the sum, each by itself"
+    for before, after, place in (("kernel_shape = [3, 3]", "kernel_shape = [3, 2]", "MaxPool"), ("76", "67", "Conv")):
+        text = (BYTES + forms[1]).replace(before, after).replace("pads = [1, 1, 1, 1]", 'auto_pad = "SAME_UPPER"')
+        first = onnx.parser.parse_model((BYTES + forms[0]).replace("pads = [1, 1, 1, 1]", 'auto_pad = "SAME_UPPER"'))
+        wrong = judged(first, onnx.parser.parse_model(text)).first_difference
+        assert wrong is not None
+        assert place in {
+            each.removeprefix("QLinear") for each in (wrong.op_type, wrong.candidate_op_type, *wrong.nodes)
+        }
+
+
+def test_a_result_that_never_runs_has_a_place_under_other_names() -> None:
+    head = '<ir_version: 9, opset_import: ["" : 17]> g (float[a,b] X) => '
+    first = onnx.parser.parse_model(head + "(float[a,b] Y) <float[1] k = {2}> { r = Relu (X) Y = Add (r, k) }")
+    long = ", ".join(map(str, range(501)))
+    text = f"(float[a,b] other) <float[501] k = {{{long}}}> {{ r = Relu (X) other = Add (r, k) }}"
+    place = judged(first, onnx.parser.parse_model(head + text)).first_difference
+    assert place is not None
+    assert (place.op_type, place.candidate_tensor) == ("Add", "other")
