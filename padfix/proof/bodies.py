@@ -2,7 +2,8 @@
 
 A branch that is never taken hides whatever is in it, and it may want other sizes than the probes have. So its nodes
 take the place of the If in both models, and these are proven equal like any two models, on all data and at all sizes
-that the original takes then. What a Loop or Scan does is what one turn of it does.
+that the original takes then. What a Loop or Scan does is what one turn of it does. Of TensorFlow's the branches of a
+condition are judged, as the functions that they are.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from padfix.errors import PadfixError
 from padfix.graph.scopes import FunctionKey, all_nodes, bodies_of, call_key, function_key
 from padfix.proof.cases import Cases
 from padfix.proof.cut import part_of
-from padfix.proof.executors import ExecutionFailed
+from padfix.proof.executors import ExecutionFailed, Executor
 from padfix.proof.graph_view import NodeView
 from padfix.proof.probes import Probe
 from padfix.proof.settings import Settings
-from padfix.proof.sides import OnnxSide
+from padfix.proof.sides import OnnxSide, TensorFlowSide
 from padfix.proof.spec_executor import inlined
 from padfix.proof.stretches import Judged, Outcome, Stretch
 from padfix.proof.unfolding import GOES_ON, unfolded
@@ -61,7 +62,7 @@ class _Body:
     def words(self) -> str:
         if not self.attribute:
             return f"the functions called for {self.node.op_type} {self.node.name!r}"
-        if self.node.op_type == "If":
+        if self.attribute in _OTHER_BRANCH:
             return f"the {self.attribute.removesuffix('_branch')} branch of If {self.node.name!r}"
         return f"the body of {self.node.op_type} {self.node.name!r}"
 
@@ -93,18 +94,18 @@ class Bodies:
         first, second = self._stretches.sides
         if outcome.wrong or is_told or not isinstance(second, OnnxSide):
             return []
-        if not isinstance(first, OnnxSide):
-            return _said(self._unseen(outcome))
-        if settings.rewritten:
+        is_onnx = isinstance(first, OnnxSide)
+        if is_onnx and settings.rewritten:
             return []
         nodes = {node.index: node for each in outcome.judged for node in _steered(each.stretch.nodes)}.values()
         known = settings.known_bodies.union(*(node.outputs for node in nodes))
         prove = partial(prove, **{**vars(settings), "layers": False, "known_bodies": known, "search": SEARCH_SECONDS})
         unseen, said = list[str](), list[str]()
-        for count, (body, judged) in enumerate(chain(self._called(outcome), self._asked(outcome, nodes))):
+        asked = chain(self._called(outcome), self._asked(outcome, nodes)) if is_onnx else self._unseen(outcome)
+        for count, (body, judged) in enumerate(asked):
             outputs = {each.stretch.name: each.stretch.partner for each in judged}
             # A condition on sizes alone may never hold, and tools leave out what it would choose.
-            is_chosen = not body.attribute or self._follows_from_numbers(0, body.node)
+            is_chosen = is_onnx and (not body.attribute or self._follows_from_numbers(0, body.node))
             is_judged = count < MOST_BODIES and (is_chosen or body.twin is not None)
             verdict = self._verdict(body, outputs, prove) if is_judged else None
             if verdict is None:
@@ -142,8 +143,8 @@ class Bodies:
         if judged:
             yield _Body(judged[0].stretch.nodes[-1], "", None, ""), judged
 
-    def _unseen(self, outcome: Outcome) -> Iterator[str]:
-        """Yield the words for the candidate's bodies that were not run, where the original's are not known."""
+    def _unseen(self, outcome: Outcome) -> Iterator[tuple[_Body, list[Judged]]]:
+        """Yield the candidate's bodies that were not run, where the original's are TensorFlow's, of the same name."""
         seen = set[int]()
         for each in outcome.judged:
             for node in _steered(each.stretch.candidate_nodes):
@@ -151,9 +152,11 @@ class Bodies:
                     continue
                 seen.add(node.index)
                 turns = self._turns(1, node)
+                twin = next((one for one in each.stretch.nodes if one.name == node.name), None)
+                judged = [one for one in outcome.judged if node in one.stretch.candidate_nodes]
                 for attribute in _bodies(node):
                     if not _has_run(attribute, turns):
-                        yield _Body(node, attribute, None, "").words
+                        yield _Body(twin or node, attribute, node if twin else None, attribute), judged
 
     def _unproven(self, node: NodeView, stretch: Stretch) -> Iterator[_Body]:
         """Yield the bodies of a node that no probe ran, or in which there are others, unless they are the same."""
@@ -200,15 +203,20 @@ class Bodies:
     def _verdict(self, body: _Body, outputs: Mapping[str, str], prove: Prove) -> Verdict | None:
         """Return what the proof of a body says; None where nothing could be said."""
         first, second = self._stretches.sides
-        assert isinstance(first, OnnxSide) and isinstance(second, OnnxSide)
+        assert isinstance(second, OnnxSide)
         names = dict(outputs)
         if body.node.op_type == "Loop" and body.twin is not None:
             names[body.node.outputs[0] + GOES_ON] = body.twin.outputs[0] + GOES_ON
-        ours = _model_of(first, names.keys(), body.node, body.attribute)
         theirs = _model_of(second, names.values(), body.twin, body.partner)
         try:
+            ours: Executor
+            if isinstance(first, OnnxSide):
+                ours = first.load(_model_of(first, names.keys(), body.node, body.attribute), optimised=False)
+            else:
+                assert isinstance(first, TensorFlowSide)
+                ours = first.with_branch(body.node.name, body.attribute, tuple(names))
             made = [partial(second.load, theirs, optimised=level) for level in self._cases.levels]
-            return prove(first.load(ours, optimised=False), made, output_names=names)
+            return prove(ours, made, output_names=names)
         except (ExecutionFailed, PadfixError):
             return None
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from padfix.proof.executors import Array, Executor
+from padfix.proof.executors import Array, Executor, TensorSpec
 
 
 def no_attribute(name: str) -> Any:
@@ -58,6 +58,14 @@ class InnerExecutor(Protocol):
         """Whether all that ``fetches`` need has elements, by the runtime's own rules of shapes; nothing is run."""
         ...
 
+    def with_branch(self, node: str, branch: str) -> InnerExecutor:
+        """Return what runs the model in which a condition always takes ``then_branch``, or ``else_branch``.
+
+        Raises:
+            ExecutionFailed: It has no such condition.
+        """
+        ...
+
     def run_inner(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> dict[str, Array]:
         """Run what ``fetches`` need, the model cut at the tensors that are fed.
 
@@ -69,6 +77,20 @@ class InnerExecutor(Protocol):
             ExecutionFailed: The runtime refused, or there is no such tensor.
         """
         ...
+
+
+class Piece:
+    """An executor of what runs pieces of a model: of some of its tensors from its inputs on."""
+
+    def __init__(self, name: str, inputs: Sequence[TensorSpec], outputs: Sequence[str], inner: InnerExecutor) -> None:
+        self.name = name
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+        self.inner = inner
+
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """Run the model once; see :class:`padfix.proof.executors.Executor`."""
+        return self.inner.run_inner(feeds, self.outputs)
 
 
 def inner_of(executor: Executor) -> InnerExecutor | None:

@@ -25,7 +25,7 @@ from padfix.proof.executors import (
     numpy_type,
 )
 from padfix.proof.graph_view import GraphView, NodeView, onnx_view
-from padfix.proof.inner import InnerExecutor, inner_of
+from padfix.proof.inner import InnerExecutor, Piece, inner_of
 from padfix.proof.spec_executor import SpecExecutor
 
 _TENSORFLOW_CONSTANTS = frozenset({"Const", "NoOp"})
@@ -163,7 +163,7 @@ class TensorFlowSide:
     model = None
 
     def __init__(self, executor: Executor, inner: InnerExecutor) -> None:
-        self._inner = inner
+        self._executor, self._inner = executor, inner
         tensors = inner.graph()
         nodes = [
             NodeView(
@@ -196,6 +196,14 @@ class TensorFlowSide:
     def has_elements(self, arrays: Mapping[str, Array], names: Sequence[str]) -> bool:
         """See :class:`Side`."""
         return self._inner.has_elements(arrays, names)
+
+    def with_branch(self, node: str, branch: str, outputs: Sequence[str]) -> Executor:
+        """Return what runs the model to ``outputs`` with a condition that always takes one branch.
+
+        Raises:
+            ExecutionFailed: It has no such condition.
+        """
+        return Piece(self._executor.name, self._executor.inputs, outputs, self._inner.with_branch(node, branch))
 
     def fed(
         self, feeds: Mapping[str, Array], inner: Mapping[str, Array], names: Sequence[str], *, optimised: bool = False

@@ -8,6 +8,7 @@ feeds it, because a session makes several copies of each constant in its graph.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,9 @@ _ALIGNED = 64
 
 _STRING = 7  # TensorFlow's DataType number (types.proto)
 _TABLES = frozenset({"HashTable", "HashTableV2"})
+
+_CONDITIONS = {"If": "StatefulPartitionedCall", "StatelessIf": "PartitionedCall"}
+"""What calls a function that is a branch of a condition."""
 
 _REFUSED = "TensorFlow can't run a piece of it: "
 
@@ -102,6 +106,32 @@ class InnerGraph:
                         TensorNode(name, kind, inputs, element, shape, can_feed=not is_inner, attribute=attribute)
                     )
         return found
+
+    def with_branch(self, node: str, branch: str) -> InnerGraph:
+        """Return the graph in which a condition is a call of what it does in one branch.
+
+        Raises:
+            ExecutionFailed: It has no such condition.
+        """
+        from padfix.proof.executors import ExecutionFailed
+
+        other = copy.copy(self)
+        other.__dict__.pop("_session", None)
+        other._twins = {}
+        other._graph_def = type(self._graph_def)()
+        other._graph_def.CopyFrom(self._graph_def)
+        found = next((each for each in other._graph_def.node if each.name == node and each.op in _CONDITIONS), None)
+        if found is None:
+            raise ExecutionFailed(f"TensorFlow's graph has no condition {node}.")
+        found.op = _CONDITIONS[found.op]
+        del found.input[0]
+        function = found.attr[branch].func
+        attributes = {"Tin": found.attr["Tin"], "Tout": found.attr["Tout"]}
+        call = type(found)(name=node, op=found.op, input=found.input, attr=attributes)
+        call.attr["f"].func.CopyFrom(function)
+        found.CopyFrom(call)
+        other._types = self._types | {node: call.op}
+        return other
 
     def run_inner(self, feeds: Mapping[str, Array], fetches: Sequence[str]) -> dict[str, Array]:
         """Run what ``fetches`` need, the graph cut at the tensors that are fed.

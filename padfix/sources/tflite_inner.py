@@ -140,6 +140,12 @@ class LiteInner:
         """Whether the interpreter finds room for all that ``fetches`` need; nothing is run."""
         return bool(self._asked("has elements", feeds, fetches))
 
+    def with_branch(self, node: str, branch: str) -> LiteInner:
+        """See :class:`padfix.proof.inner.InnerExecutor`."""
+        from padfix.proof.executors import ExecutionFailed
+
+        raise ExecutionFailed("TensorFlow Lite runs no branch by itself.")
+
     def _asked(self, what: str, feeds: Mapping[str, Array], fetches: Sequence[str]) -> Any:
         """Ask the process in which the pieces run, because indices beyond a range end it."""
         from padfix.proof.executors import ExecutionFailed

@@ -218,3 +218,17 @@ def test_a_size_that_is_fed_says_what_comes_out(tf: Any) -> None:
     assert isinstance(pieces, InnerGraph)
     assert pieces.shapes({"x": values(0, 4, 4, 1), "size": size}, ["y"]) == {"y": (0, 7, 8, 2)}
     assert not pieces.has_elements({"x": values(0, 4, 4, 1), "size": size}, ["y"])
+
+
+def test_a_condition_is_what_one_of_its_branches_is(tf: Any) -> None:
+    def network(x: Any) -> Any:
+        return {"y": tf.cond(tf.reduce_sum(x) > 1e6, lambda: x + 1.0, lambda: x * 2.0, name="choice")}
+
+    pieces, x = inner(tf, network, x=values(2, 3)), values(2, 3, seed=1)
+    (condition,) = {node.name.split(":")[0] for node in pieces.graph() if node.op_type in ("If", "StatelessIf")}
+    first, second = (pieces.with_branch(condition, f"{each}_branch") for each in ("then", "else"))
+    np.testing.assert_array_equal(first.run_inner({"x": x}, ["y"])["y"], x + 1.0)
+    np.testing.assert_array_equal(second.run_inner({"x": x}, ["y"])["y"], x * 2.0)
+    np.testing.assert_array_equal(pieces.run_inner({"x": x}, ["y"])["y"], x * 2.0)
+    with pytest.raises(ExecutionFailed, match="has no condition"):
+        pieces.with_branch("nothing", "then_branch")
