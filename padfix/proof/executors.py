@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import GraphProto, TensorProto
+from onnx import GraphProto
 
 from padfix.files.model import Model
 from padfix.files.tensors import weight_bytes
@@ -26,6 +26,7 @@ from padfix.process import deadline, watch
 from padfix.process.memory import is_want_of_memory
 from padfix.proof.runtime_words import runtime_words
 from padfix.proof.sessions import Session
+from padfix.proof.signatures import RAW_TYPES, Signature, elem_type_of
 
 Array = npt.NDArray[Any]
 
@@ -190,49 +191,7 @@ def flatten_outputs(names: Sequence[str], values: Iterable[object]) -> dict[str,
     return flat
 
 
-# What NumPy holds through ml_dtypes and ONNX Runtime's Python API takes only as raw bytes.
-_RAW_TYPES = {
-    TensorProto.BFLOAT16,
-    TensorProto.FLOAT8E4M3FN,
-    TensorProto.FLOAT8E4M3FNUZ,
-    TensorProto.FLOAT8E5M2,
-    TensorProto.FLOAT8E5M2FNUZ,
-}
-
-
-def _elem_type_of(text: str) -> int | None:
-    """Return the ``TensorProto.DataType`` of ONNX Runtime's ``"tensor(float)"``, or None for what is no tensor."""
-    match = re.fullmatch(r"tensor\((\w+)\)", text)
-    if match is None:
-        return None
-    name = match[1].upper()
-    return dict(TensorProto.DataType.items()).get("FLOAT" if name == "FLOAT32" else name)
-
-
 _UNSUPPORTED_TYPE = re.compile(r"Type 'tensor\(\w+\)' of input parameter .* is invalid")
-
-
-@dataclass(frozen=True)
-class _Value:
-    """An input or output as a session lists it."""
-
-    name: str
-    type: str
-    shape: tuple[Dimension, ...]
-
-
-@dataclass(frozen=True)
-class _Signature:
-    """The inputs and outputs of a session, without the session."""
-
-    inputs: tuple[_Value, ...]
-    outputs: tuple[_Value, ...]
-
-    @property
-    def raw(self) -> dict[str, int]:
-        """The element types that only raw bytes can hold, by name."""
-        types = ((value.name, _elem_type_of(value.type)) for value in (*self.inputs, *self.outputs))
-        return {name: elem_type for name, elem_type in types if elem_type in _RAW_TYPES}
 
 
 class OnnxRuntimeExecutor:
@@ -264,7 +223,7 @@ class OnnxRuntimeExecutor:
         folder: Path | None = None,
         threads: int = 2,
         external: int = 0,
-        signature: _Signature | None = None,
+        signature: Signature | None = None,
     ) -> None:
         import onnxruntime
 
@@ -304,7 +263,7 @@ class OnnxRuntimeExecutor:
             weights=weight_bytes(model.proto),
         )
 
-    def _first_load(self) -> _Signature:
+    def _first_load(self) -> Signature:
         try:
             session = self._load()
         except ExecutionFailed:
@@ -313,11 +272,7 @@ class OnnxRuntimeExecutor:
             # Caches hand out links, which the runtime follows from the model's own path only.
             self._session = self._plain()
             session = self._load()
-        inputs, outputs = (
-            tuple(_Value(each.name, each.type, tuple(each.shape)) for each in values)
-            for values in (session.get_inputs(), session.get_outputs())
-        )
-        return _Signature(inputs, outputs)
+        return Signature.of(session)
 
     def _load(self) -> Any:
         try:
@@ -383,7 +338,7 @@ class OnnxRuntimeExecutor:
         """
         specs = []
         for value in self._signature.inputs:
-            elem_type = _elem_type_of(value.type)
+            elem_type = elem_type_of(value.type)
             if elem_type is None:
                 raise ExecutionFailed(
                     f"Input {value.name!r} is a {value.type}, not a tensor; padfix can't make data for it."
@@ -434,7 +389,7 @@ class OnnxRuntimeExecutor:
         values: list[object] = []
         for value in session.run_with_ort_values(None, given, options):
             elem_type = value.element_type() if value.is_tensor() else None
-            if elem_type in _RAW_TYPES:
+            if elem_type in RAW_TYPES:
                 shape, kind = value.shape(), numpy_type(elem_type)
                 # ONNX Runtime before 1.23 does not say the size in bytes.
                 data = ctypes.string_at(value.data_ptr(), math.prod(shape) * kind.itemsize)

@@ -13,6 +13,7 @@ from typing import Any
 
 from onnx import GraphProto, NodeProto
 
+from padfix.graph.dependence import reached
 from padfix.graph.scopes import DEFAULT_DOMAIN, label, normal_domain, outer_reads_of
 from padfix.proof.inner import no_attribute
 
@@ -74,17 +75,8 @@ class GraphView:
 
     def needed(self, names: Iterable[str]) -> set[str]:
         """Return ``names`` and every computed name or input that they depend on."""
-        found: set[str] = set()
-        rest = list(names)
-        while rest:
-            name = rest.pop()
-            if name in found:
-                continue
-            found.add(name)
-            node = self.producers.get(name)
-            if node is not None:
-                rest.extend(each for each in node.inputs if each and each not in found)
-        return found
+        producers = self.producers
+        return set(reached(names, lambda name: filter(None, producers[name].inputs) if name in producers else ()))
 
     def dependent(self, names: Iterable[str]) -> set[str]:
         """Return ``names`` and every name that is computed from one of them."""

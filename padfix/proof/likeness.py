@@ -7,7 +7,7 @@ from itertools import count
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, defs
 
-from padfix.graph.scopes import bodies_of, names_of, normal_domain, weights_of
+from padfix.graph.scopes import FunctionKey, bodies_of, call_key, function_key, names_of, normal_domain, weights_of
 from padfix.proof.constants import Constants
 from padfix.proof.graph_view import GraphView, NodeView
 
@@ -26,13 +26,13 @@ class Meanings:
     def __init__(self, model: ModelProto, *, versioned: bool = True) -> None:
         self._versioned = versioned
         self._versions = {normal_domain(entry.domain): entry.version for entry in model.opset_import}
-        self._functions = {(normal_domain(each.domain), each.name, each.overload): each for each in model.functions}
-        self._operators: dict[tuple[str, str, str], Hashable] = {}
-        self._defaults: dict[tuple[str, str, str], frozenset[bytes]] = {}
+        self._functions = {function_key(each): each for each in model.functions}
+        self._operators: dict[FunctionKey, Hashable] = {}
+        self._defaults: dict[FunctionKey, frozenset[bytes]] = {}
 
     def operator(self, node: NodeProto) -> Hashable:
         """Return which operator ``node`` is, in which version."""
-        key = (normal_domain(node.domain), node.op_type, node.overload)
+        key = call_key(node)
         if key not in self._operators:
             self._operators[key] = (*key, self._definition(key))
         return self._operators[key]
@@ -51,7 +51,7 @@ class Meanings:
 
         The names that bodies read from farther outside get numbers in ``outer``, in the order of ``outer_reads_of``.
         """
-        key = (normal_domain(node.domain), node.op_type, node.overload)
+        key = call_key(node)
         if key not in self._defaults:
             self._defaults[key] = self._default_attributes(key)
         bodies = sorted(bodies_of(node), key=lambda body: body[0])
@@ -79,7 +79,7 @@ class Meanings:
         )
         return len(graph.input), tuple(map(_content, weights)), nodes, tuple(map(read, names_of(graph.output)))
 
-    def _default_attributes(self, key: tuple[str, str, str]) -> frozenset[bytes]:
+    def _default_attributes(self, key: FunctionKey) -> frozenset[bytes]:
         domain, op_type, _ = key
         try:
             schema = defs.get_schema(op_type, self._versions.get(domain, 1), domain)
@@ -88,7 +88,7 @@ class Meanings:
         values = (each.default_value for each in schema.attributes.values() if each.default_value.name)
         return frozenset(_attribute(value) for value in values)
 
-    def _definition(self, key: tuple[str, str, str]) -> Hashable:
+    def _definition(self, key: FunctionKey) -> Hashable:
         function = self._functions.get(key)
         if function is not None:
             own = [self.operator(node) for node in function.node]

@@ -12,7 +12,7 @@ import onnx
 from onnx import ModelProto
 
 from padfix.files.skeleton import load_whole
-from padfix.graph.scopes import all_nodes, normal_domain
+from padfix.graph.scopes import all_nodes, call_key, function_key
 from padfix.process import deadline, watch
 from padfix.proof.executors import Array, ExecutionFailed, TensorSpec, flatten_outputs, required_inputs
 
@@ -112,10 +112,10 @@ def inlined(proto: ModelProto) -> ModelProto:
     from onnx import inliner
 
     copy = ModelProto.FromString(proto.SerializeToString())
-    functions = {(normal_domain(each.domain), each.name, each.overload): each for each in copy.functions}
+    functions = {function_key(each): each for each in copy.functions}
     for nodes in (copy.graph.node, *(each.node for each in copy.functions)):
         for node in all_nodes(nodes):
-            called = functions.get((normal_domain(node.domain), node.op_type, node.overload))
+            called = functions.get(call_key(node))
             if called is not None:  # the inliner forgets the defaults
                 given = {each.name for each in node.attribute}
                 node.attribute.extend(each for each in called.attribute_proto if each.name not in given)

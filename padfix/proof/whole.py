@@ -9,20 +9,20 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, cast
 
-import numpy as np
 from onnx import TensorProto
 
 from padfix.errors import NowhereRunError, ProofUnavailableError, UnusableResultError
 from padfix.process import deadline, watch
 from padfix.proof.allowances import optimiser_failure
 from padfix.proof.bodies import Bodies
-from padfix.proof.compare import compare, loosens, says_something
+from padfix.proof.compare import says_something
 from padfix.proof.empty_batch import EmptyBatch, empty_probes
-from padfix.proof.executors import Array, ExecutionFailed, Executor, graph_of, label_of, numpy_type
-from padfix.proof.facts import cast_types, drawing, may_vary
+from padfix.proof.executors import Array, ExecutionFailed, Executor, graph_of, label_of
+from padfix.proof.facts import drawing, may_vary
 from padfix.proof.feeding import Feeding
 from padfix.proof.generated import LEAST_PATIENCE, PATIENCE, Generated, sentence, shapes_text
-from padfix.proof.matching import InputMatch, Order, match_outputs, order_between
+from padfix.proof.matching import InputMatch
+from padfix.proof.outputs import Outputs
 from padfix.proof.probes import KINDS, Probe, is_dynamic, resolve
 from padfix.proof.settings import Settings
 from padfix.proof.verdict import Describe, Failure, Inside, Ran, conclude, look_inside
@@ -83,7 +83,7 @@ def verify(
         proof.run_generated(shapes)
     inside = proof.look_inside(shapes)
     verdict = conclude(proof.ran, inside, proof.failures, proof.notes, proof.settings, reference, describe)
-    return replace(verdict, loosened=proof.loosened, ranges=dict(proof.settings.ranges))
+    return replace(verdict, loosened=proof.outputs.loosened, ranges=dict(proof.settings.ranges))
 
 
 @dataclass
@@ -100,13 +100,13 @@ class _WholeProof:
     results: list[tuple[Probe, dict[str, Array]]] = field(default_factory=list)
     is_consistent: bool = False
     is_endless: bool = False
-    computed: list[np.dtype[Any]] | None = None
-    orders: dict[str, Order] = field(default_factory=dict)
     varies: dict[str, bool] = field(default_factory=dict)
-    outputs: dict[str, str] = field(default_factory=dict)
-    loosened: bool = False
     longest: float = 0.0
     feeding: Feeding = field(init=False)
+    outputs: Outputs = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.outputs = Outputs(self.reference, self.settings, self.notes)
 
     def load(self, candidates: Sequence[Candidate]) -> None:
         """Make the candidates that are still to be made; one that can't be is a run that failed."""
@@ -204,13 +204,13 @@ class _WholeProof:
 
     def _run_empty(self, probes: Iterable[Probe], made: Probe) -> list[str]:
         """Hold the candidates against the original without rows; return what agreed."""
-        partners = self.outputs or {name: name for name in self.reference.outputs}
-        types = self._types(made)
+        partners = self.outputs.partners or {name: name for name in self.reference.outputs}
+        types = self.outputs.types(made)
         empty = EmptyBatch(
             self.reference,
             self.candidates,
             self.feeding,
-            lambda results, found, names: self._compare(results, found, types, names),
+            lambda results, found, names: self.outputs.compare(results, found, types, names),
             partners,
         )
         try:
@@ -229,18 +229,18 @@ class _WholeProof:
             return Inside()
         constant = [name for name, varies in self.varies.items() if not varies]
         # Tolerances that are tighter than the defaults are about outputs: inside, the defaults are tighter still.
-        settings = self.settings if self.loosened else replace(self.settings, rtol=None, atol=None)
+        settings = self.settings if self.outputs.loosened else replace(self.settings, rtol=None, atol=None)
         # What the runtime's optimiser breaks of the whole original says nothing of its parts either.
         labels = {each.run.candidate for each in self.ran}
         run = [each for each in self.candidates if label_of(each) in labels] or self.candidates
-        if not self.outputs and self.failures:  # no run told what the candidate's are
-            self.outputs = self._matched_outputs(self.failures[0].results, dict.fromkeys(run[0].outputs))
+        if not self.outputs.partners and self.failures:  # no run told what the candidate's are
+            self.outputs.match(self.failures[0].results, dict.fromkeys(run[0].outputs))
         with self._in_time():
             inside = look_inside(
                 self.reference,
                 run,
                 self.feeding,
-                self.outputs,
+                self.outputs.partners,
                 self.kept,
                 settings,
                 self.stand_in,
@@ -274,13 +274,6 @@ class _WholeProof:
         """Let runs end that take many times as long as the original did, and longer than ``least`` seconds."""
         return deadline.each_run(max(self.settings.patience if least is None else least, PATIENCE * self.longest))
 
-    def _types(self, probe: Probe) -> list[np.dtype[Any]]:
-        """Return the types that the original computes in: those of its inputs, and what it casts to."""
-        if self.computed is None:
-            graph = graph_of(self.reference)
-            self.computed = [numpy_type(each) for each in sorted(cast_types(graph))] if graph is not None else []
-        return [*(array.dtype for array in probe.arrays.values()), *self.computed]
-
     @cached_property
     def _drawn(self) -> str:
         """The operators that draw random numbers in the original or in what was made of it."""
@@ -296,7 +289,7 @@ class _WholeProof:
         own = {name: name for name in results}
         for _ in range(_DRAWN_AGAIN if self._drawn else 1):
             again = self.reference.run(probe.arrays)
-            compared = self._compare(results, again, self._types(probe), own)
+            compared = self.outputs.compare(results, again, self.outputs.types(probe), own)
             different = ", ".join(each.name for each in compared if not each.equivalent)
             if different:
                 raise ProofUnavailableError(
@@ -352,9 +345,9 @@ class _WholeProof:
             self._fail(probe.name, label, probe.shapes, f"it can't be run: {failure.message}")
             self.failures.append(Failure(probe, candidate, results, None, optimised))
             return
-        partners = self._matched_outputs(results, found)
-        self.outputs = self.outputs or partners
-        run = ProofRun(probe.name, label, probe.shapes, self._compare(results, found, self._types(probe), partners))
+        partners = self.outputs.match(results, found)
+        compared = self.outputs.compare(results, found, self.outputs.types(probe), partners)
+        run = ProofRun(probe.name, label, probe.shapes, compared)
         self.ran.append(Ran(run, optimised))
         if not run.equivalent:
             self._require_repeatable(probe, results)
@@ -376,21 +369,6 @@ class _WholeProof:
             raise UnusableResultError(message, hint) from None
         self.notes += [message] if message not in self.notes else []
 
-    def _compare(
-        self,
-        results: Mapping[str, Array],
-        found: Mapping[str, Array],
-        types: Sequence[np.dtype[Any]],
-        partners: Mapping[str, str],
-    ) -> tuple[OutputDifference, ...]:
-        """Compare all outputs; ``partners`` says what each is called in ``found``."""
-        told = {"rtol": self.settings.rtol, "atol": self.settings.atol}
-        self.loosened |= any(loosens(array.dtype, types, **told) for array in results.values())
-        return tuple(
-            compare(name, array, self._in_layout(name, array, found.get(partners[name])), **told, input_types=types)
-            for name, array in results.items()
-        )
-
     def _fail(self, probe: str, label: str, shapes: dict[str, tuple[int, ...]], detail: str) -> None:
         try:
             names = self.reference.outputs
@@ -398,22 +376,6 @@ class _WholeProof:
             names = []
         outputs = [OutputDifference(name, float("inf"), float("inf"), 0.0, False, detail) for name in names or ["-"]]
         self.ran.append(Ran(ProofRun(probe, label, shapes, tuple(outputs)), optimised=False, refused=True))
-
-    def _matched_outputs(self, results: Mapping[str, Array], found: Mapping[str, object]) -> dict[str, str]:
-        return match_outputs(results, found, self.settings.output_names)
-
-    def _in_layout(self, name: str, array: Array, found: Array | None) -> Array | None:
-        """Return the candidate's output in the reference's layout, where its shape tells that it has another."""
-        if found is None or self.settings.rewritten:
-            return found
-        order = order_between(array.shape, found.shape) if array.shape != found.shape else None
-        if order is not None and name not in self.orders:
-            self.orders[name] = order
-            self.notes.append(f"Output {name!r} has its axes in the order {list(order)} in the result.")
-        order = self.orders.get(name)
-        if order is None or len(order) != found.ndim or [array.shape[axis] for axis in order] != list(found.shape):
-            return found
-        return found.transpose(np.argsort(order))
 
     def _unavailable(self, message: str, *, dynamic: bool = False) -> ProofUnavailableError:
         hints = []
