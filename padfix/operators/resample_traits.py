@@ -1,0 +1,157 @@
+"""What a resampling is like, in the words that targets state their facts in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import numpy as np
+from onnx import NodeProto
+
+from padfix.geometry.resampling import Scale, output_size, slips_by_the_inverse, slips_in_single_precision
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope
+from padfix.operators.other_traits import any_of
+from padfix.operators.resample import Resample
+from padfix.targets.fact import Traits
+
+_Slip = Callable[[str, str, int, int, Scale], bool]
+
+_JUST_SHORT = 0.001
+
+_LONG = 1024
+"""In place of a length that is open: where no position slips by a given scale, none does in what is shorter."""
+
+
+def resample_traits(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
+    """Return what a resampling is like."""
+    axes = _changes(resize)
+    changed = None if axes is None else [axis for axis in axes if axis.changes]
+    rank = None if resize.shape is None else len(resize.shape)
+    coefficient = attributes.find(node, "cubic_coeff_a")
+    return {
+        "mode": resize.mode,
+        "mode-written": attributes.find(node, "mode") is not None,
+        "coordinates": "legacy" if resize.is_legacy else resize.coordinates,
+        "coordinates-written": attributes.find(node, "coordinate_transformation_mode") is not None,
+        "nearest-mode": "legacy" if resize.is_legacy else resize.nearest_mode,
+        "nearest-mode-written": attributes.find(node, "nearest_mode") is not None,
+        "antialias": resize.antialias,
+        "exclude-outside": resize.exclude_outside,
+        "cubic-coefficient": _coefficient(-0.75 if coefficient is None else coefficient.f),
+        "aspect-ratio-kept": resize.policy != "stretch",
+        "axes-listed": resize.axes is not None,
+        "axes-negative": any(axis < 0 for axis in resize.axes or ()),
+        "amounts": "scales" if resize.scales else "sizes" if resize.sizes else "run-time",
+        "empty-scales": _has_empty_scales(scope, node, resize),
+        "factors": None if changed is None else _factors(changed),
+        "gives-one": None if changed is None else any_of([axis.gives_one for axis in changed]),
+        "one-element": axes is not None and any(axis.gives_one for axis in axes[2:]),
+        "keeps-a-length": _keeps_a_length(changed or ()),
+        "just-short": any(axis.is_just_short for axis in changed or ()),
+        "from-one": axes is not None and any(axis.from_one and axis.changes for axis in axes[2:]),
+        # Scales are single precision themselves, so that of these only aligned corners can slip.
+        "slips": _slips(resize, _by_lengths) if not resize.scales or resize.coordinates == "align_corners" else False,
+        "slips-by-inverse": _slips(resize, slips_by_the_inverse),
+        "resized-axes": None if changed is None else len(changed),
+        "outer-axes": None if changed is None or axes is None else any(axis.changes for axis in axes[:2]),
+        "rank": rank,
+    }
+
+
+def _coefficient(value: float) -> str:
+    for known in ("-0.75", "-0.5"):
+        if np.float32(value) == np.float32(known):
+            return known
+    return "other"
+
+
+def _has_empty_scales(scope: Scope, node: NodeProto, resize: Resample) -> bool:
+    """Whether it has an input for scales that holds none, as opsets 11 and 12 leave them out."""
+    if resize.is_legacy or len(node.input) < 3 or not node.input[2]:
+        return False
+    value = scope.constant(node.input[2])
+    return value is not None and not value.size
+
+
+class _Axis:
+    """One axis of the data: what its length becomes, as far as that is known."""
+
+    def __init__(self, size: int | None, scale: float | None, output: int | None) -> None:
+        self.changes = scale != 1 if output is None else size is None or output != size
+        self.from_one = size == 1
+        self.factor: str | None = None
+        self.gives_one: bool | None = None
+        self.keeps_length = False  # though it is sampled
+        self.is_just_short = False  # of one element more
+        if scale is not None:
+            self.is_just_short = size is not None and bool(0 < -(size * float(np.float32(scale))) % 1 < _JUST_SHORT)
+            self.keeps_length = size is not None and scale != 1 and output_size(size, scale) == size
+            if scale >= 1 and float(scale).is_integer():
+                self.factor = "whole"
+            elif size is not None:
+                self.factor = "exact" if (np.float32(size) * np.float32(scale)).is_integer() else "inexact"
+            output = output if size is None else output_size(size, scale)
+        elif size and output is not None:
+            self.factor = "whole" if Fraction(output, size).denominator == 1 else "exact"
+        if output is not None:
+            self.gives_one = output == 1
+
+
+def _changes(resize: Resample) -> list[_Axis] | None:
+    """Return every axis of the data; None where it is not known which lengths change."""
+    numbers = resize.resized_axes()
+    if numbers is None or resize.shape is None:
+        return None
+    values: Sequence[float] | None = resize.scales or resize.sizes
+    if values is None or len(values) != len(numbers):
+        return None
+    axes = [_Axis(length if isinstance(length, int) else None, 1.0, None) for length in resize.shape]
+    for number, value in zip(numbers, values, strict=True):
+        length = resize.shape[number]
+        size = length if isinstance(length, int) else None
+        axes[number] = _Axis(size, value, None) if resize.scales else _Axis(size, None, int(value))
+    return axes
+
+
+def _keeps_a_length(changed: Sequence[_Axis]) -> bool:
+    """Whether a scale is too near to 1 to change the length of its axis, while others change.
+
+    That takes an axis shorter than 1 / (scale - 1), as which none counts whose length is open.
+    """
+    return any(axis.keeps_length for axis in changed) and not all(axis.keeps_length for axis in changed)
+
+
+def _by_lengths(coordinates: str, rounding: str, size: int, output: int, scale: Scale) -> bool:
+    return slips_in_single_precision(coordinates, rounding, size, output)
+
+
+def _slips(resize: Resample, slip: _Slip) -> bool | None:
+    """Whether mode nearest takes other elements in a certain arithmetic; sizes of run time are taken for multiples."""
+    given: Sequence[float] | None = resize.scales or resize.sizes
+    if resize.mode != "nearest" or resize.is_legacy or given is None or resize.coordinates == "tf_crop_and_resize":
+        return False
+    numbers = resize.resized_axes()
+    if numbers is None or resize.shape is None:
+        return False
+    found: list[bool | None] = []
+    for number, amount in zip(numbers, given, strict=False):
+        size = resize.shape[number]
+        length = size if isinstance(size, int) else _LONG
+        output = output_size(length, amount) if resize.scales else int(amount)
+        scale = float(np.float32(amount)) if resize.scales else Fraction(output, max(length, 1))
+        moves = slip(resize.coordinates, resize.nearest_mode, length, output, scale)
+        if isinstance(size, int):
+            found.append(moves)
+        elif number > 0 and not (resize.scales and (amount == 1 or not moves)):
+            found.append(None)
+    return any_of(found)
+
+
+def _factors(changed: Sequence[_Axis]) -> str | None:
+    kinds = {axis.factor for axis in changed}
+    if "inexact" in kinds:
+        return "inexact"
+    if None in kinds:
+        return None
+    return "exact" if "exact" in kinds else "whole"
