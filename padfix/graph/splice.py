@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
@@ -52,16 +52,22 @@ def plan_splice(scope: Scope, index: int, fragment: Fragment) -> int:
     successor = _successor(nodes, replaced)
     _name_nodes(nodes, successor, replaced, base, names)
 
-    if isinstance(scope.root.container, FunctionProto) or scope.ir_version < 4:
-        constants = [_constant_node(tensor, names) for tensor in tensors]
-        nodes = [*constants, *nodes]
-        tensors = []
-    else:
-        assert isinstance(container, GraphProto)
-        container.initializer.extend(tensors)
-    scope.exchange(node, nodes, tensors)
+    constants = add_constants(scope, tensors)
+    nodes = [*constants, *nodes]
+    scope.exchange(node, nodes, [] if constants else tensors)
     scope.edits[index] = nodes
     return len(nodes)
+
+
+def add_constants(scope: Scope, tensors: Sequence[TensorProto]) -> list[NodeProto]:
+    """Make ``tensors`` initializers of the scope's graph; return the nodes that give them where there can be none."""
+    container = scope.container
+    if isinstance(scope.root.container, FunctionProto) or scope.ir_version < 4:
+        names = _names_of(scope)
+        return [_constant_node(tensor, names) for tensor in tensors]
+    assert isinstance(container, GraphProto)
+    container.initializer.extend(tensors)
+    return []
 
 
 def apply_splices(scope: Scope) -> None:
@@ -164,6 +170,17 @@ def _gather(container: GraphProto | FunctionProto, names: set[str]) -> None:
         names.update(node.output)
         for _, graph in bodies_of(node):
             _gather(graph, names)
+
+
+class NewNames:
+    """Makes names that nothing around a scope has, all of which begin like ``base``."""
+
+    def __init__(self, scope: Scope, base: str) -> None:
+        self._names, self._base = _names_of(scope), base
+
+    def __call__(self, name: str) -> str:
+        """Return ``name``, or one like it, behind the common beginning."""
+        return _unique(f"{self._base}/{name}", self._names)
 
 
 def _unique(wanted: str, names: Names) -> str:

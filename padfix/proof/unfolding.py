@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, helper, numpy_helper
 
 from padfix.graph import attributes
+from padfix.graph.placed_bodies import rename
 from padfix.graph.scopes import bodies_of, names_of, normal_domain, weights_of
 
 GOES_ON = "/goes on"
@@ -31,7 +32,7 @@ def unfolded(model: ModelProto, output: str, attribute: str, prefix: str) -> Mod
     opset = next(each.version for each in model.opset_import if not normal_domain(each.domain))
     body = dict(bodies_of(node))[attribute]
     own = (*names_of(body.input), *names_of(weights_of(body)), *(name for each in body.node for name in each.output))
-    _rename(body, {name: prefix + name for name in own if name})
+    rename(body, {name: prefix + name for name in own if name})
     nodes = [*_given(node, body), *body.node, *_results(node, body, opset)]
     graph.initializer.extend(body.initializer)
     graph.sparse_initializer.extend(body.sparse_initializer)
@@ -39,16 +40,6 @@ def unfolded(model: ModelProto, output: str, attribute: str, prefix: str) -> Mod
     del graph.node[index:]
     graph.node.extend(nodes)
     return copy
-
-
-def _rename(graph: GraphProto, names: Mapping[str, str]) -> None:
-    for node in graph.node:
-        for field in (node.input, node.output):
-            field[:] = [names.get(name, name) for name in field]
-        for _, body in bodies_of(node):
-            _rename(body, names)
-    for each in (*graph.input, *graph.output, *weights_of(graph)):
-        each.name = names.get(each.name, each.name)
 
 
 def _given(node: NodeProto, body: GraphProto) -> Iterator[NodeProto]:

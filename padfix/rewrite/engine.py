@@ -137,6 +137,7 @@ class _Pipeline:
         for _ in range(MAXIMUM_PASSES):
             self.progress("Looking for implicit pads and legacy resizes")
             self.result.refusals.clear()
+            scopes = self._place(scopes)
             if not self._one_pass(scopes, opset):
                 return
             scopes = infer(self.model)
@@ -151,13 +152,25 @@ class _Pipeline:
 
         First of all, because what a call hands over is known then.
         """
-        wanted = [each for _, each in corrections(scopes, RULES, self.target) if each.inlines]
+        wanted = [each for _, each in corrections(scopes, RULES, self.target) if each.inlines and each.apply is None]
         self._stays = inline_functions(self.model) if wanted else None
         if not wanted or self._stays is not None:
             return scopes
         for each in wanted:
             self._record_correction(each)
         return infer(self.model)
+
+    def _place(self, scopes: list[Scope]) -> list[Scope]:
+        """Put bodies in the place of what holds them where the target wants it; return the scopes as they are.
+
+        Innermost first, so that none of the scopes goes before its own turn.
+        """
+        for each in reversed([each for _, each in corrections(scopes, RULES, self.target) if each.inlines]):
+            if each.apply is not None:
+                each.apply()
+                self._record_correction(each)
+                self._matched = None
+        return infer(self.model) if self._matched is None else scopes
 
     def _one_pass(self, scopes: Sequence[Scope], opset: int | None) -> bool:
         """Correct, move and rewrite what can be; return whether anything was."""

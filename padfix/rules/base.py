@@ -221,7 +221,8 @@ class Correction:
         apply: Corrects the model in place, where no computation depends on it.
         opset: The version of the default domain that the model has to move to; None where that is not what is wrong.
         lowers: Whether that is below the one it is written for.
-        inlines: Whether what is wrong is that this is a function, whose nodes should stand in the place of its calls.
+        inlines: Whether what is wrong is that this is a function, whose nodes should stand in the place of its calls;
+            or a body, which :attr:`apply` puts in the place of what holds it.
     """
 
     finding: Finding

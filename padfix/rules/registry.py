@@ -12,6 +12,7 @@ from padfix.rules.asymmetric_padding import AsymmetricPadding
 from padfix.rules.base import Rule
 from padfix.rules.computed_constant import ComputedConstant
 from padfix.rules.conflicting_padding import ConflictingPadding
+from padfix.rules.decided_body import DecidedBody
 from padfix.rules.dynamic_same_padding import DynamicSamePadding
 from padfix.rules.empty_resize_scales import EmptyResizeScales
 from padfix.rules.foreign_operator import ForeignOperator
@@ -73,8 +74,9 @@ RULES: tuple[Rule, ...] = (
     RuntimeContradictsSpec(),
     # What no rule can rewrite, because it has no meaning: convert ends before it asks any rule.
     MeaninglessOperator(),
-    # What is no node. Functions, whose nodes take the place of their calls before any rule is asked.
+    # What is no node. Functions and bodies, whose nodes take the place of calls and holders before any rule is asked.
     ModelFunction(),
+    DecidedBody(),
     # What the model declares: the opset decides how all the nodes are read, declared shapes nothing at all.
     LegacyOpset(),
     OpsetTooNew(),

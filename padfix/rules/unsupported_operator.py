@@ -12,7 +12,9 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
+from padfix.operators.branches import branch_traits
 from padfix.operators.data_order import is_behind_window, number_of_channels
+from padfix.operators.decided_bodies import decided_body
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.gates import gate_traits
 from padfix.operators.lists import COMPARING
@@ -59,6 +61,7 @@ from padfix.rules.build.layer_forms import (
     picking_forms,
 )
 from padfix.rules.build.moved_forms import listed_forms, moved_forms
+from padfix.rules.build.objections import Objection
 from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
@@ -145,6 +148,10 @@ class UnsupportedOperator(TargetRule):
     )
     example_target = "opencv"
 
+    def objection(self, site: Site) -> Objection | None:
+        """Return the worst thing that the target has against the node; None where its body takes its place."""
+        return None if decided_body(site.scope, site.node) is not None else super().objection(site)
+
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the form that operators of this type have."""
         if site.node.op_type in _FORMS:
@@ -202,6 +209,16 @@ def _flat(site: Site) -> Iterator[Form]:
             yield Form("a norm along axes", (), _unwritten, Refusal("there is no such operator for this p"))
         else:
             yield _pooled(site, "a norm along axes", rank, summed, norm, as_it_is=not is_volume)
+
+
+def _undecided(site: Site) -> Iterator[Form]:
+    """Yield the body in the place of what holds it, which is no form where it is not decided beforehand."""
+    told = branch_traits(site.scope, site.node)["decided-by"] if site.node.op_type == "If" else None
+    if told == "lengths":
+        reason = "a length decides that is left open (--shape)"
+    else:
+        reason = "data decides" if told else "how often it runs is not known, or it would be too many nodes"
+    yield Form("its body in its place", (), _unwritten, Refusal(reason))
 
 
 def _unwritten() -> Rewrite | Refusal:
@@ -362,6 +379,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(COMPARING, rows_first(lambda site: iter(()))),
     "Less": rows_first(PLAIN_FORMS["Less"]),
     **dict.fromkeys(("Elu", "Erf", "HardSwish", "Sigmoid"), _behind_identity),
+    **dict.fromkeys(("If", "Loop", "Scan"), _undecided),
     "Add": rows_first(_first(narrowed_forms, _first(apart_forms, summed_forms))),
     "BatchNormalization": batch_norm_forms,
     "Clip": clip_forms,

@@ -1,0 +1,84 @@
+"""Bodies that are sure to run, and how often: branches that constants or lengths choose, and turns that are counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onnx import FunctionProto, NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope, all_nodes, bodies_of, normal_domain
+from padfix.operators.constant_chains import worked_out
+
+MOST_NODES = 2000
+"""Nodes that all turns of a body may have together, in the place of the one that holds it."""
+
+_SCANS_WITHOUT_BATCH_SINCE = 9
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The body that is run, by its attribute, and how often."""
+
+    attribute: str
+    turns: int
+
+
+def decided_body(scope: Scope, node: NodeProto) -> Decided | None:
+    """Return which body of an If, Loop or Scan is run, and how often; None where data decide, or never.
+
+    None in a function as well, where calls decide.
+    """
+    if normal_domain(node.domain) or isinstance(scope.root.container, FunctionProto) or not any(node.output):
+        return None
+    match node.op_type:
+        case "If":
+            condition = worked_out(scope, node.input[0])
+            if condition is None or condition.size != 1:
+                return None
+            return Decided("then_branch" if condition.reshape(-1)[0] else "else_branch", 1)
+        case "Loop":
+            decided = _counted(scope, node)
+        case "Scan":
+            decided = _scanned(scope, node)
+        case _:
+            return None
+    bodies = dict(bodies_of(node))
+    if decided is None or "body" not in bodies:
+        return None
+    return decided if decided.turns * len(list(all_nodes(bodies["body"].node))) <= MOST_NODES else None
+
+
+def _counted(scope: Scope, node: NodeProto) -> Decided | None:
+    """Return the turns of a Loop that are told beforehand, and that nothing ends before."""
+    turns = worked_out(scope, node.input[0]) if node.input and node.input[0] else None
+    goes_on = len(node.input) < 2 or not node.input[1] or _is_true(scope, node.input[1])
+    body = next((each for each in scope.bodies if any(graph is each.container for _, graph in bodies_of(node))), None)
+    if turns is None or turns.size != 1 or not goes_on or body is None or len(body.container.input) < 2:
+        return None
+    name, own = body.outputs[0], body.container.input[1].name
+    while name != own and not _is_true(body, name):
+        producer = body.producer(name) if body.defines(name) else None
+        if producer is None or producer.op_type not in ("Identity", "Cast") or normal_domain(producer.domain):
+            return None
+        name = producer.input[0]
+    number = int(turns.reshape(-1)[0])
+    return Decided("body", number) if number > 0 else None
+
+
+def _scanned(scope: Scope, node: NodeProto) -> Decided | None:
+    """Return the turns of a Scan over an axis whose length is known."""
+    scanned = attributes.integer(node, "num_scan_inputs", 0) or 0
+    if scope.opset < _SCANS_WITHOUT_BATCH_SINCE or not 0 < scanned <= len(node.input):
+        return None
+    axis = (attributes.integers(node, "scan_input_axes") or [0])[0]
+    known = scope.type_of(node.input[len(node.input) - scanned])
+    if known is None or known.shape is None or not -len(known.shape) <= axis < len(known.shape):
+        return None
+    length = known.shape[axis]
+    return Decided("body", length) if isinstance(length, int) and length > 0 else None
+
+
+def _is_true(scope: Scope, name: str) -> bool:
+    value = worked_out(scope, name)
+    return value is not None and value.size == 1 and bool(value.reshape(-1)[0])

@@ -1,0 +1,104 @@
+"""PF309: bodies that are sure to run, in the place of the If, Loop or Scan that holds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+from padfix.errors import RefusedError
+
+IF = """main (float[1,3,%s] X) => (float Y) {
+  lengths = Shape (X) place = Constant <value_int = 2> () length = Gather (lengths, place)
+  eight = Constant <value_int = 8> () told = Equal (length, eight)
+  data = Relu (X) other = Transpose <perm = [0, 2, 1]> (X)
+  Y = If (told) <then_branch = then () => (float A) { shifted = Exp (data) B = Neg (data) A = Add (shifted, B) },
+                 else_branch = rest () => (float C) { square = MatMul (data, other) C = Det (square) }> }"""
+LOOP = """main (float[1,3] X, float[1,3] Z) => (float[1,3] Y, float[1,3] W, float[A,B,C] S) {
+  turns = Constant <value_int = 3> () on = Constant <value: tensor = bool {1}> ()
+  Y, W, S = Loop (turns, on, X, Z) <body = turn (int64 i, bool c, float[1,3] a, float[1,3] b)
+    => (bool d, float[1,3] b, float[1,3] sum, float[1,3] p) {
+    d = Identity (c) n = Cast <to = 1> (i) next = Add (a, b) sum = Add (next, n) p = Mul (sum, X) }> }"""
+CHOOSING = """main (float[1,3] X) => (float[1,3] Y) {
+  turns = Constant <value_int = 3> ()
+  Y = Loop (turns, , X) <body = turn (int64 i, bool c, float[1,3] a) => (bool c, float[1,3] y) {
+    one = Constant <value_int = 1> () told = Equal (i, one)
+    y = If (told) <then_branch = then () => (float[1,3] q) { q = Relu (a) },
+                   else_branch = rest () => (float[1,3] r) { r = Neg (a) }> }> }"""
+SCAN = """main (float[1,8] H, float[4,8,5] X) => (float[1,8] Y, float[A,B,C] S) {
+  Y, S = Scan <num_scan_inputs = 1, scan_input_axes = [2], scan_input_directions = [1], scan_output_axes = [1],
+    scan_output_directions = [1], body = turn (float[1,8] a, float[4,8] x) => (float[1,8] b, float[4,8] o) {
+      least = ReduceMin <axes = [0], keepdims = 1> (x) b = Add (a, least) o = Neg (x) }> (H, X) }"""
+
+
+def save(text: str, folder: Path, *, opset: int = 17, ir: int = 8) -> Path:
+    text = f'<ir_version: {ir}, opset_import: ["" : {opset}]> {text}'
+    onnx.save(onnx.parser.parse_model(text), folder / "before.onnx")
+    return folder / "before.onnx"
+
+
+def written(text: str, folder: Path, target: str, **how: int) -> onnx.ModelProto:
+    """Return what convert makes of a model for a target, where check says that it will."""
+    source = save(text, folder, **how)
+    found = padfix.check(source, target=target).findings
+    assert {each.rule for each in found if each.op_type in ("If", "Loop", "Scan")} == {"PF309"}
+    assert all(each.fixable for each in found)
+    padfix.convert(source, folder / "after.onnx", target=target)
+    assert not padfix.check(folder / "after.onnx", target=target).findings
+    after = onnx.load(folder / "after.onnx")
+    onnx.checker.check_model(after, full_check=True)
+    return after
+
+
+@pytest.mark.parametrize(("opset", "ir"), [(17, 8), (11, 8), (11, 3)])
+def test_the_branch_that_lengths_choose_and_nothing_else(opset: int, ir: int, tmp_path: Path) -> None:
+    after = written(IF % "8", tmp_path, "tract", opset=opset, ir=ir)
+    assert [each.op_type for each in after.graph.node] == ["Relu", "Exp", "Neg", "Add"]
+
+
+def test_a_branch_that_an_open_length_chooses_is_declined(tmp_path: Path) -> None:
+    source = save(IF % "N", tmp_path)
+    (found,) = (each for each in padfix.check(source, target="tract").findings if each.op_type == "If")
+    assert (found.rule, found.fixable) == ("PF306", False)
+    assert "a length decides that is left open (--shape)" in found.hint
+    with pytest.raises(RefusedError):
+        padfix.convert(source, tmp_path / "after.onnx", target="tract")
+    padfix.convert(source, tmp_path / "after.onnx", target="tract", shapes={"X": (1, 3, 8)})
+
+
+def test_what_is_right_there_stays(tmp_path: Path) -> None:
+    source = save(IF % "8", tmp_path)
+    assert not [each for each in padfix.check(source).findings if each.rule == "PF309"]
+    assert not [each for each in padfix.check(source, target="ncnn").findings if each.rule == "PF309"]
+
+
+@pytest.mark.parametrize(("opset", "ir"), [(17, 8), (12, 8), (9, 3)])
+def test_counted_turns_one_after_the_other(opset: int, ir: int, tmp_path: Path) -> None:
+    after = written(LOOP, tmp_path, "tract", opset=opset, ir=ir)
+    assert [each.op_type for each in after.graph.node if each.op_type in ("Add", "Mul")] == ["Add", "Add", "Mul"] * 3
+    assert {"Loop", "Identity"} & {each.op_type for each in after.graph.node} == {"Identity"}  # the state that is kept
+    assert [each.op_type for each in after.graph.node].count("Concat") == 1
+
+
+def test_turns_that_data_ends_or_that_are_too_many_are_declined(tmp_path: Path) -> None:
+    ending = LOOP.replace(
+        "d = Identity (c)", "most = ReduceMax <keepdims = 0> (a) z = Sub (most, most) d = Less (z, most)"
+    )
+    for text in (ending, LOOP.replace("value_int = 3", "value_int = 1000")):
+        source = save(text, tmp_path)
+        (found,) = (each for each in padfix.check(source, target="tract").findings if each.op_type == "Loop")
+        assert (found.rule, found.fixable) == ("PF306", False)
+        assert "how often it runs is not known, or it would be too many nodes" in found.hint
+
+
+def test_a_branch_that_the_turn_chooses(tmp_path: Path) -> None:
+    padfix.convert(save(CHOOSING, tmp_path), tmp_path / "after.onnx", target="opencv@4.14")
+    assert [each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node] == ["Neg", "Relu", "Neg"]
+
+
+def test_the_turns_of_a_scan_in_both_directions(tmp_path: Path) -> None:
+    after = written(SCAN, tmp_path, "opencv@5.0")
+    assert "Scan" not in {each.op_type for each in after.graph.node}
