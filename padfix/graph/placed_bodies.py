@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,11 @@ def put_in_place(scope: Scope, output: str, attribute: str, turns: int) -> None:
     nodes = [*add_constants(scope, turned.tensors), *nodes, *map(_copy_of, container.node[index + 1 :])]
     del container.node[index:]
     container.node.extend(nodes)
-    _drop_what_led_to(scope, {*holder.input, *outer_names_of(holder)})
+    around: Scope | None = scope
+    read: Collection[str] = {*holder.input, *outer_names_of(holder)}
+    while around is not None:
+        around.refresh()
+        read, around = drop_unread(around, read), around.parent
 
 
 class _Turns:
@@ -170,24 +174,3 @@ def _renamed(tensor: TensorProto, name: str) -> TensorProto:
     copy.CopyFrom(tensor)
     copy.name = name
     return copy
-
-
-def _drop_what_led_to(scope: Scope, names: Iterable[str]) -> None:
-    """Delete the nodes, here and around, that nothing reads any more and that only led to ``names``."""
-    waiting = list(names)
-    around: Scope | None = scope
-    while around is not None:
-        around.refresh()
-        met, given, beyond = set[str](), set[str](), list[str]()
-        while waiting:
-            name = waiting.pop()
-            if not name or name in met:
-                continue
-            met.add(name)
-            if not around.defines(name):
-                beyond.append(name)
-            elif (producer := around.producer(name)) is not None:
-                given.update(producer.output)
-                waiting += [*producer.input, *outer_names_of(producer)]
-        drop_unread(around, given, met)
-        waiting, around = beyond, around.parent

@@ -9,7 +9,7 @@ from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoPro
 
 from padfix.graph.declarations import drop_unconfirmed
 from padfix.graph.fragment import LOCAL_PREFIX, Fragment
-from padfix.graph.scopes import Scope, bodies_of, names_of, weights_of
+from padfix.graph.scopes import Scope, bodies_of, names_of, outer_names_of, weights_of
 from padfix.graph.types import contradicts, value_type
 
 
@@ -98,42 +98,38 @@ def apply_splices(scope: Scope) -> None:
     drop_unconfirmed(scope, measured)
 
 
-def drop_unread(scope: Scope, names: Collection[str], read: Collection[str] = ()) -> None:
-    """Delete the nodes of ``scope`` that give only ``names`` and that nothing reads, and constants only they read.
+def drop_unread(scope: Scope, read: Collection[str]) -> Collection[str]:
+    """Delete what computes ``read``, which nodes read that are there no more, as far as nothing reads it any more.
 
-    Of ``read``, what nodes read whose place others took, the constants go that nothing reads any more.
+    Nodes, constants and initializers of ``scope`` alone; what a quantization annotation names stays.
+
+    Returns:
+        ``read``, and what the deleted nodes read.
     """
     container = scope.container
-    gone: set[str] = set()
-    inputs: set[str] = set(read)
-    if not names and not inputs:
-        return
-    for index in reversed(range(len(container.node))):
-        node = container.node[index]
-        given = {name for name in node.output if name}
-        if given and given <= set(names) and not any(map(scope.is_used, given)):
-            gone |= given
-            inputs.update(node.input)
-            scope.exchange(node, (), ())
-            del container.node[index]
-    if not gone and not inputs:
-        return
-    scope.refresh()
     annotations = () if isinstance(container, FunctionProto) else container.quantization_annotation
     noted = {entry.value for each in annotations for entry in each.quant_parameter_tensor_names}
-    unread = {
-        name for name in inputs - {""} - noted - set(scope.inputs) if scope.defines(name) and not scope.is_used(name)
-    }
-    for index in reversed(range(len(container.node))):
-        node = container.node[index]
-        if node.op_type == "Constant" and not node.domain and set(node.output) <= unread:
-            gone.update(node.output)
+    gone, unread, waiting, met = set[str](), set[str](), list(read), set(read)
+    while waiting:
+        name = waiting.pop()
+        if not name or name in noted or not scope.defines(name) or scope.is_used(name):
+            continue
+        if (node := scope.producer(name)) is None:
+            unread.update({name} - scope.inputs)
+        elif not any(scope.is_used(each) or each in noted for each in node.output):
+            gone.update(filter(None, node.output))
+            waiting += [*node.input, *outer_names_of(node)]
+            met.update(waiting)
+            scope.exchange(node, (), ())
+    for index in reversed(range(len(container.node)) if gone else ()):
+        if not gone.isdisjoint(container.node[index].output):
             del container.node[index]
     if not isinstance(container, FunctionProto):
         _delete(container.initializer, lambda tensor: tensor.name in unread)
         _delete(container.quantization_annotation, lambda each: each.tensor_name in gone)
     _delete(container.value_info, lambda value: value.name in gone)
     scope.refresh()
+    return met
 
 
 def _delete(entries: Any, unwanted: Callable[[Any], bool]) -> None:

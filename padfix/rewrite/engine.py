@@ -105,7 +105,6 @@ class _Pipeline:
         self._matched: Matches | None = None
         self._blocked: dict[int, Refusal] = {}
         self._stays: Refusal | None = None
-        self._passed_by: set[str] = set()
         self._places: dict[tuple[str, str], int] = {}
 
     def place_of(self, rewritten: Rewritten) -> int:
@@ -285,7 +284,7 @@ class _Pipeline:
                 self.result.rewrites.append(_rewritten(edit.finding, edit.site, edit.rewrite, proof))
                 plan_splice(scope, edit.site.index, edit.rewrite.after)
             apply_splices(scope)
-            drop_unread(scope, (), read)
+            drop_unread(scope, read)
         set_opset(self.model, opset)
         return None
 
@@ -294,7 +293,6 @@ class _Pipeline:
         total = sum(len(matches.by_node(scope)) for scope in matches.scopes)
         number = 0
         for scope in reversed(matches.scopes):
-            self._passed_by.clear()
             read: set[str] = set()
             for _, candidates in sorted(matches.by_node(scope).items(), reverse=True):
                 number += 1
@@ -302,7 +300,7 @@ class _Pipeline:
                     changed = True
                     read.update(filter(None, candidates[0].site.node.input))
             apply_splices(scope)
-            drop_unread(scope, self._passed_by, read)  # last, because it moves the nodes behind
+            drop_unread(scope, read)  # last, because it moves the nodes behind
         return changed
 
     def _rewrite_first(self, candidates: Sequence[Match], which: str) -> bool:
@@ -315,7 +313,6 @@ class _Pipeline:
             rewrite, proof = outcome
             self.result.rewrites.append(_rewritten(match.finding, match.site, rewrite, proof))
             plan_splice(match.site.scope, match.site.index, rewrite.after)
-            self._passed_by.update(name for node in rewrite.replaces for name in node.output)
             return True
         return False
 
