@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +13,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.other_traits import any_of
 from padfix.operators.resample import Resample
+from padfix.operators.told_lengths import told_sizes
 from padfix.targets.fact import Traits
 
 _Slip = Callable[[str, str, int, int, Scale], bool]
@@ -25,7 +26,7 @@ _LONG = 1024
 
 def resample_traits(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
     """Return what a resampling is like."""
-    axes = _changes(resize)
+    axes = _changes(resize, told_sizes(scope, node, resize))
     changed = None if axes is None else [axis for axis in axes if axis.changes]
     rank = None if resize.shape is None else len(resize.shape)
     coefficient = attributes.find(node, "cubic_coeff_a")
@@ -98,12 +99,14 @@ class _Axis:
             self.gives_one = output == 1
 
 
-def _changes(resize: Resample) -> list[_Axis] | None:
-    """Return every axis of the data; None where it is not known which lengths change."""
+def _changes(resize: Resample, told: Mapping[int, int] | None) -> list[_Axis] | None:
+    """Return every axis of the data; None where it is not known which lengths change, by what is ``told`` of them."""
     numbers = resize.resized_axes()
     if numbers is None or resize.shape is None:
         return None
     values: Sequence[float] | None = resize.scales or resize.sizes
+    if told is not None:
+        numbers, values = tuple(told), tuple(told.values())
     if values is None or len(values) != len(numbers):
         return None
     axes = [_Axis(length if isinstance(length, int) else None, 1.0, None) for length in resize.shape]

@@ -124,7 +124,7 @@ def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
     for alike, spelling in spelled:
         name = f"{spelling.coordinates} with {spelling.rounding} by {'sizes' if spelling.by_sizes else 'scales'}"
         slips = _slips(spelling, alike, axes, traits)
-        written = {**traits, **_traits_of_spelling(spelling, traits), "mode": alike.mode, **slips}
+        written = {**traits, **_traits_of_spelling(spelling, traits, axes), "mode": alike.mode, **slips}
         write, why_not = partial(respelled, site, alike, spelling, axes), _why_not_respelled(alike, spelling, axes)
         if spelling.by_sizes and site.opset < _OMITTED_SINCE:
             yield Form(name, (("Resize", {**written, "empty-scales": True}),), write, why_not)
@@ -179,7 +179,7 @@ def _modern_forms(resize: Resample, traits: Traits) -> Iterator[Form]:
     yield Form("products with matrices or elements one by one", operators, by_another_rule, why_not)
 
 
-def _traits_of_spelling(spelling: Spelling, traits: Traits) -> Traits:
+def _traits_of_spelling(spelling: Spelling, traits: Traits, axes: Axes) -> Traits:
     changed: dict[str, Trait | None] = {
         "coordinates": spelling.coordinates,
         "coordinates-written": True,
@@ -193,7 +193,7 @@ def _traits_of_spelling(spelling: Spelling, traits: Traits) -> Traits:
         "axes-negative": False,
         "empty-scales": False,
     }
-    if traits.get("amounts") != "run-time":  # which a spelling hands on as they are
+    if traits.get("amounts") != "run-time" or not isinstance(axes, Refusal):  # else they are handed on as they are
         changed["amounts"] = "sizes" if spelling.by_sizes else "scales"
     if spelling.by_sizes and traits.get("factors") == "inexact":
         changed["factors"] = "exact"

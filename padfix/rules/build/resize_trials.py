@@ -12,6 +12,7 @@ from onnx import helper
 from padfix.operators.reading import read_resample
 from padfix.operators.refusal import Refusal
 from padfix.operators.resample import Resample
+from padfix.operators.told_lengths import told_sizes
 from padfix.rules.base import Site, Trial, TrialInput
 
 SCALES, SIZES = 2, 3
@@ -65,6 +66,11 @@ def resized_axes(site: Site) -> list[ResizedAxis] | Refusal:
     if given is not None and len(given) != len(axes):
         return Refusal(f"{len(given)} scales or sizes for {len(axes)} axes: correct the node.")
     found = [ResizedAxis(length, named=False) for length in lengths]
+    told = told_sizes(site.scope, site.node, resize)
+    if told is not None:
+        for axis, length in told.items():
+            found[axis] = ResizedAxis(lengths[axis], output=length)
+        return found
     for axis, value in zip(axes, [None] * len(axes) if given is None else given, strict=True):
         if resize.scales_name:
             found[axis] = ResizedAxis(lengths[axis], scale=value)

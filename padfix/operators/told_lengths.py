@@ -1,0 +1,93 @@
+"""What is known beforehand of lengths that a model puts together as it runs: numbers, and lengths of its own inputs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from onnx import GraphProto, NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Dimension, Scope, normal_domain
+from padfix.operators.constant_chains import worked_out
+from padfix.operators.resample import Resample
+from padfix.operators.slices import slice_amounts
+
+_SIZES = 3
+"""Position among the inputs of a Resize."""
+
+_DEEPEST = 30
+
+
+def told_sizes(scope: Scope, node: NodeProto, resize: Resample) -> dict[int, int] | None:
+    """Return the axes that a Resize gives another length by sizes of run time, each with that; all others keep theirs.
+
+    None where that is not known of every axis, or where the aspect ratio or a region makes it more than that.
+    """
+    is_plain = resize.policy == "stretch" and resize.coordinates != "tf_crop_and_resize"
+    axes, shape = resize.resized_axes(), resize.shape
+    if resize.is_legacy or resize.scales_name or resize.sizes is not None or not is_plain or not axes or shape is None:
+        return None
+    told = told_lengths(scope, node.input[_SIZES]) if len(node.input) > _SIZES else None
+    if told is None or len(told) != len(axes):
+        return None
+    found = {}
+    for axis, length in zip(axes, told, strict=True):
+        if length is None or (isinstance(length, str) and length != shape[axis]):
+            return None
+        if isinstance(length, int) and length != shape[axis]:
+            found[axis] = length
+    return found
+
+
+def told_lengths(scope: Scope, name: str, depth: int = 0) -> list[Dimension] | None:
+    """Return what is known of each element of a list: a number, the length that has a name, or nothing (None).
+
+    None for the whole where not even its number of elements is known.
+    """
+    value = worked_out(scope, name)
+    if value is not None:
+        return [int(each) for each in value.reshape(-1)] if value.dtype.kind in "iu" else None
+    node = scope.producer(name) if scope.defines(name) else None
+    if node is None or normal_domain(node.domain) or depth > _DEEPEST:
+        return None
+    match node.op_type:
+        case "Shape":
+            return _measured(scope, node)
+        case "Concat":
+            pieces = [told_lengths(scope, each, depth + 1) for each in node.input]
+            if any(piece is None for piece in pieces):
+                return None
+            return [each for piece in pieces for each in piece or ()]
+        case "Cast" | "Identity" | "Reshape" | "Squeeze" | "Unsqueeze":
+            return told_lengths(scope, node.input[0], depth + 1)
+        case "Gather":
+            listed, places = told_lengths(scope, node.input[0], depth + 1), scope.constant(node.input[1])
+            if listed is None or places is None or any(not -len(listed) <= each < len(listed) for each in places.flat):
+                return None
+            return [listed[int(each)] for each in places.reshape(-1)]
+        case "Slice":
+            listed, amounts = told_lengths(scope, node.input[0], depth + 1), slice_amounts(scope, node)
+            if listed is None or amounts is None or len(amounts["starts"]) != 1:
+                return None
+            (start,), (end,), (step,) = amounts["starts"], amounts["ends"], amounts.get("steps", [1])
+            return listed[start:end:step]
+        case _:
+            return None
+
+
+def _measured(scope: Scope, node: NodeProto) -> list[Dimension] | None:
+    known = scope.type_of(node.input[0])
+    if known is None or known.shape is None:
+        return None
+    lengths = [None if _is_shared(scope, each) else each for each in known.shape]
+    start, end = attributes.integer(node, "start", 0), attributes.integer(node, "end", len(lengths))
+    return lengths[start:end]
+
+
+def _is_shared(scope: Scope, length: Dimension) -> bool:
+    """Whether several axes of inputs are declared with the name of a length: no runtime holds them to be alike."""
+    container = scope.root.container
+    if not isinstance(length, str) or not isinstance(container, GraphProto):
+        return False
+    names = Counter(each.dim_param for value in container.input for each in value.type.tensor_type.shape.dim)
+    return names[length] > 1

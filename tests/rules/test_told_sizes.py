@@ -1,0 +1,53 @@
+"""Sizes of a Resize that the graph puts together of numbers and of lengths that stay, as good as constants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+from padfix.errors import RefusedError
+from padfix.files.model import Model
+from padfix.operators.inference import infer
+from padfix.operators.told_lengths import told_lengths
+
+SIZES = {
+    "of its own": "lengths = Shape (data) kept = Slice (lengths, zero, two) sizes = Concat <axis = 0> (kept, new)",
+    "of the input": """batch = Shape <start = 0, end = 1> (X) all = Shape (data) place = Constant <value_int = 1> ()
+        one = Gather (all, place) more = Unsqueeze (one, zero) sizes = Concat <axis = 0> (batch, more, new)""",
+}
+
+
+def model(sizes: str, inputs: str = "float[N,3,6,7] X", mode: str = "linear") -> onnx.ModelProto:
+    return onnx.parser.parse_model(f"""<ir_version: 9, opset_import: ["" : 17]>
+        main ({inputs}) => (float[A,B,C,D] Y)
+        <int64[1] zero = {{0}}, int64[1] two = {{2}}, int64[2] new = {{12, 10}}> {{
+            data = Sin (X)
+            {sizes}
+            Y = Resize <mode = "{mode}"> (data, , , sizes) }}""")
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize(("target", "mode"), [("opencv", "linear"), ("tract", "nearest"), ("openvino", "cubic")])
+def test_a_batch_that_is_open_hinders_nothing(sizes: str, target: str, mode: str, tmp_path: Path) -> None:
+    onnx.save(model(SIZES[sizes], mode=mode), tmp_path / "before.onnx")
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target=target)
+    assert not padfix.check(tmp_path / "after.onnx", target=target).findings
+    left = {each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node}
+    assert "Concat" not in left or target == "openvino"  # what only led to the sizes goes with them
+
+
+def test_lengths_are_told_as_far_as_they_are_known() -> None:
+    main, *_ = infer(Model(model(SIZES["of the input"])))
+    assert told_lengths(main, "sizes") == ["N", 3, 12, 10]
+    assert told_lengths(main, "data") is None
+
+
+def test_inputs_that_name_a_length_alike_need_not_be_alike(tmp_path: Path) -> None:
+    other = SIZES["of the input"].replace("Shape <start = 0, end = 1> (X)", "Shape <start = 0, end = 1> (Z)")
+    onnx.save(model(other, "float[N,3,6,7] X, float[N] Z"), tmp_path / "before.onnx")
+    with pytest.raises(RefusedError, match="only known at run time"):
+        padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="tract")
