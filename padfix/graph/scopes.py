@@ -76,6 +76,7 @@ class Scope:
         ir_version: The model's; below 4 an initializer that is also an input is a constant.
         readings: What readers of nodes have found, by the node's identity; theirs to fill, forgotten after edits.
         bodies: The scopes of the bodies that its nodes hold, in their order.
+        model: The model, of which only the main graph's scope knows.
         edits: What takes the place of nodes, by index, once :mod:`padfix.graph.splice` applies it; the questions about
             names are answered as if it were applied.
     """
@@ -89,6 +90,7 @@ class Scope:
     readings: dict[int, object] = field(default_factory=dict)
     edits: dict[int, list[NodeProto]] = field(default_factory=dict)
     bodies: list[Scope] = field(default_factory=list)
+    model: ModelProto | None = None
 
     @property
     def nodes(self) -> Any:
@@ -331,7 +333,7 @@ def _imports(container: ModelProto | FunctionProto) -> dict[str, int]:
 def iterate_scopes(model: ModelProto) -> Iterator[Scope]:
     """Yield every scope of the model: the main graph, its bodies depth first, then functions and their bodies."""
     opsets = _imports(model)
-    yield from _nested(Scope("main", model.graph, None, opsets, model.ir_version))
+    yield from _nested(Scope("main", model.graph, None, opsets, model.ir_version, model=model))
     for function in model.functions:
         path = f"function:{function.domain}:{function.name}" + (f":{function.overload}" if function.overload else "")
         yield from _nested(Scope(path, function, None, {**opsets, **_imports(function)}, model.ir_version))

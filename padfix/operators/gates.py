@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from onnx import NodeProto
 
@@ -43,6 +45,31 @@ def softplus_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
     read = scope.consumers(node.output[0])
     is_gate = len(read) == 1 and read[0].op_type == "Tanh" and gate_traits(scope, read[0])["bounded"]
     return {"bounded": is_gate or _bounds(scope, node.input[0])[1] <= 2 * BOUND}
+
+
+def erf_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
+    """Return whether an Erf of x / sqrt(2) has 1 added and is multiplied by a constant, and what that gives by data.
+
+    That is a Gelu whose gate is halved, and not what it gates.
+    """
+    divided = scope.producer(node.input[0]) if scope.defines(node.input[0]) else None
+    is_scaled = divided is not None and divided.op_type == "Div" and _is_number(scope, divided.input[1], math.sqrt(2))
+    sums = [each for each in scope.consumers(node.output[0]) if each.op_type == "Add"]
+    gates = (
+        by
+        for each in sums
+        if any(_is_number(scope, name, 1) for name in each.input)
+        for by in scope.consumers(each.output[0])
+        if by.op_type == "Mul" and any(scope.constant(name) is not None for name in by.input)
+    )
+    is_gate = any(each.op_type == "Mul" for by in gates for each in scope.consumers(by.output[0]))
+    return {"halved-gate": is_scaled and is_gate}
+
+
+def _is_number(scope: Scope, name: str, number: float) -> bool:
+    """Whether a constant is one number, as near as single precision tells."""
+    value = scope.constant(name)
+    return value is not None and value.size == 1 and math.isclose(float(value.reshape(-1)[0]), number, rel_tol=1e-4)
 
 
 def product_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:

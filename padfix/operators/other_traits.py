@@ -26,7 +26,7 @@ from padfix.operators.data_order import (
 )
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import adds_wide_constant, spreads_channels
-from padfix.operators.gates import gate_traits, product_traits, softplus_traits
+from padfix.operators.gates import erf_traits, gate_traits, product_traits, softplus_traits
 from padfix.operators.lists import COMPARING, appends_to_input, spreads_a_list
 from padfix.operators.plain_traits import PLAINLY
 from padfix.operators.quantizers import QUANTIZERS, is_between_bytes, quantizer_traits
@@ -332,7 +332,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(COMPARING, _pairing(_comparison)),
     "Concat": lambda scope, node: {"appends-to-input": appends_to_input(scope, node)},
     "Elu": _curve(lambda scope, node: {}),
-    "Erf": _curve(lambda scope, node: {}),
+    "Erf": _curve(erf_traits),
     "Gelu": _curve(lambda scope, node: {"approximate": attributes.text(node, "approximate", "none") or "none"}),
     "HardSigmoid": _curve(gate_traits),
     "HardSwish": _curve(lambda scope, node: {}),

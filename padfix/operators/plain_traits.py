@@ -8,6 +8,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
+from padfix.operators.constant_chains import COMPUTED
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.fused_layers import is_activated_convolution, is_product
 from padfix.operators.passing import PASSING, passing_traits
@@ -63,6 +64,9 @@ PLAIN = (
     "Unique",
 )
 """Operators of which it is all the same to runtimes how they are."""
+
+_MOST_MOVES = 4
+"""Operators that may lie between a weight and what reads it."""
 
 CLASSICAL_DOMAIN = "ai.onnx.ml"
 
@@ -155,7 +159,29 @@ def _split(scope: Scope, node: NodeProto) -> Traits:
     counts = attributes.integer(node, "num_outputs", 0)
     is_even = None if length is None or isinstance(length, str) else length % (counts or 1) == 0
     has_lengths = len(node.input) > 1 or attributes.find(node, "split") is not None
-    return {"split-evenly": is_even if counts else True, "pieces-told": has_lengths or bool(counts)}
+    return {
+        "split-evenly": is_even if counts else True,
+        "pieces-told": has_lengths or bool(counts),
+        "splits-constant": is_weight(scope, node.input[0]),
+    }
+
+
+def is_weight(scope: Scope, name: str, depth: int = 0) -> bool:
+    """Whether a constant or a weight is read: written down as it is, or moved about by a few operators."""
+    owner, producer = scope.owner(name), scope.producer(name)
+    if owner is None or producer is None:
+        return owner is not None and owner.is_initializer(name) and name not in owner.inputs
+    if producer.op_type == "Constant":
+        return True
+    is_moved = producer.op_type in COMPUTED or producer.op_type == "Split"
+    return (
+        is_moved and depth < _MOST_MOVES and all(is_weight(scope, each, depth + 1) for each in producer.input if each)
+    )
+
+
+def _ranked(scope: Scope, node: NodeProto) -> Traits:
+    data = scope.type_of(node.input[0])
+    return {"rank": None if data is None else data.rank}
 
 
 def _reranked(scope: Scope, node: NodeProto) -> Traits:
@@ -188,10 +214,15 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(PASSING, passing_traits),
     **dict.fromkeys(
         ("ArgMax", "ArgMin"),
-        lambda scope, node: {"takes-last": attributes.integer(node, "select_last_index", 0) != 0},
+        lambda scope, node: {
+            **_ranked(scope, node),
+            "takes-last": attributes.integer(node, "select_last_index", 0) != 0,
+            "keeps-axis": attributes.integer(node, "keepdims", 1) != 0,
+        },
     ),
     "BatchNormalization": _batch_norm,
     "Celu": lambda scope, node: {"of-one": (found := attributes.find(node, "alpha")) is None or found.f == 1},
+    "Constant": lambda scope, node: {"of-tensor": attributes.find(node, "value") is not None},
     "DFT": _dft,
     "Expand": _expand,
     "MatMul": _product,

@@ -23,6 +23,7 @@ from padfix.rules.legacy_opset import LegacyOpset
 from padfix.rules.legacy_resize import LegacyResize
 from padfix.rules.legacy_upsample import LegacyUpsample
 from padfix.rules.meaningless_operator import MeaninglessOperator
+from padfix.rules.misread_producer import MisreadProducer
 from padfix.rules.model_function import ModelFunction
 from padfix.rules.opset_too_new import OpsetTooNew
 from padfix.rules.removed_resize_mode import RemovedResizeMode
@@ -77,10 +78,12 @@ RULES: tuple[Rule, ...] = (
     # What is no node. Functions and bodies, whose nodes take the place of calls and holders before any rule is asked.
     ModelFunction(),
     DecidedBody(),
-    # What the model declares: the opset decides how all the nodes are read, declared shapes nothing at all.
+    # What the model declares: the opset decides how all the nodes are read, declared shapes nothing at all,
+    # nor does the producer.
     LegacyOpset(),
     OpsetTooNew(),
     StaleShapes(),
+    MisreadProducer(),
     # What no graph can say: whether a report proves the file. Only a gate asks it.
     UNPROVEN_MODEL,
 )

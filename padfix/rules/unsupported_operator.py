@@ -13,6 +13,7 @@ from onnx import helper
 
 from padfix.graph import attributes
 from padfix.operators.branches import branch_traits
+from padfix.operators.constant_chains import chain_of
 from padfix.operators.data_order import is_behind_window, number_of_channels
 from padfix.operators.decided_bodies import decided_body
 from padfix.operators.elementwise import REDUCTIONS
@@ -41,6 +42,7 @@ from padfix.rules.build.broadcast_forms import (
     rows_first,
     summed_forms,
 )
+from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.defined_forms import DEFINED_FORMS
 from padfix.rules.build.elementary_forms import (
     hardmax_forms,
@@ -153,9 +155,11 @@ class UnsupportedOperator(TargetRule):
         return None if decided_body(site.scope, site.node) is not None else super().objection(site)
 
     def forms(self, site: Site) -> Iterator[Form]:
-        """Yield the form that operators of this type have."""
+        """Yield the forms that operators of this type have, and the constant that it computes."""
         if site.node.op_type in _FORMS:
             yield from _FORMS[site.node.op_type](site)
+        if chain_of(site.scope, site.node) is not None:
+            yield constant_form(site)
 
 
 def _apart(site: Site) -> Iterator[Form]:
@@ -175,7 +179,7 @@ def _tanh(site: Site) -> Iterator[Form]:
 def _behind_identity(site: Site) -> Iterator[Form]:
     """Yield an activation that is read by itself, not as part of the convolution before it."""
     node = copied(site.node)
-    traits = {**(traits_of(site.scope, node) or {}), "behind-depthwise-volume": False}
+    traits = {**(traits_of(site.scope, node) or {}), "behind-depthwise-volume": False, "halved-gate": False}
 
     def write() -> Rewrite:
         return _replaced(site, lambda builder, value: builder.original(node, [builder.op("Identity", [value])]))

@@ -1,6 +1,18 @@
 """What a model is made for: one TOML file a target, and the record that it becomes."""
 
-from padfix.targets.fact import DECLARED, FUNCTION, Fact, Outcome, Trait
+from padfix.targets.fact import DECLARED, FUNCTION, PRODUCER, Fact, Outcome, Trait
 from padfix.targets.target import PADS_STYLES, Target, load, named, names
 
-__all__ = ["DECLARED", "FUNCTION", "PADS_STYLES", "Fact", "Outcome", "Target", "Trait", "load", "named", "names"]
+__all__ = [
+    "DECLARED",
+    "FUNCTION",
+    "PADS_STYLES",
+    "PRODUCER",
+    "Fact",
+    "Outcome",
+    "Target",
+    "Trait",
+    "load",
+    "named",
+    "names",
+]

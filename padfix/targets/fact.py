@@ -127,6 +127,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "order": ("DCR", "CRD"),
     # Of a HardSigmoid or Tanh as in HardSwish and Mish.
     "gates-other-data": SWITCH,
+    # Of an Erf that is part of a Gelu: whether the gate is halved before it is multiplied.
+    "halved-gate": SWITCH,
     # Of a Tanh, and of a Softplus.
     "bounded": SWITCH,
     # Of Transpose: one that undoes another behind a 1-D convolution, and one of those about a product with a matrix.
@@ -148,7 +150,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "of-one": SWITCH,
     "split-evenly": SWITCH,
     "pieces-told": SWITCH,
+    "splits-constant": SWITCH,
     "takes-last": SWITCH,
+    "keeps-axis": SWITCH,
     "makes-batch": SWITCH,
     "trains": SWITCH,
     "list-first": SWITCH,
@@ -156,6 +160,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "by-a-matrix": SWITCH,
     "negative-indices": SWITCH,
     "joins": SWITCH,
+    # Of a Constant: whether it holds a tensor, and not numbers in attributes of other names.
+    "of-tensor": SWITCH,
     # Of Mod: whether the remainder has the sign of the dividend.
     "cuts-off": SWITCH,
     # Of Mul.
@@ -233,6 +239,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "moves-batch": SWITCH,
     "picks-a-matrix": SWITCH,
     "both-computed": SWITCH,
+    # Of the producer that a model names.
+    "written-by": ("pytorch", "others"),
+    "averages-pads": SWITCH,
     # Of a constant that other operators compute, which has elements as well.
     "of-constants": SWITCH,
 }
@@ -245,10 +254,14 @@ DECLARED = "value_info"
 FUNCTION = "function"
 """In place of an operator: a function that a model defines itself."""
 
+PRODUCER = "producer"
+"""In place of an operator: who a model says wrote it, and whether its average pools have pads."""
+
 _UNSAID: Mapping[str, Trait] = {
     **dict.fromkeys(
         (
             "of-constants",
+            "splits-constant",
             "dequantized",
             "between-bytes",
             "of-bytes",
@@ -313,7 +326,7 @@ class Fact:
 
     Attributes:
         operators: Types of ONNX's own domains (no two of which share one), those of others behind their domain
-            (``com.microsoft.Gelu``), :data:`DECLARED`, or :data:`FUNCTION`.
+            (``com.microsoft.Gelu``), :data:`DECLARED`, :data:`FUNCTION` or :data:`PRODUCER`.
         outcome: What becomes of such an operator.
         says: What the runtime does, as the end of "The runtime ...".
         evidence: Where that was seen, in words: an experiment with its count, a place in the source, a document.

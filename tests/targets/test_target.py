@@ -132,6 +132,7 @@ def test_every_fact_is_about_operators_and_traits_that_there_are(name: str) -> N
 
 MADE_BY_FORMS: dict[str, set[str]] = {
     "Pow": set(),
+    "producer": {"averages-pads", "written-by"},
     "Slice": {"behind-window"},
     "Transpose": {"about-a-product", "over-batch"},
     "value_info": {"shape-given", "sizes"},
@@ -139,6 +140,7 @@ MADE_BY_FORMS: dict[str, set[str]] = {
 """Operators of forms, with the traits that these alone tell of them."""
 
 EXAMPLES = {
+    "Constant": "(float[1] X) => (float[3] Y) { Y = Constant <value_floats = [1.0, 2.0, 3.0]> () }",
     "Conv": "(float[1,2,8,8] X, float[2,2,3,3] W) => (float[1,2,6,6] Y) { Y = Conv (X, W) }",
     "ConvTranspose": "(float[1,2,8,8] X, float[2,2,3,3] W) => (float[1,2,10,10] Y) { Y = ConvTranspose (X, W) }",
     "MaxPool": "(float[1,2,8,8] X) => (float[1,2,6,6] Y) { Y = MaxPool <kernel_shape = [3, 3]> (X) }",

@@ -292,7 +292,7 @@ def hardmax_forms(site: Site) -> Iterator[Form]:
         return builder.op("Reshape", [result, builder.op("Shape", [value])])
 
     asked = {"rank": 2 if together else len(shape), "broadcasts": True}
-    operators: Operators = (("ArgMax", {"takes-last": False}), ("Equal", asked), ("Cast", {}))
+    operators: Operators = (("ArgMax", {"takes-last": False, "keeps-axis": True}), ("Equal", asked), ("Cast", {}))
     if together:
         measured = "static" if all(isinstance(each, int) for each in shape[1:]) else "dynamic"
         operators = (*operators, ("Shape", {"sizes": measured}), ("Reshape", {"rank": len(shape)}))

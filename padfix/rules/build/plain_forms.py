@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from padfix.graph import attributes
 from padfix.operators.plain_traits import DFT_AXIS_AS_INPUT_SINCE, PICKING, dft_axis
@@ -19,6 +19,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.moved_forms import product_from_left
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.split_forms import split_forms
 from padfix.targets.fact import Traits
 
 if TYPE_CHECKING:
@@ -136,33 +137,6 @@ def _counted(site: Site) -> Iterator[Form]:
 
     own = {**(traits_of(site.scope, site.node) or {}), "negative-indices": False}
     yield Form("indices from the begin", ((op_type, own),), lambda: _written(site, write, exact=True), why_not)
-
-
-def _measured(site: Site) -> Iterator[Form]:
-    """Yield a Split with the length of each piece."""
-    known, axis = site.input_type(0), attributes.integer(site.node, "axis", 0) or 0
-    shape = () if known is None or known.shape is None else known.shape
-    length = shape[axis] if -len(shape) <= axis < len(shape) else None
-    count = len(site.node.output)
-
-    def write() -> Rewrite:
-        assert isinstance(length, int)
-        each = -(-length // count)
-        sizes = [max(0, min(each, length - each * place)) for place in range(count)]
-        builder = site.builder()
-        node, inputs = copied(site.node, without=("num_outputs",)), [builder.input(site.input_name(0))]
-        if builder.opset < _SIZES_AS_INPUT_SINCE:
-            attributes.set_integers(node, "split", sizes)
-        else:
-            inputs.append(builder.constant(np.array(sizes, np.int64), "split"))
-        pieces = builder.original(node, inputs)
-        for name, piece in zip(site.node.output, [pieces] if count == 1 else pieces, strict=True):
-            if name:
-                builder.output(name, piece)
-        return Rewrite(builder.build(), trials_of(site), exact=True)
-
-    why_not = None if isinstance(length, int) else Refusal("it needs the length that it splits (--shape)")
-    yield Form("the length of each piece", (("Split", {"split-evenly": True, "pieces-told": True}),), write, why_not)
 
 
 def _matrices(site: Site) -> Iterator[Form]:
@@ -337,9 +311,7 @@ def _named(site: Site) -> Iterator[Form]:
     why_not = None if all(isinstance(length, int) for length in lengths) else Refusal("a length is left open (--shape)")
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
-        if builder.opset < _SIZES_AS_INPUT_SINCE:
-            return builder.op("Squeeze", [value], {"axes": axes})
-        return builder.op("Squeeze", [value, builder.constant(np.array(axes, np.int64), "axes")])
+        return squeezed(builder, value, axes)
 
     def modern(builder: FragmentBuilder, value: Any) -> Any:
         return builder.original(copied(site.node), [value])
@@ -349,6 +321,43 @@ def _named(site: Site) -> Iterator[Form]:
     operators = (("Squeeze", {"axes-written": False}),)
     as_it_is = _SIZES_AS_INPUT_SINCE
     yield Form("as opset 13 has it", operators, lambda: _written(site, modern, exact=True), opset=as_it_is)
+
+
+def _keeping(site: Site) -> Iterator[Form]:
+    """Yield the places of extremes with the axis along which they are kept, and a Squeeze that takes it out."""
+    kept = copied(site.node)
+    attributes.set_integer(kept, "keepdims", 1)
+    axis = attributes.integer(site.node, "axis", 0)
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return squeezed(builder, builder.original(kept, [value]), [axis])
+
+    own = traits_of(site.scope, site.node) or {}
+    operators: Operators = (
+        (site.node.op_type, {**own, "keeps-axis": True}),
+        ("Squeeze", {"rank": own.get("rank"), "axes-written": True, "moves-batch": axis in (0, None)}),
+    )
+    yield Form("its axis kept, and taken out behind it", operators, lambda: _written(site, write, exact=True))
+
+
+def _as_tensor(site: Site) -> Iterator[Form]:
+    """Yield a Constant of a tensor."""
+    value = site.scope.constant(site.node.output[0])
+
+    def write() -> Rewrite:
+        assert value is not None
+        node = helper.make_node("Constant", [], [site.node.output[0]], value=numpy_helper.from_array(value))
+        return Rewrite(site.only(node), ({},), exact=True)
+
+    why_not = Refusal("it holds no numbers") if value is None else None
+    yield Form("a tensor", (("Constant", {"of-tensor": True}),), write, why_not)
+
+
+def squeezed(builder: FragmentBuilder, value: Any, axes: list[int]) -> Any:
+    """Return ``value`` without ``axes``, which have one element each."""
+    if builder.opset < _SIZES_AS_INPUT_SINCE:
+        return builder.op("Squeeze", [value], {"axes": axes})
+    return builder.op("Squeeze", [value, builder.constant(np.array(axes, np.int64), "axes")])
 
 
 def _written(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:
@@ -361,7 +370,9 @@ def _written(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:
 
 PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(PICKING, _counted),
+    **dict.fromkeys(("ArgMax", "ArgMin"), _keeping),
     "Celu": _scaled,
+    "Constant": _as_tensor,
     "CumSum": _added_up,
     "DFT": _transformed,
     "Dropout": _passed,
@@ -370,7 +381,7 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "MatMul": _matrices,
     "PRelu": _sloped,
     "Softsign": _softened,
-    "Split": _measured,
+    "Split": split_forms,
     "Squeeze": _named,
     "ThresholdedRelu": _cut_off,
     "Tile": _joined,

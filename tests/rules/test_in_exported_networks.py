@@ -1,0 +1,90 @@
+"""What OpenCV gets wrong of what exporters write, and padfix's forms of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+
+GELU = """<float root = {1.4142135}, float one = {1.0}, float half = {0.5}> {
+    scaled = Div (X, root) e = Erf (scaled) sum = Add (e, one) %s }"""
+CONSTANT = "{ k = Constant <%s> () Y = Add (X, k) }"
+ARG_MAX = "{ rows = Flatten (X) place = ArgMax <axis = 1, keepdims = %d> (rows) Y = Cast <to = 1> (place) }"
+SPLIT = """<float[1,6] weights = {1, 2, 3, 4, 5, 6}, int64[2] sizes = {3, 3}> {
+    first, second = Split <axis = 1> (%s, sizes) Y = Add (X, second) }"""
+
+
+def found_and_written(body: str, folder: Path, target: str = "opencv@4.14") -> tuple[list[str], list[str]]:
+    """Return the operators with findings, and those of what is written."""
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 17]> g (float[2,3] X) => (float[A,B] Y) {body}'
+    )
+    if "ArgMax" in body:
+        del model.graph.output[0].type.tensor_type.shape.dim[:]
+        model.graph.output[0].type.tensor_type.shape.dim.add().dim_value = 2
+    onnx.save(model, folder / "before.onnx")
+    found = padfix.check(folder / "before.onnx", target=target).findings
+    padfix.convert(folder / "before.onnx", folder / "after.onnx", target=target)
+    assert not padfix.check(folder / "after.onnx", target=target).findings
+    after = onnx.load(folder / "after.onnx").graph.node
+    return [each.op_type for each in found], [each.op_type for each in after]
+
+
+@pytest.mark.parametrize("target", ["opencv@4.14", "opencv@5.0"])
+@pytest.mark.parametrize(
+    ("gate", "is_wrong"),
+    [
+        ("h = Mul (half, sum) Y = Mul (X, h)", True),
+        ("h = Mul (sum, half) Y = Mul (h, X)", True),
+        ("h = Mul (X, sum) Y = Mul (h, half)", False),
+        ("Y = Mul (sum, half)", False),
+    ],
+)
+def test_a_gelu_whose_gate_is_halved(gate: str, is_wrong: bool, target: str, tmp_path: Path) -> None:
+    found, after = found_and_written(GELU % gate, tmp_path, target)
+    assert found == ["Erf"] * is_wrong
+    assert after[1] == ("Identity" if is_wrong else "Erf")
+
+
+@pytest.mark.parametrize("value", ["value_float = 2.0", "value_floats = [1.0, 2.0, 3.0]", "value: tensor = float {2}"])
+def test_a_constant_that_is_no_tensor(value: str, tmp_path: Path) -> None:
+    found, _ = found_and_written(CONSTANT % value, tmp_path)
+    assert found == ["Constant"] * ("tensor" not in value)
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_places_of_maxima_as_a_list(kept: int, tmp_path: Path) -> None:
+    found, after = found_and_written(ARG_MAX % 0, tmp_path) if not kept else ([], ["Squeeze"])
+    assert found == ["ArgMax"] * (not kept)
+    assert "Squeeze" in after
+
+
+@pytest.mark.parametrize("data", ["weights", "X"])
+def test_weights_are_sliced_and_not_split(data: str, tmp_path: Path) -> None:
+    body = SPLIT % data if data == "weights" else "{ a, b = Split <axis = 0> (X) Y = Add (a, b) }"
+    found, after = found_and_written(body, tmp_path)
+    assert found == ["Split"] * (data == "weights")
+    assert ("Split" in after) is (data == "X")
+
+
+@pytest.mark.parametrize("producer", ["pytorch", "tf2onnx"])
+@pytest.mark.parametrize("pads", [[1, 1, 1, 1], [0, 0, 0, 0]])
+def test_average_pools_of_pytorchs(producer: str, pads: list[int], tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17], producer_name: "{producer}">
+        g (float[1,2,6,6] X) => (float[A,B,C,D] Y) {{ Y = AveragePool <kernel_shape = [3, 3], pads = {pads}> (X) }}""")
+    onnx.save(model, tmp_path / "before.onnx")
+    is_wrong = producer == "pytorch" and any(pads)
+    found = padfix.check(tmp_path / "before.onnx", target="opencv").findings
+    assert [(each.rule, each.severity) for each in found] == [("PF310", "silent")] * is_wrong
+    assert not padfix.check(tmp_path / "before.onnx", target="openvino").findings
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="opencv")
+    after = onnx.load(tmp_path / "after.onnx")
+    assert after.producer_name == ("pytorch, padfix" if is_wrong else producer)
+    assert [each.SerializeToString() for each in after.graph.node] == [
+        each.SerializeToString() for each in model.graph.node
+    ]
+    assert not padfix.check(tmp_path / "after.onnx", target="opencv").findings
