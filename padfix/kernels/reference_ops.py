@@ -9,6 +9,7 @@ import numpy as np
 from onnx import ModelProto
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_non_max_suppression import NonMaxSuppression as _NonMaxSuppression
 from onnx.reference.ops.op_scatter_elements import ScatterElements
 
 from padfix.kernels.contrib_ops import CONTRIB_OPS
@@ -148,6 +149,16 @@ class _Softmax(OpRun):
         return (function(flatten_from(X, axis if given and axis is not None else 1)).reshape(X.shape),)
 
 
+class NonMaxSuppression(_NonMaxSuppression):
+    """NonMaxSuppression, whose limits are numbers with or without an axis."""
+
+    op_domain = ""
+
+    def _run(self, boxes: Array, scores: Array, *limits: Array | None, **attributes: Any) -> tuple[Array]:
+        listed = (None if each is None else np.asarray(each).reshape(-1) for each in limits)
+        return (np.asarray(super()._run(boxes, scores, *listed, **attributes)[0]),)  # type: ignore[no-untyped-call]
+
+
 def _global_lp_pool(X: Array, **attributes: Any) -> Array:
     return lp_pool(X, kernel_shape=list(X.shape[2:]), **attributes)
 
@@ -182,6 +193,7 @@ SPEC_OPS: list[type[OpRun]] = [
         for name, function in (("Softmax", softmax), ("LogSoftmax", log_softmax), ("Hardmax", hardmax))
     ),
     Loop,
+    NonMaxSuppression,
     OneHot,
     Scatter,
     operator("ConvInteger", conv_integer, *CONVOLUTION),

@@ -179,6 +179,17 @@ def is_weight(scope: Scope, name: str, depth: int = 0) -> bool:
     )
 
 
+def _suppression(scope: Scope, node: NodeProto) -> Traits:
+    """Return the least score of a NonMaxSuppression, and whether one of its limits has no axis."""
+    limits = [scope.type_of(name) for name in node.input[2:] if name]
+    name = node.input[4] if len(node.input) > 4 else ""
+    score = scope.constant(name) if name else None
+    least = None if name and score is None else "none"
+    if score is not None and score.size == 1:
+        least = "below-zero" if score.reshape(-1)[0] < 0 else "others"
+    return {"least-score": least, "limits-as-numbers": any(each is not None and each.shape == () for each in limits)}
+
+
 def _ranked(scope: Scope, node: NodeProto) -> Traits:
     data = scope.type_of(node.input[0])
     return {"rank": None if data is None else data.rank}
@@ -226,6 +237,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "DFT": _dft,
     "Expand": _expand,
     "MatMul": _product,
+    "NonMaxSuppression": _suppression,
     "PRelu": _prelu,
     "Split": _split,
     "Squeeze": lambda scope, node: {

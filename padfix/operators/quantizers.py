@@ -7,6 +7,8 @@ from collections.abc import Container
 from onnx import NodeProto, TensorProto
 
 from padfix.graph.scopes import Dimension, Scope
+from padfix.operators.data_order import is_behind_joined_bytes, is_of_bytes
+from padfix.operators.table import Operator
 from padfix.targets.fact import Traits
 
 QUANTIZERS = ("DequantizeLinear", "QuantizeLinear")
@@ -52,3 +54,23 @@ def is_between_bytes(scope: Scope, node: NodeProto, passing: Container[str] = ()
         if before is None or before.op_type != "DequantizeLinear":
             return False
     return any(reader.op_type == "QuantizeLinear" for reader in scope.consumers(node.output[0]))
+
+
+def traits_of_bytes(scope: Scope, node: NodeProto, operator: Operator) -> Traits:
+    """Return of a convolution or pool whether it is of bytes or of what is dequantized, and how scales are given."""
+    data = node.input[0]
+    weights = None if operator.weights is None else node.input[operator.weights]
+    ranks = [scope.type_of(node.input[place]) for place in operator.scales if place < len(node.input)]
+    lists = [None if each is None or each.rank is None else each.rank > 0 for each in ranks]
+    dequantized = [_is_dequantized(scope, name) for name in (data, *([] if weights is None else [weights]))]
+    return {
+        "dequantized": all(dequantized),
+        "of-bytes": is_of_bytes(scope, data),
+        "lists-scales": True if any(lists) else None if None in lists else False,
+        "joined-bytes": weights is not None and dequantized[1] and is_behind_joined_bytes(scope, data),
+    }
+
+
+def _is_dequantized(scope: Scope, name: str) -> bool:
+    producer = scope.producer(name) if scope.defines(name) else None
+    return producer is not None and producer.op_type == "DequantizeLinear"

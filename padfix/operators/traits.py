@@ -13,9 +13,9 @@ from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.axis_order import order_traits
 from padfix.operators.batches import OF_IMAGES, is_of_another_batch
 from padfix.operators.constant_pad import given_pads
-from padfix.operators.data_order import is_behind_joined_bytes, is_of_bytes
 from padfix.operators.other_traits import OTHERS, any_of
-from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN
+from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, is_weight
+from padfix.operators.quantizers import traits_of_bytes
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample
 from padfix.operators.resample_traits import resample_traits
@@ -51,11 +51,9 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
     match read(scope, node):
         case Window() as window:
             own = {
-                "dequantized": _is_dequantized(scope, node, window),
-                "of-bytes": is_of_bytes(scope, node.input[0]),
-                "lists-scales": lists_scales(scope, node, window),
-                "joined-bytes": _is_of_joined_bytes(scope, node, window),
+                **traits_of_bytes(scope, node, window.operator),
                 "behind-pad": pad_before(scope, node),
+                "of-weights": is_weight(scope, node.input[0]),
                 "skips-behind": what_a_window_skips(scope, node, window),
             }
             return {**window_traits(window), **own, "wide-pads": is_wide_with_pad(scope, node, window)}
@@ -124,28 +122,6 @@ def window_traits(window: Window) -> Traits:
         "counts-pads": window.operator.is_average and window.written.count_include_pad,
         "rounds-up": window.written.ceil_mode,
     }
-
-
-def _is_dequantized(scope: Scope, node: NodeProto, window: Window) -> bool:
-    """Whether a DequantizeLinear gives the data, and the weights of what has some."""
-    names = [node.input[0], *([] if window.operator.weights is None else [node.input[window.operator.weights]])]
-    producers = [scope.producer(name) if scope.defines(name) else None for name in names]
-    return all(each is not None and each.op_type == "DequantizeLinear" for each in producers)
-
-
-def lists_scales(scope: Scope, node: NodeProto, window: Window) -> bool | None:
-    """Whether a scale of an operator of bytes is a list, be it of one number; None where that is not known."""
-    known = [scope.type_of(node.input[place]) for place in window.operator.scales if place < len(node.input)]
-    return any_of([None if each is None or each.rank is None else each.rank > 0 for each in known])
-
-
-def _is_of_joined_bytes(scope: Scope, node: NodeProto, window: Window) -> bool:
-    """Whether a DequantizeLinear gives the weights, and the data are joined and in signed bytes."""
-    if window.operator.weights is None or not scope.defines(node.input[window.operator.weights]):
-        return False
-    producer = scope.producer(node.input[window.operator.weights])
-    is_dequantized = producer is not None and producer.op_type == "DequantizeLinear"
-    return is_dequantized and is_behind_joined_bytes(scope, node.input[0])
 
 
 def _is_tall(sizes: Shape) -> bool | None:

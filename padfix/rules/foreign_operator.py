@@ -13,6 +13,28 @@ from padfix.rules.build.objections import Objection, Operators, worst_objection
 from padfix.rules.build.quantized_window import quantizers_around
 from padfix.rules.build.target_rule import TargetRule
 
+FORMLESS = (
+    "Attention",
+    "ConvTransposeWithDynamicPads",
+    "CropAndResize",
+    "DynamicQuantizeLSTM",
+    "DynamicQuantizeMatMul",
+    "ExpandDims",
+    "FusedGemm",
+    "GatherND",
+    "Inverse",
+    "MatMulIntegerToFloat",
+    "MaxpoolWithMask",
+    "MultiHeadAttention",
+    "Pad",
+    "QGemm",
+    "RotaryEmbedding",
+    "SkipSimplifiedLayerNormalization",
+    "Trilu",
+    "Unique",
+)
+"""Operators that padfix knows no other form of, or that ONNX has no equal of."""
+
 
 class ForeignOperator(TargetRule):
     """An operator of ONNX Runtime's own (com.microsoft) that the target refuses, or computes otherwise.
@@ -46,7 +68,7 @@ class ForeignOperator(TargetRule):
 
     code = "PF308"
     name = "foreign-operator"
-    operators = frozenset((CONTRIB, op_type) for op_type in PLAINLY)
+    operators = frozenset((CONTRIB, op_type) for op_type in (*PLAINLY, *FORMLESS))
     example_target = "opencv"
 
     def objection(self, site: Site) -> Objection | None:
@@ -56,6 +78,8 @@ class ForeignOperator(TargetRule):
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the operator as what it is."""
         op_type = site.node.op_type
+        if op_type in FORMLESS:
+            return
         # Other parts are for the rules about these to judge: what is wrong with a Conv is mended there.
         operators: Operators = ()
         if op_type.startswith("QLinear"):

@@ -203,16 +203,26 @@ def _flat(site: Site) -> Iterator[Form]:
     name = "a plane in place of a volume"
     yield _pooled(site, name, rank, lambda builder, value: builder.original(node, [value]), site.node.op_type)
     if site.node.op_type == "GlobalLpPool":
-        norm = {1: "ReduceL1", 2: "ReduceL2"}.get(attributes.integer(site.node, "p", 2) or 0)
+        power = attributes.integer(site.node, "p", 2) or 0
+        norm = {1: "ReduceL1", 2: "ReduceL2"}.get(power)
+        axes = list(range(2, _PLANE if is_volume else rank))
 
         def summed(builder: FragmentBuilder, value: Any) -> Any:
-            axes = list(range(2, _PLANE if is_volume else rank))
             return reduced(builder, norm or "", value, axes)
 
-        if norm is None or not rank:
-            yield Form("a norm along axes", (), _unwritten, Refusal("there is no such operator for this p"))
-        else:
+        def rooted(builder: FragmentBuilder, value: Any) -> Any:
+            dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+            powers = [builder.constant(np.array(each, dtype), "power") for each in (power, 1 / power)]
+            magnitudes = builder.op("Abs", [value])
+            if power == 1:
+                return reduced(builder, "ReduceSum", magnitudes, axes)
+            total = reduced(builder, "ReduceSum", builder.op("Pow", [magnitudes, powers[0]]), axes)
+            return builder.op("Pow", [total, powers[1]])
+
+        if norm is not None and rank:
             yield _pooled(site, "a norm along axes", rank, summed, norm, as_it_is=not is_volume)
+        if power > 0 and rank:
+            yield _pooled(site, "the root of a sum of powers", rank, rooted, "ReduceSum", as_it_is=not is_volume)
 
 
 def _undecided(site: Site) -> Iterator[Form]:

@@ -45,6 +45,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "column-major": SWITCH,
     "batched": SWITCH,
     "dequantized": SWITCH,
+    "of-weights": SWITCH,
     "of-bytes": SWITCH,
     "lists-scales": SWITCH,
     "joined-bytes": SWITCH,
@@ -160,6 +161,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "by-a-matrix": SWITCH,
     "negative-indices": SWITCH,
     "joins": SWITCH,
+    # Of NonMaxSuppression: what its least score is, and whether a limit of it is a number without an axis.
+    "least-score": ("none", "below-zero", "others"),
+    "limits-as-numbers": SWITCH,
     # Of a Constant: whether it holds a tensor, and not numbers in attributes of other names.
     "of-tensor": SWITCH,
     # Of Mod: whether the remainder has the sign of the dividend.
@@ -262,6 +266,7 @@ _UNSAID: Mapping[str, Trait] = {
         (
             "of-constants",
             "splits-constant",
+            "of-weights",
             "dequantized",
             "between-bytes",
             "of-bytes",

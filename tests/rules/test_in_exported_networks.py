@@ -1,4 +1,4 @@
-"""What OpenCV gets wrong of what exporters write, and padfix's forms of it."""
+"""What OpenCV, OpenVINO and tract get wrong of what exporters write, and padfix's forms of it."""
 
 from __future__ import annotations
 
@@ -88,3 +88,74 @@ def test_average_pools_of_pytorchs(producer: str, pads: list[int], tmp_path: Pat
         each.SerializeToString() for each in model.graph.node
     ]
     assert not padfix.check(tmp_path / "after.onnx", target="opencv").findings
+
+
+BYTES = {
+    "QLinearAdd": "com.microsoft.QLinearAdd (X, s, z, b, s, z, s, z)",
+    "QLinearMul": "com.microsoft.QLinearMul (X, s, z, b, s, z, s, z)",
+    "QLinearSigmoid": "com.microsoft.QLinearSigmoid (X, s, z, s, z)",
+    "QLinearLeakyRelu": "com.microsoft.QLinearLeakyRelu <alpha = 0.1> (X, s, z, s, z)",
+    "QLinearSoftmax": "com.microsoft.QLinearSoftmax <axis = 1, opset = 13> (X, s, z, s, z)",
+    "QLinearConcat": "com.microsoft.QLinearConcat <axis = 1> (s, z, X, s, z, b, s, z)",
+    "QLinearWhere": "com.microsoft.QLinearWhere (w, X, s, z, b, s, z, s, z)",
+}
+
+
+@pytest.mark.parametrize("target", ["openvino", "tract"])
+@pytest.mark.parametrize("op_type", BYTES)
+def test_operators_of_bytes_are_written_on_numbers(op_type: str, target: str, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+        g (uint8[2,3] X) => (uint8[A,B] Y)
+        <float s = {{0.05}}, uint8 z = {{120}}, uint8[1,3] b = {{7, 140, 250}}, bool[1,3] w = {{1, 0, 1}}> {{
+            c = Identity (X) Y = {BYTES[op_type].replace("b, s", "b, s").replace("X", "c")} }}""")
+    if op_type == "QLinearConcat":
+        model.graph.initializer[2].dims[0], model.graph.initializer[2].raw_data = 2, bytes([7, 140, 250, 9, 8, 7])
+        model.graph.initializer[2].ClearField("int32_data")
+    onnx.save(model, tmp_path / "before.onnx")
+    (found,) = padfix.check(tmp_path / "before.onnx", target=target).findings
+    assert (found.rule, found.op_type, found.fixable) == ("PF308", op_type, True)
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target=target)
+    after = [each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node]
+    assert {"DequantizeLinear", "QuantizeLinear", op_type.removeprefix("QLinear")} <= set(after)
+    assert not padfix.check(tmp_path / "after.onnx", target=target).findings
+
+
+@pytest.mark.parametrize("target", ["openvino", "opencv", "tract"])
+def test_a_crop_is_said_to_be_refused(target: str, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+        g (float[1,2,8,8] X, float[1,4] R) => (float[1,2,3,4] Y) <int32[1] b = {0}, int32[2] c = {3, 4}> {
+            Y = com.microsoft.CropAndResize (X, R, b, c) }""")
+    onnx.save(model, tmp_path / "before.onnx")
+    (found,) = padfix.check(tmp_path / "before.onnx", target=target).findings
+    assert (found.rule, found.op_type, found.fixable) == ("PF308", "CropAndResize", False)
+
+
+def test_limits_of_a_suppression_are_lists_for_tract(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[1,6,4] B, float[1,1,6] S) => (int64[N,3] Y) <int64 most = {3}, float share = {0.5}> {
+            Y = NonMaxSuppression (B, S, most, share) }""")
+    onnx.save(model, tmp_path / "before.onnx")
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="tract")
+    assert all(list(each.dims) == [1] for each in onnx.load(tmp_path / "after.onnx").graph.initializer)
+    (found,) = padfix.check(tmp_path / "before.onnx", target="opencv@4.14").findings
+    assert (found.op_type, found.fixable) == ("NonMaxSuppression", False)
+
+
+def test_a_convolution_of_a_constant_is_said_to_be_refused(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[1,1,1,1] X) => (float[1,1,1,1] Y)
+        <float[1,1,2,2] k = {1, 2, 3, 4}, float[1,1,2,2] d = {1, 2, 3, 4}> { c = Conv (d, k) Y = Add (X, c) }""")
+    onnx.save(model, tmp_path / "before.onnx")
+    (found,) = padfix.check(tmp_path / "before.onnx", target="opencv").findings
+    assert (found.rule, found.op_type, found.fixable) == ("PF111", "Conv", False)
+
+
+@pytest.mark.parametrize("target", ["tract", "opencv"])
+@pytest.mark.parametrize(("power", "shape"), [(1, "1,3,7"), (3, "2,3,4,5"), (3, "1,2,3,4,5")])
+def test_a_global_pool_by_any_norm(power: int, shape: str, target: str, tmp_path: Path) -> None:
+    given = ",".join([*shape.split(",")[:2], *"1" * (shape.count(",") - 1)])
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[{shape}] X) => (float[{given}] Y) {{ Y = GlobalLpPool <p = {power}> (X) }}""")
+    onnx.save(model, tmp_path / "before.onnx")
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target=target)
+    assert not padfix.check(tmp_path / "after.onnx", target=target).findings

@@ -140,6 +140,7 @@ MADE_BY_FORMS: dict[str, set[str]] = {
 """Operators of forms, with the traits that these alone tell of them."""
 
 EXAMPLES = {
+    "NonMaxSuppression": "(float[1,5,4] B, float[1,1,5] S) => (int64[N,3] Y) { Y = NonMaxSuppression (B, S) }",
     "Constant": "(float[1] X) => (float[3] Y) { Y = Constant <value_floats = [1.0, 2.0, 3.0]> () }",
     "Conv": "(float[1,2,8,8] X, float[2,2,3,3] W) => (float[1,2,6,6] Y) { Y = Conv (X, W) }",
     "ConvTranspose": "(float[1,2,8,8] X, float[2,2,3,3] W) => (float[1,2,10,10] Y) { Y = ConvTranspose (X, W) }",

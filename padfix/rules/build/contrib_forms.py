@@ -45,6 +45,8 @@ def why_not_plain(site: Site) -> Refusal | None:
         return Refusal("its channels come last")
     if any(attributes.integer(node, name, 0) for name in ("transBatchA", "transBatchB")):
         return Refusal("it exchanges axes of the batch")
+    if node.op_type == "QLinearSoftmax" and attributes.integer(node, "opset", 0) < SINCE[node.op_type]:
+        return Refusal("it takes axes together, as Softmax did before opset 13")
     activation = attributes.text(node, "activation", "") or ""
     if activation and activation not in _ACTIVATIONS:
         return Refusal(f"there is no activation {activation!r}")
@@ -148,15 +150,38 @@ def _channels_last(site: Site, builder: FragmentBuilder, inputs: list[Any]) -> A
     return builder.op("Transpose", [result], {"perm": [0, *range(2, rank), 1]})
 
 
-def _dequantized(op_type: str) -> Write:
-    """Return what computes a pool of bytes on the numbers that they stand for."""
+def _dequantized(op_type: str, operands: int = 1, first: int = 0) -> Write:
+    """Return what computes an operator of bytes on the numbers that they stand for.
+
+    Behind the ``first`` inputs, which are no bytes, each operand has its scale and zero point, and then the result has.
+    """
 
     def write(site: Site, builder: FragmentBuilder, inputs: list[Any]) -> Any:
-        before = [each for each in inputs[:3] if each is not None]
-        result = builder.op(op_type, [builder.op("DequantizeLinear", before)], _given(site.node, ("channels_last",)))
-        return builder.op("QuantizeLinear", [result, *(each for each in inputs[3:5] if each is not None)])
+        last = first + 3 * operands
+        numbers = [_numbers(builder, inputs[place : place + 3]) for place in range(first, last, 3)]
+        result = builder.op(op_type, [*inputs[:first], *numbers], _given(site.node, ("channels_last", "opset")))
+        return _bytes(builder, result, inputs[last : last + 2])
 
     return write
+
+
+def _leaky(site: Site, builder: FragmentBuilder, inputs: list[Any]) -> Any:
+    result = builder.op("LeakyRelu", [_numbers(builder, inputs[:3])], _given(site.node, ()))
+    # OpenCV 5 takes what stands alone between bytes for a Relu.
+    return _bytes(builder, builder.op("Identity", [result]), inputs[3:])
+
+
+def _joined(site: Site, builder: FragmentBuilder, inputs: list[Any]) -> Any:
+    numbers = [_numbers(builder, inputs[place : place + 3]) for place in range(2, len(inputs), 3)]
+    return _bytes(builder, builder.op("Concat", numbers, _given(site.node)), inputs[:2])
+
+
+def _numbers(builder: FragmentBuilder, given: list[Any]) -> Any:
+    return builder.op("DequantizeLinear", [each for each in given if each is not None])
+
+
+def _bytes(builder: FragmentBuilder, value: Any, scale_and_zero: list[Any]) -> Any:
+    return builder.op("QuantizeLinear", [value, *(each for each in scale_and_zero if each is not None)])
 
 
 def _grid_sample(site: Site, builder: FragmentBuilder, inputs: list[Any]) -> Any:
@@ -173,8 +198,15 @@ PLAINLY: Mapping[str, Write] = {
     "Gelu": _gelu,
     "GridSample": _grid_sample,
     "NhwcMaxPool": _channels_last,
+    "QLinearAdd": _dequantized("Add", 2),
     "QLinearAveragePool": _dequantized("AveragePool"),
+    "QLinearConcat": _joined,
     "QLinearGlobalAveragePool": _dequantized("GlobalAveragePool"),
+    "QLinearLeakyRelu": _leaky,
+    "QLinearMul": _dequantized("Mul", 2),
+    "QLinearSigmoid": _dequantized("Sigmoid"),
+    "QLinearSoftmax": _dequantized("Softmax"),
+    "QLinearWhere": _dequantized("Where", 2, 1),
     "QuickGelu": _quick_gelu,
     "SkipLayerNormalization": _skipped_norm,
     "TransposeMatMul": _product,
@@ -184,8 +216,9 @@ PLAINLY: Mapping[str, Write] = {
 SINCE: Mapping[str, int] = {
     "GridSample": GRID_SAMPLE_SINCE,
     "NhwcMaxPool": 12,
-    "QLinearAveragePool": 10,
-    "QLinearGlobalAveragePool": 10,
+    **dict.fromkeys(("QLinearAdd", "QLinearAveragePool", "QLinearConcat", "QLinearGlobalAveragePool"), 10),
+    **dict.fromkeys(("QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "QLinearWhere"), 10),
+    "QLinearSoftmax": 13,
     "SkipLayerNormalization": LAYER_NORM_SINCE,
 }
 """The first opset that has what an operator is written with, where not all have."""

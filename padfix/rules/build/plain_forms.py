@@ -340,6 +340,25 @@ def _keeping(site: Site) -> Iterator[Form]:
     yield Form("its axis kept, and taken out behind it", operators, lambda: _written(site, write, exact=True))
 
 
+def _limited(site: Site) -> Iterator[Form]:
+    """Yield a NonMaxSuppression whose limits are lists of one number."""
+    limits = range(2, len(site.node.input))
+    unread = any(site.input_name(place) and site.constant(place) is None for place in limits)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        inputs = [builder.input(site.input_name(place)) for place in range(2)]
+        for place in limits:
+            told = site.constant(place)
+            inputs.append(builder.input("") if told is None else builder.constant(told.reshape(-1), "limit"))
+        builder.output(site.node.output[0], builder.original(copied(site.node), inputs))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = Refusal("its limits are not constant") if unread else None
+    own = {**(traits_of(site.scope, site.node) or {}), "limits-as-numbers": False}
+    yield Form("its limits as lists", (("NonMaxSuppression", own),), write, why_not)
+
+
 def _as_tensor(site: Site) -> Iterator[Form]:
     """Yield a Constant of a tensor."""
     value = site.scope.constant(site.node.output[0])
@@ -379,6 +398,7 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Expand": _repeated,
     "Less": _less,
     "MatMul": _matrices,
+    "NonMaxSuppression": _limited,
     "PRelu": _sloped,
     "Softsign": _softened,
     "Split": split_forms,

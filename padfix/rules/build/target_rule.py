@@ -19,6 +19,9 @@ from padfix.rules.build.moved_forms import behind_convolution
 from padfix.rules.build.objections import Objection, worst_objection
 from padfix.targets import Target, named
 
+_OF_DATA = ("alike", "channels-last", "constants", "moves-batch", "of-weights")
+"""What is said of the data of a node, whatever form it has."""
+
 
 class TargetRule(Rule):
     """Matches operators that a fact of the target fits, and writes the first of its forms that none fits."""
@@ -64,7 +67,7 @@ class TargetRule(Rule):
     def _forms(self, site: Site) -> Iterator[Form]:
         """Yield the forms, in which what is still of the node's own type reads the node's data unless it says more."""
         own = traits_of(site.scope, site.node) or {}
-        read = {name: own[name] for name in ("alike", "channels-last", "constants", "moves-batch") if name in own}
+        read = {name: own[name] for name in _OF_DATA if name in own}
         for form in self._all_forms(site):
             told = (
                 (op_type, {**read, **traits} if op_type == site.node.op_type else traits)
