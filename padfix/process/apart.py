@@ -168,7 +168,7 @@ def forked(make: Callable[[], Function], *, keeps_files: bool = True) -> Process
         faulthandler.disable()
         gc.freeze()  # what was left behind there isn't collected here: a session waits for threads that aren't here
         gc.enable()  # work without end, whatever was done there
-        _die_with_parent()
+        die_with_parent()
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(each, signal.SIG_DFL)
         _serve(make, os.fdopen(there, "rb"), os.fdopen(here, "wb"))
@@ -214,7 +214,7 @@ def sent(make: Callable[[], Function]) -> bytes:
 
 def main() -> NoReturn:
     """Serve whoever started this interpreter, by standard input and output."""
-    _die_with_parent()
+    die_with_parent()
     here = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
     there = sys.stdin.buffer
@@ -239,7 +239,7 @@ def _serve(make: Callable[[], Function], questions: IO[bytes], answers: IO[bytes
     os._exit(0)
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """Let the system end this process with the one that started it, whatever it is doing then."""
     if sys.platform.startswith("linux"):
         with contextlib.suppress(OSError, AttributeError):

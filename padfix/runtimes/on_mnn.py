@@ -11,8 +11,12 @@ import numpy as np
 
 from padfix.runtimes.adapter import Request
 
-_TYPES = {"float32": "float", "int32": "int", "int64": "int"}
-"""MNN's types of inputs, by NumPy's; it holds long integers in 32 bits."""
+_TYPES = {
+    **dict.fromkeys(("float16", "float32", "float64"), ("float", np.float32)),
+    **dict.fromkeys(("bool", "int8", "int16", "int32", "int64"), ("int", np.int32)),
+    "uint8": ("uint8", np.uint8),
+}
+"""What MNN's converter makes of inputs, by NumPy's types; but its package for Python makes no arrays of int8."""
 
 
 def load() -> Callable[[Request], list[Any]]:
@@ -34,11 +38,11 @@ def load() -> Callable[[Request], list[Any]]:
             net = MNN.nn.load_module_from_file(str(converted), list(request.feeds), outputs)
             given = []
             for array in request.feeds.values():
-                kind = _TYPES.get(array.dtype.name)
-                if kind is None:
+                if array.dtype.name not in _TYPES:
                     raise RuntimeError(f"inputs of type {array.dtype.name} are not supported")
+                kind, own = _TYPES[array.dtype.name]
                 value = MNN.expr.placeholder(list(array.shape), MNN.expr.NCHW, getattr(MNN.expr, kind))
-                value.write(np.ascontiguousarray(array, np.int32 if kind == "int" else None))
+                value.write(np.ascontiguousarray(array, own))
                 given.append(value)
             found = net.forward(given)
             return [np.array(MNN.expr.convert(each, MNN.expr.NCHW).read()) for each in found]

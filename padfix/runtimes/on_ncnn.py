@@ -13,9 +13,22 @@ from typing import Any
 
 import numpy as np
 
+from padfix.process.apart import die_with_parent
 from padfix.runtimes.adapter import Request
 
 _LONGEST_SECONDS = 120
+
+_TYPES = {
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+}
+"""pnnx's types of inputs, by NumPy's; ncnn itself holds numbers of 32 bits."""
 
 _TRIALS = 2
 """pnnx crashes now and then on what it converts the next time."""
@@ -42,7 +55,8 @@ def load() -> Callable[[Request], list[Any]]:
         net, layouts = converted(request)
         extractor = net.create_extractor()
         for number, array in enumerate(request.feeds.values()):
-            extractor.input(f"in{number}", ncnn.Mat(layouts.of_ncnn(f"in{number}", array)).clone())
+            given = layouts.of_ncnn(f"in{number}", array)  # kept until it is copied: a Mat holds no reference
+            extractor.input(f"in{number}", ncnn.Mat(given).clone())
         found = []
         for number in range(len(request.shapes)):
             code, value = extractor.extract(f"out{number}")
@@ -77,7 +91,7 @@ def _converted(program: str, request: Request, folder: Path) -> Any:
     import ncnn
 
     (folder / "model.onnx").write_bytes(request.model)
-    shapes = ",".join(f"[{','.join(map(str, array.shape))}]f32" for array in request.feeds.values())
+    shapes = ",".join(f"[{','.join(map(str, array.shape))}]{_type_of(array)}" for array in request.feeds.values())
     for _ in range(_TRIALS):
         done = subprocess.run(
             [program, "model.onnx", f"inputshape={shapes}", "fp16=0"],
@@ -85,6 +99,7 @@ def _converted(program: str, request: Request, folder: Path) -> Any:
             capture_output=True,
             timeout=_LONGEST_SECONDS,
             check=False,
+            preexec_fn=die_with_parent,  # it may go on for ever, and take ever more memory
         )
         if done.returncode == 0:
             break
@@ -98,6 +113,13 @@ def _converted(program: str, request: Request, folder: Path) -> Any:
     return net
 
 
+def _type_of(array: Any) -> str:
+    kind = _TYPES.get(array.dtype.name)
+    if kind is None:
+        raise RuntimeError(f"inputs of type {array.dtype.name} are not supported")
+    return kind
+
+
 class _Layouts:
     """Which tensors have a batch, which ncnn leaves out: pnnx guesses it, and says so in the example that it writes."""
 
@@ -105,10 +127,11 @@ class _Layouts:
         self._example = example
 
     def of_ncnn(self, name: str, array: Any) -> Any:
-        """Return an array as ncnn takes it."""
+        """Return an array as ncnn takes it, which holds numbers in 32 bits alone."""
         if self._has_batch(name) and len(array) != 1:
             raise RuntimeError("ncnn takes images one by one, and this is no batch of which each could be run")
-        return np.ascontiguousarray(array[0] if self._has_batch(name) else array)
+        kind = np.float32 if array.dtype.kind == "f" else np.int32
+        return np.ascontiguousarray(array[0] if self._has_batch(name) else array, kind)
 
     def of_onnx(self, name: str, array: Any) -> Any:
         """Return what ncnn gives as ONNX has it."""
