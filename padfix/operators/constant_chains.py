@@ -93,6 +93,12 @@ def chain_of(
     return _in_order(scope, found, node)
 
 
+def is_worked_out(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node inside computes with lengths and constants alone, and does not measure by itself."""
+    is_result = any(scope.is_output(name) for name in node.output if name)
+    return not is_result and node.op_type not in _MEASURING and chain_of(scope, node, open_lengths=True) is not None
+
+
 def worked_out(scope: Scope, name: str, type_of: TypeOf | None = None) -> np.ndarray | None:
     """Return the value of a constant, or of what is computed from constants and lengths alone; None of all else.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onnx import NodeProto
 
+from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.data_order import CHANNELS, is_in_blocks, number_of_channels
 from padfix.operators.window import Shape
@@ -18,6 +19,8 @@ _MOST_PARTS = 6
 
 MATRIX = 2
 """Axes."""
+
+_AXES_OF_SEQUENCES = 3
 
 
 def is_activated_convolution(scope: Scope, name: str) -> bool:
@@ -95,3 +98,22 @@ def narrowest(scope: Scope, node: NodeProto) -> int | None:
 def _producer(scope: Scope, name: str) -> NodeProto | None:
     node = scope.producer(name) if name and scope.defines(name) else None
     return None if node is None or normal_domain(node.domain) else node
+
+
+def adds_to_erf(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node adds one constant to what an Erf gives, in this order, as exporters write a Gelu."""
+    before = scope.producer(node.input[0]) if scope.defines(node.input[0]) else None
+    constant = scope.constant(node.input[1])
+    return before is not None and before.op_type == "Erf" and constant is not None and constant.size == 1
+
+
+def is_deviation(scope: Scope, name: str) -> bool:
+    """Whether data are what is left of other data without their mean, but along the last of three axes."""
+    node = scope.producer(name) if scope.defines(name) else None
+    mean = scope.producer(node.input[1]) if node is not None and node.op_type == "Sub" else None
+    if node is None or mean is None or mean.op_type != "ReduceMean" or mean.input[0] != node.input[0]:
+        return False
+    known = scope.type_of(name)
+    constant = scope.constant(mean.input[1]) if len(mean.input) > 1 and mean.input[1] else None
+    axes = attributes.integers(mean, "axes") if constant is None else [int(axis) for axis in constant.reshape(-1)]
+    return known is None or known.rank != _AXES_OF_SEQUENCES or axes not in ([-1], [_AXES_OF_SEQUENCES - 1])

@@ -25,9 +25,10 @@ from padfix.operators.data_order import (
     turns_back,
 )
 from padfix.operators.elementwise import REDUCTIONS
-from padfix.operators.fused_layers import adds_wide_constant, spreads_channels
+from padfix.operators.fused_layers import adds_to_erf, adds_wide_constant, spreads_channels
 from padfix.operators.gates import erf_traits, gate_traits, product_traits, softplus_traits
 from padfix.operators.lists import COMPARING, appends_to_input, spreads_a_list
+from padfix.operators.passing import pieces_of
 from padfix.operators.plain_traits import PLAINLY
 from padfix.operators.quantizers import QUANTIZERS, is_between_bytes, quantizer_traits
 from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
@@ -182,6 +183,7 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
     return {
         "adds-to-volume": computed and any(is_behind_volume(scope, name) for name in node.input),
         "adds-wide-constant": adds_wide_constant(scope, node),
+        "adds-to-erf": adds_to_erf(scope, node),
     }
 
 
@@ -241,7 +243,10 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
     indices = scope.type_of(node.input[1]) if len(node.input) > 1 else None
     rank = None if indices is None else indices.rank
     is_told = any(scope.constant(name) is not None or scope.is_initializer(name) for name in node.input)
+    matrix = scope.type_of(node.input[0])
+    is_matrix = matrix is not None and matrix.rank == 2 and scope.is_initializer(node.input[0])
     return {
+        "embeds": is_matrix and attributes.integer(node, "axis", 0) == 0 and rank in (1, 2),
         "both-computed": not is_told,
         "picks-a-list": None if rank is None else rank > 0,
         "picks-a-matrix": None if rank is None else rank > 1,
@@ -271,18 +276,27 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
         "rank": known.rank,
         "backwards": None if steps is None else any(step < 0 for step in steps),
         "strided": None if steps is None else any(abs(step) > 1 for step in steps),
+        "takes-nothing": 0 in (_lengths_of_result(scope, node) or ()),
         "first-axis": 0 in axes,
     }
+
+
+def _lengths_of_result(scope: Scope, node: NodeProto) -> Sequence[Dimension] | None:
+    known = scope.type_of(node.output[0])
+    return None if known is None else known.shape
 
 
 def _transpose(scope: Scope, node: NodeProto) -> Traits:
     alike = turns_alike_back(scope, node)
     perm = attributes.integers(node, "perm")
+    moves = not perm or perm[0] != 0
     return {
         **_rank_alone(scope, node),
+        "moves-images": moves and is_of_another_batch(scope, node.input[0]) is False,
         "turned-back": turns_back(scope, node),
         "turned-back-alike": alike,
-        "moves-batch": not perm or perm[0] != 0,
+        "batch-told": is_behind_images(scope, node.input[0]),
+        "moves-batch": moves,
     }
 
 
@@ -330,7 +344,10 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Add": _pairing(_sum),
     "Clip": lambda scope, node: {},
     **dict.fromkeys(COMPARING, _pairing(_comparison)),
-    "Concat": lambda scope, node: {"appends-to-input": appends_to_input(scope, node)},
+    "Concat": lambda scope, node: {
+        "appends-to-input": appends_to_input(scope, node),
+        "joins-nothing": len(pieces_of(scope, node)) < len(set(node.input)),
+    },
     "Elu": _curve(lambda scope, node: {}),
     "Erf": _curve(erf_traits),
     "Gelu": _curve(lambda scope, node: {"approximate": attributes.text(node, "approximate", "none") or "none"}),

@@ -1,30 +1,113 @@
-"""What an Identity or a Dropout is like: operators that give what they take, outside of training."""
+"""Operators that give what they take: an Identity, or a product with 1, a sum with 0, a Pad of nothing and others."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from onnx import NodeProto
 
-from padfix.graph.scopes import Scope
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.constant_pad import given_pads
 from padfix.targets.fact import Traits
 
 PASSING = ("Dropout", "Identity")
 
 
 def passing_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return whether it takes an input of the model, and gives as a result what an input or another result is."""
-    given, own = node.output[0], _origin(scope, node.output[0])
-    others = [name for name in scope.outputs if name != given and _origin(scope, name) == own]
-    is_result = scope.parent is None and given in scope.outputs
-    return {
-        "of-input": scope.parent is None and node.input[0] in scope.inputs,
-        "gives-the-same": is_result and (bool(others) or own in scope.inputs),
-    }
+    """Return whether an Identity or a Dropout takes an input of the model."""
+    return {"of-input": scope.parent is None and node.input[0] in scope.inputs}
+
+
+def gives_the_same(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node gives as a result of the model what an input, a constant or another result is."""
+    given = node.output[0]
+    if scope.parent is not None or given not in scope.outputs or not passed_on(scope, node):
+        return False
+    own = _origin(scope, given)
+    is_another = any(name != given and _origin(scope, name) == own for name in scope.outputs)
+    return is_another or own in scope.inputs or scope.constant(own) is not None
+
+
+def passed_on(scope: Scope, node: NodeProto) -> str:
+    """Return which tensor a node gives as it is; nothing where it computes something."""
+    read = _READ.get(node.op_type) if not normal_domain(node.domain) else None
+    return "" if read is None else read(scope, node)
 
 
 def _origin(scope: Scope, name: str) -> str:
     """Return the tensor that a chain of such operators began with."""
     producer = scope.producer(name) if scope.defines(name) else None
-    while producer is not None and producer.op_type in PASSING:
-        name = producer.input[0]
+    while producer is not None and name == producer.output[0] and (passed := passed_on(scope, producer)):
+        name = passed
         producer = scope.producer(name) if scope.defines(name) else None
     return name
+
+
+def pieces_of(scope: Scope, node: NodeProto) -> list[str]:
+    """Return what a Concat joins, without what is known to have no elements."""
+    types = {name: scope.type_of(name) for name in node.input}
+    return [name for name, known in types.items() if known is None or known.shape is None or 0 not in known.shape]
+
+
+def _first(scope: Scope, node: NodeProto) -> str:
+    return str(node.input[0])
+
+
+def _only_piece(scope: Scope, node: NodeProto) -> str:
+    pieces = pieces_of(scope, node) if len(set(node.input)) == len(node.input) else []
+    return pieces[0] if len(pieces) == 1 else ""
+
+
+def _if_the_shape_stays(scope: Scope, node: NodeProto, name: str) -> str:
+    before, after = scope.type_of(name), scope.type_of(node.output[0])
+    lengths = None if before is None else before.lengths
+    return name if lengths is not None and after is not None and lengths == after.lengths else ""
+
+
+def _with(neutral: int, *, swaps: bool) -> Callable[[Scope, NodeProto], str]:
+    """Return what tells of an operator on two inputs which of them the other one, all ``neutral``, leaves as it is."""
+
+    def read(scope: Scope, node: NodeProto) -> str:
+        for data, other in ((0, 1), (1, 0))[: 2 if swaps else 1]:
+            known = scope.constant(node.input[other])
+            if known is not None and known.size and bool((known == neutral).all()):
+                return _if_the_shape_stays(scope, node, node.input[data])
+        return ""
+
+    return read
+
+
+def _padded(scope: Scope, node: NodeProto) -> str:
+    amounts = given_pads(scope, node)
+    return node.input[0] if amounts is not None and not any(amounts) else ""
+
+
+def _turned(scope: Scope, node: NodeProto) -> str:
+    perm = attributes.integers(node, "perm")
+    return node.input[0] if perm and perm == sorted(perm) else ""
+
+
+def _cast(scope: Scope, node: NodeProto) -> str:
+    return "" if changes_type(scope, node) is not False else node.input[0]
+
+
+def changes_type(scope: Scope, node: NodeProto) -> bool | None:
+    """Whether a Cast is to another type than its data have; None where that is not known."""
+    known = scope.type_of(node.input[0])
+    return None if known is None or not known.elem_type else known.elem_type != attributes.integer(node, "to", 0)
+
+
+_READ: Mapping[str, Callable[[Scope, NodeProto], str]] = {
+    **dict.fromkeys(PASSING, _first),
+    "Add": _with(0, swaps=True),
+    "Cast": _cast,
+    "Concat": _only_piece,
+    "Div": _with(1, swaps=False),
+    "Mul": _with(1, swaps=True),
+    "Pad": _padded,
+    "Pow": _with(1, swaps=False),
+    "Reshape": lambda scope, node: _if_the_shape_stays(scope, node, node.input[0]),
+    "Sub": _with(0, swaps=False),
+    "Transpose": _turned,
+}

@@ -10,8 +10,8 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import COMPUTED
 from padfix.operators.data_order import CHANNELS, is_in_blocks
-from padfix.operators.fused_layers import is_activated_convolution, is_product
-from padfix.operators.passing import PASSING, passing_traits
+from padfix.operators.fused_layers import is_activated_convolution, is_deviation, is_product
+from padfix.operators.passing import PASSING, changes_type, passing_traits
 from padfix.targets.fact import Traits
 
 DFT_AXIS_AS_INPUT_SINCE = 20
@@ -219,6 +219,17 @@ def _product(scope: Scope, node: NodeProto) -> Traits:
     return {"rank": ranks[0], "list-first": first, "list-second": second, "by-a-matrix": ranks[1] == 2}
 
 
+def _power(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Pow what numbers its exponents are, and whether what it raises is above 0 for certain."""
+    exponents, base = scope.constant(node.input[1]), scope.constant(node.input[0])
+    kind = "others"
+    if exponents is not None and exponents.size == 1:
+        number = float(exponents.reshape(-1)[0])
+        kind = "two" if number == 2 else "whole" if number.is_integer() else "fraction"
+    is_positive = base is not None and bool((base > 0).all())
+    return {"exponent": kind, "of-positive": is_positive, "of-deviation": is_deviation(scope, node.input[0])}
+
+
 PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(PLAIN, lambda scope, node: {}),
     **dict.fromkeys(PICKING, _picking),
@@ -232,12 +243,14 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         },
     ),
     "BatchNormalization": _batch_norm,
+    "Cast": lambda scope, node: {"changes-type": changes_type(scope, node)},
     "Celu": lambda scope, node: {"of-one": (found := attributes.find(node, "alpha")) is None or found.f == 1},
     "Constant": lambda scope, node: {"of-tensor": attributes.find(node, "value") is not None},
     "DFT": _dft,
     "Expand": _expand,
     "MatMul": _product,
     "NonMaxSuppression": _suppression,
+    "Pow": _power,
     "PRelu": _prelu,
     "Split": _split,
     "Squeeze": lambda scope, node: {

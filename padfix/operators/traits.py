@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper
+from onnx import NodeProto
 
 from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
@@ -13,7 +13,9 @@ from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.axis_order import order_traits
 from padfix.operators.batches import OF_IMAGES, is_of_another_batch
 from padfix.operators.constant_pad import given_pads
+from padfix.operators.numbers import elements_of, numbers_of
 from padfix.operators.other_traits import OTHERS, any_of
+from padfix.operators.passing import gives_the_same
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, is_weight
 from padfix.operators.quantizers import traits_of_bytes
 from padfix.operators.reading import read
@@ -37,7 +39,8 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found = _own_traits(scope, node)
     if found is None:
         return None
-    found = {**found, **order_traits(scope, node)}
+    found = {**found, **order_traits(scope, node), "numbers": numbers_of(scope, node.input[0])}
+    found["gives-the-same"] = gives_the_same(scope, node)
     if node.op_type not in OF_IMAGES:
         return found
     return {**found, "batch-within": is_of_another_batch(scope, node.input[0])}
@@ -254,15 +257,6 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
 def is_end_alone(last: Pair) -> bool:
     """Whether there is padding behind the last axis and none before it."""
     return last[0] == 0 < last[1]
-
-
-def elements_of(elem_type: int | None) -> str | None:
-    """Return what kind of numbers a type holds; integers of 8 bits are apart. None where it is not known."""
-    if not elem_type:
-        return None
-    if elem_type in (TensorProto.INT8, TensorProto.UINT8):
-        return "byte"
-    return "integer" if np.dtype(helper.tensor_dtype_to_np_dtype(elem_type)).kind in "iu" else "float"
 
 
 def _fill(scope: Scope, node: NodeProto) -> str | None:

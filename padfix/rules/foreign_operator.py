@@ -7,33 +7,11 @@ from collections.abc import Iterator
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.table import CONTRIB
 from padfix.rules.base import Site
-from padfix.rules.build.contrib_forms import PLAINLY, SINCE, why_not_plain, written_plainly
+from padfix.rules.build.contrib_forms import PLAINLY, SINCE, WITHOUT_FORM, why_not_plain, written_plainly
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Objection, Operators, worst_objection
 from padfix.rules.build.quantized_window import quantizers_around
 from padfix.rules.build.target_rule import TargetRule
-
-FORMLESS = (
-    "Attention",
-    "ConvTransposeWithDynamicPads",
-    "CropAndResize",
-    "DynamicQuantizeLSTM",
-    "DynamicQuantizeMatMul",
-    "ExpandDims",
-    "FusedGemm",
-    "GatherND",
-    "Inverse",
-    "MatMulIntegerToFloat",
-    "MaxpoolWithMask",
-    "MultiHeadAttention",
-    "Pad",
-    "QGemm",
-    "RotaryEmbedding",
-    "SkipSimplifiedLayerNormalization",
-    "Trilu",
-    "Unique",
-)
-"""Operators that padfix knows no other form of, or that ONNX has no equal of."""
 
 
 class ForeignOperator(TargetRule):
@@ -68,7 +46,7 @@ class ForeignOperator(TargetRule):
 
     code = "PF308"
     name = "foreign-operator"
-    operators = frozenset((CONTRIB, op_type) for op_type in (*PLAINLY, *FORMLESS))
+    operators = frozenset((CONTRIB, op_type) for op_type in (*PLAINLY, *WITHOUT_FORM))
     example_target = "opencv"
 
     def objection(self, site: Site) -> Objection | None:
@@ -78,7 +56,7 @@ class ForeignOperator(TargetRule):
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the operator as what it is."""
         op_type = site.node.op_type
-        if op_type in FORMLESS:
+        if op_type not in PLAINLY:
             return
         # Other parts are for the rules about these to judge: what is wrong with a Conv is mended there.
         operators: Operators = ()

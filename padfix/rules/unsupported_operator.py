@@ -64,6 +64,7 @@ from padfix.rules.build.layer_forms import (
 )
 from padfix.rules.build.moved_forms import listed_forms, moved_forms
 from padfix.rules.build.objections import Objection
+from padfix.rules.build.passing_forms import joined_forms, power_forms
 from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
@@ -119,8 +120,9 @@ class UnsupportedOperator(TargetRule):
     indices as what picks by a list; constants in the whole shape; a convolution with ones before what takes another
     axis for that of its channels; Softsign and ThresholdedRelu as products; a Hardmax as the question which place is
     that of the maximum; a MaxUnpool as maxima scattered over zeros; a Col2Im as a transposed convolution; an
-    AffineGrid as a product with all positions; a GroupNormalization as the norm of lines; and an RMSNormalization as a
-    quotient.
+    AffineGrid as a product with all positions; a GroupNormalization as the norm of lines; an RMSNormalization as a
+    quotient; a power of a whole number as a product; a Concat without what has no elements; the terms of a sum
+    exchanged; and what gives its data as they are, which some converters take away, with the sign changed twice.
 
     Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
 
@@ -394,10 +396,11 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Less": rows_first(PLAIN_FORMS["Less"]),
     **dict.fromkeys(("Elu", "Erf", "HardSwish", "Sigmoid"), _behind_identity),
     **dict.fromkeys(("If", "Loop", "Scan"), _undecided),
-    "Add": rows_first(_first(narrowed_forms, _first(apart_forms, summed_forms))),
+    "Add": rows_first(_first(narrowed_forms, _first(apart_forms, _first(exchanged_forms, summed_forms)))),
     "BatchNormalization": batch_norm_forms,
     "Clip": clip_forms,
-    "Concat": _first(appended_forms, moved_forms),
+    "Concat": _first(joined_forms, _first(appended_forms, moved_forms)),
+    "Pow": power_forms,
     "HardSigmoid": _first(_behind_identity, _apart),
     "Tanh": _first(_behind_identity, _tanh),
     "Mish": _first(_behind_identity, _by_softplus),

@@ -138,6 +138,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "about-a-product": SWITCH,
     # Of Gather, Gemm and LayerNormalization, which can be biased as well.
     "picks-a-list": SWITCH,
+    "embeds": SWITCH,
     "plain": SWITCH,
     "turned-first": SWITCH,
     "behind-batch": SWITCH,
@@ -193,9 +194,17 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "scaled": SWITCH,
     # Of Slice: whether some step is negative.
     "backwards": SWITCH,
-    # Of Identity and Dropout: whether they take an input of the model, and give what an input or another result is.
+    # Of Identity and Dropout: whether they take an input of the model.
     "of-input": SWITCH,
+    # Of all operators: whether they give what an input, a constant or another result is.
     "gives-the-same": SWITCH,
+    # Of Pow, Cast, Concat and Slice.
+    "exponent": ("two", "whole", "fraction", "others"),
+    "of-positive": SWITCH,
+    "of-deviation": SWITCH,
+    "changes-type": SWITCH,
+    "joins-nothing": SWITCH,
+    "takes-nothing": SWITCH,
     # Of Squeeze.
     "axes-written": SWITCH,
     # Of If: what decides (lengths that are open, or data), how the values of the two branches differ, and whether it
@@ -216,6 +225,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of Add, and of operators that work element by element on several inputs, Concat among them.
     "adds-to-volume": SWITCH,
     "adds-wide-constant": SWITCH,
+    "adds-to-erf": SWITCH,
     "spreads-a-list": SWITCH,
     "appends-to-input": SWITCH,
     "spreads-channels": SWITCH,
@@ -232,6 +242,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "between-bytes": SWITCH,
     # Of Gelu.
     "approximate": ("none", "tanh"),
+    # Of all operators: what kind of numbers their data are.
+    "numbers": ("single", "half", "double", "integer", "boolean"),
     # Of all operators: which lengths of their data are equal, and whether images are still in the order of images.
     "alike": ("none", "others", "channels", "all"),
     "channels-last": SWITCH,
@@ -241,6 +253,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "reduces-channels": SWITCH,
     # Of Transpose and Squeeze, and of Gather: whether its indices have several axes.
     "moves-batch": SWITCH,
+    "moves-images": SWITCH,
     "picks-a-matrix": SWITCH,
     "both-computed": SWITCH,
     # Of the producer that a model names.
@@ -300,8 +313,15 @@ _UNSAID: Mapping[str, Trait] = {
             "batch-within",
             "open-batch",
             "gives-the-same",
+            "adds-to-erf",
+            "of-deviation",
+            "changes-type",
+            "embeds",
+            "joins-nothing",
+            "takes-nothing",
             "of-input",
             "moves-batch",
+            "moves-images",
             "picks-a-matrix",
             "both-computed",
             "reduces-channels",
@@ -309,6 +329,7 @@ _UNSAID: Mapping[str, Trait] = {
         False,
     ),
     "alike": "none",
+    "numbers": "single",
     "constants": "none",
     "channels-last": True,
     "behind-pad": "none",

@@ -30,6 +30,7 @@ class Target:
         pads: ``"attribute"`` writes pads into the operators; ``"node"`` writes those that differ between the two sides
             of an axis beside them; one of :data:`PADS_STYLES`.
         empty_batch: Whether a batch without rows is to be run as well, by amounts that are worked out at run time.
+        folds_lengths: Whether its converter is told all lengths, and works out what is computed of these alone.
         title: The runtime's own name, for people.
         versions: The versions that the facts were found on.
         joins: Targets whose facts and bounds are this one's as well: what suits it suits them all.
@@ -42,6 +43,7 @@ class Target:
     maximum_opset: int | None = None
     pads: str = "attribute"
     empty_batch: bool = False
+    folds_lengths: bool = False
     title: str = ""
     versions: tuple[str, ...] = ()
     joins: tuple[str, ...] = ()
@@ -86,6 +88,7 @@ _TYPES: dict[str, type] = {
     "maximum_opset": int,
     "pads": str,
     "empty_batch": bool,
+    "folds_lengths": bool,
 }
 _DEFAULTS = {each.name: each.default for each in dataclasses.fields(Target)}
 

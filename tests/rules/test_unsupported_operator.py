@@ -127,13 +127,6 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
         ),
         (ADDED, "opencv@4.14", 17, ["Conv", "Relu", "Sum"]),
         (SLICED % "1, 3", "onnx2tf", 17, ["MaxPool", "Slice"]),
-        (
-            LENGTHS.replace("2,3,4,5] Y", "A,B,C] Y") + "<int64[2] i = {1, 0}, int64[1] m = {-1}>"
-            "{ s = Shape (X) g = Gather (s, i) c = Concat <axis = 0> (g, m) Y = Reshape (X, c) }",
-            "ncnn",
-            17,
-            ["Constant", "Concat", "Reshape"],
-        ),
         (SOFTENED % "m = Softmax (d)", "tract", 17, [*ROUNDED, "Softmax", "Relu", *ROUNDED]),
         (
             WEIGHED % "s, n",

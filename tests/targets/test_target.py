@@ -131,7 +131,6 @@ def test_every_fact_is_about_operators_and_traits_that_there_are(name: str) -> N
 
 
 MADE_BY_FORMS: dict[str, set[str]] = {
-    "Pow": set(),
     "producer": {"averages-pads", "written-by"},
     "Slice": {"behind-window"},
     "Transpose": {"about-a-product", "over-batch"},
@@ -216,6 +215,8 @@ EXAMPLES = {
     "If": "(bool C) => (float Y) { Y = If (C) <then_branch = t () => (float A) { A = Constant <value = float {1}> () },"
     " else_branch = e () => (float B) { B = Constant <value = float {2}> () }> }",
     **{name: f"(float[1,2] X) => (float[1,2] Y) {{ Y = {name} (X) }}" for name in ("Dropout", "Identity")},
+    "Cast": "(float[1,2] X) => (double[1,2] Y) { Y = Cast <to = 11> (X) }",
+    "Pow": "(float[1,2] X) => (float[1,2] Y) { Y = Pow (X, X) }",
     "Upsample": "(float[1,2] X) => (float[1,4] Y) <float[2] s = {1, 2}> { Y = Upsample (X, s) }",
 }
 

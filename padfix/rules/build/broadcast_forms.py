@@ -52,12 +52,14 @@ def apart_forms(site: Site) -> Iterator[Form]:
 
 
 def exchanged_forms(site: Site) -> Iterator[Form]:
-    """Yield a product with its factors exchanged."""
+    """Yield a product with its factors exchanged, or a sum with its terms."""
+    op_type = site.node.op_type
+    traits = {**OTHERS[op_type](site.scope, site.node), "gate-second": False, "adds-to-erf": False}
 
     def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
-        return builder.op("Mul", [second, first])
+        return builder.op(op_type, [second, first])
 
-    yield Form("the factors exchanged", (("Mul", {"gate-second": False}),), lambda: _written(site, write, exact=True))
+    yield Form("its inputs exchanged", ((op_type, traits),), lambda: _written(site, write, exact=True))
 
 
 def rows_first(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iterator[Form]]:

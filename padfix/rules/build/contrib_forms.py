@@ -213,6 +213,41 @@ PLAINLY: Mapping[str, Write] = {
 }
 """By the type of an operator: what writes it."""
 
+WITHOUT_FORM = (
+    "Attention",
+    "CDist",
+    "ConvTransposeWithDynamicPads",
+    "CropAndResize",
+    "DequantizeLinear",
+    "DynamicQuantizeLSTM",
+    "DynamicQuantizeMatMul",
+    "EmbedLayerNormalization",
+    "ExpandDims",
+    "FusedGemm",
+    "GatherND",
+    "Inverse",
+    "MatMulIntegerToFloat",
+    "MatMulNBits",
+    "MaxpoolWithMask",
+    "MultiHeadAttention",
+    "Pad",
+    "QAttention",
+    "QGemm",
+    "QLinearAdd",
+    "QLinearConcat",
+    "QLinearLeakyRelu",
+    "QLinearMul",
+    "QLinearSigmoid",
+    "QLinearSoftmax",
+    "QLinearWhere",
+    "QuantizeLinear",
+    "RotaryEmbedding",
+    "SkipSimplifiedLayerNormalization",
+    "Trilu",
+    "Unique",
+)
+"""Operators that are not written otherwise, of which targets may say what becomes of them."""
+
 SINCE: Mapping[str, int] = {
     "GridSample": GRID_SAMPLE_SINCE,
     "NhwcMaxPool": 12,

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from itertools import chain
 
-from padfix.operators.constant_chains import chain_of
+from padfix.operators.constant_chains import chain_of, is_worked_out
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.results import Finding, Severity
@@ -16,7 +16,8 @@ from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.folded_batch import folded_batch
 from padfix.rules.build.forms import Form, first_right
 from padfix.rules.build.moved_forms import behind_convolution
-from padfix.rules.build.objections import Objection, worst_objection
+from padfix.rules.build.objections import Objection, objections, worst_objection
+from padfix.rules.build.passing_forms import negated_twice
 from padfix.targets import Target, named
 
 _OF_DATA = ("alike", "channels-last", "constants", "moves-batch", "of-weights")
@@ -50,9 +51,14 @@ class TargetRule(Rule):
         return dataclasses.replace(found, severity=objection.severity)
 
     def objection(self, site: Site) -> Objection | None:
-        """Return the worst thing that the target has against the node; None where it has nothing."""
+        """Return the worst thing that the target has against the node; None where it has nothing.
+
+        What its converter works out by itself it never runs.
+        """
         traits = traits_of(site.scope, site.node)
-        return None if traits is None else worst_objection(site.target, site.node.op_type, site.opset, traits)
+        found = None if traits is None else worst_objection(site.target, site.node.op_type, site.opset, traits)
+        is_folded = found is not None and site.target.folds_lengths and is_worked_out(site.scope, site.node)
+        return None if is_folded else found
 
     def minimum_opset(self, site: Site) -> int:
         """Return the version that the first right form is written in."""
@@ -68,9 +74,10 @@ class TargetRule(Rule):
         """Yield the forms, in which what is still of the node's own type reads the node's data unless it says more."""
         own = traits_of(site.scope, site.node) or {}
         read = {name: own[name] for name in _OF_DATA if name in own}
+        numbers = {"numbers": own["numbers"]} if own.get("numbers", "single") != "single" else {}
         for form in self._all_forms(site):
             told = (
-                (op_type, {**read, **traits} if op_type == site.node.op_type else traits)
+                (op_type, {**numbers, **(read if op_type == site.node.op_type else {}), **traits})
                 for op_type, traits in form.operators
             )
             yield dataclasses.replace(form, operators=tuple(told))
@@ -88,10 +95,18 @@ class TargetRule(Rule):
         objection = self.objection(site)
         if objection is not None and "batch-within" in objection.fact.where:
             yield folded_batch(site)
+        elif self._is_taken_away(site):
+            yield negated_twice(site)
         else:
             if objection is not None and "channels-last" in objection.fact.where:
                 yield from behind_convolution(site)
             yield from self.forms(site)
+
+    def _is_taken_away(self, site: Site) -> bool:
+        """Whether the target minds that nothing is left of the node, whatever else it has against it."""
+        traits = traits_of(site.scope, site.node) or {}
+        found = objections(site.target, site.node.op_type, site.opset, traits) if traits.get("gives-the-same") else ()
+        return any("gives-the-same" in each.fact.where for each in found)
 
     def _refused(self, site: Site, refusal: Refusal) -> Refusal:
         """Return the refusal with the version that takes the node as it is, where the target means others as well."""

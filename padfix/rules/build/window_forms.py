@@ -15,9 +15,9 @@ from onnx import TensorProto
 
 from padfix.geometry.padding import effective_kernel, end_without_ceil_mode
 from padfix.graph import attributes
+from padfix.operators.numbers import elements_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import (
-    elements_of,
     is_end_alone,
     is_row_of_nine,
     is_wide_with_pad,

@@ -1,0 +1,91 @@
+"""Equal forms of what gives an input of the model as it is, of a Concat with nothing, and of a power."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from onnx import TensorProto
+
+from padfix.graph import attributes
+from padfix.operators.passing import passed_on, pieces_of
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_SIGNED = (*FLOATS, TensorProto.INT32, TensorProto.INT64)
+
+_MOST_FACTORS = 16
+
+
+def negated_twice(site: Site) -> Form:
+    """Return what gives its data as they are with the sign changed and changed back, which is not taken away."""
+    name = passed_on(site.scope, site.node)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        back = builder.op("Neg", [builder.op("Neg", [builder.input(name)])])
+        builder.output(site.node.output[0], back)
+        return Rewrite(builder.build(), trials_of(site))
+
+    known = site.scope.type_of(name)
+    why_not = None
+    if site.scope.constant(name) is not None:
+        why_not = Refusal("it is a constant, whatever the data")
+    elif known is None or known.elem_type not in _SIGNED:
+        why_not = Refusal("such numbers have no sign")
+    return Form("the sign changed twice", (("Neg", {}),), write, why_not)
+
+
+def joined_forms(site: Site) -> Iterator[Form]:
+    """Yield a Concat of those inputs that have elements."""
+    pieces = pieces_of(site.scope, site.node)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        axis = attributes.integer(site.node, "axis", 1)
+        builder.output(
+            site.node.output[0], builder.op("Concat", [builder.input(each) for each in pieces], {"axis": axis})
+        )
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None if 0 < len(pieces) < len(set(site.node.input)) else Refusal("every input has elements")
+    yield Form("what has elements, joined", (("Concat", {"joins-nothing": False}),), write, why_not)
+
+
+def power_forms(site: Site) -> Iterator[Form]:
+    """Yield a power of a whole number as a product."""
+    exponents = site.constant(1)
+    number = float(exponents.reshape(-1)[0]) if exponents is not None and exponents.size == 1 else 0.5
+    known = site.input_type(0)
+    factors = abs(int(number))
+    why_not = None
+    if exponents is None or exponents.size != 1:
+        why_not = Refusal("its exponent is not one constant")
+    elif not number.is_integer() or not 0 < factors <= _MOST_FACTORS:
+        why_not = Refusal(f"its exponent is no whole number from 1 to {_MOST_FACTORS}, or one below 0")
+    elif known is None or known.rank is None or known.rank < exponents.ndim or site.elem_type(0) not in FLOATS:
+        why_not = Refusal("its data are no floats, or of fewer axes than its exponent")
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data = builder.input(site.input_name(0))
+        value = _product(builder, data, factors) if factors > 1 else builder.op("Identity", [data])
+        builder.output(site.node.output[0], value if number > 0 else builder.op("Reciprocal", [value]))
+        return Rewrite(builder.build(), trials_of(site))
+
+    yield Form("a product", (("Mul", {"gate-second": False}), ("Reciprocal", {})), write, why_not)
+
+
+def _product(builder: FragmentBuilder, value: Any, factors: int) -> Any:
+    """Return a value multiplied with itself, by squares of squares."""
+    if factors == 1:
+        return value
+    half = _product(builder, value, factors // 2)
+    square = builder.op("Mul", [half, half])
+    return builder.op("Mul", [square, value]) if factors % 2 else square

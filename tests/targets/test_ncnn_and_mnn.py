@@ -1,0 +1,115 @@
+"""What ncnn and MNN refuse or get wrong, and the form in which it is right, or that there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+from padfix.errors import RefusedError
+
+TEXT = """
+<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]> g (%s[1,3,4,5] X) => (%s Y)
+<float one = {1}, float half = {0.5}, float two = {2}, float three = {3}, float below = {-2}, float root = {1.4142135},
+ int64[8] P = {0, 0, 0, 0, 0, 0, 0, 0}, int64[4] S = {1, 3, 4, 5}, int64[2] M = {1, -1}, int64[1] z = {0},
+ int64[1] o = {1}, int64[3] G = {0, 1, 2}, int64[1] l = {-1}, float[1,0,4,5] E = {}, float[3,1,1] L = {1, 2, 3},
+ float16[2,3,1,1] H = {1, 2, 3, 4, 5, 6}>
+{ %s }
+"""
+
+MEASURED = """r = Relu (X) s = Shape (r) g = Gather (s, G) b = Slice (g, z, o) n = Concat <axis = 0> (b, l)
+ Y = Reshape (r, n)"""
+NORMALISED = """m = ReduceMean <axes = [2, 3]> (X) d = Sub (X, m) p = Pow (d, two) v = ReduceMean <axes = [2, 3]> (p)
+ s = Sqrt (v) Y = Div (d, s)"""
+
+
+def saved(nodes: str, folder: Path, given: str = "float", gives: str = "float") -> Path:
+    place = folder / "model.onnx"
+    onnx.save(onnx.parser.parse_model(TEXT % (given, gives, nodes)), place)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("target", "nodes", "expected"),
+    [
+        ("ncnn", "Y = Identity (X)", ["Neg", "Neg"]),
+        ("ncnn", "Y = Mul (X, one)", ["Neg", "Neg"]),
+        ("ncnn", "Y = Pad (X, P)", ["Neg", "Neg"]),
+        ("ncnn", "Y = Reshape (X, S)", ["Neg", "Neg"]),
+        ("ncnn", "Y = Transpose <perm = [0, 1, 2, 3]> (X)", ["Neg", "Neg"]),
+        ("ncnn", "Y = Concat <axis = 1> (X)", ["Neg", "Neg"]),
+        ("ncnn", "r = Relu (X) Y = Mul (r, one)", ["Mul", "Relu"]),
+        ("ncnn", "r = Relu (X) Y = Concat <axis = 1> (r, E, X)", ["Concat", "Relu"]),
+        ("ncnn", "Y = Pow (X, three)", ["Mul", "Mul"]),
+        ("ncnn", "Y = Pow (X, below)", ["Mul", "Reciprocal"]),
+        ("ncnn", "Y = Pow (X, two)", ["Pow"]),
+        ("ncnn", "a = Abs (X) Y = Pow (a, half)", ["Abs", "Pow"]),
+        ("ncnn", "Y = Cast <to = 1> (X)", ["Neg", "Neg"]),
+        # What is worked out of lengths is never run.
+        (
+            "ncnn",
+            MEASURED,
+            ["Concat", "Gather", "Relu", "Reshape", "Shape", "Slice"],
+        ),
+        (
+            "mnn",
+            "d = Div (X, root) e = Erf (d) a = Add (e, one) m = Mul (X, a) Y = Mul (m, half)",
+            ["Add", "Div", "Erf", "Mul", "Mul"],
+        ),
+        (
+            "mnn",
+            NORMALISED,
+            ["Div", "Mul", "ReduceMean", "ReduceMean", "Sqrt", "Sub"],
+        ),
+    ],
+)
+def test_a_form_is_written(target: str, nodes: str, expected: list[str], tmp_path: Path) -> None:
+    source = saved(nodes, tmp_path)
+    report = padfix.convert(source, tmp_path / "out.onnx", target=target)
+    assert report.verdict is not None
+    assert report.verdict.equivalent
+    written = onnx.load(tmp_path / "out.onnx").graph.node
+    assert sorted(each.op_type for each in written if each.op_type != "Constant") == expected
+    assert not padfix.check(tmp_path / "out.onnx", target=target).findings
+
+
+def test_the_terms_of_the_sum_in_a_gelu_are_exchanged_for_mnn(tmp_path: Path) -> None:
+    nodes = "d = Div (X, root) e = Erf (d) a = Add (e, one) m = Mul (X, a) Y = Mul (m, half)"
+    padfix.convert(saved(nodes, tmp_path), tmp_path / "out.onnx", target="mnn")
+    (added,) = [each for each in onnx.load(tmp_path / "out.onnx").graph.node if each.op_type == "Add"]
+    assert list(added.input) == ["one", "e"]
+
+
+@pytest.mark.parametrize(
+    ("target", "given", "gives", "nodes", "says"),
+    [
+        ("ncnn", "float16", "float16", "Y = Conv (X, H)", "half precision"),
+        ("ncnn", "float", "float16", "r = Relu (X) Y = Cast <to = 10> (r)", "another type"),
+        ("ncnn", "int32", "int32", "Y = Add (X, X)", "bits of integers"),
+        ("ncnn", "float", "float", "Y = Pow (X, L)", "below 0"),
+        ("ncnn", "float", "float", "r = Relu (X) Y = Identity (one)", "a constant"),
+        ("ncnn", "float", "float", "m = Reshape (X, M) Y = Transpose (m)", "no matrix"),
+        ("ncnn", "float", "float", "Y = com.microsoft.Inverse (X)", "operators of ONNX Runtime"),
+        ("mnn", "float", "float", "Y = com.microsoft.Inverse (X)", "operator of ONNX Runtime"),
+        ("mnn", "uint8", "uint8", "Y = MaxPool <kernel_shape = [2, 2], strides = [1, 1]> (X)", "maxima of bytes"),
+    ],
+)
+def test_check_says_it(target: str, given: str, gives: str, nodes: str, says: str, tmp_path: Path) -> None:
+    found = padfix.check(saved(nodes, tmp_path, given, gives), target=target).findings
+    assert [each for each in found if says in each.message], found
+
+
+def test_half_precision_is_declined_where_a_convolution_is_not_to_be_had(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="No equal form"):
+        padfix.convert(saved("Y = Conv (X, H)", tmp_path, "float16", "float16"), tmp_path / "out.onnx", target="ncnn")
+
+
+def test_rows_of_a_matrix_of_weights_are_no_finding_for_ncnn(tmp_path: Path) -> None:
+    place = tmp_path / "model.onnx"
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (int64[1,3] X) => (float[1,3,2] Y) <float[4,2] W = {1, 2, 3, 4, 5, 6, 7, 8}> { Y = Gather (W, X) }""")
+    onnx.save(model, place)
+    assert not padfix.check(place, target="ncnn").findings
