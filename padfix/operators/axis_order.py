@@ -15,6 +15,9 @@ from padfix.operators.data_order import CHANNELS
 from padfix.operators.table import PADDED, TRANSPOSED
 from padfix.targets.fact import Traits
 
+ORDER = ("alike", "channels-last")
+"""The traits that :func:`order_traits` gives, which an operator that stands for another one has as well."""
+
 _MATRIX = 2
 
 _LEAST_RANK = 3
@@ -41,7 +44,10 @@ def order_traits(scope: Scope, node: NodeProto) -> Traits:
     alike = alike_axes(shapes)
     if node.op_type == "Transpose" and any(len(set(each)) < len(each) == _MATRIX for each in shapes):
         alike = "others"
-    return {"alike": alike, "channels-last": _is_moved(scope, node, alike)}
+    orders = _orders(scope, _data(scope, node), _RANKS[0] if _works_on_images(node) else alike)
+    # The factors of a product are apart; of all else, what is not moved decides.
+    is_moved = True in orders if node.op_type == "MatMul" else False not in orders
+    return {"alike": alike, "channels-last": is_moved}
 
 
 def alike_axes(shapes: Sequence[Sequence[Dimension]]) -> str:
@@ -60,7 +66,9 @@ def _alike(shape: Sequence[Dimension]) -> str:
 
 
 def _shapes(scope: Scope, node: NodeProto) -> list[Sequence[Dimension]]:
-    types = [scope.type_of(name) for name in (*_data(scope, node), *node.output) if name]
+    # What a window gives is known to have its channels at the end.
+    given = () if _works_on_images(node) else node.output
+    types = [scope.type_of(name) for name in (*_data(scope, node), *given) if name]
     return [each.shape for each in types if each is not None and each.shape is not None]
 
 
@@ -98,24 +106,34 @@ def _spread(given: Sequence[Dimension], shape: Sequence[Dimension]) -> str:
     return "channels" if len(given) == len(shape) and several == [CHANNELS - len(shape)] else "others"
 
 
-def _is_moved(scope: Scope, node: NodeProto, alike: str) -> bool:
-    """Whether all that a node reads comes from images or what works on them, and nothing between orders the axes.
+def holds_channels_last(scope: Scope, name: str, shape: Sequence[Dimension]) -> bool:
+    """Whether data of this shape comes from images or what works on them, and nothing between orders the axes."""
+    return False not in _orders(scope, [name], _alike(shape))
+
+
+def _orders(scope: Scope, names: Sequence[str], alike: str) -> set[bool]:
+    """Return of what data comes from whether its channels are at the end: of images, or of what orders the axes.
 
     An image of which all lengths are equal is read as it is by all but what works on images.
     """
-    seen, left = set[str](), _data(scope, node)
+    found, seen, left = set[bool](), set[str](), list(names)
     while left and len(seen) < _NEAR:
         name = left.pop()
-        producer = scope.producer(name) if name not in seen and scope.defines(name) else None
-        is_known = name in seen
-        seen.add(name)
-        if producer is None:
-            if not is_known and alike == "all" and scope.constant(name) is None:
-                return False
+        if name in seen:
             continue
-        key = (normal_domain(producer.domain), producer.op_type)
-        if not key[0] and producer.op_type in _AS_WRITTEN:
-            return False
-        if key not in PADDED | TRANSPOSED and producer.op_type not in _POOLED:
+        seen.add(name)
+        producer = scope.producer(name) if scope.defines(name) else None
+        if producer is None:
+            found |= set() if scope.constant(name) is not None else {alike != _RANKS[-1]}
+            continue
+        if not normal_domain(producer.domain) and producer.op_type in _AS_WRITTEN:
+            found.add(False)
+        elif _works_on_images(producer):
+            found.add(True)
+        else:
             left += _data(scope, producer)
-    return True
+    return found
+
+
+def _works_on_images(node: NodeProto) -> bool:
+    return (normal_domain(node.domain), node.op_type) in PADDED | TRANSPOSED or node.op_type in _POOLED

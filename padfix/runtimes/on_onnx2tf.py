@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from padfix.graph.scopes import iterate_scopes
+from padfix.operators.axis_order import holds_channels_last
 from padfix.runtimes.adapter import Request
 
 if TYPE_CHECKING:
@@ -37,7 +39,9 @@ def load() -> Callable[[Request], list[Any]]:
                 input_onnx_file_path="model.onnx", output_folder_path="made", not_use_onnxsim=True, non_verbose=True
             )
             arrays = _run(Interpreter(model_path="made/model_float32.tflite"), request.feeds, outputs)
-        return [_as_in_onnx(array, shape) for array, shape in zip(arrays, request.shapes, strict=True)]
+        scope = next(iterate_scopes(model))
+        results = zip(arrays, outputs, request.shapes, strict=True)
+        return [_as_in_onnx(array, shape, holds_channels_last(scope, name, shape)) for array, name, shape in results]
 
     return run
 
@@ -83,7 +87,13 @@ def _channels_last(array: Any, shape: Sequence[int]) -> Any:
     return moved if moved.shape == tuple(shape) else array
 
 
-def _as_in_onnx(array: Any, shape: tuple[int, ...]) -> Any:
-    """Return an array with its channels where ONNX has them: behind the batch, at the end or, without one, first."""
-    orders = (np.moveaxis(array, -1, 1), array, np.moveaxis(array, -1, 0)) if array.ndim > 1 else (array,)
+def _as_in_onnx(array: Any, shape: tuple[int, ...], is_moved: bool) -> Any:
+    """Return an array with its channels where ONNX has them: behind the batch, at the end or, without one, first.
+
+    Its shape tells where they are, unless lengths are alike: then that counts which ``is_moved`` says.
+    """
+    if not array.ndim:
+        return array
+    written, moved = array, np.moveaxis(array, -1, 1) if array.ndim > 1 else array
+    orders = (*((moved, written) if is_moved else (written, moved)), np.moveaxis(array, -1, 0))
     return next((each for each in orders if each.shape == tuple(shape)), array)

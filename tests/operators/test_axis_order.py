@@ -39,6 +39,9 @@ def test_axes_are_alike_by_the_lengths_that_are_known(shape: Sequence[int | str]
         ("Z = Reshape (X, r) V = Relu (Z) Y = LRN <size = 3> (V)", False),
         ("Z = Reshape (X, r) V = Conv (Z, w) Y = LRN <size = 3> (V)", True),
         ("Y = Concat <axis = 1> (Q, Q)", False),
+        ("Y = GlobalMaxPool (Q)", True),
+        ("Z = Reshape (X, r) Y = MatMul (Z, Z)", False),
+        ("Z = Reshape (X, r) Y = MatMul (Z, X)", True),
     ],
 )
 def test_data_comes_as_images_unless_something_orders_the_axes(nodes: str, expected: bool) -> None:

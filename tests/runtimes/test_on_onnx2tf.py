@@ -25,11 +25,18 @@ from padfix.runtimes.on_onnx2tf import _as_in_onnx, _pin, _run
 )
 def test_results_come_in_the_order_of_onnx(given: tuple[int, ...], order: tuple[int, ...]) -> None:
     expected = np.arange(np.prod(given)).reshape(given)
-    np.testing.assert_array_equal(_as_in_onnx(expected.transpose(order), given), expected)
+    for is_moved in (True, False):
+        np.testing.assert_array_equal(_as_in_onnx(expected.transpose(order), given, is_moved), expected)
+
+
+def test_where_lengths_are_alike_the_model_tells_the_order() -> None:
+    given = np.arange(50).reshape(2, 5, 5)
+    np.testing.assert_array_equal(_as_in_onnx(given, (2, 5, 5), is_moved=True), given.transpose(0, 2, 1))
+    np.testing.assert_array_equal(_as_in_onnx(given, (2, 5, 5), is_moved=False), given)
 
 
 def test_a_shape_that_no_order_gives_stays() -> None:
-    assert _as_in_onnx(np.zeros((2, 3)), (4, 5)).shape == (2, 3)
+    assert _as_in_onnx(np.zeros((2, 3)), (4, 5), is_moved=True).shape == (2, 3)
 
 
 def test_open_lengths_are_those_of_the_data() -> None:
