@@ -41,11 +41,20 @@ LONGEST_CHAIN = 1000
 
 _MEASURING = ("Shape", "Size")
 
+_PICKING = ("Gather", "Slice")
+"""What takes lengths from a list of them."""
+
 _EVALUATED_SINCE = {"DequantizeLinear": 19}
 """Versions that mean the same as those before them, which onnx's evaluator does not have."""
 
 
 TypeOf = Callable[[str], ValueType | None]
+
+
+def is_given_by_node(scope: Scope, name: str) -> bool:
+    """Whether a node Constant gives the value, and no initializer."""
+    producer = scope.producer(name) if name and scope.defines(name) else None
+    return producer is not None and producer.op_type == "Constant" and not normal_domain(producer.domain)
 
 
 def lengths_given(scope: Scope, node: NodeProto, type_of: TypeOf | None = None) -> np.ndarray | None:
@@ -63,6 +72,36 @@ def lengths_given(scope: Scope, node: NodeProto, type_of: TypeOf | None = None) 
     return np.array(lengths[start:end] if node.op_type == "Shape" else np.prod(lengths), np.int64)
 
 
+def _picked_lengths(scope: Scope, node: NodeProto, type_of: TypeOf | None = None) -> np.ndarray | None:
+    """Return the lengths that a Gather or Slice takes of a Shape; None where one is open, and for all else.
+
+    Exporters read a length by itself, whatever others are open: channels that are halved, in a batch of any number.
+    """
+    read = node.input[0] if node.op_type in _PICKING and node.input else ""
+    shape = scope.producer(read) if scope.defines(read) else None
+    if shape is None or shape.op_type != "Shape" or normal_domain(shape.domain):
+        return None
+    known = (type_of or scope.type_of)(shape.input[0])
+    given = [scope.constant(name) for name in node.input[1:]]
+    if known is None or known.shape is None or not given or any(each is None for each in given):
+        return None
+    places = np.arange(len(known.shape))[
+        attributes.integer(shape, "start", 0) : attributes.integer(shape, "end", len(known.shape))
+    ]
+    bounds = [np.asarray(each).reshape(-1) for each in given]
+    try:
+        if node.op_type == "Gather":
+            picked = places[np.asarray(given[0])]
+        else:
+            picked = places[slice(*(int(bounds[place][0]) for place in (0, 1, 3) if place < len(bounds)))]
+    except (IndexError, ValueError):
+        return None
+    lengths = [known.shape[int(place)] for place in picked.reshape(-1)]
+    if not all(isinstance(each, int) for each in lengths):
+        return None
+    return np.array(lengths, np.int64).reshape(picked.shape)
+
+
 def chain_of(
     scope: Scope, node: NodeProto, *, open_lengths: bool = False, type_of: TypeOf | None = None
 ) -> list[NodeProto] | None:
@@ -72,6 +111,7 @@ def chain_of(
     ``type_of`` is as in :func:`lengths_given`.
     """
     found: dict[int, NodeProto] = {}
+    picked_from: dict[int, NodeProto] = {}
     waiting = [node]
     while waiting:
         each = waiting.pop()
@@ -83,6 +123,12 @@ def chain_of(
         found[id(each)] = each
         if lengths_given(scope, each, type_of) is not None or (open_lengths and each.op_type in _MEASURING):
             continue
+        if (
+            _picked_lengths(scope, each, type_of) is not None
+            and (measured := scope.producer(each.input[0])) is not None
+        ):
+            picked_from[id(measured)] = measured
+            continue
         for name in filter(None, each.input):
             if scope.constant(name) is not None:
                 continue
@@ -90,7 +136,7 @@ def chain_of(
             if producer is None:
                 return None
             waiting.append(producer)
-    return _in_order(scope, found, node)
+    return _in_order(scope, found | picked_from, node)
 
 
 def is_worked_out(scope: Scope, node: NodeProto) -> bool:
@@ -128,6 +174,10 @@ def values_of(scope: Scope, chain: list[NodeProto], type_of: TypeOf | None = Non
     values: dict[str, np.ndarray] = {}
     for node in chain:
         lengths = lengths_given(scope, node, type_of)
+        if lengths is None:
+            lengths = _picked_lengths(scope, node, type_of)
+        if lengths is None and node.op_type in _MEASURING:
+            continue  # of which the lengths are picked that are known
         if lengths is None:
             given = {name: values[name] if name in values else scope.constant(name) for name in node.input if name}
             _require_room(node, [given.get(name) for name in node.input])

@@ -264,11 +264,11 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Slice whether its axes are listed in another order than they have with the channels last."""
     known = scope.type_of(node.input[0])
     axes = sliced_axes(scope, node, known.rank) if known is not None and known.rank else None
+    amounts = slice_amounts(scope, node)
     if known is None or axes is None:
         unknown = dict.fromkeys(("axes-out-of-order", "rank", "backwards", "strided", "first-axis"))
-        return {**unknown, "skips-behind": NOTHING}
+        return {**unknown, "skips-behind": NOTHING, "bounds-computed": amounts is None}
     moved = [channels_last(axis, known.rank or 0) for axis in axes]
-    amounts = slice_amounts(scope, node)
     steps = None if amounts is None else amounts.get("steps", [])
     return {
         "axes-out-of-order": moved != sorted(moved),
@@ -278,6 +278,7 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
         "strided": None if steps is None else any(abs(step) > 1 for step in steps),
         "takes-nothing": 0 in (_lengths_of_result(scope, node) or ()),
         "first-axis": 0 in axes,
+        "bounds-computed": amounts is None,
     }
 
 

@@ -12,6 +12,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.axis_order import order_traits
 from padfix.operators.batches import OF_IMAGES, is_of_another_batch
+from padfix.operators.constant_chains import is_given_by_node
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.numbers import elements_of, numbers_of
 from padfix.operators.other_traits import OTHERS, any_of
@@ -39,8 +40,10 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found = _own_traits(scope, node)
     if found is None:
         return None
+    by_nodes = any(is_given_by_node(scope, name) for name in node.input)
     found = {**found, **order_traits(scope, node), "numbers": numbers_of(scope, node.input[0])}
     found["gives-the-same"] = gives_the_same(scope, node)
+    found["constants-by-nodes"] = by_nodes
     if node.op_type not in OF_IMAGES:
         return found
     return {**found, "batch-within": is_of_another_batch(scope, node.input[0])}

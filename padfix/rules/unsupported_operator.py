@@ -29,7 +29,7 @@ from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Window
 from padfix.operators.written import Written
 from padfix.rules.base import Rewrite, Site, TrialInput
-from padfix.rules.build.activation_forms import clip_forms, gelu_forms, softplus_forms, tanh_forms
+from padfix.rules.build.activation_forms import clip_forms, erf_forms, gelu_forms, softplus_forms, tanh_forms
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.broadcast_forms import (
     apart_forms,
@@ -105,7 +105,8 @@ class UnsupportedOperator(TargetRule):
     a plane; a reduction a few axes at a time, as a sum or as a product with ones; an old Softmax on the matrix that it
     means; an LRN with a bias of 1; MeanVarianceNormalization and LpNormalization as quotients; the lengths where a
     Reshape copies them; a difference as a sum with what is negated; Softplus, LogSoftmax and Tanh so that no number is
-    too large; Gelu as the product that it is; a Clip whose bounds are inputs, as opset 11 has it; inputs that are
+    too large; Gelu as the product that it is; Erf as the Tanh of a polynomial, to the last places of single precision;
+    constants as initializers that nodes give; a Clip whose bounds are inputs, as opset 11 has it; inputs that are
     joined two at a time, or two of them as if they were any number; factors, and the branches of a Where, exchanged; a
     layer that runs backwards as one over what a Slice or a product turned round; a layer with its sequence alone, or
     step by step; the boxes of a RoiAlign scaled before it; a Transpose of three axes as one of four; a Gemm with its
@@ -394,8 +395,9 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **{name: _first(PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Split", "Squeeze", "Tile")},
     **dict.fromkeys(COMPARING, rows_first(lambda site: iter(()))),
     "Less": rows_first(PLAIN_FORMS["Less"]),
-    **dict.fromkeys(("Elu", "Erf", "HardSwish", "Sigmoid"), _behind_identity),
+    **dict.fromkeys(("Elu", "HardSwish", "Sigmoid"), _behind_identity),
     **dict.fromkeys(("If", "Loop", "Scan"), _undecided),
+    "Erf": _first(_behind_identity, erf_forms),
     "Add": rows_first(_first(narrowed_forms, _first(apart_forms, _first(exchanged_forms, summed_forms)))),
     "BatchNormalization": batch_norm_forms,
     "Clip": clip_forms,

@@ -192,8 +192,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "over-batch": SWITCH,
     # Of RoiAlign, which also has mode and coordinates.
     "scaled": SWITCH,
-    # Of Slice: whether some step is negative.
+    # Of Slice: whether some step is negative, and whether the model computes its bounds.
     "backwards": SWITCH,
+    "bounds-computed": SWITCH,
     # Of Identity and Dropout: whether they take an input of the model.
     "of-input": SWITCH,
     # Of all operators: whether they give what an input, a constant or another result is.
@@ -247,6 +248,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of all operators: which lengths of their data are equal, and whether images are still in the order of images.
     "alike": ("none", "others", "channels", "all"),
     "channels-last": SWITCH,
+    # And whether a node gives one of their constants, where others are initializers.
+    "constants-by-nodes": SWITCH,
     # Of what works element by element: how its constants take the shape of the result.
     "constants": ("none", "number", "one", "channels", "others"),
     # Of the operators that reduce axes: whether the channels are among several.
@@ -308,6 +311,7 @@ _UNSAID: Mapping[str, Trait] = {
             "list-second",
             "by-a-matrix",
             "backwards",
+            "bounds-computed",
             "shuffles",
             "strided",
             "batch-within",
@@ -324,6 +328,7 @@ _UNSAID: Mapping[str, Trait] = {
             "moves-images",
             "picks-a-matrix",
             "both-computed",
+            "constants-by-nodes",
             "reduces-channels",
         ),
         False,

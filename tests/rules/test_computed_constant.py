@@ -69,6 +69,31 @@ def test_a_list_of_lengths_that_is_computed_with_is_worked_out(computed: str, tm
     assert nodes[-2:] == ["Constant", "Reshape"]
 
 
+HALVES = """(float[N,4,8] X) => (float[N,2,8] Y)
+<int64 one = {1}, int64[1] first = {1}, int64[1] second = {2}, int64[1] none = {0}, int64[1] two = {2}>
+{
+    shape = Shape (X)
+    channels = %s
+    half = Div (channels, two)
+    Y = Slice (X, none, half, first)
+}
+"""
+
+
+@pytest.mark.parametrize("taken", ["Gather (shape, first)", "Slice (shape, first, second, none, first)"])
+def test_a_length_beside_open_ones_is_a_constant(taken: str, tmp_path: Path) -> None:
+    onnx.save(onnx.parser.parse_model(HEAD + HALVES % taken), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="tvm")
+    assert [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node] == ["Constant", "Slice"]
+
+
+def test_a_length_that_is_open_is_none(tmp_path: Path) -> None:
+    text = HALVES.replace("N,4,8", "N,C,8").replace("N,2,8", "N,D,8") % "Gather (shape, first)"
+    onnx.save(onnx.parser.parse_model(HEAD + text), tmp_path / "model.onnx")
+    with pytest.raises(padfix.PadfixError):
+        padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="tvm")
+
+
 def test_shapes_and_indices_stay(tmp_path: Path) -> None:
     text = """(float[2,3,4] X) => (float[2,12] Y) <int64 zero = {0}, int64[1] first = {0}, int64[1] rest = {-1}>
     {

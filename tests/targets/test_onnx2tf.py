@@ -17,6 +17,7 @@ TEXT = """
 <float[1,2,1,1] C = {1, 2}, float[4] L = {1, 2, 3, 4},
  float[4,4] M = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2}, float[4,1] B = {1, 2, 3, 4}, float[1] O = {0.5},
  int64[1] E = {-1}, int64[1] F = {-9}, int64[1] A = {2}, int64[1,2] I = {1, 0}, int64 axis = {3},
+ int64[3] J = {3, 2, 2},
  int64[8] P = {0, 0, 1, 0, 0, 0, 0, 2}, float v = {1.5}, int64[4] R = {1, 4, 2, 4},
  float[4,2,1,1] W = {1, 2, 3, 4, 5, 6, 7, 8},
  float[1,2,4,4] K = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2}>
@@ -26,7 +27,7 @@ TEXT = """
 
 def saved(node: str, folder: Path) -> Path:
     place, kind = folder / "model.onnx", "bool" if node.startswith("Less") else "float"
-    onnx.save(onnx.parser.parse_model(TEXT % (kind, node if node.startswith("Z = ") else f"Y = {node}")), place)
+    onnx.save(onnx.parser.parse_model(TEXT % (kind, node if " Y = " in node else f"Y = {node}")), place)
     return place
 
 
@@ -55,6 +56,9 @@ def saved(node: str, folder: Path) -> Path:
         ("ReduceMax <axes = [0], keepdims = 0> (T)", ["ReduceMax"]),
         ("Z = Reshape (X, R) Y = ConvTranspose <kernel_shape = [1, 1]> (Z, W)", ["Conv", "ConvTranspose"]),
         ("Z = Softmax (X) Y = Sub (K, Z)", ["Neg", "Softmax", "Sub"]),
+        ("Erf (X)", ["Add"] * 7 + ["Clip"] + ["Mul"] * 9 + ["Tanh"]),
+        ("MaxPool <kernel_shape = [2, 2], dilations = [2, 2]> (X)", ["Gather", "Gather", "MaxPool"]),
+        ("a = Constant <value = int64[1] {1}> () Y = Slice (X, a, A, A)", ["Slice"]),
     ],
 )
 def test_a_form_is_written(node: str, expected: list[str], tmp_path: Path) -> None:
@@ -70,9 +74,9 @@ def test_a_form_is_written(node: str, expected: list[str], tmp_path: Path) -> No
     [
         "Hardmax <axis = 2> (X)",
         "Less (X, C)",
-        "Erf (X)",
         "Transpose (Q)",
         "Add (Q, M)",
+        "U = Reshape (T, J) Y = MaxPool <kernel_shape = [2]> (U)",
         "Z = Softmax (X) Y = Div (K, Z)",
     ],
 )

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import TensorProto, helper
 
+from padfix.operators.axis_order import ORDER
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE, clip_bounds
 from padfix.operators.gates import BOUND
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
 from padfix.rules.build.elementary_forms import clipped, unranked, written
 from padfix.rules.build.forms import Form
@@ -25,6 +28,18 @@ _CUBE = 0.044715
 
 _LINEAR_FROM: Mapping[int, float] = {TensorProto.FLOAT16: 10.0, TensorProto.DOUBLE: 40.0}
 """Where a Softplus rounds to its input, in element types with more or fewer bits than most."""
+
+_ERF_BY_TANH = (
+    *(1.1283792471842504, 0.1027698641449006, -1.95288214751726e-4, -6.148381847108733e-4),
+    *(8.459655371620796e-5, -4.794597629802954e-6, 2.757521665633814e-8, 5.421638918346257e-9),
+)
+"""The factors of x, x ** 3 and so on, whose sum has erf(x) as its Tanh: the polynomial nearest to it up to 4.
+
+Of all numbers in single precision none comes out more than 4 units in its last place off, as kernels of Erf do.
+"""
+
+_ERF_IS_ONE_FROM = 4.0
+"""Where erf(x) rounds to 1 in single precision."""
 
 
 def clip_forms(site: Site) -> Iterator[Form]:
@@ -63,6 +78,30 @@ def softplus_forms(site: Site) -> Iterator[Form]:
 
     operators: Operators = (("Clip", {}), ("Softplus", {"bounded": True}), ("Relu", {}))
     yield Form("a Clip before it", operators, partial(written, site, write), unranked(site))
+
+
+def erf_forms(site: Site) -> Iterator[Form]:
+    """Yield an Erf in single precision as the Tanh of a polynomial, which is as near as kernels of Erf come."""
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        def number(each: float) -> Any:
+            return builder.constant(np.array(each, np.float32), "factor")
+
+        bound = np.array(_ERF_IS_ONE_FROM, np.float32)
+        value = clipped(builder, value, -bound, bound)
+        square = builder.op("Mul", [value, value])
+        total = number(_ERF_BY_TANH[-1])
+        for each in _ERF_BY_TANH[-2::-1]:
+            total = builder.op("Add", [builder.op("Mul", [square, total]), number(each)])
+        return builder.op("Tanh", [builder.op("Mul", [value, total])])
+
+    order = {name: each for name, each in (traits_of(site.scope, site.node) or {}).items() if name in ORDER}
+    parts: Operators = tuple((each, order) for each in ("Clip", "Mul", "Add"))
+    operators: Operators = (*parts, ("Tanh", {**order, "gates-other-data": False, "bounded": False}))
+    why_not = unranked(site)
+    if site.elem_type(0) != TensorProto.FLOAT:
+        why_not = Refusal("the polynomial is for single precision")
+    yield Form("the Tanh of a polynomial", operators, partial(written, site, write), why_not)
 
 
 def gelu_forms(site: Site) -> Iterator[Form]:

@@ -1,16 +1,23 @@
-"""What is computed from constants and lengths alone, as the constant that it is."""
+"""What is computed from constants and lengths alone, as the constant that it is; and constants as initializers."""
 
 from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 from onnx import helper, numpy_helper
 
-from padfix.operators.constant_chains import LARGEST, chain_of, leaves_of, values_of
+from padfix.operators.constant_chains import LARGEST, chain_of, is_given_by_node, leaves_of, values_of
 from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+
+_TRIED = 2
+"""In place of a length that is left open, of which the constant is none."""
 
 
 def constant_form(site: Site) -> Form:
@@ -23,6 +30,22 @@ def constant_form(site: Site) -> Form:
     elif lengths is not None and math.prod(lengths) > LARGEST:
         why_not = Refusal("it is very large")
     return Form("a constant", (), partial(_worked_out, site), why_not)
+
+
+def initialized_form(site: Site) -> Form:
+    """Return the node with those of its constants as initializers that nodes give."""
+    own = traits_of(site.scope, site.node) or {}
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        given: list[Any] = []
+        for position, name in enumerate(site.node.input):
+            value = site.constant(position) if is_given_by_node(site.scope, name) else None
+            given.append(builder.input(name) if value is None else builder.constant(value, "given"))
+        return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site), exact=True)
+
+    operators = ((site.node.op_type, {**own, "constants-by-nodes": False}),)
+    return Form("its constants as initializers", operators, write)
 
 
 def _worked_out(site: Site) -> Rewrite | Refusal:
@@ -39,7 +62,9 @@ def _worked_out(site: Site) -> Rewrite | Refusal:
     trial = {name: TrialInput.of(value) for name in constants if (value := scope.constant(name)) is not None}
     for name in measured:
         known = scope.type_of(name)
-        trial[name] = TrialInput(known.lengths or (), known.elem_type) if known is not None else TrialInput(())
+        shape = () if known is None or known.shape is None else known.shape
+        lengths = tuple(each if isinstance(each, int) else _TRIED for each in shape)
+        trial[name] = TrialInput(lengths) if known is None else TrialInput(lengths, known.elem_type)
     nodes = [
         helper.make_node("Constant", [], [name], value=numpy_helper.from_array(found[name]))
         for name in filter(None, site.node.output)

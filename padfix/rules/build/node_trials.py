@@ -33,6 +33,9 @@ _LARGEST_AXIS = 1 << 20
 _UNKNOWN_SIZE = 6
 """Length of an axis that is only known at run time, in a trial: divisible by 2 and 3."""
 
+_FEATURES = 2
+"""The axis of a recurrent layer's data that is as long as the rows of its weights."""
+
 _SHORT_SIZE = 5
 """Length to which axes are cut that the operator treats all alike."""
 
@@ -369,6 +372,10 @@ def _run_time_size(site: Site, axis: int) -> int:
         return sum(attributes.integers(site.node, "split") or [2 * len(site.node.output)])
     if site.node.op_type == "Squeeze" and axis in (attributes.integers(site.node, "axes") or []):
         return 1
+    if site.node.op_type in RECURRENT and axis == _FEATURES:
+        weights = site.input_type(1)
+        length = weights.shape[-1] if weights is not None and weights.shape else None
+        return length if isinstance(length, int) else _UNKNOWN_SIZE
     return _channels(site) if site.node.op_type == "BatchNormalization" and axis == 1 else _UNKNOWN_SIZE
 
 

@@ -12,7 +12,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site
-from padfix.rules.build.constant_forms import constant_form
+from padfix.rules.build.constant_forms import constant_form, initialized_form
 from padfix.rules.build.folded_batch import folded_batch
 from padfix.rules.build.forms import Form, first_right
 from padfix.rules.build.moved_forms import behind_convolution
@@ -98,6 +98,8 @@ class TargetRule(Rule):
         elif self._is_taken_away(site):
             yield negated_twice(site)
         else:
+            if objection is not None and "constants-by-nodes" in objection.fact.where:
+                yield initialized_form(site)
             if objection is not None and "channels-last" in objection.fact.where:
                 yield from behind_convolution(site)
             yield from self.forms(site)
