@@ -161,6 +161,20 @@ def worked_out(scope: Scope, name: str, type_of: TypeOf | None = None) -> np.nda
         return None
 
 
+def holds_zeros(scope: Scope, name: str) -> bool:
+    """Whether zeros alone are read, as states that a layer starts from are, whatever their lengths."""
+    value = worked_out(scope, name)
+    if value is not None:
+        return not value.any()
+    node = scope.producer(name) if scope.defines(name) else None
+    if node is None or normal_domain(node.domain):
+        return False
+    if node.op_type == "ConstantOfShape":
+        filling = attributes.find(node, "value")
+        return filling is None or not numpy_helper.to_array(filling.t).any()
+    return node.op_type in ("Expand", "Identity", "Transpose") and holds_zeros(scope, node.input[0])
+
+
 def values_of(scope: Scope, chain: list[NodeProto], type_of: TypeOf | None = None) -> dict[str, np.ndarray]:
     """Return what the nodes of a chain (:func:`chain_of`) give, by name.
 

@@ -159,3 +159,14 @@ def test_a_global_pool_by_any_norm(power: int, shape: str, target: str, tmp_path
     onnx.save(model, tmp_path / "before.onnx")
     padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target=target)
     assert not padfix.check(tmp_path / "after.onnx", target=target).findings
+
+
+@pytest.mark.parametrize(("shape", "given"), [("4,5,N,6", "2,3,N,6"), ("4,5", "2,3"), ("4,5,2", "2,3,2")])
+def test_elements_that_constant_indices_pick_are_rows(shape: str, given: str, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[{shape}] X) => (float[{given}] Y) <int64[2,3,2] at = {{0, 1, 3, 4, 2, 2, -1, 0, 1, -2, 0, 0}}> {{
+            data = Neg (X) Y = GatherND (data, at) }}""")
+    onnx.save(model, tmp_path / "before.onnx")
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="opencv@4.14")
+    after = [each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node]
+    assert after == ["Neg", "Reshape", "Gather", "Reshape"]

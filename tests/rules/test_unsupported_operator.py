@@ -344,7 +344,6 @@ def test_what_the_target_gets_right_is_left_alone(text: str, tmp_path: Path) -> 
     ("text", "target", "reason"),
     [
         (DEPTH + '{ Y = GridSample <mode = "bicubic"> (X, G) }', "opencv@5.0", "No equal form"),
-        (PLANE + "{ Y = GlobalLpPool <p = 3> (X) }", "opencv", "no such operator for this p"),
         (
             "(float[1,1,1] X) => (float[1,1,1] Y) { Y = MeanVarianceNormalization <axes = [1, 2]> (X) }",
             "opencv",

@@ -18,6 +18,7 @@ from onnx import TensorProto, defs, helper
 from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
 from padfix.graph.scopes import DEFAULT_DOMAIN, ValueType
+from padfix.operators.constant_chains import holds_zeros
 from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
 from padfix.operators.reading import operator_of, read
 from padfix.operators.recurrent_layers import RECURRENT
@@ -266,6 +267,10 @@ def trials_of(site: Site) -> tuple[Trial, ...]:
         constant = site.constant(position)
         if constant is not None:
             trial[name] = TrialInput.of(constant)
+            continue
+        if node.op_type in RECURRENT and holds_zeros(site.scope, name):  # a state that a form may leave out
+            dtype = np.dtype(helper.tensor_dtype_to_np_dtype(types[position]))
+            trial[name] = TrialInput.of(np.zeros(shapes[position], dtype), constant=False)
             continue
         role = _ROLES.get((node.op_type, position))
         value = None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
@@ -131,3 +133,35 @@ def _picked(site: Site, lengths: Lengths) -> dict[int, list[int]] | Refusal:
         if places != list(range(length)):
             found[axis] = places
     return found
+
+
+def rows_of_picked(site: Site) -> Iterator[Form]:
+    """Yield a GatherND by constant indices of the first axes as a Gather of the rows that these axes make together."""
+    known, indices = site.input_type(0), site.constant(1)
+    shape = () if known is None or known.shape is None else known.shape
+    depth = 0 if indices is None or not indices.ndim else indices.shape[-1]
+    first = [each for each in shape[:depth] if isinstance(each, int)]
+    rest = [each if isinstance(each, int) else -1 for each in shape[depth:]]
+    why_not = None
+    if indices is None or attributes.integer(site.node, "batch_dims", 0):
+        why_not = Refusal("its indices are not constant, very many, or of each image")
+    elif not depth or len(first) != depth or rest.count(-1) > 1 or 0 in (*first, *rest):
+        why_not = Refusal("it needs the lengths of its input (--shape)")
+
+    def write() -> Rewrite:
+        assert indices is not None
+        lengths = np.array(first, np.int64)
+        strides = np.append(np.cumprod(lengths[:0:-1])[::-1], 1)
+        places = (np.where(indices < 0, indices + lengths, indices) * strides).sum(-1).reshape(-1)
+        builder = site.builder()
+        rows = builder.reshaped(
+            builder.input(site.input_name(0)), [math.prod(first), -1 if -1 in rest else math.prod(rest)]
+        )
+        picked = builder.op("Gather", [rows, builder.constant(places, "places")], {"axis": 0})
+        builder.output(site.node.output[0], builder.reshaped(picked, [*indices.shape[:-1], *rest]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    rank = 0 if indices is None else indices.ndim - 1 + len(rest)
+    gather = ("Gather", {"picks-a-list": True, "picks-a-matrix": False, "both-computed": False})
+    operators = (("Reshape", {"rank": 2, "copies-channels": False}), gather, ("Reshape", {"rank": rank}))
+    yield Form("a Gather of rows", operators, write, why_not)

@@ -19,6 +19,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.moved_forms import product_from_left
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.picked_elements import rows_of_picked
 from padfix.rules.build.split_forms import split_forms
 from padfix.targets.fact import Traits
 
@@ -137,6 +138,8 @@ def _counted(site: Site) -> Iterator[Form]:
 
     own = {**(traits_of(site.scope, site.node) or {}), "negative-indices": False}
     yield Form("indices from the begin", ((op_type, own),), lambda: _written(site, write, exact=True), why_not)
+    if op_type == "GatherND":
+        yield from rows_of_picked(site)
 
 
 def _matrices(site: Site) -> Iterator[Form]:

@@ -9,6 +9,7 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
+from padfix.operators.constant_chains import holds_zeros
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
@@ -18,7 +19,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
-from padfix.rules.build.recurrent_steps import form_in_steps, is_zeros
+from padfix.rules.build.recurrent_steps import form_in_steps
 from padfix.rules.build.transposed import TO_THE_END
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ def _squeezed(site: Site) -> Form:
     lengths = () if known is None or known.shape is None else known.shape
     steps = lengths[0] if lengths else None
     traits = dict(OTHERS[site.node.op_type](site.scope, site.node))
-    is_zero = all(is_zeros(site, place) for place in (_STATE, _STATE + 1) if site.input_name(place))
+    is_zero = all(
+        holds_zeros(site.scope, site.input_name(place)) for place in (_STATE, _STATE + 1) if site.input_name(place)
+    )
     turns = direction == "reverse"
     traits |= {"direction": "forward" if turns else direction, "squeezed": True, "gives-state": False}
     traits["initial-state"] = "none" if is_zero else traits["initial-state"]

@@ -11,6 +11,7 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
+from padfix.operators.constant_chains import holds_zeros
 from padfix.operators.recurrent_layers import activations_of, recurrent_traits
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
@@ -131,7 +132,12 @@ def _written(site: Site, layer: _Layer | Refusal) -> Rewrite | Refusal:
     for number, is_reverse in enumerate(layer.reverses):
         given = {}
         for place, name in enumerate(_INPUTS):
-            if place and name != "lengths" and site.input_name(place) and not is_zeros(site, place):
+            if (
+                place
+                and name != "lengths"
+                and site.input_name(place)
+                and not holds_zeros(site.scope, site.input_name(place))
+            ):
                 is_state = name in ("state", "cell")
                 value = builder.input(site.input_name(place))
                 piece = builder.split(value, 1 if is_state and layer.batch_first else 0, [1] * count)[number]
@@ -151,12 +157,6 @@ def _written(site: Site, layer: _Layer | Refusal) -> Rewrite | Refusal:
 def _turned(builder: FragmentBuilder, value: Any, *, batch_first: bool) -> Any:
     """Return data or a state with the batch first, as runtimes of images take the first axis for it; or turned back."""
     return value if batch_first else builder.op("Transpose", [value], {"perm": [1, 0, 2]})
-
-
-def is_zeros(site: Site, place: int) -> bool:
-    """Whether an input is known to hold zeros alone, as states that a layer starts from do."""
-    value = site.constant(place)
-    return value is not None and not value.any()
 
 
 def _joined(builder: FragmentBuilder, values: Sequence[Any], axis: int) -> Any:
