@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx import FunctionProto
+from onnx import FunctionProto, NodeProto
 
 from padfix.graph.scopes import Scope
 
@@ -37,3 +37,16 @@ def is_of_another_batch(scope: Scope, name: str) -> bool | None:
     if not isinstance(length, int):
         return False if any(not isinstance(each, int) for each in batches) else None
     return length not in batches
+
+
+def numbers_images(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Reshape says of several images how many there are, so that it fits no other number of them."""
+    shape = scope.constant(node.input[1]) if len(node.input) > 1 else None
+    while scope.parent is not None:
+        scope = scope.parent
+    types = [scope.type_of(name) for name in scope.inputs if scope.constant(name) is None]
+    batches = {each.shape[0] if each is not None and each.shape else None for each in types}
+    batch = batches.pop() if len(batches) == 1 else None
+    if not isinstance(batch, int) or batch < 2 or shape is None or not bool((shape > 0).all()):
+        return False
+    return int(shape.prod()) % batch == 0

@@ -9,8 +9,9 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.axis_order import spread_of_constants
-from padfix.operators.batches import is_of_another_batch
+from padfix.operators.batches import is_of_another_batch, numbers_images
 from padfix.operators.branches import branch_traits
+from padfix.operators.constant_chains import worked_out
 from padfix.operators.data_order import (
     CHANNELS,
     copies_behind_reshape,
@@ -155,8 +156,12 @@ def _grid_sample(scope: Scope, node: NodeProto) -> Traits:
 
 def _reshape(scope: Scope, node: NodeProto) -> Traits:
     known = scope.type_of(node.output[0])
+    rank = None if known is None else known.rank
+    if rank is None and len(node.input) > 1 and (shape := worked_out(scope, node.input[1])) is not None:
+        rank = shape.size
     return {
-        "rank": None if known is None else known.rank,
+        "rank": rank,
+        "numbers-images": numbers_images(scope, node),
         "copies-channels": copies_channels(scope, node),
         "copies-behind-reshape": copies_behind_reshape(scope, node),
         "shuffles": shuffles_channels(scope, node),

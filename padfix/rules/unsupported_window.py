@@ -34,7 +34,8 @@ class UnsupportedWindow(TargetRule):
 
     Where none of these is right and the lengths are known, it writes what happens on each axis by itself: the windows
     of a maximum side by side, for a pool without pads or overlaps; an average as a product with a matrix an axis; a
-    transposed convolution as a plain one of data that is spread out with zeros. What has one spatial axis is written
+    root of squares as that of their average; a transposed
+    convolution as a plain one of data that is spread out with zeros. What has one spatial axis is written
     with two, a pool of a volume as two pools of planes, and a bias that a runtime adds wrongly as an addition. Where a
     convolution leaves out elements that a runtime then does not compute rightly, a Gather picks those that it reads. A
     QLinearConv is written as a convolution of the numbers that its bytes stand for, and positions of maxima that are

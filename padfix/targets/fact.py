@@ -117,6 +117,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "copies-channels": SWITCH,
     "copies-behind-reshape": SWITCH,
     "shuffles": SWITCH,
+    "numbers-images": SWITCH,
     "batch-told": SWITCH,
     # Of Sub and Div.
     "from-constant": SWITCH,
@@ -136,7 +137,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "turned-back": SWITCH,
     "turned-back-alike": SWITCH,
     "about-a-product": SWITCH,
-    # Of Gather, Gemm and LayerNormalization, which can be biased as well.
+    # Of Gather, Gemm and LayerNormalization.
     "picks-a-list": SWITCH,
     "embeds": SWITCH,
     "plain": SWITCH,
@@ -171,7 +172,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "cuts-off": SWITCH,
     # Of Mul.
     "gate-second": SWITCH,
-    # Of Sum, Mean, Max and Min; and Where has the latter.
+    # Of Sum, Mean, Max, Min and Where.
     "inputs": COUNT,
     "broadcasts": SWITCH,
     # Of LSTM, GRU and RNN.
@@ -195,9 +196,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of Slice: whether some step is negative, and whether the model computes its bounds.
     "backwards": SWITCH,
     "bounds-computed": SWITCH,
-    # Of Identity and Dropout: whether they take an input of the model.
+    # Of Identity and Dropout. And of all: whether they give what an input, a constant or another result is.
     "of-input": SWITCH,
-    # Of all operators: whether they give what an input, a constant or another result is.
     "gives-the-same": SWITCH,
     # Of Pow, Cast, Concat and Slice.
     "exponent": ("two", "whole", "fraction", "others"),
@@ -208,8 +208,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "takes-nothing": SWITCH,
     # Of Squeeze.
     "axes-written": SWITCH,
-    # Of If: what decides (lengths that are open, or data), how the values of the two branches differ, and whether it
-    # stands in a branch or a loop that depends on data.
+    # Of If: what decides, how the values of its branches differ, and whether it stands in one that depends on data.
     "decided-by": ("constants", "lengths", "data"),
     "branches": ("alike", "lengths-differ", "ranks-differ"),
     "within-undecided": SWITCH,
@@ -313,6 +312,7 @@ _UNSAID: Mapping[str, Trait] = {
             "backwards",
             "bounds-computed",
             "shuffles",
+            "numbers-images",
             "strided",
             "batch-within",
             "open-batch",

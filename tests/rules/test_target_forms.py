@@ -298,7 +298,12 @@ CASES = {
     "roots of sums": (
         text("Y = LpPool <kernel_shape = [3, 2], p = 2, strides = [1, 1]> (X)"),
         "opencv",
-        ["Abs", "MatMul", "MatMul", "Mul", "Sqrt"],
+        ["AveragePool", "Mul", "Mul", "Sqrt"],
+    ),
+    "roots of sums, by products": (
+        text("Y = LpPool <kernel_shape = [3, 2], p = 3, strides = [1, 1]> (X)"),
+        "opencv",
+        ["Abs", "MatMul", "MatMul", "Pow", "Pow"],
     ),
     "transposed along one axis": (
         text(

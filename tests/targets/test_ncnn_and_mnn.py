@@ -48,6 +48,12 @@ def saved(nodes: str, folder: Path, given: str = "float", gives: str = "float") 
         ("ncnn", "Y = Pow (X, two)", ["Pow"]),
         ("ncnn", "a = Abs (X) Y = Pow (a, half)", ["Abs", "Pow"]),
         ("ncnn", "Y = Cast <to = 1> (X)", ["Neg", "Neg"]),
+        ("ncnn", "Y = LpPool <kernel_shape = [2, 2], p = 1> (X)", ["Abs", "AveragePool", "Mul"]),
+        (
+            "ncnn",
+            "Y = LpPool <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]> (X)",
+            ["AveragePool", "Mul", "Mul", "Sqrt"],
+        ),
         # What is worked out of lengths is never run.
         (
             "ncnn",

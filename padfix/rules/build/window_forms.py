@@ -38,6 +38,7 @@ from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import known_amounts
 from padfix.rules.build.pads_beside import rewrite_beside, why_not_beside
 from padfix.rules.build.plane_forms import plane_forms
+from padfix.rules.build.power_pools import averaged_powers
 from padfix.rules.build.transposed import rewrite_transposed, transposed_cases
 from padfix.rules.build.trials import trials
 from padfix.rules.build.window_along_axes import pools_along_axes, spread_form
@@ -73,6 +74,8 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
     yield _behind_pad(site, explicit, pairs)
     if window.operator.is_maximum:
         yield _behind_edges(site, explicit, pairs)
+    if window.op_type == "LpPool":
+        yield averaged_powers(site, explicit, pairs)
     if window.rank == 1:
         yield from plane_forms(site, explicit, pairs)
     yield from pools_along_axes(site, as_it_was)

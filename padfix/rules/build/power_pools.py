@@ -1,0 +1,56 @@
+"""A root of a sum of powers as the root of an average of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from onnx import helper
+
+from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import window_traits
+from padfix.operators.window import Pair, Window
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.explicit_pads import flat, is_too_long
+from padfix.rules.build.forms import Form
+from padfix.rules.build.trials import trials
+
+_SQUARE = 2
+
+
+def averaged_powers(site: Site, window: Window, pairs: Sequence[Pair]) -> Form:
+    """Return an LpPool of lengths or roots of squares as an AveragePool that counts the pads, times its taps."""
+    power = attributes.integer(site.node, "p", _SQUARE)
+    taps = [each or 0 for each in window.kernel]
+    written = dataclasses.replace(
+        window.written, kernel_shape=tuple(taps), strides=window.strides, dilations=None, count_include_pad=True
+    )
+    average = dataclasses.replace(window, op_type="AveragePool", written=written)
+    why_not = None
+    if power not in (1, _SQUARE):
+        why_not = Refusal("its power is none of 1 and 2")
+    elif max(window.dilations) > 1 or 0 in taps:
+        why_not = Refusal("it is dilated, or its taps are not known")
+    elif is_too_long(window, pairs):
+        why_not = Refusal("pads as long as the kernel are refused by runtimes")
+    elif window.elem_type not in FLOATS:
+        why_not = Refusal("its data are no floats")
+
+    def write() -> Rewrite:
+        dtype: Any = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+        builder = site.builder()
+        data = builder.input(site.input_name(0))
+        terms = builder.op("Abs", [data]) if power == 1 else builder.op("Mul", [data, data])
+        told = {"kernel_shape": taps, "strides": list(window.strides), "pads": flat(pairs), "count_include_pad": 1}
+        averaged = builder.op("AveragePool", [terms], told, name=site.node.name)
+        summed = builder.op("Mul", [averaged, builder.constant(np.array(math.prod(taps), dtype), "taps")])
+        builder.output(site.node.output[0], summed if power == 1 else builder.op("Sqrt", [summed]))
+        return Rewrite(builder.build(), trials(site, window, same=False))
+
+    operators = (("AveragePool", window_traits(average)), ("Mul", {"gate-second": False}))
+    return Form("an average of its powers", operators, write, why_not)
