@@ -13,7 +13,7 @@ from onnx import NodeProto
 from padfix.graph.scopes import Dimension, Scope, normal_domain
 from padfix.operators.data_order import CHANNELS
 from padfix.operators.table import PADDED, TRANSPOSED
-from padfix.targets.fact import Traits
+from padfix.targets.traits import Traits
 
 ORDER = ("alike", "channels-last")
 """The traits that :func:`order_traits` gives, which an operator that stands for another one has as well."""

@@ -6,7 +6,7 @@ from onnx import NodeProto
 
 from padfix.graph.scopes import Scope, ValueType, bodies_of
 from padfix.operators.constant_chains import chain_of
-from padfix.targets.fact import Trait, Traits
+from padfix.targets.traits import Trait, Traits
 
 
 def branch_traits(scope: Scope, node: NodeProto) -> Traits:

@@ -36,7 +36,7 @@ from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.shuffles import shuffles_channels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
-from padfix.targets.fact import COUNT, Traits
+from padfix.targets.traits import COUNT, Traits
 
 _AXES_OF_IMAGES = 4
 

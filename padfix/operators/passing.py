@@ -9,7 +9,7 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_pad import given_pads
-from padfix.targets.fact import Traits
+from padfix.targets.traits import Traits
 
 PASSING = ("Dropout", "Identity")
 

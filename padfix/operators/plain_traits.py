@@ -12,7 +12,7 @@ from padfix.operators.constant_chains import COMPUTED
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.fused_layers import is_activated_convolution, is_deviation, is_product
 from padfix.operators.passing import PASSING, changes_type, passing_traits
-from padfix.targets.fact import Traits
+from padfix.targets.traits import Traits
 
 DFT_AXIS_AS_INPUT_SINCE = 20
 

@@ -9,7 +9,7 @@ from onnx import NodeProto, TensorProto
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.data_order import is_behind_joined_bytes, is_of_bytes
 from padfix.operators.table import Operator
-from padfix.targets.fact import Traits
+from padfix.targets.traits import Traits
 
 QUANTIZERS = ("DequantizeLinear", "QuantizeLinear")
 

@@ -7,7 +7,7 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.batches import is_of_another_batch
-from padfix.targets.fact import Traits
+from padfix.targets.traits import Traits
 
 RECURRENT = ("GRU", "LSTM", "RNN")
 

@@ -14,7 +14,7 @@ from padfix.graph.scopes import Scope
 from padfix.operators.other_traits import any_of
 from padfix.operators.resample import Resample
 from padfix.operators.told_lengths import told_sizes
-from padfix.targets.fact import Traits
+from padfix.targets.traits import Traits
 
 _Slip = Callable[[str, str, int, int, Scale], bool]
 

@@ -1,4 +1,4 @@
-"""What a node is like, in the words that targets state their facts in (:data:`padfix.targets.fact.TRAITS`)."""
+"""What a node is like, in the words that targets state their facts in (:data:`padfix.targets.traits.TRAITS`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from padfix.operators.skips import what_a_window_skips
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Shape, Window
 from padfix.operators.written import SAME, wrong_arity
-from padfix.targets.fact import Trait, Traits
+from padfix.targets.traits import Trait, Traits
 
 _PLANE_AXES, _TALL, _NARROW = 2, 12, 8
 
@@ -41,7 +41,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     if found is None:
         return None
     by_nodes = any(is_given_by_node(scope, name) for name in node.input)
-    found = {**found, **order_traits(scope, node), "numbers": numbers_of(scope, node.input[0])}
+    found = {**found, **order_traits(scope, node), "numbers": numbers_of(scope, node.input[0] if node.input else "")}
     found["gives-the-same"] = gives_the_same(scope, node)
     found["constants-by-nodes"] = by_nodes
     if node.op_type not in OF_IMAGES:

@@ -34,7 +34,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.target_rule import TargetRule
-from padfix.targets.fact import Traits
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder

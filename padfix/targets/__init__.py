@@ -1,7 +1,8 @@
 """What a model is made for: one TOML file a target, and the record that it becomes."""
 
-from padfix.targets.fact import DECLARED, FUNCTION, PRODUCER, Fact, Outcome, Trait
+from padfix.targets.fact import DECLARED, FUNCTION, PRODUCER, Fact, Outcome
 from padfix.targets.target import PADS_STYLES, Target, load, named, names
+from padfix.targets.traits import Trait
 
 __all__ = [
     "DECLARED",

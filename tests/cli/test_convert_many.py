@@ -91,7 +91,7 @@ def test_a_failure_leaves_the_original_and_no_backup(
     if failing == "proof":
         code = 1
         monkeypatch.setattr(
-            "padfix.proof.whole.verify", lambda *_, **__: padfix.Verdict(False, "onnxruntime", (), ("made to fail",))
+            "padfix.proof.result.verify", lambda *_, **__: padfix.Verdict(False, "onnxruntime", (), ("made to fail",))
         )
     else:
         code = 2

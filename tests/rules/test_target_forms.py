@@ -10,7 +10,8 @@ import onnx.parser
 import pytest
 
 import padfix
-from padfix.targets.fact import Fact, Traits
+from padfix.targets.fact import Fact
+from padfix.targets.traits import Traits
 
 SIZED = "float[1,2,8,9] X"
 

@@ -19,7 +19,7 @@ from padfix.operators.inference import infer
 from padfix.operators.lists import COMPARING
 from padfix.operators.other_traits import JOINING, RECURRENT, REDUCTIONS
 from padfix.operators.traits import traits_of
-from padfix.targets.fact import TRAITS
+from padfix.targets.traits import TRAITS
 
 
 def test_the_targets_that_there_are() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from padfix.results import Severity
 from padfix.targets import Fact, Outcome, Target
-from padfix.targets.fact import Traits
+from padfix.targets.traits import Traits
 
 Operators = tuple[tuple[str, Traits], ...]
 """The (type, traits) of operators that a target may object to."""

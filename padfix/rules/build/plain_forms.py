@@ -21,7 +21,7 @@ from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.picked_elements import rows_of_picked
 from padfix.rules.build.split_forms import split_forms
-from padfix.targets.fact import Traits
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder

@@ -20,7 +20,7 @@ from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.transposed import TO_THE_END, transposed_cases
 from padfix.rules.build.trials import trials
-from padfix.targets.fact import Traits
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment

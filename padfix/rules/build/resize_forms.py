@@ -49,7 +49,7 @@ from padfix.rules.build.forms import Form, by_another_rule
 from padfix.rules.build.modern_resize import ModernForm, modern_form
 from padfix.rules.build.resize_trials import SCALES, SIZES, ResizedAxis, resize_trials, resized_axes
 from padfix.targets import Trait
-from padfix.targets.fact import Traits
+from padfix.targets.traits import Traits
 
 _COORDINATES = ("asymmetric", "half_pixel", "align_corners", "pytorch_half_pixel", "tf_half_pixel_for_nn")
 _ROUNDINGS = ("floor", "round_prefer_floor", "round_prefer_ceil", "ceil")

@@ -15,7 +15,7 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
-from padfix.targets.fact import Traits
+from padfix.targets.traits import Traits
 
 _NAMES = ("starts", "ends", "axes", "steps")
 

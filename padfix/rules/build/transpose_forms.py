@@ -10,7 +10,7 @@ from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
-from padfix.targets.fact import Traits
+from padfix.targets.traits import Traits
 
 _EXCHANGE = [0, 2, 1]
 

@@ -37,7 +37,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.transposed import transposed_trials
 from padfix.rules.build.trials import trials
-from padfix.targets.fact import Traits
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder

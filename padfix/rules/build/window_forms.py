@@ -42,7 +42,7 @@ from padfix.rules.build.power_pools import averaged_powers
 from padfix.rules.build.transposed import rewrite_transposed, transposed_cases
 from padfix.rules.build.trials import trials
 from padfix.rules.build.window_along_axes import pools_along_axes, spread_form
-from padfix.targets.fact import Traits
+from padfix.targets.traits import Traits
 
 AnyWindow = TypeVar("AnyWindow", Window, TransposedWindow)
 

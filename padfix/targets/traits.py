@@ -1,0 +1,329 @@
+"""The words for what an operator is like, in which targets state their facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+Trait = str | bool | int
+
+Traits = Mapping[str, Trait | None]
+"""What a node is like, by word; None where it depends on something that is not known, no entry where it makes no sense.
+"""
+
+SWITCH: tuple[Trait, ...] = (False, True)
+COUNT: tuple[Trait, ...] = (0, 1, 2, 3, 4, 5, 6, 7, 8)
+
+TRAITS: Mapping[str, tuple[Trait, ...]] = {
+    # Of convolutions, transposed convolutions and pools.
+    "auto-pad": ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"),
+    "padding": ("none", "symmetric", "asymmetric"),
+    "sizes": ("static", "dynamic"),
+    "spatial-axes": COUNT,
+    "strided": SWITCH,
+    "dilated": SWITCH,
+    "dilations-written": SWITCH,
+    "grouped": SWITCH,
+    "depthwise": SWITCH,
+    "one-element": SWITCH,
+    "one-tap": SWITCH,
+    "row-of-nine": SWITCH,
+    "one-channel": SWITCH,
+    "even-pads": SWITCH,
+    "wide-pads": SWITCH,
+    "behind-pad": ("none", "symmetric", "asymmetric"),
+    "one-pad-before": SWITCH,
+    "pads-before": SWITCH,
+    "leaves-a-rest": SWITCH,
+    "tall-result": SWITCH,
+    "last-strides-differ": SWITCH,
+    "indices": SWITCH,
+    "column-major": SWITCH,
+    "batched": SWITCH,
+    "dequantized": SWITCH,
+    "of-weights": SWITCH,
+    "of-bytes": SWITCH,
+    "lists-scales": SWITCH,
+    "joined-bytes": SWITCH,
+    "strides-written": SWITCH,
+    "kernel-written": SWITCH,
+    "kernel-below-stride": SWITCH,
+    "kernel-above-stride": SWITCH,
+    "biased": SWITCH,
+    "counts-pads": SWITCH,
+    "rounds-up": SWITCH,
+    "output-shape": SWITCH,
+    "output-padding": SWITCH,
+    # Of Resize and Upsample.
+    "mode": ("nearest", "linear", "cubic", "constant", "reflect", "edge", "wrap", "avg", "max"),
+    "coordinates": (
+        "half_pixel",
+        "half_pixel_symmetric",
+        "pytorch_half_pixel",
+        "align_corners",
+        "asymmetric",
+        "tf_half_pixel_for_nn",
+        "tf_crop_and_resize",
+        "output_half_pixel",
+        "legacy",
+    ),
+    "coordinates-written": SWITCH,
+    "nearest-mode": ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "legacy"),
+    "nearest-mode-written": SWITCH,
+    "antialias": SWITCH,
+    "exclude-outside": SWITCH,
+    "cubic-coefficient": ("-0.75", "-0.5", "other"),
+    "aspect-ratio-kept": SWITCH,
+    "axes-listed": SWITCH,
+    "axes-negative": SWITCH,
+    "amounts": ("scales", "sizes", "run-time"),
+    "empty-scales": SWITCH,
+    "factors": ("whole", "exact", "inexact"),
+    "gives-one": SWITCH,
+    "keeps-a-length": SWITCH,
+    "just-short": SWITCH,
+    "from-one": SWITCH,
+    "slips": SWITCH,
+    "slips-by-inverse": SWITCH,
+    "resized-axes": COUNT,
+    "outer-axes": SWITCH,
+    "batch-axis": SWITCH,
+    "rank": COUNT,
+    "mode-written": SWITCH,
+    # Of a Slice that padfix writes.
+    "behind-window": SWITCH,
+    # Of Pad, which like Resize has elements, and also mode, mode-written, amounts, axes-listed, outer-axes and rank.
+    "negative": SWITCH,
+    "end-alone": SWITCH,
+    "value": ("zero", "finite", "infinite"),
+    "before-average": SWITCH,
+    "elements": ("float", "integer", "byte"),
+    # Of GridSample, which also has mode.
+    "aligned": SWITCH,
+    "outside": ("zeros", "border", "reflection"),
+    # Of the operators that reduce axes.
+    "axes-as-input": SWITCH,
+    "axes-empty": SWITCH,
+    "reduced-axes": COUNT,
+    "reduces-all": SWITCH,
+    # Of Softmax, LogSoftmax and Hardmax.
+    "takes-axes-together": SWITCH,
+    "axis-from-end": SWITCH,
+    # Of Reshape, behind a convolution or pool, and behind another one.
+    "copies-channels": SWITCH,
+    "copies-behind-reshape": SWITCH,
+    "shuffles": SWITCH,
+    "numbers-images": SWITCH,
+    "batch-told": SWITCH,
+    # Of Sub and Div.
+    "from-constant": SWITCH,
+    "from-softmax": SWITCH,
+    # Of LRN.
+    "whole-bias": SWITCH,
+    "even-size": SWITCH,
+    # Of DepthToSpace.
+    "order": ("DCR", "CRD"),
+    # Of a HardSigmoid or Tanh as in HardSwish and Mish.
+    "gates-other-data": SWITCH,
+    # Of an Erf that is part of a Gelu: whether the gate is halved before it is multiplied.
+    "halved-gate": SWITCH,
+    # Of a Tanh, and of a Softplus.
+    "bounded": SWITCH,
+    # Of Transpose: one that undoes another behind a 1-D convolution, and one of those about a product with a matrix.
+    "turned-back": SWITCH,
+    "turned-back-alike": SWITCH,
+    "about-a-product": SWITCH,
+    # Of Gather, Gemm and LayerNormalization.
+    "picks-a-list": SWITCH,
+    "embeds": SWITCH,
+    "plain": SWITCH,
+    "turned-first": SWITCH,
+    "behind-batch": SWITCH,
+    # Of a DFT, which may have its axis as an input.
+    "axis-as-input": SWITCH,
+    "axis-written": SWITCH,
+    "first-axis": SWITCH,
+    "length-given": SWITCH,
+    # Of PRelu, Celu, Split, ArgMax and ArgMin, Expand, BatchNormalization, MatMul, and what picks elements.
+    "slopes": ("one", "channels", "list-of-channels", "list", "others"),
+    "of-one": SWITCH,
+    "split-evenly": SWITCH,
+    "pieces-told": SWITCH,
+    "splits-constant": SWITCH,
+    "takes-last": SWITCH,
+    "keeps-axis": SWITCH,
+    "makes-batch": SWITCH,
+    "trains": SWITCH,
+    "list-first": SWITCH,
+    "list-second": SWITCH,
+    "by-a-matrix": SWITCH,
+    "negative-indices": SWITCH,
+    "joins": SWITCH,
+    # Of NonMaxSuppression: what its least score is, and whether a limit of it is a number without an axis.
+    "least-score": ("none", "below-zero", "others"),
+    "limits-as-numbers": SWITCH,
+    # Of a Constant: whether it holds a tensor, and not numbers in attributes of other names.
+    "of-tensor": SWITCH,
+    # Of Mod: whether the remainder has the sign of the dividend.
+    "cuts-off": SWITCH,
+    # Of Mul.
+    "gate-second": SWITCH,
+    # Of Sum, Mean, Max, Min and Where.
+    "inputs": COUNT,
+    "broadcasts": SWITCH,
+    # Of LSTM, GRU and RNN.
+    "direction": ("forward", "reverse", "bidirectional"),
+    "resets-before": SWITCH,
+    "activations": ("usual", "hard-sigmoid", "other"),
+    "directions-alike": SWITCH,
+    "clipped": SWITCH,
+    "couples-gates": SWITCH,
+    "batch-first": SWITCH,
+    "lengths-given": SWITCH,
+    "peepholes": SWITCH,
+    "gives-state": SWITCH,
+    "gives-cell-alone": SWITCH,
+    "initial-state": ("none", "some", "all"),
+    "squeezed": SWITCH,
+    # As has a Transpose that padfix writes about the steps of such a layer.
+    "over-batch": SWITCH,
+    # Of RoiAlign, which also has mode and coordinates.
+    "scaled": SWITCH,
+    # Of Slice: whether some step is negative, and whether the model computes its bounds.
+    "backwards": SWITCH,
+    "bounds-computed": SWITCH,
+    # Of Identity and Dropout. And of all: whether they give what an input, a constant or another result is.
+    "of-input": SWITCH,
+    "gives-the-same": SWITCH,
+    # Of Pow, Cast, Concat and Slice.
+    "exponent": ("two", "whole", "fraction", "others"),
+    "of-positive": SWITCH,
+    "of-deviation": SWITCH,
+    "changes-type": SWITCH,
+    "joins-nothing": SWITCH,
+    "takes-nothing": SWITCH,
+    # Of Squeeze.
+    "axes-written": SWITCH,
+    # Of If: what decides, how the values of its branches differ, and whether it stands in one that depends on data.
+    "decided-by": ("constants", "lengths", "data"),
+    "branches": ("alike", "lengths-differ", "ranks-differ"),
+    "within-undecided": SWITCH,
+    # Of what is declared of an output.
+    "shape-given": SWITCH,
+    # Of GlobalLpPool: whether the model leaves the length of the first axis open.
+    "open-batch": SWITCH,
+    # Of what works on images: whether the model's inputs have another batch.
+    "batch-within": SWITCH,
+    # Of Conv and Slice: what gives the data of which they take every n-th element alone.
+    "skips-behind": ("none", "softmax", "window", "reshape", "expand"),
+    # Of Slice, which has behind-window as well.
+    "axes-out-of-order": SWITCH,
+    # Of Add, and of operators that work element by element on several inputs, Concat among them.
+    "adds-to-volume": SWITCH,
+    "adds-wide-constant": SWITCH,
+    "adds-to-erf": SWITCH,
+    "spreads-a-list": SWITCH,
+    "appends-to-input": SWITCH,
+    "spreads-channels": SWITCH,
+    # Of activations: whether their data is what a depthwise convolution of three axes gives.
+    "behind-depthwise-volume": SWITCH,
+    # Of BatchNormalization, which has about-a-product as well.
+    "behind-activation": SWITCH,
+    # Of QuantizeLinear and DequantizeLinear.
+    "zero-point-written": SWITCH,
+    "zero-point-alike": SWITCH,
+    "of-caller": SWITCH,
+    "unsigned": SWITCH,
+    # Of Softmax and Gemm.
+    "between-bytes": SWITCH,
+    # Of Gelu.
+    "approximate": ("none", "tanh"),
+    # Of all operators: what kind of numbers their data are.
+    "numbers": ("single", "half", "double", "integer", "boolean"),
+    # Of all operators: which lengths of their data are equal, and whether images are still in the order of images.
+    "alike": ("none", "others", "channels", "all"),
+    "channels-last": SWITCH,
+    # And whether a node gives one of their constants, where others are initializers.
+    "constants-by-nodes": SWITCH,
+    # Of what works element by element: how its constants take the shape of the result.
+    "constants": ("none", "number", "one", "channels", "others"),
+    # Of the operators that reduce axes: whether the channels are among several.
+    "reduces-channels": SWITCH,
+    # Of Transpose and Squeeze, and of Gather: whether its indices have several axes.
+    "moves-batch": SWITCH,
+    "moves-images": SWITCH,
+    "picks-a-matrix": SWITCH,
+    "both-computed": SWITCH,
+    # Of the producer that a model names.
+    "written-by": ("pytorch", "others"),
+    "averages-pads": SWITCH,
+    # Of a constant that other operators compute, which has elements as well.
+    "of-constants": SWITCH,
+}
+"""The words that a fact's ``where`` may use, each with the values that there are."""
+
+UNSAID: Mapping[str, Trait] = {
+    **dict.fromkeys(
+        (
+            "of-constants",
+            "splits-constant",
+            "of-weights",
+            "dequantized",
+            "between-bytes",
+            "of-bytes",
+            "lists-scales",
+            "joined-bytes",
+            "reduces-all",
+            "one-element",
+            "copies-channels",
+            "copies-behind-reshape",
+            "from-constant",
+            "from-softmax",
+            "turned-back",
+            "turned-back-alike",
+            "about-a-product",
+            "behind-depthwise-volume",
+            "adds-to-volume",
+            "adds-wide-constant",
+            "spreads-a-list",
+            "appends-to-input",
+            "axis-from-end",
+            "behind-activation",
+            "over-batch",
+            "spreads-channels",
+            "axes-out-of-order",
+            "list-first",
+            "list-second",
+            "by-a-matrix",
+            "backwards",
+            "bounds-computed",
+            "shuffles",
+            "numbers-images",
+            "strided",
+            "batch-within",
+            "open-batch",
+            "gives-the-same",
+            "adds-to-erf",
+            "of-deviation",
+            "changes-type",
+            "embeds",
+            "joins-nothing",
+            "takes-nothing",
+            "of-input",
+            "moves-batch",
+            "moves-images",
+            "picks-a-matrix",
+            "both-computed",
+            "constants-by-nodes",
+            "reduces-channels",
+        ),
+        False,
+    ),
+    "alike": "none",
+    "numbers": "single",
+    "constants": "none",
+    "channels-last": True,
+    "behind-pad": "none",
+    "behind-window": True,
+    "skips-behind": "none",
+}
+"""What is taken of an operator of which a trait is not told at all."""
