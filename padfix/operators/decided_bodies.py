@@ -9,6 +9,7 @@ from onnx import FunctionProto, NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, all_nodes, bodies_of, normal_domain
 from padfix.operators.constant_chains import worked_out
+from padfix.operators.written import wrong_arity
 
 MOST_NODES = 2000
 """Nodes that all turns of a body may have together, in the place of the one that holds it."""
@@ -30,6 +31,8 @@ def decided_body(scope: Scope, node: NodeProto) -> Decided | None:
     None in a function as well, where calls decide.
     """
     if normal_domain(node.domain) or isinstance(scope.root.container, FunctionProto) or not any(node.output):
+        return None
+    if wrong_arity(node, scope.opset):
         return None
     match node.op_type:
         case "If":

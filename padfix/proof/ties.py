@@ -246,7 +246,10 @@ class Ties:
                 continue
             taps = dict(enumerate(kernel)).get(axis) or _TAPS
             length = -(-size // stride) if padding == b"SAME" else (size - taps) // stride + 1
-            self._set(names.get(2), axis + 1, max(1, length), found)
+            place = axis + 1 - len(result)
+            # A line is made a plane before it is read: the axis that is put in is none of the input's.
+            if 2 in names and -place < len(found[names[2]]):
+                self._set(names[2], place, max(1, length), found)
 
     def _computed(self, name: str, found: Mapping[str, list[int]]) -> list[int] | None:
         """Return a list of sizes as the graph computes it from the lengths of the inputs; None from their numbers."""

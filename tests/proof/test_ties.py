@@ -162,3 +162,24 @@ def test_places_that_are_chosen_of_an_input(tf: Any, tmp_path: Path) -> None:
     places = np.array([[5, 0, 3, 0], [1, 2, 0, 0]], "i4")
     (found,) = session.run(None, {"x": places})
     np.testing.assert_array_equal(found, compute(places).to_tensor().numpy())
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_a_transposed_line_is_run_at_other_lengths_than_one(tf: Any, padding: str, tmp_path: Path) -> None:
+    """TensorFlow makes a plane of one row of it, whose height is no length of the input."""
+    kernel = np.ones((3, 4, 5), np.float32)
+
+    def compute(data: Any) -> Any:
+        shape = tf.shape(data)
+        length = shape[1] * 2 + (0 if padding == "SAME" else 1)
+        return tf.nn.conv1d_transpose(data, kernel, [shape[0], length, 4], 2, padding)
+
+    module = tf.Module()
+    module.f = tf.function(lambda data: {"y": compute(data)}, autograph=False)
+    spec = tf.TensorSpec([None, None, 5], "float32", "data")
+    tf.saved_model.save(module, str(tmp_path / "m"), signatures=module.f.get_concrete_function(data=spec))
+    report = padfix.convert(tmp_path / "m", tmp_path / "m.onnx")
+    assert report.verdict is not None
+    lengths = {run.shapes["data"][1] for run in report.verdict.runs if run.shapes["data"][0]}
+    assert len(lengths) > 2
+    assert min(lengths) > 1

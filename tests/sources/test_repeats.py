@@ -50,6 +50,12 @@ def test_a_repeated_line_is_a_resize(tf: Any, free: bool) -> None:
     assert [node.op_type for node in model.graph.node if node.op_type in ("Resize", "Tile", "Reshape")] == ["Resize"]
 
 
+@pytest.mark.parametrize("free", [False, True], ids=["fixed", "open"])
+def test_what_is_repeated_once_is_what_it_was(tf: Any, free: bool) -> None:
+    model = assert_same_numbers(tf, lambda x: {"y": tf.nn.relu(tf.repeat(x, 1, axis=1))}, IMAGES, free)
+    assert [node.op_type for node in model.graph.node] == ["Relu"]
+
+
 @pytest.mark.parametrize("dtype", ["int64", "float16", "uint8"])
 def test_other_types_are_repeated(tf: Any, dtype: str) -> None:
     assert_same_numbers(tf, lambda x: {"y": tf.repeat(x, 2, axis=1)}, [{"x": noise((2, 5, 4, 3), dtype)}], True)

@@ -110,6 +110,9 @@ def _write(ctx: Any, node: Any, data: str, factors: tuple[int, int]) -> None:
     dtype, outputs, name = ctx.get_dtype(data), list(node.output), node.name
     is_line = len(shape) == _LINE
     ctx.remove_node(name)
+    if factors == (1, 1):
+        _made(ctx, "Identity", [data], dtype, result, None, name, outputs)
+        return
     if is_line:
         shape = [*shape[:2], 1, shape[2]]
         data = _made(ctx, "ExpandDims", [data, _constant(ctx, _COLUMNS)], dtype, shape)
