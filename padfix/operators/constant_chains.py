@@ -190,10 +190,10 @@ def values_of(scope: Scope, chain: list[NodeProto], type_of: TypeOf | None = Non
         lengths = lengths_given(scope, node, type_of)
         if lengths is None:
             lengths = _picked_lengths(scope, node, type_of)
-        if lengths is None and node.op_type in _MEASURING:
-            continue  # of which the lengths are picked that are known
         if lengths is None:
             given = {name: values[name] if name in values else scope.constant(name) for name in node.input if name}
+            if node.op_type in _MEASURING and any(value is None for value in given.values()):
+                continue  # of which the lengths are picked that are known
             _require_room(node, [given.get(name) for name in node.input])
             tensors = [numpy_helper.from_array(np.asarray(value), name) for name, value in given.items()]
             outputs = [name for name in node.output if name]

@@ -134,8 +134,9 @@ def ties(case: Case) -> float | None:
 
 
 def rounds_to_steps(nodes: Iterable[NodeView]) -> bool:
-    """Whether some operator rounds to the steps of quantised numbers."""
-    return any(node.op_type in OUTPUT_SCALE or "Quant" in node.op_type for node in nodes)
+    """Whether some operator rounds to the steps of quantised numbers; those that only read such numbers don't."""
+    rounding = (node.op_type for node in nodes if not node.op_type.startswith("Dequantize"))
+    return any(op_type in OUTPUT_SCALE or "Quant" in op_type for op_type in rounding)
 
 
 def _fixed_point_step(case: Case) -> float:
