@@ -14,7 +14,7 @@ from padfix.operators.elementwise import REDUCTIONS
 COMPUTED = frozenset(
     """
     Abs Add And Cast Ceil Clip Concat ConstantOfShape Cos DequantizeLinear Div Equal Exp Expand Flatten Floor Gather
-    Greater GreaterOrEqual Identity Less LessOrEqual Log MatMul Max Min Mod Mul Neg Not Or Pow Range Reciprocal
+    Greater GreaterOrEqual Identity Less LessOrEqual Log MatMul Max Min Mod Mul Neg Not Or Pad Pow Range Reciprocal
     ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Reshape Round Shape Sign Sin Size Slice Split Sqrt Squeeze
     Sub Tile Transpose Unsqueeze Where
     """.split()  # noqa: SIM905
