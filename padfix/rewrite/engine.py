@@ -136,13 +136,12 @@ class _Pipeline:
         for _ in range(MAXIMUM_PASSES):
             self.progress("Looking for implicit pads and legacy resizes")
             self.result.refusals.clear()
-            scopes = self._place(scopes)
             if not self._one_pass(scopes, opset):
                 return
             scopes = infer(self.model)
-        refused = {_place(each.finding) for each in self.result.refusals}
+        refused = {_what_and_where(each.finding) for each in self.result.refusals}
         for match in self._matches(scopes).found:
-            if _place(match.finding) not in refused:
+            if _what_and_where(match.finding) not in refused:
                 again = f"What is written for it is found again, {MAXIMUM_PASSES} times."
                 self._refuse(match.rule, match.finding, again)
 
@@ -159,21 +158,26 @@ class _Pipeline:
             self._record_correction(each)
         return infer(self.model)
 
-    def _place(self, scopes: list[Scope]) -> list[Scope]:
-        """Put bodies in the place of what holds them where the target wants it; return the scopes as they are.
+    def _place_bodies(self, found: Sequence[tuple[Rule, Correction]]) -> bool:
+        """Put bodies in the place of what holds them where the target wants it; return whether there were any.
 
         Innermost first, so that none of the scopes goes before its own turn.
         """
-        for each in reversed([each for _, each in corrections(scopes, RULES, self.target) if each.inlines]):
-            if each.apply is not None:
-                each.apply()
-                self._record_correction(each)
-                self._matched = None
-        return infer(self.model) if self._matched is None else scopes
+        placing = [(each, each.apply) for _, each in found if each.inlines and each.apply is not None]
+        for each, apply in reversed(placing):
+            apply()
+            self._record_correction(each)
+        return bool(placing)
 
     def _one_pass(self, scopes: Sequence[Scope], opset: int | None) -> bool:
-        """Correct, move and rewrite what can be; return whether anything was."""
-        changed, left = self._correct(scopes)
+        """Correct, move and rewrite what can be; return whether anything was.
+
+        Bodies take their places before anything else is looked at.
+        """
+        found = list(corrections(scopes, RULES, self.target))
+        if self._place_bodies(found):
+            return True
+        changed, left = self._correct(found)
         lowering = [each for each in left if each[1].lowers]
         left = [each for each in left if not each[1].lowers]
         if self._move(self._matches(scopes), opset, left):
@@ -190,13 +194,13 @@ class _Pipeline:
             self._matched = Matches(scopes, RULES, self.target)
         return self._matched
 
-    def _correct(self, scopes: Sequence[Scope]) -> tuple[bool, list[tuple[Rule, Correction]]]:
+    def _correct(self, found: Sequence[tuple[Rule, Correction]]) -> tuple[bool, list[tuple[Rule, Correction]]]:
         """Correct what the model declares wrongly; return whether that was anything, and what an edit can't mend.
 
         Nothing is computed otherwise, so that there is nothing to prove for a correction on its own.
         """
         changed, left = False, []
-        for rule, correction in corrections(scopes, RULES, self.target):
+        for rule, correction in found:
             if correction.apply is None:
                 left.append((rule, correction))
                 continue
@@ -406,7 +410,7 @@ def _opset_for_functions(matches: Matches) -> int:
     return 1
 
 
-def _place(finding: Finding) -> tuple[str, str, str]:
+def _what_and_where(finding: Finding) -> tuple[str, str, str]:
     """Return what is found where; a second finding of the same is another pass's."""
     return finding.rule, finding.graph, finding.node
 

@@ -13,7 +13,7 @@ from padfix.results import Finding
 from padfix.rewrite.specialise import function_of
 from padfix.rules.base import Correction, Rewrite, Rule, ScopeRule, Site
 from padfix.rules.build.target_rule import TargetRule
-from padfix.rules.decided_body import is_left_out
+from padfix.rules.decided_body import kept
 from padfix.rules.registry import RULES
 from padfix.targets import Target, named
 
@@ -72,9 +72,7 @@ class Matches:
         self.scopes = scopes
         self._called = {call_key(node) for scope in scopes for node in scope.nodes}
         self.found: list[Match] = []
-        for scope in scopes:
-            if is_left_out(scope, wanted):
-                continue
+        for scope in kept(scopes, wanted):
             for index, node in enumerate(scope.nodes):
                 number += 1
                 if number % TOLD_EVERY == 0:

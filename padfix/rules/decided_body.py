@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
+
+from onnx import NodeProto
 
 from padfix.graph.placed_bodies import put_in_place
 from padfix.graph.scopes import Scope, bodies_of, label
-from padfix.operators.decided_bodies import decided_body
+from padfix.operators.decided_bodies import Decided, decided_body
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Correction, ScopeRule
-from padfix.rules.build.objections import worst_objection
+from padfix.rules.build.objections import Objection, worst_objection
 from padfix.targets import Target
 
 _HOLDERS = ("If", "Loop", "Scan")
@@ -58,18 +60,17 @@ class DecidedBody(ScopeRule):
 
     def has_a_say(self, target: Target) -> bool:
         """Whether the target is known to refuse operators with bodies."""
-        return any(holder in fact.operators for fact in target.facts for holder in _HOLDERS)
+        return target.knows_of(*_HOLDERS)
 
     def examine(self, scope: Scope, target: Target) -> Iterator[Correction]:
         """Yield the finding of each node whose body can stand in its place, innermost last."""
-        if not target.facts or is_left_out(scope, target):
+        if not self.has_a_say(target):
             return
         for index, node in enumerate(scope.nodes):
             if node.op_type not in _HOLDERS:
                 continue
-            objection = worst_objection(target, node.op_type, scope.opset, traits_of(scope, node) or {})
-            decided = decided_body(scope, node) if objection is not None else None
-            if objection is None or decided is None:
+            objection, decided = _decided(scope, node, target)
+            if objection is None or decided is None or _is_left_out(scope, target):
                 continue
             hint = f"padfix convert --target {target.name} puts what it runs in its place."
             subject = label(node, index)
@@ -79,16 +80,39 @@ class DecidedBody(ScopeRule):
             yield Correction(dataclasses.replace(found, severity=objection.severity), apply, inlines=True)
 
 
-def is_left_out(scope: Scope, target: Target) -> bool:
-    """Whether a scope is the branch that is never taken of an If that goes because the target refuses it."""
+def kept(scopes: Sequence[Scope], target: Target) -> list[Scope]:
+    """Return the scopes, those around others first, without branches never taken of an If that goes for the target."""
+    if not target.knows_of("If"):
+        return list(scopes)
+    found, left_out = list[Scope](), set[Scope]()
+    for scope in scopes:
+        if scope not in left_out and scope.parent not in left_out:
+            found.append(scope)
+            left_out.update(_left_out(scope, target))
+        else:
+            left_out.add(scope)
+    return found
+
+
+def _is_left_out(scope: Scope, target: Target) -> bool:
+    """Whether a scope is such a branch, or lies in one."""
     parent = scope.parent
-    if parent is None:
-        return False
-    for node in parent.nodes:
-        for attribute, graph in bodies_of(node):
-            if graph is scope.container and node.op_type == "If":
-                decided = decided_body(parent, node)
-                is_other = decided is not None and decided.attribute != attribute
-                if is_other and worst_objection(target, "If", scope.opset, traits_of(parent, node) or {}) is not None:
-                    return True
-    return is_left_out(parent, target)
+    return parent is not None and (scope in _left_out(parent, target) or _is_left_out(parent, target))
+
+
+def _left_out(scope: Scope, target: Target) -> Iterator[Scope]:
+    """Yield the branches of the nodes of a scope that are never taken."""
+    bodies = iter(scope.bodies)
+    for node in scope.nodes:
+        held = [(attribute, body) for (attribute, _), body in zip(bodies_of(node), bodies, strict=False)]
+        if not held or node.op_type != "If":
+            continue
+        objection, decided = _decided(scope, node, target)
+        if objection is not None and decided is not None:
+            yield from (body for attribute, body in held if attribute != decided.attribute)
+
+
+def _decided(scope: Scope, node: NodeProto, target: Target) -> tuple[Objection | None, Decided | None]:
+    """Return what the target has against a node that holds bodies, and, where it has something, which of them runs."""
+    objection = worst_objection(target, node.op_type, scope.opset, traits_of(scope, node) or {})
+    return objection, decided_body(scope, node) if objection is not None else None

@@ -45,7 +45,7 @@ class MisreadProducer(ScopeRule):
 
     def has_a_say(self, target: Target) -> bool:
         """Whether the target is known to read models by who wrote them."""
-        return any(PRODUCER in fact.operators for fact in target.facts)
+        return target.knows_of(PRODUCER)
 
     def examine(self, scope: Scope, target: Target) -> Iterator[Correction]:
         """Yield the finding of a model whose average pools are misread."""

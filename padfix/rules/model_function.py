@@ -55,7 +55,7 @@ class ModelFunction(ScopeRule):
 
     def has_a_say(self, target: Target) -> bool:
         """Whether the target is known to read no functions."""
-        return any(FUNCTION in fact.operators for fact in target.facts)
+        return target.knows_of(FUNCTION)
 
     def examine(self, scope: Scope, target: Target) -> Iterator[Correction]:
         """Yield the finding of a function that the target does not read."""

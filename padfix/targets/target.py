@@ -60,6 +60,10 @@ class Target:
                 "Both are versions of the default domain, counted from 1.",
             )
 
+    def knows_of(self, *operators: str) -> bool:
+        """Whether a fact is about one of these operators, in whatever version."""
+        return any(operator in fact.operators for fact in self.facts for operator in operators)
+
     def settings(self) -> dict[str, object]:
         """Return what the target asks for, by the keys of its file, without its facts and what it leaves free."""
         asked = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name in _TYPES}
