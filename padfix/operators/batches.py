@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnx import FunctionProto, NodeProto
 
-from padfix.graph.scopes import Scope
+from padfix.graph.scopes import Dimension, Scope
 
 OF_IMAGES = frozenset(
     {
@@ -28,12 +28,9 @@ def is_of_another_batch(scope: Scope, name: str) -> bool | None:
     length = known.shape[0]
     if length == 1:
         return False
-    while scope.parent is not None:
-        scope = scope.parent
-    if isinstance(scope.container, FunctionProto):
+    if isinstance(scope.root.container, FunctionProto):
         return None
-    types = [scope.type_of(each.name) for each in scope.container.input if scope.constant(each.name) is None]
-    batches = [each.shape[0] if each is not None and each.shape else None for each in types]
+    batches = _batches(scope)
     if not isinstance(length, int):
         return False if any(not isinstance(each, int) for each in batches) else None
     return length not in batches
@@ -42,11 +39,15 @@ def is_of_another_batch(scope: Scope, name: str) -> bool | None:
 def numbers_images(scope: Scope, node: NodeProto) -> bool:
     """Whether a Reshape says of several images how many there are, so that it fits no other number of them."""
     shape = scope.constant(node.input[1]) if len(node.input) > 1 else None
-    while scope.parent is not None:
-        scope = scope.parent
-    types = [scope.type_of(name) for name in scope.inputs if scope.constant(name) is None]
-    batches = {each.shape[0] if each is not None and each.shape else None for each in types}
+    batches = _batches(scope)
     batch = batches.pop() if len(batches) == 1 else None
     if not isinstance(batch, int) or batch < 2 or shape is None or not bool((shape > 0).all()):
         return False
     return int(shape.prod()) % batch == 0
+
+
+def _batches(scope: Scope) -> set[Dimension]:
+    """Return how long the first axes of the inputs of the model, or of the function, are."""
+    root = scope.root
+    types = [root.type_of(name) for name in root.inputs if root.constant(name) is None]
+    return {each.shape[0] if each is not None and each.shape else None for each in types}

@@ -102,15 +102,15 @@ def _producer(scope: Scope, name: str) -> NodeProto | None:
 
 def adds_to_erf(scope: Scope, node: NodeProto) -> bool:
     """Whether a node adds one constant to what an Erf gives, in this order, as exporters write a Gelu."""
-    before = scope.producer(node.input[0]) if scope.defines(node.input[0]) else None
+    before = _producer(scope, node.input[0])
     constant = scope.constant(node.input[1])
     return before is not None and before.op_type == "Erf" and constant is not None and constant.size == 1
 
 
 def is_deviation(scope: Scope, name: str) -> bool:
     """Whether data are what is left of other data without their mean, but along the last of three axes."""
-    node = scope.producer(name) if scope.defines(name) else None
-    mean = scope.producer(node.input[1]) if node is not None and node.op_type == "Sub" else None
+    node = _producer(scope, name)
+    mean = _producer(scope, node.input[1]) if node is not None and node.op_type == "Sub" else None
     if node is None or mean is None or mean.op_type != "ReduceMean" or mean.input[0] != node.input[0]:
         return False
     known = scope.type_of(name)

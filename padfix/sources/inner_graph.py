@@ -123,12 +123,9 @@ class InnerGraph:
         found = next((each for each in other._graph_def.node if each.name == node and each.op in _CONDITIONS), None)
         if found is None:
             raise ExecutionFailed(f"TensorFlow's graph has no condition {node}.")
-        found.op = _CONDITIONS[found.op]
-        del found.input[0]
-        function = found.attr[branch].func
         attributes = {"Tin": found.attr["Tin"], "Tout": found.attr["Tout"]}
-        call = type(found)(name=node, op=found.op, input=found.input, attr=attributes)
-        call.attr["f"].func.CopyFrom(function)
+        call = type(found)(name=node, op=_CONDITIONS[found.op], input=found.input[1:], attr=attributes)
+        call.attr["f"].func.CopyFrom(found.attr[branch].func)
         found.CopyFrom(call)
         other._types = self._types | {node: call.op}
         return other

@@ -314,7 +314,7 @@ def _named(site: Site) -> Iterator[Form]:
     why_not = None if all(isinstance(length, int) for length in lengths) else Refusal("a length is left open (--shape)")
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
-        return squeezed(builder, value, axes)
+        return builder.unsqueezed(value, *axes, back=True)
 
     def modern(builder: FragmentBuilder, value: Any) -> Any:
         return builder.original(copied(site.node), [value])
@@ -330,15 +330,15 @@ def _keeping(site: Site) -> Iterator[Form]:
     """Yield the places of extremes with the axis along which they are kept, and a Squeeze that takes it out."""
     kept = copied(site.node)
     attributes.set_integer(kept, "keepdims", 1)
-    axis = attributes.integer(site.node, "axis", 0)
+    axis = attributes.integer(site.node, "axis", 0) or 0
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
-        return squeezed(builder, builder.original(kept, [value]), [axis])
+        return builder.unsqueezed(builder.original(kept, [value]), axis, back=True)
 
     own = traits_of(site.scope, site.node) or {}
     operators: Operators = (
         (site.node.op_type, {**own, "keeps-axis": True}),
-        ("Squeeze", {"rank": own.get("rank"), "axes-written": True, "moves-batch": axis in (0, None)}),
+        ("Squeeze", {"rank": own.get("rank"), "axes-written": True, "moves-batch": axis == 0}),
     )
     yield Form("its axis kept, and taken out behind it", operators, lambda: _written(site, write, exact=True))
 
@@ -373,13 +373,6 @@ def _as_tensor(site: Site) -> Iterator[Form]:
 
     why_not = Refusal("it holds no numbers") if value is None else None
     yield Form("a tensor", (("Constant", {"of-tensor": True}),), write, why_not)
-
-
-def squeezed(builder: FragmentBuilder, value: Any, axes: list[int]) -> Any:
-    """Return ``value`` without ``axes``, which have one element each."""
-    if builder.opset < _SIZES_AS_INPUT_SINCE:
-        return builder.op("Squeeze", [value], {"axes": axes})
-    return builder.op("Squeeze", [value, builder.constant(np.array(axes, np.int64), "axes")])
 
 
 def _written(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:

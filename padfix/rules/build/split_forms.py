@@ -14,13 +14,12 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.pad_node import sliced
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
 _SIZES_AS_INPUT_SINCE = 13
-
-_BOUNDS_AS_INPUT_SINCE = 10
 
 
 def split_forms(site: Site) -> Iterator[Form]:
@@ -71,13 +70,6 @@ def _split(site: Site, builder: FragmentBuilder, value: Any, sizes: list[int]) -
 
 
 def _sliced(site: Site, builder: FragmentBuilder, value: Any, sizes: list[int]) -> list[Any]:
-    axis = attributes.integer(site.node, "axis", 0)
-    pieces = []
-    for start, end in pairwise(accumulate(sizes, initial=0)):
-        if builder.opset < _BOUNDS_AS_INPUT_SINCE:
-            given = {"starts": [start], "ends": [end], "axes": [axis]}
-            pieces.append(builder.op("Slice", [value], given))
-        else:
-            bounds = [builder.integers([each]) for each in (start, end, axis)]
-            pieces.append(builder.op("Slice", [value, *bounds]))
-    return pieces
+    axis = attributes.integer(site.node, "axis", 0) or 0
+    bounds = pairwise(accumulate(sizes, initial=0))
+    return [sliced(builder, value, [start], [end], [axis]) for start, end in bounds]

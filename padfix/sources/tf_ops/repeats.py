@@ -119,10 +119,11 @@ def _write(ctx: Any, node: Any, data: str, factors: tuple[int, int]) -> None:
     size = _size(ctx, data, shape, factors)
     wide = None if result is None else [*result[:2], 1, *result[2:]] if is_line else result
     attributes = {"align_corners": False, "half_pixel_centers": False}
-    own = None if is_line else outputs
-    resized = _made(ctx, "ResizeNearestNeighbor", [data, size], dtype, wide, attributes, None if is_line else name, own)
-    if is_line:
-        _made(ctx, "Squeeze", [resized], dtype, result, {"squeeze_dims": [_COLUMNS]}, name, outputs)
+    if not is_line:
+        _made(ctx, "ResizeNearestNeighbor", [data, size], dtype, wide, attributes, name, outputs)
+        return
+    resized = _made(ctx, "ResizeNearestNeighbor", [data, size], dtype, wide, attributes)
+    _made(ctx, "Squeeze", [resized], dtype, result, {"squeeze_dims": [_COLUMNS]}, name, outputs)
 
 
 def _size(ctx: Any, data: str, shape: list[int], factors: tuple[int, int]) -> str:
