@@ -190,6 +190,10 @@ class Scope:
         owner = self.owner(name)
         return None if owner is None else owner._producers.get(name)
 
+    def own_producer(self, name: str) -> NodeProto | None:
+        """Return the node of this very scope that computes ``name``."""
+        return self._producers.get(name)
+
     def consumers(self, name: str) -> list[NodeProto]:
         """Return the nodes of this scope that read ``name``, those whose bodies read it included."""
         return list(self._consumers.get(name, {}).values())

@@ -122,7 +122,7 @@ def _orders(scope: Scope, names: Sequence[str], alike: str) -> set[bool]:
         if name in seen:
             continue
         seen.add(name)
-        producer = scope.producer(name) if scope.defines(name) else None
+        producer = scope.own_producer(name)
         if producer is None:
             found |= set() if scope.constant(name) is not None else {alike != _RANKS[-1]}
             continue

@@ -31,7 +31,7 @@ def _is_within_undecided(scope: Scope) -> bool:
 def _what_decides(scope: Scope, name: str) -> Trait:
     if scope.constant(name) is not None:
         return "constants"
-    producer = scope.producer(name) if scope.defines(name) else None
+    producer = scope.own_producer(name)
     if producer is None:
         return "data"
     if chain_of(scope, producer) is not None:

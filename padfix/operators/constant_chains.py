@@ -53,7 +53,7 @@ TypeOf = Callable[[str], ValueType | None]
 
 def is_given_by_node(scope: Scope, name: str) -> bool:
     """Whether a node Constant gives the value, and no initializer."""
-    producer = scope.producer(name) if name and scope.defines(name) else None
+    producer = scope.own_producer(name)
     return producer is not None and producer.op_type == "Constant" and not normal_domain(producer.domain)
 
 
@@ -78,7 +78,7 @@ def _picked_lengths(scope: Scope, node: NodeProto, type_of: TypeOf | None = None
     Exporters read a length by itself, whatever others are open: channels that are halved, in a batch of any number.
     """
     read = node.input[0] if node.op_type in _PICKING and node.input else ""
-    shape = scope.producer(read) if scope.defines(read) else None
+    shape = scope.own_producer(read)
     if shape is None or shape.op_type != "Shape" or normal_domain(shape.domain):
         return None
     known = (type_of or scope.type_of)(shape.input[0])
@@ -132,7 +132,7 @@ def chain_of(
         for name in filter(None, each.input):
             if scope.constant(name) is not None:
                 continue
-            producer = scope.producer(name) if scope.defines(name) else None
+            producer = scope.own_producer(name)
             if producer is None:
                 return None
             waiting.append(producer)
@@ -151,7 +151,7 @@ def worked_out(scope: Scope, name: str, type_of: TypeOf | None = None) -> np.nda
     ``type_of`` is as in :func:`lengths_given`.
     """
     written = scope.constant(name)
-    producer = scope.producer(name) if written is None and scope.defines(name) else None
+    producer = scope.own_producer(name) if written is None else None
     chain = None if producer is None else chain_of(scope, producer, type_of=type_of)
     if chain is None:
         return written
@@ -166,7 +166,7 @@ def holds_zeros(scope: Scope, name: str) -> bool:
     value = worked_out(scope, name)
     if value is not None:
         return not value.any()
-    node = scope.producer(name) if scope.defines(name) else None
+    node = scope.own_producer(name)
     if node is None or normal_domain(node.domain):
         return False
     if node.op_type == "ConstantOfShape":

@@ -25,7 +25,7 @@ class ConstantPad:
 
 def local_producer(scope: Scope, name: str) -> NodeProto | None:
     """Return the node of this very scope that computes ``name``, if its operator is ONNX's own."""
-    producer = scope.producer(name) if name and scope.defines(name) else None
+    producer = scope.own_producer(name)
     return None if producer is None or normal_domain(producer.domain) else producer
 
 

@@ -152,7 +152,7 @@ def is_behind_joined_bytes(scope: Scope, name: str) -> bool:
             if any(_comes_from(scope, each, _JOINING, lambda node: node.op_type in _SCALING) for each in floats):
                 return True
         elif source.op_type == "Concat":
-            parts = [scope.producer(each) if scope.defines(each) else None for each in source.input]
+            parts = [scope.own_producer(each) for each in source.input]
             dequantized = [each for each in parts if each is not None and each.op_type == "DequantizeLinear"]
             if any(_reads_signed_bytes(scope, each) for each in dequantized):
                 return True
@@ -177,7 +177,7 @@ def turns_back(scope: Scope, node: NodeProto) -> bool:
         return False
     name = node.input[0]
     for _ in range(_NEAR):
-        before = scope.producer(name) if scope.defines(name) else None
+        before = scope.own_producer(name)
         if before is None or normal_domain(before.domain) or len(scope.consumers(name)) > 1:
             return False
         if before.op_type == "Transpose":
@@ -224,7 +224,7 @@ def _sources(
     seen, left = set[str](), [name]
     while left and len(seen) < _NEAR:
         each = left.pop()
-        node = scope.producer(each) if each not in seen and scope.defines(each) else None
+        node = scope.own_producer(each) if each not in seen else None
         seen.add(each)
         if node is not None and (normal_domain(node.domain), node.op_type) in sources:
             yield node

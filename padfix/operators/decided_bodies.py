@@ -61,7 +61,7 @@ def _counted(scope: Scope, node: NodeProto) -> Decided | None:
         return None
     name, own = body.outputs[0], body.container.input[1].name
     while name != own and not _is_true(body, name):
-        producer = body.producer(name) if body.defines(name) else None
+        producer = body.own_producer(name)
         if producer is None or producer.op_type not in ("Identity", "Cast") or normal_domain(producer.domain):
             return None
         name = producer.input[0]

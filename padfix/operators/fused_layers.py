@@ -96,7 +96,7 @@ def narrowest(scope: Scope, node: NodeProto) -> int | None:
 
 
 def _producer(scope: Scope, name: str) -> NodeProto | None:
-    node = scope.producer(name) if name and scope.defines(name) else None
+    node = scope.own_producer(name)
     return None if node is None or normal_domain(node.domain) else node
 
 

@@ -21,7 +21,7 @@ def gate_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
     if node.op_type == "HardSigmoid":
         is_gate = _is_hard_gate(node)
     else:
-        before = scope.producer(own) if scope.defines(own) else None
+        before = scope.own_producer(own)
         is_gate = before is not None and before.op_type == "Softplus"
         own = before.input[0] if before is not None and is_gate else own
     others = (
@@ -52,7 +52,7 @@ def erf_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
 
     That is a Gelu whose gate is halved, and not what it gates.
     """
-    divided = scope.producer(node.input[0]) if scope.defines(node.input[0]) else None
+    divided = scope.own_producer(node.input[0])
     is_scaled = divided is not None and divided.op_type == "Div" and _is_number(scope, divided.input[1], math.sqrt(2))
     sums = [each for each in scope.consumers(node.output[0]) if each.op_type == "Add"]
     gates = (
@@ -75,7 +75,7 @@ def _is_number(scope: Scope, name: str, number: float) -> bool:
 def product_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
     """Return of a Mul whether its second factor is the gate of a HardSwish of the first."""
     data, gate = node.input
-    before = scope.producer(gate) if scope.defines(gate) else None
+    before = scope.own_producer(gate)
     is_gated = before is not None and before.op_type == "HardSigmoid" and before.input[0] == data
     return {"gate-second": is_gated and before is not None and _is_hard_gate(before)}
 
@@ -87,5 +87,5 @@ def _is_hard_gate(node: NodeProto) -> bool:
 
 def _bounds(scope: Scope, name: str) -> Bounds:
     """Return what numbers are within that a Clip gives."""
-    node = scope.producer(name) if scope.defines(name) else None
+    node = scope.own_producer(name)
     return clip_bounds(scope, node) if node is not None and node.op_type == "Clip" else UNBOUNDED

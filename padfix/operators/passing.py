@@ -37,10 +37,10 @@ def passed_on(scope: Scope, node: NodeProto) -> str:
 
 def _origin(scope: Scope, name: str) -> str:
     """Return the tensor that a chain of such operators began with."""
-    producer = scope.producer(name) if scope.defines(name) else None
+    producer = scope.own_producer(name)
     while producer is not None and name == producer.output[0] and (passed := passed_on(scope, producer)):
         name = passed
-        producer = scope.producer(name) if scope.defines(name) else None
+        producer = scope.own_producer(name)
     return name
 
 

@@ -48,9 +48,9 @@ def is_between_bytes(scope: Scope, node: NodeProto, passing: Container[str] = ()
     ``passing`` are operators that do not keep them apart.
     """
     for name in filter(None, node.input):
-        before = scope.producer(name) if scope.defines(name) else None
+        before = scope.own_producer(name)
         while before is not None and before.op_type in passing:
-            before = scope.producer(before.input[0]) if scope.defines(before.input[0]) else None
+            before = scope.own_producer(before.input[0])
         if before is None or before.op_type != "DequantizeLinear":
             return False
     return any(reader.op_type == "QuantizeLinear" for reader in scope.consumers(node.output[0]))
@@ -72,5 +72,5 @@ def traits_of_bytes(scope: Scope, node: NodeProto, operator: Operator) -> Traits
 
 
 def _is_dequantized(scope: Scope, name: str) -> bool:
-    producer = scope.producer(name) if scope.defines(name) else None
+    producer = scope.own_producer(name)
     return producer is not None and producer.op_type == "DequantizeLinear"

@@ -93,7 +93,7 @@ def _worst(scope: Scope, skipping: NodeProto, skips: list[_Skip]) -> str:
         skip = waiting.pop()
         if skip in seen:
             continue
-        node = scope.producer(skip.name) if scope.defines(skip.name) else None
+        node = scope.own_producer(skip.name)
         if node is None or normal_domain(node.domain) or scope.is_output(skip.name):
             continue
         others = [each for each in scope.consumers(skip.name) if each is not skipping and _is_used(scope, each)]

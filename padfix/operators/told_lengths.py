@@ -47,7 +47,7 @@ def told_lengths(scope: Scope, name: str, depth: int = 0) -> list[Dimension] | N
     value = worked_out(scope, name)
     if value is not None:
         return [int(each) for each in value.reshape(-1)] if value.dtype.kind in "iu" else None
-    node = scope.producer(name) if scope.defines(name) else None
+    node = scope.own_producer(name)
     if node is None or normal_domain(node.domain) or depth > _DEEPEST:
         return None
     match node.op_type:

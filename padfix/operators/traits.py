@@ -217,7 +217,7 @@ def is_wide_with_pad(scope: Scope, node: NodeProto, window: Window) -> bool | No
 
 def _pairs_before(scope: Scope, node: NodeProto) -> list[Pair] | None:
     """Return the amounts of a Pad of zeros that the node reads from, by axis; none where there is no such Pad."""
-    before = scope.producer(node.input[0]) if scope.defines(node.input[0]) else None
+    before = scope.own_producer(node.input[0])
     if before is None or before.op_type != "Pad" or normal_domain(before.domain):
         return []
     mode = attributes.text(before, "mode", "constant") or "constant"
