@@ -220,11 +220,17 @@ def approximation(case: Case) -> float | None:
         return None
     if node.op_type in APPROXIMATED | GATED:
         return APPROXIMATION if difference <= APPROXIMATION else None
-    read = {**case.feeds, **case.inner}.get(node.inputs[0]) if node.op_type in _GATING else None
-    if read is None or read.shape != case.expected.shape:
+    may = gated_by(node.op_type, {**case.feeds, **case.inner}.get(node.inputs[0]))
+    if may is None or may.shape != case.expected.shape:
         return None
     apart = np.abs(case.expected.astype(np.float64) - case.found.astype(np.float64))
-    return difference if np.all(apart <= APPROXIMATION * np.abs(read)) else None
+    return difference if np.all(apart <= may) else None
+
+
+def gated_by(op_type: str, read: Array | None) -> Array | None:
+    """Return what each number may be off by that a function gives which multiplies what it reads by a bounded one."""
+    is_gating = op_type in _GATING and read is not None and read.dtype == np.float32
+    return APPROXIMATION * np.abs(read.astype(np.float64)) if is_gating and read is not None else None
 
 
 def _moved(case: Case) -> Iterator[Array | None]:

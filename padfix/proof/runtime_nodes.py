@@ -16,6 +16,7 @@ from onnx import ModelProto, NodeProto, helper, numpy_helper
 
 from padfix.graph.scopes import label, outer_names_of
 from padfix.operators.schemas import DRAWS
+from padfix.proof.allowances import APPROXIMATED, gated_by
 from padfix.proof.cut import part_of
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.probes import Probe
@@ -105,7 +106,7 @@ class NodeSearch:
             each.index: (each, repro)
             for each, repro in self._by_themselves()
             if not repro.found.agrees and (is_refused or not repro.found.refused)
-            if is_wrong or _is_beyond_rounding(repro)
+            if (is_wrong or _is_beyond_rounding(repro)) and (repro.found.refused or self._shows(each))
         }
         if not is_wrong:
             wrong_ones = self._wrong_in_the_model([each for each, _ in suspects.values()])
@@ -147,6 +148,15 @@ class NodeSearch:
         repro = self._run(stretch[0], self._pairs.read_through(stretch[0].read), NODE)
         if repro is not None:
             yield stretch[0], repro
+
+    def _shows(self, each: _Wired) -> bool:
+        """Whether a node's fault shows in what reads it: bounded functions make 1 of all that is large."""
+        readers = [other for other in self._nodes if not set(other.read).isdisjoint(each.outputs)]
+        is_read_whole = any(other.node.op_type not in APPROXIMATED for other in readers)
+        if is_read_whole or not readers or not self._outputs.isdisjoint(each.outputs):
+            return True
+        behind = [self._behind(other, [each], NODE) for other in readers]
+        return any(repro is None or not repro.found.agrees for repro in behind)
 
     def _is_computed(self, each: _Wired) -> bool:
         """Whether a node is the runtime's to compute: how bytes are held is its affair, and an Identity is nothing."""
@@ -203,9 +213,11 @@ class NodeSearch:
         part = self._part(feeds, expected, folded=folded)
         feeds = self._feeds(part)
         places = [(last.label, last.node.op_type)] * len(expected)
-        ties = self._pairs.ties(last.node, feeds, self._runtime.rounding)
+        may = self._pairs.ties(last.node, feeds, self._runtime.rounding)
+        if (gated := gated_by(last.node.op_type, feeds.get(next(iter(last.node.input), "")))) is not None:
+            may[last.outputs[0]] = gated
         probe = Probe(self._probe.name, feeds)
-        found = list(judged(self._runtime, part, probe, expected, places, share, ties=ties))
+        found = list(judged(self._runtime, part, probe, expected, places, share, ties=may))
         worst = next((each for each in found if not each.agrees), found[0])
         place = last.outputs.index(worst.name)
         worst = replace(worst, together=tuple(together))

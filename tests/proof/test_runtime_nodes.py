@@ -77,3 +77,32 @@ def test_what_is_wrong_is_found_by_halves(runtime: Runtime, tmp_path: Path) -> N
     assert [node.node for node in verdict.nodes] == ["#30"]
     assert [each.op_type for each in onnx.load_from_string(repros[0].model).graph.node] == ["Relu"]
     assert counting.runs < 3 + 2 + 2 * 5 + 6
+
+
+class Overflowing(Counting):
+    """ONNX Runtime whose Softplus is no number where its exponential is too large."""
+
+    def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | str:
+        parsed = onnx.load_from_string(model)
+        for place, node in enumerate(parsed.graph.node):
+            if node.op_type == "Softplus":
+                grown, above = onnx.helper.make_node("Exp", node.input, ["grown"]), "above"
+                one = onnx.numpy_helper.from_array(np.float32(1), "one of it")
+                parsed.graph.initializer.append(one)
+                parsed.graph.node.insert(place, grown)
+                parsed.graph.node.insert(place + 1, onnx.helper.make_node("Add", ["grown", one.name], [above]))
+                node.op_type, node.input[0] = "Log", above
+                break
+        return self._runtime.run(parsed.SerializeToString(), feeds, shapes)
+
+
+@pytest.mark.parametrize(("reader", "named"), [("Tanh", []), ("Neg", ["Softplus"])])
+def test_what_bounded_functions_alone_read_is_judged_by_what_they_make_of_it(
+    runtime: Runtime, tmp_path: Path, reader: str, named: list[str]
+) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 17]> mish (float[4,4] X) => (float[4,4] Y) <float k = {{1000}}>
+        {{ x = Mul (X, k) s = Softplus (x) t = {reader} (s) Y = Clip (t, , k) }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "mish.onnx")
+    executor = OnnxRuntimeExecutor(tmp_path / "mish.onnx", optimised=False)
+    verdict, _ = prove_on(Overflowing(runtime), executor, executor, tmp_path / "mish.onnx")
+    assert [each.op_type for each in verdict.nodes] == named

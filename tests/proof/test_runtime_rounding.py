@@ -33,9 +33,9 @@ class Changed:
         return found if isinstance(found, str) else [self._change(array) for array in found]
 
 
-def proven(tmp_path: Path, text: str, change: Callable[[Array], Array]) -> padfix.RuntimeVerdict:
+def proven(tmp_path: Path, text: str, change: Callable[[Array], Array], opset: int = 17) -> padfix.RuntimeVerdict:
     path = tmp_path / "model.onnx"
-    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> main {text}'), path)
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> main {text}'), path)
     executor = OnnxRuntimeExecutor(path, optimised=False)
     return prove_on(Changed(change), executor, executor, path)[0]
 
@@ -82,6 +82,16 @@ def test_the_formula_of_a_bounded_function_is_off_by_the_same_everywhere(tmp_pat
     low = "(float[2,3] X) => (float[2,3] Y) <float[1] k = {-14}> { t = Tanh (X) s = Add (t, k) e = %s (s) Y = Neg (e) }"
     assert [each.op_type for each in proven(tmp_path, low % "Exp", off).nodes] == ["Exp"]
     assert not proven(tmp_path, low % "Sigmoid", off).nodes
+
+
+def test_what_gates_is_off_by_the_formula_of_its_gate(tmp_path: Path) -> None:
+    def off(array: Array) -> Array:
+        return array + np.float32(1e-5) * ((array > -1e-6) & (array < 1e-6))
+
+    shut = """(float[2,3] X) => (float[2,3] Y) <float[1] far = {-60}, float[1] one = {1}>
+        { t = Tanh (X) s = Add (t, far) m = %s (s) Y = Add (m, one) }"""
+    assert not proven(tmp_path, shut % "Mish", off, 18).nodes
+    assert [each.op_type for each in proven(tmp_path, shut % "Exp", off, 18).nodes] == ["Exp"]
 
 
 def test_what_the_model_amplifies_is_told(tmp_path: Path) -> None:
