@@ -116,13 +116,17 @@ class NodeSearch:
         is_found = any(bool(each.found.refused) == is_refused for each in guilty.values())
         left_out = set(guilty) or {wrong}
         for index, (each, repro) in suspects.items():
-            if index > wrong and _is_beyond_rounding(repro) and self._is_wrong_in_place(each, left_out):
+            # What is refused may be so for the shape that a node before it gives.
+            is_left = index > wrong or (is_refused and not repro.found.refused)
+            if is_left and _is_beyond_rounding(repro) and self._is_wrong_in_place(each, left_out):
                 guilty[index] = repro
-        if is_found:
-            return list(guilty.values())
-        first = next(each for each in self._nodes if each.index == wrong)
-        together = self._behind_constants(first, is_refused=is_refused) or self._together(first)
-        return [*([together] if together is not None else []), *guilty.values()]
+        if not is_found:
+            first = next(each for each in self._nodes if each.index == wrong)
+            together = self._behind_constants(first, is_refused=is_refused) or self._together(first)
+            named = {repro.found.node for repro in guilty.values()}
+            if together is not None and named.isdisjoint(together.found.together):
+                guilty[wrong] = together
+        return [guilty[index] for index in sorted(guilty)]
 
     def _by_themselves(self) -> Iterator[tuple[_Wired, Repro]]:
         """Yield what the runtime makes of every node that is by itself what it gets wrong; lists are passed by."""

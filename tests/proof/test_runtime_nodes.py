@@ -106,3 +106,25 @@ def test_what_bounded_functions_alone_read_is_judged_by_what_they_make_of_it(
     executor = OnnxRuntimeExecutor(tmp_path / "mish.onnx", optimised=False)
     verdict, _ = prove_on(Overflowing(runtime), executor, executor, tmp_path / "mish.onnx")
     assert [each.op_type for each in verdict.nodes] == named
+
+
+class Reducing(Counting):
+    """ONNX Runtime that reduces all axes, whichever are listed."""
+
+    def run(self, model: bytes, feeds: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray] | str:
+        parsed = onnx.load_from_string(model)
+        for node in parsed.graph.node:
+            if node.op_type == "ReduceL1":
+                del node.attribute[:]
+        del parsed.graph.output[0].type.tensor_type.shape.dim[:]
+        return self._runtime.run(parsed.SerializeToString(), feeds, shapes)
+
+
+def test_what_gives_another_shape_is_named_and_not_what_is_refused_for_it(runtime: Runtime, tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 13]> sums (float[2,3,4] X) => (float[6] Y) <int64[1] s = {6}>
+        { a = Sin (X) r = ReduceL1 <axes = [2]> (a) Y = Reshape (r, s) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "sums.onnx")
+    executor = OnnxRuntimeExecutor(tmp_path / "sums.onnx", optimised=False)
+    verdict, _ = prove_on(Reducing(runtime), executor, executor, tmp_path / "sums.onnx")
+    assert verdict.refused
+    assert [each.op_type for each in verdict.nodes] == ["ReduceL1"]
