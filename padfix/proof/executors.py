@@ -145,7 +145,7 @@ def required_inputs(graph: GraphProto) -> list[TensorSpec]:
     """Return the inputs of ``graph`` that have no default (an initializer of the same name).
 
     Raises:
-        ExecutionFailed: An input is not a dense tensor.
+        ExecutionFailed: An input is not a dense tensor, or of a type that NumPy has not.
     """
     defaults = {tensor.name for tensor in graph.initializer}
     defaults |= {tensor.values.name for tensor in graph.sparse_initializer}
@@ -160,6 +160,7 @@ def required_inputs(graph: GraphProto) -> list[TensorSpec]:
                 "padfix can't make data for it."
             )
         tensor = value.type.tensor_type
+        numpy_type(tensor.elem_type)
         shape: tuple[Dimension, ...] | None = None
         if tensor.HasField("shape"):
             shape = tuple(

@@ -6,18 +6,20 @@ run of the original). A raise may be declined, with a reason; it may not be wron
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto, defs, helper, numpy_helper
 
 import padfix
-from padfix.errors import UsageError
+from padfix.errors import ProofUnavailableError, UsageError
 from padfix.files.model import Model
 from padfix.graph.scopes import all_nodes
 from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor
@@ -109,6 +111,8 @@ def alike(expected: Any, found: Any, rtol: float, atol: float) -> bool:
     if first.dtype.kind in "iub":
         return bool(np.array_equal(first, second))
     wide, other = first.astype(np.complex128), second.astype(np.complex128)
+    if first.dtype.kind != "c":  # a sum of rounded numbers is known to two of its last places at best
+        rtol = max(rtol, 2 * float(ml_dtypes.finfo(first.dtype).eps))
     return bool(np.allclose(wide, other, rtol=rtol, atol=atol, equal_nan=True))
 
 
@@ -147,8 +151,21 @@ def wrong_raises(name: str, model: ModelProto, cases: Sequence[Case], rtol: floa
             assert "opset" in str(refusal)
             assert {each.version for each in raised.proto.opset_import} == {each.version for each in model.opset_import}
             continue
-        wrong += what_is_wrong(f"{name} to {target}", model, raised.proto, cases, rtol, atol)
+        lost = what_is_wrong(f"{name} to {target}", model, raised.proto, cases, rtol, atol)
+        wrong += [] if lost and has_no_judge(model, target) else lost
     return wrong
+
+
+def has_no_judge(model: ModelProto, opset: int) -> bool:
+    """Whether ``convert`` says that nothing runs what it would write, and writes nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, result = Path(folder, "model.onnx"), Path(folder, "result.onnx")
+        onnx.save(model, source)
+        try:
+            padfix.convert(source, result, opset=opset)
+        except ProofUnavailableError:
+            return not result.exists()
+    return False
 
 
 def what_is_wrong(

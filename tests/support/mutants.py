@@ -107,8 +107,8 @@ def weight_sign(model: ModelProto, node: NodeProto) -> list[str]:
 
 
 def small_weight_sign(model: ModelProto, node: NodeProto) -> list[str]:
-    """The smallest weight that is not zero has the other sign."""
-    return _sign(model, node, lambda size: int(np.where(size > 0, size, np.inf).argmin()))
+    """The smallest weight that is not lost in the rounding of a sum with the largest has the other sign."""
+    return _sign(model, node, lambda size: int(np.where(size > size.max() * 2**-16, size, np.inf).argmin()))
 
 
 def _sign(model: ModelProto, node: NodeProto, choose: Callable[[np.ndarray], int]) -> list[str]:
