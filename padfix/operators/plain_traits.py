@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from onnx import NodeProto
+from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import COMPUTED
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.fused_layers import is_activated_convolution, is_deviation, is_product
+from padfix.operators.numbers import elements_of, numbers_of
 from padfix.operators.passing import PASSING, changes_type, passing_traits
 from padfix.targets.traits import Traits
 
@@ -219,6 +220,18 @@ def _product(scope: Scope, node: NodeProto) -> Traits:
     return {"rank": ranks[0], "list-first": first, "list-second": second, "by-a-matrix": ranks[1] == 2}
 
 
+def _cast(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Cast what its data are and what it gives; nothing of that where their type is not known."""
+    known = scope.type_of(node.input[0])
+    elements = None if known is None else elements_of(known.elem_type)
+    return {
+        "changes-type": changes_type(scope, node),
+        "elements": elements,
+        "unsigned": None if elements is None or known is None else known.elem_type == TensorProto.UINT8,
+        "gives": numbers_of(scope, node.output[0]),
+    }
+
+
 def _power(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Pow what numbers its exponents are, and whether what it raises is above 0 for certain."""
     exponents, base = scope.constant(node.input[1]), scope.constant(node.input[0])
@@ -243,7 +256,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         },
     ),
     "BatchNormalization": _batch_norm,
-    "Cast": lambda scope, node: {"changes-type": changes_type(scope, node)},
+    "Cast": _cast,
     "Celu": lambda scope, node: {"of-one": (found := attributes.find(node, "alpha")) is None or found.f == 1},
     "Constant": lambda scope, node: {"of-tensor": attributes.find(node, "value") is not None},
     "DFT": _dft,

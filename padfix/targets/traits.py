@@ -199,6 +199,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "of-positive": SWITCH,
     "of-deviation": SWITCH,
     "changes-type": SWITCH,
+    "gives": ("single", "half", "double", "integer", "boolean"),
     "joins-nothing": SWITCH,
     "takes-nothing": SWITCH,
     # Of Squeeze.

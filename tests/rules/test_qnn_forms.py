@@ -7,6 +7,7 @@ from pathlib import Path
 import onnx
 import onnx.parser
 import pytest
+from onnx import TensorProto
 
 import padfix
 
@@ -40,9 +41,17 @@ def test_it_is_written_otherwise(graph: str, gone: str, tmp_path: Path) -> None:
     assert gone or types == ["Reshape", "MatMul", "Reshape"]
 
 
+def test_bytes_are_cast_by_way_of_whole_numbers(tmp_path: Path) -> None:
+    source, result = saved(tmp_path, "(uint8[2,3] X) => (float Y) { Y = Cast <to = 1> (X) }"), tmp_path / "result.onnx"
+    padfix.convert(source, result, target="qnn")
+    assert [node.attribute[0].i for node in onnx.load(result).graph.node] == [TensorProto.INT32, TensorProto.FLOAT]
+
+
 @pytest.mark.parametrize(
     "graph",
     [
+        "(int32[2,3] X) => (float Y) { Y = Cast <to = 1> (X) }",
+        "(uint8[2,3] X) => (int32 Y) { Y = Cast <to = 6> (X) }",
         VOLUME % "1, 2, 2",
         POOL % ("13,9", ""),
         POOL % ("14,10", ""),

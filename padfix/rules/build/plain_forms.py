@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
 from padfix.operators.plain_traits import DFT_AXIS_AS_INPUT_SINCE, PICKING, dft_axis
@@ -362,6 +362,19 @@ def _limited(site: Site) -> Iterator[Form]:
     yield Form("its limits as lists", (("NonMaxSuppression", own),), write, why_not)
 
 
+def _cast_twice(site: Site) -> Iterator[Form]:
+    """Yield a Cast by way of whole numbers of 32 bits, which all bytes are."""
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.original(copied(site.node), [builder.op("Cast", [value], {"to": TensorProto.INT32})])
+
+    own = traits_of(site.scope, site.node) or {}
+    casts = ({**own, "gives": "integer"}, {**own, "elements": "integer", "unsigned": False})
+    why_not = Refusal("its data are no bytes") if own.get("elements") != "byte" else None
+    operators = tuple(("Cast", each) for each in casts)
+    yield Form("a Cast to whole numbers before it", operators, lambda: _written(site, write, exact=True), why_not)
+
+
 def _as_tensor(site: Site) -> Iterator[Form]:
     """Yield a Constant of a tensor."""
     value = site.scope.constant(site.node.output[0])
@@ -386,6 +399,7 @@ def _written(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:
 PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(PICKING, _counted),
     **dict.fromkeys(("ArgMax", "ArgMin"), _keeping),
+    "Cast": _cast_twice,
     "Celu": _scaled,
     "Constant": _as_tensor,
     "CumSum": _added_up,
