@@ -123,11 +123,13 @@ class _Turns:
     def _read(self, states: Sequence[str], turn: int, turns: int, nodes: list[NodeProto]) -> list[str]:
         """Return what one turn takes for the inputs of the body; ``nodes`` get those that compute some of it."""
         if self.holder.op_type == "Loop":
-            steering = [np.array(turn, np.int64), np.array(True)]
-            return [
-                *(self._constant(value, name) for value, name in zip(steering, ("turn", "on"), strict=True)),
-                *states,
+            # ONNX Runtime gives both in the shape that the body declares, and tf2onnx declares lists of one.
+            steering = [
+                value.reshape([1] * len(declared.type.tensor_type.shape.dim))
+                for value, declared in zip([np.array(turn), np.array(True)], self.body.input, strict=False)
             ]
+            given = [self._constant(value, name) for value, name in zip(steering, ("turn", "on"), strict=True)]
+            return [*given, *states]
         axes = attributes.integers(self.holder, "scan_input_axes") or [0] * self._scanned
         backwards = attributes.integers(self.holder, "scan_input_directions") or [0] * self._scanned
         taken = list(states)

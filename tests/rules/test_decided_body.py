@@ -28,6 +28,10 @@ CHOOSING = """main (float[1,3] X) => (float[1,3] Y) {
     one = Constant <value_int = 1> () told = Equal (i, one)
     y = If (told) <then_branch = then () => (float[1,3] q) { q = Relu (a) },
                    else_branch = rest () => (float[1,3] r) { r = Neg (a) }> }> }"""
+PLACED = """main (float[4,3] X) => (float[A,B] Y) <int64[1] o = {1}> {
+  turns = Constant <value_int = 3> () on = Constant <value: tensor = bool {1}> ()
+  Y = Loop (turns, on) <body = turn (int64[1] i, bool c) => (bool d, float[3] p) {
+    d = Identity (c) e = Add (i, o) s = Slice (X, i, e) z = Constant <value_ints = [0]> () p = Squeeze (s, z) }> }"""
 SCAN = """main (float[1,8] H, float[4,8,5] X) => (float[1,8] Y, float[A,B,C] S) {
   Y, S = Scan <num_scan_inputs = 1, scan_input_axes = [2], scan_input_directions = [1], scan_output_axes = [1],
     scan_output_directions = [1], body = turn (float[1,8] a, float[4,8] x) => (float[1,8] b, float[4,8] o) {
@@ -81,6 +85,10 @@ def test_counted_turns_one_after_the_other(opset: int, ir: int, tmp_path: Path) 
     assert [each.op_type for each in after.graph.node if each.op_type in ("Add", "Mul")] == ["Add", "Add", "Mul"] * 3
     assert {"Loop", "Identity"} & {each.op_type for each in after.graph.node} == {"Identity"}  # the state that is kept
     assert [each.op_type for each in after.graph.node].count("Concat") == 1
+
+
+def test_turns_that_are_counted_as_a_list(tmp_path: Path) -> None:
+    assert "Loop" not in {each.op_type for each in written(PLACED, tmp_path, "tract").graph.node}
 
 
 def test_turns_that_data_ends_or_that_are_too_many_are_declined(tmp_path: Path) -> None:
