@@ -241,10 +241,11 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
         outer = any(amounts[axis] or amounts[half + axis] for axis in range(min(2, half)))
         batch = bool(half and (amounts[0] or amounts[half]))
     last = None if amounts is None or listed or not amounts else (amounts[len(amounts) // 2 - 1], amounts[-1])
+    is_told = amounts is not None and (not listed or scope.constant(node.input[3]) is not None)
     return {
         "mode": attributes.text(node, "mode", "constant") or "constant",
         "mode-written": attributes.find(node, "mode") is not None,
-        "amounts": "run-time" if amounts is None else "sizes",
+        "amounts": "sizes" if is_told else "run-time",
         "negative": None if amounts is None else min(amounts, default=0) < 0,
         "value": _fill(scope, node),
         "axes-listed": listed,

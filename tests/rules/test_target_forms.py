@@ -507,3 +507,10 @@ def test_pads_at_the_end_alone_stay_where_they_leave_no_rest(tmp_path: Path) -> 
     written = text("Y = MaxPool <kernel_shape = [3, 3], pads = [0, 0, 1, 0], strides = [2, 2]> (X)")
     onnx.save(onnx.parser.parse_model(written), tmp_path / "model.onnx")
     assert not padfix.check(tmp_path / "model.onnx", target="ncnn", select=["PF1"]).findings
+
+
+def test_axes_of_a_pad_that_only_running_tells_are_amounts_that_it_tells(tmp_path: Path) -> None:
+    written = text("Y = Pad (X, P, , A)", f"{SIZED}, int64[1] A", "int64[2] P = {1, 1}", opset=18)
+    onnx.save(onnx.parser.parse_model(written), tmp_path / "model.onnx")
+    (found,) = padfix.check(tmp_path / "model.onnx", target="tract").findings
+    assert (found.rule, "not constant" in found.message) == ("PF112", True)
