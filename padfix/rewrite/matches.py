@@ -15,7 +15,7 @@ from padfix.rules.base import Correction, Rewrite, Rule, ScopeRule, Site
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.decided_body import kept
 from padfix.rules.registry import RULES
-from padfix.targets import Target, named
+from padfix.targets import FUNCTION, Target, named
 
 TOLD_EVERY = 10_000
 """Nodes between two words of progress."""
@@ -105,6 +105,9 @@ class Matches:
                 return finding
             if function_key(function) in self._called:
                 hint = "padfix convert gives the function a body for each set of values that its calls give."
+                return dataclasses.replace(finding, fixable=True, hint=hint)
+            if site.target.knows_of(FUNCTION):
+                hint = "Nothing calls the function, and padfix convert takes functions out for the target."
                 return dataclasses.replace(finding, fixable=True, hint=hint)
             attempt = Match(rule, site, finding).attempt
             return dataclasses.replace(finding, hint=attempt.reason) if isinstance(attempt, Refusal) else finding

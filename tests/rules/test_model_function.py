@@ -49,3 +49,17 @@ def test_a_function_of_another_opset_is_declined(tmp_path: Path) -> None:
     source = save(CALLED_TWICE % (13, 17), tmp_path)
     with pytest.raises(RefusedError, match="another opset than the model"):
         padfix.convert(source, tmp_path / "after.onnx", target="openvino")
+
+
+def test_what_stands_in_a_function_that_nothing_calls_goes_with_it(tmp_path: Path) -> None:
+    source = save(
+        """<ir_version: 8, opset_import: ["" : 17, "own" : 1]>
+        g (float[1,2,5,6] X) => (float Y) { Y = Relu (X) }
+        <domain: "own", opset_import: ["" : 17]>
+        Pooled <p> (data) => (result) { result = MaxPool <kernel_shape = [2, 2], auto_pad: string = @p> (data) }""",
+        tmp_path,
+    )
+    assert [each.fixable for each in padfix.check(source).findings] == [False]
+    assert {each.fixable for each in padfix.check(source, target="portable").findings} == {True}
+    padfix.convert(source, tmp_path / "after.onnx", target="portable")
+    assert not onnx.load(tmp_path / "after.onnx").functions
