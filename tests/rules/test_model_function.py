@@ -59,7 +59,7 @@ def test_what_stands_in_a_function_that_nothing_calls_goes_with_it(tmp_path: Pat
         Pooled <p> (data) => (result) { result = MaxPool <kernel_shape = [2, 2], auto_pad: string = @p> (data) }""",
         tmp_path,
     )
-    assert [each.fixable for each in padfix.check(source).findings] == [False]
+    assert {each.fixable for each in padfix.check(source).findings if each.rule == "PF101"} == {False}
     assert {each.fixable for each in padfix.check(source, target="portable").findings} == {True}
     padfix.convert(source, tmp_path / "after.onnx", target="portable")
     assert not onnx.load(tmp_path / "after.onnx").functions
