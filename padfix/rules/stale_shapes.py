@@ -11,8 +11,9 @@ from padfix.graph.scopes import Dimension, Scope, ValueType, label
 from padfix.graph.types import contradicts, value_type
 from padfix.results import Finding
 from padfix.rules.base import Correction, ScopeRule
-from padfix.rules.build.objections import worst_objection
+from padfix.rules.build.objections import Objection, worst_objection
 from padfix.targets import DECLARED, Target
+from padfix.targets.traits import Traits
 
 _UNTOLD = "Its rank is not known either: fix the sizes of the inputs (--shape)."
 
@@ -23,14 +24,15 @@ class StaleShapes(ScopeRule):
     Tools that edit a model and leave its `value_info` behind make such claims. Nothing computes with them, but many
     converters and compilers believe them: pads or buffer sizes taken from a stale shape are wrong without a sound, and
     some runtimes refuse the model. Where a target's facts say that it refuses lengths of inner values that are left
-    open, these are reported as well: shape inference writes them for every model with open inputs. So is an output of
-    which the type alone is declared, where a target refuses that.
+    open, these are reported as well: shape inference writes them for every model with open inputs. So are lengths of
+    inputs that a target wants told (`--shape`), and an output of which the type alone is declared, where a target
+    refuses that.
 
     padfix itself never believes a declared shape except those of the model's inputs. `convert` deletes a `value_info`
     that is contradicted or that the target refuses, the shape that a body declares for its input or output, and
     corrects the shape of a model's output, or declares one. Symbolic and unknown lengths contradict nothing.
 
-    Refused: nothing; a shape that can't be worked out is not reported.
+    Refused: open lengths of inputs, which only you know; a shape that can't be worked out is not reported.
 
     Before, opset 17:
 
@@ -61,11 +63,7 @@ class StaleShapes(ScopeRule):
             if known is not None:
                 yield Correction(self._finding(scope, value, known, "value_info"), _remover(scope, [value.name]))
         left_open = [value.name for value in container.value_info if _is_open(value)]
-        objection = (
-            worst_objection(target, DECLARED, scope.opset, {"sizes": "dynamic", "shape-given": True})
-            if left_open
-            else None
-        )
+        objection = _objection(scope, target, of_input=False) if left_open else None
         if objection is not None:
             count = f"{len(left_open)} inner values" if len(left_open) > 1 else "an inner value"
             says = f"The model leaves lengths of {count} open in {DECLARED}. {objection.sentence(target, DECLARED)}"
@@ -74,6 +72,7 @@ class StaleShapes(ScopeRule):
             yield Correction(dataclasses.replace(found, severity=objection.severity), _remover(scope, left_open))
         if isinstance(container, FunctionProto):
             return
+        yield from self._open_inputs(scope, container, target)
         yield from self._without_shape(scope, container, target)
         for value in container.output:
             known = self._contradiction(scope, value)
@@ -84,6 +83,19 @@ class StaleShapes(ScopeRule):
                 known = self._contradiction(scope, value)
                 if known is not None:
                     yield Correction(self._finding(scope, value, known, "input"), _writer(scope, value.type, known))
+
+    def _open_inputs(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
+        """Yield what nobody but the user can mend: lengths of the model's inputs that are left open."""
+        weights = {tensor.name for tensor in graph.initializer}
+        inputs = graph.input if scope.parent is None else ()
+        left_open = [value.name for value in inputs if value.name not in weights and _is_open(value)]
+        objection = _objection(scope, target, of_input=True) if left_open else None
+        if objection is not None:
+            says = f"Lengths of the input {left_open[0]!r} are left open. {objection.sentence(target, 'input')}"
+            found = self.scope_finding(
+                scope, left_open[0], says, f"Tell them: --shape {left_open[0]}=LENGTHS.", "input"
+            )
+            yield Correction(dataclasses.replace(found, severity=objection.severity, fixable=False))
 
     def _without_shape(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
         """Yield a correction for each output of which nothing but the type is declared, where the target minds.
@@ -128,6 +140,11 @@ class StaleShapes(ScopeRule):
             "padfix convert removes or corrects the declaration.",
             op_type,
         )
+
+
+def _objection(scope: Scope, target: Target, *, of_input: bool) -> Objection | None:
+    said: Traits = {"sizes": "dynamic", "shape-given": True, "of-input": of_input}
+    return worst_objection(target, DECLARED, scope.opset, said)
 
 
 def _text(known: ValueType, differs: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, parser
 
 import padfix
+from padfix.errors import RefusedError
 from padfix.files.model import Model
 from padfix.operators.inference import infer
 from padfix.proof.spec_executor import SpecExecutor
@@ -186,3 +187,19 @@ def test_the_output_of_a_branch_gets_a_shape_as_well_but_not_of_a_turn_of_a_loop
         for output in each.g.output
     }
     assert declared == {"t": 3, "e": 3, "d": 0, "w": 0}
+
+
+def test_lengths_of_inputs_that_the_target_wants_told(tmp_path: Path) -> None:
+    source = tmp_path / "model.onnx"
+    onnx.save(
+        parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[n,3] X) => (float[n,3] Y) { Y = Relu (X) }"""),
+        source,
+    )
+    assert not padfix.check(source, target="tract").findings
+    (found,) = padfix.check(source, target="qnn").findings
+    assert (found.rule, found.node, found.fixable, "--shape X=" in found.hint) == ("PF303", "X", False, True)
+    with pytest.raises(RefusedError):
+        padfix.convert(source, tmp_path / "after.onnx", target="qnn")
+    padfix.convert(source, tmp_path / "after.onnx", target="qnn", shapes={"X": (1, 3)})
+    assert not padfix.check(tmp_path / "after.onnx", target="qnn").findings

@@ -134,7 +134,7 @@ MADE_BY_FORMS: dict[str, set[str]] = {
     "producer": {"averages-pads", "written-by"},
     "Slice": {"behind-window"},
     "Transpose": {"about-a-product", "over-batch"},
-    "value_info": {"shape-given", "sizes"},
+    "value_info": {"of-input", "shape-given", "sizes"},
 }
 """Operators of forms, with the traits that these alone tell of them."""
 
