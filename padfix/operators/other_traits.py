@@ -270,20 +270,22 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
     known = scope.type_of(node.input[0])
     axes = sliced_axes(scope, node, known.rank) if known is not None and known.rank else None
     amounts = slice_amounts(scope, node)
-    if known is None or axes is None:
-        unknown = dict.fromkeys(("axes-out-of-order", "rank", "backwards", "strided", "first-axis"))
-        return {**unknown, "skips-behind": NOTHING, "bounds-computed": amounts is None}
-    moved = [channels_last(axis, known.rank or 0) for axis in axes]
     steps = None if amounts is None else amounts.get("steps", [])
+    told = {
+        "backwards": None if steps is None else any(step < 0 for step in steps),
+        "strided": None if steps is None else any(abs(step) > 1 for step in steps),
+        "bounds-computed": amounts is None,
+    }
+    if known is None or axes is None:
+        return {**dict.fromkeys(("axes-out-of-order", "rank", "first-axis")), "skips-behind": NOTHING, **told}
+    moved = [channels_last(axis, known.rank or 0) for axis in axes]
     return {
+        **told,
         "axes-out-of-order": moved != sorted(moved),
         "skips-behind": what_a_slice_skips(scope, node),
         "rank": known.rank,
-        "backwards": None if steps is None else any(step < 0 for step in steps),
-        "strided": None if steps is None else any(abs(step) > 1 for step in steps),
         "takes-nothing": 0 in (_lengths_of_result(scope, node) or ()),
         "first-axis": 0 in axes,
-        "bounds-computed": amounts is None,
     }
 
 

@@ -119,3 +119,12 @@ def test_rows_of_a_matrix_of_weights_are_no_finding_for_ncnn(tmp_path: Path) -> 
         g (int64[1,3] X) => (float[1,3,2] Y) <float[4,2] W = {1, 2, 3, 4, 5, 6, 7, 8}> { Y = Gather (W, X) }""")
     onnx.save(model, place)
     assert not padfix.check(place, target="ncnn").findings
+
+
+def test_a_slice_of_data_of_unknown_rank_goes_forwards(tmp_path: Path) -> None:
+    place = tmp_path / "model.onnx"
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[n] X, int64[m] S) => (float[p] Y) <int64[1] a = {-1}, int64[1] b = {9}, int64[1] c = {0}>
+        { r = Reshape (X, S) s = Slice (r, a, b, c) Y = Reshape (s, a) }""")
+    onnx.save(model, place)
+    assert not [each for each in padfix.check(place, target="mnn").findings if each.op_type == "Slice"]
