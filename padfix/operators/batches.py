@@ -46,6 +46,19 @@ def numbers_images(scope: Scope, node: NodeProto) -> bool:
     return int(shape.prod()) % batch == 0
 
 
+def gives_each_image_its_own(scope: Scope, node: NodeProto, within: int = 0) -> bool:
+    """Whether a constant that a node joins with data has other numbers for each of several images.
+
+    ``within`` are the axes that no batch is among: those of a product's matrices.
+    """
+    batches, gives = _batches(scope), scope.type_of(node.output[0])
+    batch = batches.pop() if len(batches) == 1 else None
+    if not isinstance(batch, int) or batch < 2 or gives is None or gives.rank is None:
+        return False
+    constants = [scope.constant(each) for each in node.input if each] if gives.rank > within else []
+    return any(each is not None and each.ndim == gives.rank and each.shape[0] == batch for each in constants)
+
+
 def _batches(scope: Scope) -> set[Dimension]:
     """Return how long the first axes of the inputs of the model, or of the function, are."""
     root = scope.root

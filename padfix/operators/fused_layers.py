@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.clip import clip_bounds
 from padfix.operators.data_order import CHANNELS, is_in_blocks, number_of_channels
 from padfix.operators.window import Shape
 
@@ -105,6 +108,19 @@ def adds_to_erf(scope: Scope, node: NodeProto) -> bool:
     before = _producer(scope, node.input[0])
     constant = scope.constant(node.input[1])
     return before is not None and before.op_type == "Erf" and constant is not None and constant.size == 1
+
+
+def spreads_norm(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Clip keeps from zero the norm that an Expand spreads over the data it is of, which are divided by it.
+
+    So PyTorch exports a normalisation, as one attribute of which pnnx reads what cuts off.
+    """
+    norm = _producer(scope, node.input[0])
+    spread = [each for each in scope.consumers(node.output[0]) if each.op_type == "Expand"]
+    if norm is None or norm.op_type not in ("ReduceL1", "ReduceL2") or clip_bounds(scope, node)[1] != math.inf:
+        return False
+    readers = [reader for each in spread for reader in scope.consumers(each.output[0])]
+    return any(each.op_type == "Div" and each.input[0] == norm.input[0] for each in readers)
 
 
 def is_deviation(scope: Scope, name: str) -> bool:

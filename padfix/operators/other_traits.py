@@ -9,7 +9,7 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.axis_order import spread_of_constants
-from padfix.operators.batches import is_of_another_batch, numbers_images
+from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch, numbers_images
 from padfix.operators.branches import branch_traits
 from padfix.operators.constant_chains import worked_out
 from padfix.operators.data_order import (
@@ -26,7 +26,7 @@ from padfix.operators.data_order import (
     turns_back,
 )
 from padfix.operators.elementwise import REDUCTIONS
-from padfix.operators.fused_layers import adds_to_erf, adds_wide_constant, spreads_channels
+from padfix.operators.fused_layers import adds_to_erf, adds_wide_constant, spreads_channels, spreads_norm
 from padfix.operators.gates import erf_traits, gate_traits, product_traits, softplus_traits
 from padfix.operators.lists import COMPARING, appends_to_input, spreads_a_list
 from padfix.operators.passing import pieces_of
@@ -336,6 +336,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "spreads-a-list": spreads_a_list(scope, node),
             "spreads-channels": spreads_channels(scope, node),
             "constants": spread_of_constants(scope, node),
+            "numbers-images": gives_each_image_its_own(scope, node),
         }
         return {**own(scope, node), **spread}
 
@@ -350,7 +351,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Gemm": _dense,
     "GroupNormalization": _rank_alone,
     "Add": _pairing(_sum),
-    "Clip": lambda scope, node: {},
+    "Clip": lambda scope, node: {"spreads-norm": spreads_norm(scope, node)},
     **dict.fromkeys(COMPARING, _pairing(_comparison)),
     "Concat": lambda scope, node: {
         "appends-to-input": appends_to_input(scope, node),

@@ -8,9 +8,10 @@ from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
+from padfix.operators.batches import gives_each_image_its_own
 from padfix.operators.constant_chains import COMPUTED
 from padfix.operators.data_order import CHANNELS, is_in_blocks
-from padfix.operators.fused_layers import is_activated_convolution, is_deviation, is_product
+from padfix.operators.fused_layers import MATRIX, is_activated_convolution, is_deviation, is_product
 from padfix.operators.numbers import elements_of, numbers_of
 from padfix.operators.passing import PASSING, changes_type, passing_traits
 from padfix.targets.traits import Traits
@@ -217,7 +218,13 @@ def _expand(scope: Scope, node: NodeProto) -> Traits:
 def _product(scope: Scope, node: NodeProto) -> Traits:
     ranks = [None if (known := scope.type_of(name)) is None else known.rank for name in node.input[:2]]
     first, second = (None if rank is None else rank == 1 for rank in ranks)
-    return {"rank": ranks[0], "list-first": first, "list-second": second, "by-a-matrix": ranks[1] == 2}
+    return {
+        "rank": ranks[0],
+        "list-first": first,
+        "list-second": second,
+        "by-a-matrix": ranks[1] == 2,
+        "numbers-images": gives_each_image_its_own(scope, node, MATRIX),
+    }
 
 
 def _cast(scope: Scope, node: NodeProto) -> Traits:

@@ -108,7 +108,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of Softmax, LogSoftmax and Hardmax.
     "takes-axes-together": SWITCH,
     "axis-from-end": SWITCH,
-    # Of Reshape, behind a convolution or pool, and behind another one.
+    # Of Reshape, behind a convolution or pool, and behind another one; numbers-images of what joins data, too.
     "copies-channels": SWITCH,
     "copies-behind-reshape": SWITCH,
     "shuffles": SWITCH,
@@ -194,6 +194,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of Identity and Dropout. And of all: whether they give what an input, a constant or another result is.
     "of-input": SWITCH,
     "gives-the-same": SWITCH,
+    # Of Clip: whether it keeps a norm from zero by which the data themselves are divided.
+    "spreads-norm": SWITCH,
     # Of Pow, Cast, Concat and Slice.
     "exponent": ("two", "whole", "fraction", "others"),
     "of-positive": SWITCH,
@@ -305,6 +307,7 @@ UNSAID: Mapping[str, Trait] = {
             "gives-the-same",
             "adds-to-erf",
             "of-deviation",
+            "spreads-norm",
             "changes-type",
             "embeds",
             "joins-nothing",

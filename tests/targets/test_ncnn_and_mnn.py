@@ -16,12 +16,13 @@ TEXT = """
 <float one = {1}, float half = {0.5}, float two = {2}, float three = {3}, float below = {-2}, float root = {1.4142135},
  int64[8] P = {0, 0, 0, 0, 0, 0, 0, 0}, int64[4] S = {1, 3, 4, 5}, int64[2] M = {1, -1}, int64[1] z = {0},
  int64[1] o = {1}, int64[3] G = {0, 1, 2}, int64[1] l = {-1}, float[1,0,4,5] E = {}, float[3,1,1] L = {1, 2, 3},
- float16[2,3,1,1] H = {1, 2, 3, 4, 5, 6}>
+ float16[2,3,1,1] H = {1, 2, 3, 4, 5, 6}, float steps = {0.04}>
 { %s }
 """
 
 MEASURED = """r = Relu (X) s = Shape (r) g = Gather (s, G) b = Slice (g, z, o) n = Concat <axis = 0> (b, l)
  Y = Reshape (r, n)"""
+UNIT = """n = ReduceL2 <axes = [1], keepdims = 1> (X) c = Clip (n, steps) e = Expand (c, S) Y = Div (X, e)"""
 NORMALISED = """m = ReduceMean <axes = [2, 3]> (X) d = Sub (X, m) p = Pow (d, two) v = ReduceMean <axes = [2, 3]> (p)
  s = Sqrt (v) Y = Div (d, s)"""
 
@@ -70,6 +71,7 @@ def saved(nodes: str, folder: Path, given: str = "float", gives: str = "float") 
             NORMALISED,
             ["Div", "Mul", "ReduceMean", "ReduceMean", "Sqrt", "Sub"],
         ),
+        ("ncnn", UNIT, ["Div", "Expand", "Max", "ReduceL2"]),
     ],
 )
 def test_a_form_is_written(target: str, nodes: str, expected: list[str], tmp_path: Path) -> None:
@@ -119,6 +121,24 @@ def test_rows_of_a_matrix_of_weights_are_no_finding_for_ncnn(tmp_path: Path) -> 
         g (int64[1,3] X) => (float[1,3,2] Y) <float[4,2] W = {1, 2, 3, 4, 5, 6, 7, 8}> { Y = Gather (W, X) }""")
     onnx.save(model, place)
     assert not padfix.check(place, target="ncnn").findings
+
+
+def test_a_constant_for_each_of_several_images_is_declined_for_ncnn(tmp_path: Path) -> None:
+    place = tmp_path / "model.onnx"
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[2,3] X) => (float[2,3] Y) <float[2,1] C = {1, 2}> { Y = Mul (X, C) }""")
+    onnx.save(model, place)
+    assert ["numbers for each" in each.message for each in padfix.check(place, target="ncnn").findings] == [True]
+
+
+def test_factors_of_groups_are_no_factors_of_channels_for_ncnn(tmp_path: Path) -> None:
+    place = tmp_path / "model.onnx"
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[1,4,3,3] X) => (float Y) <float[2] C = {1, 2}>
+        { Y = GroupNormalization <num_groups = 2> (X, C, C) }""")
+    onnx.save(model, place)
+    padfix.convert(place, tmp_path / "out.onnx", target="ncnn")
+    assert not padfix.check(tmp_path / "out.onnx", target="ncnn").findings
 
 
 def test_a_slice_of_data_of_unknown_rank_goes_forwards(tmp_path: Path) -> None:

@@ -52,8 +52,15 @@ def clip_forms(site: Site) -> Iterator[Form]:
     def write(builder: FragmentBuilder, value: Any) -> Any:
         return clipped(builder, value, least, most)
 
-    since = BOUNDS_AS_INPUT_SINCE
-    yield Form("bounds as inputs", (("Clip", {}),), partial(written, site, write, opset=since), unranked(site), since)
+    since, own = BOUNDS_AS_INPUT_SINCE, traits_of(site.scope, site.node) or {}
+    yield Form("bounds as inputs", (("Clip", own),), partial(written, site, write, opset=since), unranked(site), since)
+    why_not = unranked(site) if least is not None and most is None else Refusal("it has another bound than the least")
+
+    def larger(builder: FragmentBuilder, value: Any) -> Any:
+        assert least is not None
+        return builder.op("Max", [value, builder.constant(least, "least")])
+
+    yield Form("the larger of both", (("Max", {"inputs": 2}),), partial(written, site, larger), why_not)
 
 
 def tanh_forms(site: Site) -> Iterator[Form]:
