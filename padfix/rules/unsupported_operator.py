@@ -71,6 +71,7 @@ from padfix.rules.build.quantizer_forms import zero_point_forms
 from padfix.rules.build.recurrent_forms import recurrent_forms
 from padfix.rules.build.response_forms import response_forms
 from padfix.rules.build.roi_forms import roi_forms
+from padfix.rules.build.rounded_forms import round_forms
 from padfix.rules.build.slice_forms import reordered_forms
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.build.transpose_forms import exchange_forms
@@ -123,9 +124,12 @@ class UnsupportedOperator(TargetRule):
     that of the maximum; a MaxUnpool as maxima scattered over zeros; a Col2Im as a transposed convolution; an
     AffineGrid as a product with all positions; a GroupNormalization as the norm of lines; an RMSNormalization as a
     quotient; a power of a whole number as a product; a Concat without what has no elements; the terms of a sum
-    exchanged; and what gives its data as they are, which some converters take away, with the sign changed twice.
+    exchanged; a Round as a sum with a number so large that no fraction fits; a QuantizeLinear with its
+    DequantizeLinear as floats that are rounded and cut off; a Clip with the least alone as a maximum; and what gives
+    its data as they are, which some converters take away, with the sign changed twice.
 
-    Refused: what has no such form, as a GridSample or a QuantizeLinear; and a Shape of lengths that are left open.
+    Refused: what has no such form, as a GridSample, or bytes that are read as bytes; and a Shape of lengths that are
+    left open.
 
     Before, opset 17, for opencv:
 
@@ -421,6 +425,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Where": rows_first(choice_forms),
     **dict.fromkeys(RECURRENT, recurrent_forms),
     "RoiAlign": roi_forms,
+    "Round": round_forms,
     "Transpose": _first(exchange_forms, moved_forms),
     "Gemm": dense_forms,
     "LayerNormalization": layer_norm_forms,

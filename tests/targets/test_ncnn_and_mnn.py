@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx.parser
+import onnxruntime
 import pytest
 
 import padfix
@@ -16,12 +18,15 @@ TEXT = """
 <float one = {1}, float half = {0.5}, float two = {2}, float three = {3}, float below = {-2}, float root = {1.4142135},
  int64[8] P = {0, 0, 0, 0, 0, 0, 0, 0}, int64[4] S = {1, 3, 4, 5}, int64[2] M = {1, -1}, int64[1] z = {0},
  int64[1] o = {1}, int64[3] G = {0, 1, 2}, int64[1] l = {-1}, float[1,0,4,5] E = {}, float[3,1,1] L = {1, 2, 3},
- float16[2,3,1,1] H = {1, 2, 3, 4, 5, 6}, float steps = {0.04}>
+ float16[2,3,1,1] H = {1, 2, 3, 4, 5, 6}, float steps = {0.04},
+ float wide = {0.05}, uint8 mid = {120}, uint8 low = {90}>
 { %s }
 """
 
 MEASURED = """r = Relu (X) s = Shape (r) g = Gather (s, G) b = Slice (g, z, o) n = Concat <axis = 0> (b, l)
  Y = Reshape (r, n)"""
+QUANTIZED = "q = QuantizeLinear (X, steps, mid) Y = DequantizeLinear (q, wide, mid)"
+RECENTRED = "q = QuantizeLinear (X, steps, mid) Y = DequantizeLinear (q, wide, low)"
 UNIT = """n = ReduceL2 <axes = [1], keepdims = 1> (X) c = Clip (n, steps) e = Expand (c, S) Y = Div (X, e)"""
 NORMALISED = """m = ReduceMean <axes = [2, 3]> (X) d = Sub (X, m) p = Pow (d, two) v = ReduceMean <axes = [2, 3]> (p)
  s = Sqrt (v) Y = Div (d, s)"""
@@ -71,6 +76,10 @@ def saved(nodes: str, folder: Path, given: str = "float", gives: str = "float") 
             NORMALISED,
             ["Div", "Mul", "ReduceMean", "ReduceMean", "Sqrt", "Sub"],
         ),
+        ("ncnn", QUANTIZED, ["Clip", "Div", "Mul", "Round"]),
+        ("ncnn", RECENTRED, ["Add", "Clip", "Div", "Mul", "Round"]),
+        ("mnn", QUANTIZED, ["Add", "Clip", "Div", "Mul", "Sub"]),
+        ("mnn", "Y = Round (X)", ["Abs", "Add", "Add", "Min", "Mul", "Sign", "Sub", "Sub"]),
         ("ncnn", UNIT, ["Div", "Expand", "Max", "ReduceL2"]),
     ],
 )
@@ -139,6 +148,35 @@ def test_factors_of_groups_are_no_factors_of_channels_for_ncnn(tmp_path: Path) -
     onnx.save(model, place)
     padfix.convert(place, tmp_path / "out.onnx", target="ncnn")
     assert not padfix.check(tmp_path / "out.onnx", target="ncnn").findings
+
+
+@pytest.mark.parametrize("target", ["ncnn", "mnn"])
+def test_steps_of_channels_and_their_ties_are_rounded_as_bytes_are(target: str, tmp_path: Path) -> None:
+    place = tmp_path / "model.onnx"
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2,3,40] X) => (float Y) <float[3] s = {0.5, 0.3, 2}, int8[3] z = {-3, -3, -3}>
+        { q = QuantizeLinear <axis = 1> (X, s, z) Y = DequantizeLinear <axis = -2> (q, s, z) }""")
+    onnx.save(model, place)
+    padfix.convert(place, tmp_path / "out.onnx", target=target)
+    data = {"X": np.arange(-120, 120, dtype=np.float32).reshape(2, 3, 40) / 4 * np.float32(5)}
+    before, after = (
+        onnxruntime.InferenceSession(each, providers=["CPUExecutionProvider"]).run(None, data)[0]
+        for each in (place, tmp_path / "out.onnx")
+    )
+    np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "q = QuantizeLinear (X, steps, mid) r = Reshape (q, S) Y = DequantizeLinear (r, wide, mid)",
+        "Y = QuantizeLinear (X, steps, mid)",
+    ],
+)
+def test_bytes_that_are_read_as_bytes_are_declined(nodes: str, tmp_path: Path) -> None:
+    gives = "uint8" if nodes.startswith("Y") else "float"
+    with pytest.raises(RefusedError, match="No equal form"):
+        padfix.convert(saved(nodes, tmp_path, gives=gives), tmp_path / "out.onnx", target="mnn")
 
 
 def test_a_slice_of_data_of_unknown_rank_goes_forwards(tmp_path: Path) -> None:

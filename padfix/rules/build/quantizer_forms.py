@@ -15,10 +15,11 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
+from padfix.rules.build.rounded_forms import stepped_forms
 
 
 def zero_point_forms(site: Site) -> Iterator[Form]:
-    """Yield the operator with a zero point in the shape of its scale."""
+    """Yield the operator with a zero point in the shape of its scale, and of floats."""
     scale, told = site.input_type(1), site.constant(ZERO_POINT)
     quantized = site.elem_type(0) if site.node.op_type == "DequantizeLinear" else _elem_type(site)
     lengths = None if scale is None else scale.lengths
@@ -42,6 +43,7 @@ def zero_point_forms(site: Site) -> Iterator[Form]:
     yield Form("a zero point in the shape of its scale", ((site.node.op_type, traits),), write, why_not)
     if traits["one-element"] and site.node.op_type == "QuantizeLinear":
         yield _doubled(site)
+    yield from stepped_forms(site)
 
 
 def _doubled(site: Site) -> Form:

@@ -1,0 +1,152 @@
+"""Numbers rounded to steps, in floats: a Round, and a QuantizeLinear with the DequantizeLinear behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import NodeProto, TensorProto, helper
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
+from padfix.operators.quantizers import ZERO_POINT
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.elementary_forms import clipped, unranked, written
+from padfix.rules.build.forms import Form, by_another_rule
+from padfix.rules.build.objections import Operators
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_SHORT = 3
+"""In place of a length that is not known, where a form is tried."""
+
+_WIDEST = 2
+"""Bytes of the widest steps that single precision counts exactly, whatever the zero point."""
+
+
+def round_forms(site: Site) -> Iterator[Form]:
+    """Yield a Round as what is left of a number behind the sum with one so large that nothing finer than 1 fits."""
+    why_not = unranked(site) if site.elem_type(0) in FLOATS else Refusal("its data are no floats of a common format")
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        large = builder.constant(np.array(2.0 ** np.finfo(dtype).nmant, dtype), "large")
+        size = builder.op("Abs", [value])
+        within = builder.op("Min", [size, large])  # what is larger has no fraction
+        whole = builder.op("Sub", [builder.op("Add", [within, large]), large])
+        total = builder.op("Add", [whole, builder.op("Sub", [size, within])])
+        return builder.op("Mul", [builder.op("Sign", [value]), total])
+
+    parts = ("Abs", "Sign", "Min", "Add", "Sub", "Mul")
+    operators: Operators = tuple((each, {"constants": "number", "inputs": 2}) for each in parts)
+    yield Form("the sum with a large number, without it", operators, partial(written, site, write), why_not)
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """What a QuantizeLinear or DequantizeLinear says of its steps.
+
+    Attributes:
+        scale: In single precision, one number or in a shape that broadcasts along its axis.
+        zero: The zero point of all.
+    """
+
+    scale: np.ndarray
+    zero: int
+
+
+def stepped_forms(site: Site) -> Iterator[Form]:
+    """Yield a QuantizeLinear and the DequantizeLinear behind it as floats that are rounded, cut off and multiplied.
+
+    The steps are whole numbers of so few digits that each float is the very one that the bytes stand for.
+    """
+    scope, node = site.scope, site.node
+    if node.op_type == "QuantizeLinear":
+        behind = scope.consumers(node.output[0])
+        is_read = bool(behind) and not scope.is_output(node.output[0])
+        numbers = [_bytes_between(scope, each) for each in behind] if is_read else []
+        if numbers and all(numbers):
+            yield Form("floats, with its DequantizeLinear", _PARTS, by_another_rule)
+        return
+    first, found = scope.own_producer(node.input[0]), _bytes_between(scope, node)
+    why_not = None if found else Refusal("no QuantizeLinear with constant steps of bytes stands before it")
+
+    def write(by_sum: bool) -> Rewrite:
+        assert found is not None
+        assert first is not None
+        before, behind, (least, most) = found
+        builder = site.builder(max(site.opset, BOUNDS_AS_INPUT_SINCE))
+
+        def number(each: np.ndarray | float) -> Any:
+            return builder.constant(np.array(each, np.float32), "steps")
+
+        steps = builder.op("Div", [builder.input(first.input[0]), number(before.scale)])
+        bounds = (np.array(each - before.zero, np.float32) for each in (least, most))
+        steps = clipped(builder, steps, *bounds)
+        if by_sum:
+            large = number(1.5 * 2.0 ** np.finfo(np.float32).nmant)
+            steps = builder.op("Sub", [builder.op("Add", [steps, large]), large])
+        else:
+            steps = builder.op("Round", [steps])
+        if before.zero != behind.zero:
+            steps = builder.op("Add", [steps, number(before.zero - behind.zero)])
+        builder.output(node.output[0], builder.op("Mul", [steps, number(behind.scale)]))
+        known = scope.type_of(first.input[0])
+        assert known is not None
+        assert known.shape is not None
+        lengths = tuple(each if isinstance(each, int) else _SHORT for each in known.shape)
+        trial = {first.input[0]: TrialInput(lengths, TensorProto.FLOAT)}
+        for name in filter(None, (*first.input[1:], *node.input[1:])):
+            told = scope.constant(name)
+            assert told is not None
+            trial[name] = TrialInput.of(told)
+        return Rewrite(builder.build(), (trial,), exact=True, replaces=(first,))
+
+    since = BOUNDS_AS_INPUT_SINCE
+    yield Form("floats, rounded", (*_PARTS, ("Round", _OF_FLOATS)), partial(write, False), why_not, since)
+    yield Form("floats, rounded by a sum", (*_PARTS, ("Sub", _OF_FLOATS)), partial(write, True), why_not, since)
+
+
+_OF_FLOATS = {"numbers": "single", "constants": "number"}
+_PARTS: Operators = tuple((each, _OF_FLOATS) for each in ("Div", "Clip", "Add", "Mul"))
+
+
+def _bytes_between(scope: Scope, node: NodeProto) -> tuple[_Steps, _Steps, tuple[int, int]] | None:
+    """Return the steps before and behind the bytes that a DequantizeLinear, ``node``, reads, and their bounds."""
+    first = scope.own_producer(node.input[0])
+    if node.op_type != "DequantizeLinear" or first is None or first.op_type != "QuantizeLinear":
+        return None
+    data, quantized = scope.type_of(first.input[0]), scope.type_of(node.input[0])
+    if data is None or data.shape is None or data.elem_type != TensorProto.FLOAT or quantized is None:
+        return None
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(quantized.elem_type))
+    before, behind = (_steps(scope, each, len(data.shape)) for each in (first, node))
+    if before is None or behind is None or dtype.kind not in "iu" or dtype.itemsize > _WIDEST:
+        return None
+    bounds = np.iinfo(dtype)
+    return before, behind, (int(bounds.min), int(bounds.max))
+
+
+def _steps(scope: Scope, node: NodeProto, rank: int) -> _Steps | None:
+    scale = scope.constant(node.input[1])
+    name = node.input[ZERO_POINT] if len(node.input) > ZERO_POINT else ""
+    zero = scope.constant(name) if name else np.zeros(1, np.int64)
+    if normal_domain(node.domain) or scale is None or zero is None or scale.dtype != np.float32 or scale.ndim > 1:
+        return None
+    if attributes.integer(node, "block_size", 0) or len(set(zero.reshape(-1).tolist())) != 1:
+        return None
+    if scale.size == 1:
+        return _Steps(scale.reshape(()), int(zero.reshape(-1)[0]))
+    axis = attributes.integer(node, "axis", 1) or 0
+    if not -rank <= axis < rank:
+        return None
+    shape = [1] * rank
+    shape[axis] = scale.size
+    return _Steps(scale.reshape(shape), int(zero.reshape(-1)[0]))
