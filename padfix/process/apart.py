@@ -121,7 +121,7 @@ class Apart:
             self._process = spawned(self._make) if self._fresh else forked(self._make, keeps_files=False)
         process = self._process
         try:
-            with deadline.stopping(process.kill):
+            with deadline.stopping(process.kill, by_the_clock=True):
                 try:
                     process.ask(argument)
                     succeeded, answer = process.answer()

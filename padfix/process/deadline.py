@@ -1,7 +1,8 @@
 """How long one run of a model may take, where data was made for it: such data may lead into a loop that never ends.
 
 Runtimes work in their own code, where no exception reaches them. Each can be told to stop from another thread, in a way
-of its own.
+of its own. On a machine that others use as well, the time of a clock says little of what a run took: a run is over when
+it has had its seconds of the processor as well, or several times as long has passed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,22 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
 _allowed: ContextVar[float | None] = ContextVar("seconds that a run may take", default=None)
-_until: ContextVar[float | None] = ContextVar("when the run that is going on has to end", default=None)
+_running: ContextVar[_Run | None] = ContextVar("the run that is going on", default=None)
+
+_SHARES = 4
+"""Times its seconds after which a run is over, whatever it had of the processor: it may wait for what never comes."""
+
+
+class _Run:
+    """A run that may take so many seconds, or as many times them as it has to share the processor with others."""
+
+    def __init__(self, seconds: float, shares: int) -> None:
+        self.seconds, self._shares = seconds, shares
+        self._begun = time.monotonic(), time.process_time()
+
+    def is_over(self) -> bool:
+        passed, used = time.monotonic() - self._begun[0], time.process_time() - self._begun[1]
+        return passed >= self.seconds and (used >= self.seconds or passed >= self._shares * self.seconds)
 
 
 class Overdue(Exception):  # noqa: N818 - it says what the run is
@@ -37,8 +53,12 @@ def seconds() -> float | None:
 
 
 @contextlib.contextmanager
-def stopping(stop: Callable[[], object]) -> Iterator[None]:
+def stopping(stop: Callable[[], object], *, by_the_clock: bool = False) -> Iterator[None]:
     """Run something that ``stop`` ends, called from another thread when the time is over.
+
+    Args:
+        stop: Ends it.
+        by_the_clock: Whether a clock alone counts: it runs in another process, or has a limit of its own.
 
     Raises:
         Overdue: The time was over, and what ran ended with an error.
@@ -47,21 +67,21 @@ def stopping(stop: Callable[[], object]) -> Iterator[None]:
     if allowed is None:
         yield
         return
-    until = time.monotonic() + allowed
-    token = _until.set(until)
-    over = _called_after(allowed, stop)
+    run = _Run(allowed, 1 if by_the_clock else _SHARES)
+    token = _running.set(run)
+    over = _called_after(run, stop)
     try:
         yield
     except Exception as error:
-        if time.monotonic() < until:
+        if not run.is_over():
             raise
         raise Overdue(f"it did not end within {allowed:.0f} s") from error
     finally:
         over.release()
-        _until.reset(token)
+        _running.reset(token)
 
 
-def _called_after(seconds: float, stop: Callable[[], object]) -> _thread.LockType:
+def _called_after(run: _Run, stop: Callable[[], object]) -> _thread.LockType:
     """Call ``stop`` from another thread when the time is over, unless the lock that is returned is released before.
 
     ``threading.Thread`` waits until its thread says that it began, which one that finds no memory never does.
@@ -70,8 +90,10 @@ def _called_after(seconds: float, stop: Callable[[], object]) -> _thread.LockTyp
     lock.acquire()
 
     def wait() -> None:
-        if not lock.acquire(timeout=seconds):
-            stop()
+        while not lock.acquire(timeout=run.seconds):
+            if run.is_over():
+                stop()
+                break
 
     _thread.start_new_thread(wait, ())
     return lock
@@ -83,6 +105,6 @@ def require_time() -> None:
     Raises:
         Overdue: It is.
     """
-    until = _until.get()
-    if until is not None and time.monotonic() > until:
+    run = _running.get()
+    if run is not None and run.is_over():
         raise Overdue("the time is over")

@@ -190,7 +190,7 @@ def run_session(session: Any, fetches: Any, feeds: Mapping[Any, Any]) -> Any:
         return session.run(fetches, feeds)
     from tensorflow.compat.v1 import RunOptions
 
-    with deadline.stopping(lambda: None):
+    with deadline.stopping(lambda: None, by_the_clock=True):
         return session.run(fetches, feeds, options=RunOptions(timeout_in_ms=1000 * math.ceil(allowed)))
 
 

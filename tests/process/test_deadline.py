@@ -17,6 +17,15 @@ def test_what_takes_too_long_is_stopped() -> None:
         raise RuntimeError("it was stopped")
 
 
+@pytest.mark.parametrize(("by_the_clock", "stops"), [(False, False), (True, True)])
+def test_a_run_that_waits_for_the_processor_has_not_had_its_time(by_the_clock: bool, stops: bool) -> None:
+    """On a machine that is busy a short run takes long; what runs in another process shows by a clock alone."""
+    stopped = threading.Event()
+    with deadline.each_run(0.3), deadline.stopping(stopped.set, by_the_clock=by_the_clock):
+        stopped.wait(0.5)
+    assert stopped.is_set() == stops
+
+
 def test_what_ends_in_time_is_not_stopped() -> None:
     stopped = threading.Event()
     with deadline.each_run(0.05), deadline.stopping(stopped.set):
