@@ -113,7 +113,7 @@ def ties(case: Case) -> float | None:
     :data:`TIE`, or when the runtime runs the original's own stretch with its optimisations, which round elsewhere.
     Position by position, nothing else may differ.
     """
-    if not rounds_to_steps(case.nodes):
+    if case.requantised or not rounds_to_steps(case.nodes):
         return None
     if case.expected.shape != case.found.shape or not case.reference.can_be_fed:
         return None
@@ -135,8 +135,12 @@ def ties(case: Case) -> float | None:
 
 def rounds_to_steps(nodes: Iterable[NodeView]) -> bool:
     """Whether some operator rounds to the steps of quantised numbers; those that only read such numbers don't."""
-    rounding = (node.op_type for node in nodes if not node.op_type.startswith("Dequantize"))
-    return any(op_type in OUTPUT_SCALE or "Quant" in op_type for op_type in rounding)
+    return any(is_quantised(node) for node in nodes if not node.op_type.startswith("Dequantize"))
+
+
+def is_quantised(node: NodeView) -> bool:
+    """Whether an operator reads or gives the steps of quantised numbers."""
+    return node.op_type in OUTPUT_SCALE or "Quant" in node.op_type
 
 
 def _fixed_point_step(case: Case) -> float:

@@ -26,6 +26,7 @@ class Case:
         found: What the candidate gives, in the same layout.
         magnitude: The tensor's largest absolute value over all probes.
         types: What the original computes the stretch in.
+        requantised: Whether the candidate's same operators hold other bytes, which no tie explains.
     """
 
     reference: Side
@@ -37,3 +38,4 @@ class Case:
     found: Array
     magnitude: float
     types: tuple[np.dtype[np.generic], ...]
+    requantised: bool = False

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from padfix.proof.allowances import is_quantised
 from padfix.proof.case import Case
 from padfix.proof.constants import Constants
 from padfix.proof.executors import Array
@@ -70,4 +71,19 @@ class Cases:
             found,
             magnitude,
             types,
+            self._holds_other_bytes(stretch),
+        )
+
+    def _holds_other_bytes(self, stretch: Stretch) -> bool:
+        """Whether the same operators on quantised numbers read constants of other whole numbers in the candidate."""
+        first, second = self.constants
+        nodes, twins = stretch.nodes, stretch.candidate_nodes
+        if first is None or second is None or [each.op_type for each in nodes] != [each.op_type for each in twins]:
+            return False
+        return any(
+            first.digest(ours) != second.digest(theirs)
+            for node, twin in zip(nodes, twins, strict=True)
+            if is_quantised(node)
+            for ours, theirs in zip(node.inputs, twin.inputs, strict=False)
+            if ours in first and theirs in second and first.is_whole(ours) and second.is_whole(theirs)
         )

@@ -14,7 +14,7 @@ from padfix.files.model import Model
 from padfix.files.payloads import load_payload
 from padfix.files.skeleton import LARGE
 from padfix.files.tensors import payload_size
-from padfix.proof.executors import Array
+from padfix.proof.executors import Array, numpy_type
 
 LARGEST_SHOWN = 64_000_000
 """Constants of more elements are not loaded to be looked at."""
@@ -41,6 +41,11 @@ class Constants:
         """Return the shape of a constant."""
         tensor = self._tensors.get(name)
         return tuple(self._sparse[name].dims if tensor is None else tensor.dims)
+
+    def is_whole(self, name: str) -> bool:
+        """Whether a constant holds whole numbers."""
+        tensor = self._tensors.get(name)
+        return tensor is not None and numpy_type(tensor.data_type).kind in "iu"
 
     def digest(self, name: str) -> Hashable:
         """Return what two constants that are equal to the last bit have in common, and others don't."""

@@ -21,7 +21,7 @@ SCALE, W_SCALE = 0.1, 0.1
 """A sum is rounded at a tenth of itself, so that every fifth one lies on a tie, give or take a last bit."""
 
 
-def quantized(*, whole: bool, bias: int = 3, w_scale: float = W_SCALE) -> ModelProto:
+def quantized(*, whole: bool, bias: int = 3, w_scale: float = W_SCALE, largest: int = 1) -> ModelProto:
     """Return a convolution of 8-bit numbers between floats, as one operator or as a float one between roundings.
 
     What it reads and what it gives have one scale, which is one tensor.
@@ -34,7 +34,7 @@ def quantized(*, whole: bool, bias: int = 3, w_scale: float = W_SCALE) -> ModelP
         "zero": np.uint8(0),
         "w zero": np.int8(0),
         "b zero": np.int32(0),
-        "W": random.integers(-1, 2, (4, 2, 3, 3)).astype(np.int8),
+        "W": random.integers(-largest, largest + 1, (4, 2, 3, 3)).astype(np.int8),
         "B": np.full(4, bias, np.int32),
     }
     first = [helper.make_node("QuantizeLinear", ["X", "scale", "zero"], ["q"])]
@@ -78,6 +78,14 @@ def test_one_step_off_a_tie_is_a_difference(whole: bool, tmp_path: Path) -> None
     """A bias of one more moves every tenth sum to the next step, and those are not the ones on a tie."""
     assert not verdict(tmp_path, quantized(whole=whole), quantized(whole=not whole, bias=4)).equivalent
     assert not verdict(tmp_path, quantized(whole=whole), quantized(whole=not whole, w_scale=W_SCALE * 1.01)).equivalent
+
+
+def test_another_byte_is_no_tie(tmp_path: Path) -> None:
+    """A bias of one more moves only what lies near a tie, one step."""
+    scaled = {"whole": True, "w_scale": 0.00128, "largest": 100}
+    found = verdict(tmp_path, quantized(**scaled), quantized(**scaled, bias=4))
+    assert not found.equivalent
+    assert found.runs[0].outputs[0].max_abs_diff < 1.01 * SCALE
 
 
 def centred(node: str, factor: float = 1 / 24) -> ModelProto:
