@@ -10,7 +10,7 @@ import numpy as np
 from padfix.diagnose.causes import border_split, likely_cause
 from padfix.diagnose.graph_difference import differences
 from padfix.proof.compare import compare, is_number
-from padfix.proof.executors import Array
+from padfix.proof.executors import Array, member_of, output_of
 from padfix.proof.judging import StretchJudge
 from padfix.proof.probes import Probe
 from padfix.proof.stretches import Judged, Stretch, Stretches
@@ -23,10 +23,32 @@ SHOWN = 3
 
 def describe(inside: Inside, failure: Failure | None) -> FirstDifference | None:
     """Return the first stretch that disagrees; None where every one agrees, or none could be looked at."""
-    if inside.judge is None or inside.outcome is None or not inside.outcome.wrong:
+    if inside.judge is None or inside.outcome is None:
         return None
-    wrong = _first_part(inside.judge, inside.outcome.wrong[0], inside.probes)
-    return _described(inside.judge, wrong, inside)
+    if not inside.outcome.wrong:
+        wrong = _list_that_differs(inside, failure) if failure is not None else None
+    else:
+        wrong = _first_part(inside.judge, inside.outcome.wrong[0], inside.probes)
+    return None if wrong is None else _described(inside.judge, wrong, inside)
+
+
+def _list_that_differs(inside: Inside, failure: Failure) -> Judged | None:
+    """Return what computes a list or map that differs, which no stretch ends with as it is no tensor."""
+    assert inside.judge is not None
+    stretches, found = inside.judge.stretches, failure.found or {}
+    for name, array in failure.results.items():
+        output = output_of(name)
+        theirs = inside.outputs.get(output, output)
+        difference = compare(name, array, found.get(member_of(theirs, name[len(output) :])))
+        if output == name or difference.equivalent or not _is_computed(stretches, output, theirs):
+            continue
+        stretches.pairing.add(output, theirs)
+        return Judged(stretches.stretch(output), difference, failure.probe.name, failure.optimised)
+    return None
+
+
+def _is_computed(stretches: Stretches, ours: str, theirs: str) -> bool:
+    return all(name in side.view.producers for side, name in zip(stretches.sides, (ours, theirs), strict=True))
 
 
 def _first_part(judge: StretchJudge, wrong: Judged, probes: Sequence[Probe]) -> Judged:

@@ -171,25 +171,50 @@ def required_inputs(graph: GraphProto) -> list[TensorSpec]:
     return specs
 
 
+class Member(str):
+    """The name of what an output that is no tensor holds, ``output[key]``.
+
+    Attributes:
+        output: The output.
+    """
+
+    __slots__ = ("output",)
+    output: str
+
+
+def output_of(name: str) -> str:
+    """Return the output that a name of :func:`flatten_outputs` belongs to."""
+    return name.output if isinstance(name, Member) else name
+
+
 def flatten_outputs(names: Sequence[str], values: Iterable[object]) -> dict[str, Array]:
-    """Return tensors by name; members of sequences and maps are named ``output[key]``, empty optionals left out."""
+    """Return tensors by name; members of sequences and maps are named ``output[key]``, how many they are ``output[]``.
+
+    Without the number, a list could be longer, and an optional that holds nothing hold something, and nobody would ask.
+    """
     flat: dict[str, Array] = {}
 
-    def add(name: str, value: object) -> None:
-        if value is None:
+    def add(output: str, path: str, value: object) -> None:
+        if value is not None and not isinstance(value, list | tuple | dict):
+            flat[member_of(output, path)] = np.asarray(value)
             return
-        if isinstance(value, list | tuple):
-            for index, member in enumerate(value):
-                add(f"{name}[{index}]", member)
-        elif isinstance(value, dict):
-            for key, member in value.items():
-                add(f"{name}[{key}]", member)
-        else:
-            flat[name] = np.asarray(value)
+        members = value if isinstance(value, dict) else dict(enumerate(value or ()))
+        flat[member_of(output, f"{path}[]")] = np.asarray(len(members))
+        for key, member in members.items():
+            add(output, f"{path}[{key}]", member)
 
     for name, value in zip(names, values, strict=True):
-        add(name, value)
+        add(name, "", value)
     return flat
+
+
+def member_of(output: str, path: str) -> str:
+    """Return the name of what stands at a path within an output, which may be empty: ``[0][key]``."""
+    if not path:
+        return output
+    member = Member(output + path)
+    member.output = output
+    return member
 
 
 _UNSUPPORTED_TYPE = re.compile(r"Type 'tensor\(\w+\)' of input parameter .* is invalid")

@@ -15,7 +15,16 @@ import numpy as np
 
 from padfix.graph.scopes import Dimension, outer_names_of
 from padfix.proof.compare import is_number
-from padfix.proof.executors import Array, ExecutionFailed, Executor, TensorSpec, graph_of, numpy_type
+from padfix.proof.executors import (
+    Array,
+    ExecutionFailed,
+    Executor,
+    TensorSpec,
+    graph_of,
+    member_of,
+    numpy_type,
+    output_of,
+)
 
 
 @dataclass(frozen=True)
@@ -108,8 +117,17 @@ def match_outputs(
 ) -> dict[str, str]:
     """Return the candidate's name for every output of the reference: as told, the same, or that of its position.
 
-    The candidate's values are arrays, or None where only the name is known.
+    The candidate's values are arrays, or None where only the name is known. Members of lists and maps stand where they
+    stand: those of another key are others.
     """
+    whole = {output_of(name): array for name, array in reference.items()}
+    partners = _match_whole(whole, {output_of(name): value for name, value in candidate.items()}, told)
+    return {name: member_of(partners[output_of(name)], name[len(output_of(name)) :]) for name in reference}
+
+
+def _match_whole(
+    reference: Mapping[str, Array], candidate: Mapping[str, object], told: Mapping[str, str]
+) -> dict[str, str]:
     names = {name: told.get(name, name) for name in reference}
     if all(name in candidate for name in names.values()):
         return names

@@ -17,7 +17,7 @@ from padfix.proof.allowances import optimiser_failure
 from padfix.proof.bodies import Bodies
 from padfix.proof.compare import says_something
 from padfix.proof.empty_batch import EmptyBatch, empty_probes
-from padfix.proof.executors import Array, ExecutionFailed, Executor, graph_of, label_of
+from padfix.proof.executors import Array, ExecutionFailed, Executor, graph_of, label_of, output_of
 from padfix.proof.facts import drawing, may_vary
 from padfix.proof.feeding import Feeding
 from padfix.proof.generated import LEAST_PATIENCE, PATIENCE, Generated, sentence, shapes_text
@@ -240,7 +240,7 @@ class _WholeProof:
                 self.reference,
                 run,
                 self.feeding,
-                self.outputs.partners,
+                {output_of(ours): output_of(theirs) for ours, theirs in self.outputs.partners.items()},
                 self.kept,
                 settings,
                 self.stand_in,

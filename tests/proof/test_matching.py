@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
-from padfix.proof.executors import OnnxRuntimeExecutor, TensorSpec
+from padfix.diagnose.place import describe
+from padfix.proof.executors import OnnxRuntimeExecutor, TensorSpec, flatten_outputs
 from padfix.proof.matching import InputMatch, match_inputs, match_outputs, order_between
 from padfix.proof.whole import verify
 from padfix.results import Verdict
@@ -68,6 +70,41 @@ def test_what_nothing_fits_is_named() -> None:
     ours = specs(("a", FLOAT, (2, 3)))
     assert match_inputs(ours, specs(("x", INT64, (2, 3)))) == ["x"]
     assert match_inputs(ours, specs(("x", FLOAT, (2, 3)), ("y", FLOAT, (2, 3)))) == ["y"]
+
+
+@pytest.mark.parametrize(
+    ("second", "place"),
+    [
+        ("s = SequenceConstruct (X, X) Y = SequenceInsert (s, t)", None),
+        ("s = SequenceConstruct (X, X) r = SequenceInsert (s, t) Y = SequenceInsert (r, X)", "SequenceInsert"),
+        ("s = SequenceConstruct (X, X) Y = SequenceErase (s)", "SequenceInsert"),
+        ("s = SequenceConstruct (X, t) Y = SequenceInsert (s, X)", "SequenceInsert"),
+    ],
+)
+def test_lists_are_equal_that_hold_as_much_in_the_same_order(second: str, place: str | None) -> None:
+    head = '<ir_version: 8, opset_import: ["" : 17]> g (float[2, 6] X) => (seq(float[2, 6]) Y)'
+    first = "s = SequenceConstruct (X, X) Y = SequenceInsert (s, t)"
+    executors = [
+        OnnxRuntimeExecutor(
+            onnx.parser.parse_model(f"{head} {{ t = Tanh (X) {body} }}").SerializeToString(), optimised=False
+        )
+        for body in (first, second)
+    ]
+    verdict = verify(executors[0], executors[1:], describe=describe)
+    assert verdict.equivalent == (place is None)
+    assert (verdict.first_difference.op_type if verdict.first_difference is not None else None) == place
+
+
+def test_members_are_paired_by_their_keys() -> None:
+    ours, theirs = (flatten_outputs([name], [[{0: 1.0, key: 2.0}]]) for name, key in (("a", 1), ("b", 2)))
+    assert match_outputs(ours, theirs, {}) == {
+        "a[]": "b[]",
+        "a[0][]": "b[0][]",
+        "a[0][0]": "b[0][0]",
+        "a[0][1]": "b[0][1]",
+    }
+    assert "b[0][1]" not in theirs
+    assert {name: int(array) for name, array in flatten_outputs(["a"], [None]).items()} == {"a[]": 0}
 
 
 def test_outputs_are_paired_by_what_they_look_like_where_positions_contradict() -> None:

@@ -318,7 +318,8 @@ def test_sequences_are_refused_as_inputs_and_flattened_as_outputs() -> None:
         pair(data, data)
     split = model([helper.make_node("SplitToSequence", ["X"], ["Y"])], {"X": (TensorProto.FLOAT, (2, 3))})
     result = OnnxRuntimeExecutor(split.SerializeToString(), optimised=False).run({"X": np.ones((2, 3), np.float32)})
-    assert list(result) == ["Y[0]", "Y[1]"]
+    assert list(result) == ["Y[]", "Y[0]", "Y[1]"]
+    assert result["Y[]"] == 2
     assert pair(split.SerializeToString(), split.SerializeToString(), spec=True).equivalent
 
 
