@@ -10,17 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import NodeProto, TensorProto
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
 from padfix.proof.compare import is_number, is_real, largest_of
 from padfix.proof.constants import Constants
-from padfix.proof.exactness import COMPARING, COUNTING, LOGICAL, MOVING, OF_FIRST, PICKING, ROUNDING, is_whole
+from padfix.proof.exactness import (
+    COMPARING,
+    COUNTING,
+    LOGICAL,
+    LOOKING_UP,
+    MOVING,
+    OF_FIRST,
+    PICKING,
+    ROUNDING,
+    is_whole,
+)
 from padfix.proof.executors import Array
+from padfix.proof.facts import named_texts
 from padfix.proof.graph_view import NodeView
+from padfix.proof.suppression_data import suppressing
 from padfix.proof.tree_data import rows_for
 
 if TYPE_CHECKING:
@@ -80,6 +92,8 @@ class DecidingData:
             yield "switching", {name: np.asarray(random.integers(0, 2, shape) > 0) for name, shape in shapes.items()}
         if None in self._constants:
             return
+        texts = sorted(name for name in names if self._values[name].dtype.kind == "O")
+        yield from self._turned("reading", {name: self._texts(name) for name in texts})
         floats = [name for name in names if is_real(self._values[name].dtype)]
         whole = [name for name in names if is_whole(self._values[name])]
         at_limits = {name: self._limits(name) for name in sorted(floats)}
@@ -95,10 +109,29 @@ class DecidingData:
         yield from self._turned("not finite", strange)
         tables = {name: self._leaves(name) for name in sorted(floats) if self._values[name].ndim == 2}
         yield from (("branching", {name: rows}) for name, rows in tables.items() if rows is not None)
+        first, second = self._constants
+        if first is not None and second is not None:
+            for each in self._group:
+                yield from (("overlapping", found) for found in suppressing(each, (first, second), self._values))
         if strange:  # a sum with an infinity of either sign is no infinity any more
             yield "infinite", {name: _with_first(self._values[name], np.inf) for name in strange}
 
-    def _turned(self, words: str, numbers: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, dict[str, Array]]]:
+    def _texts(self, name: str) -> list[str]:
+        """Return the texts that a tensor's are looked up among: first those that the models know differently."""
+        sides = [{*named_texts(map(_proto, nodes))} for nodes, _, _ in self._readers(name)]
+        every: set[str] = set().union(*sides)
+        apart = self._known_differently(name) | {text for each in sides for text in every - each}
+        return sorted(every, key=lambda text: (text not in apart, text))
+
+    def _known_differently(self, name: str) -> set[Any]:
+        """Return the keys for which only one of the models has the value that it has."""
+        ours, theirs = set[tuple[Any, Any]](), set[tuple[Any, Any]]()
+        for nodes, known, own in self._readers(name):
+            for node in {node.index: node for node, _ in _reads(nodes, own)}.values():
+                (ours if known is self._constants[0] else theirs).update(_entries(_proto(node)))
+        return {key for key, _ in ours ^ theirs}
+
+    def _turned(self, words: str, numbers: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, dict[str, Array]]]:
         """Yield tensors filled with the numbers for each, as often as it takes to show them all."""
         numbers = {name: found for name, found in numbers.items() if len(found)}
         turns = [-(-len(found) // self._values[name].size) for name, found in numbers.items()]
@@ -165,10 +198,13 @@ class DecidingData:
         for nodes, known, own in self._readers(name):
             for node in {node.index: node for node, _ in _reads(nodes, own)}.values():
                 found |= {int(each) for each in _listed(node, known) if each.dtype.kind in "iu"}
+                found |= {key for key, _ in _entries(_proto(node)) if isinstance(key, int)}
         limits = np.iinfo(self._values[name].dtype)
         near = {each + step for each in found for step in (-1, 0, 1)} | {-1, 0, 1}
         near |= {2 * max(map(abs, near)) + 1, -2 * max(map(abs, near)) - 1}
-        return sorted(each for each in near if limits.min // 4 < each < limits.max // 4)
+        apart = self._known_differently(name)
+        held = (each for each in near if limits.min // 4 < each < limits.max // 4)
+        return sorted(held, key=lambda each: (each not in apart, each))
 
     def _picked(self, name: str) -> Iterator[tuple[NodeView, int, int]]:
         """Yield each node that picks by a tensor, of the first model, the axis that it picks from, and its length."""
@@ -240,7 +276,19 @@ def _proto(node: NodeView) -> NodeProto:
     return node.proto
 
 
-def _filled(array: Array, numbers: Sequence[float], turn: int) -> Array:
+def _entries(node: NodeProto) -> Iterator[tuple[Any, Any]]:
+    """Yield the keys of an operator that looks up, each with its value."""
+    held = {}
+    for attribute in node.attribute:
+        kind, _, rest = attribute.name.partition("_")
+        if rest and kind in ("keys", "values"):
+            value = helper.get_attribute_value(attribute)
+            held[kind] = numpy_helper.to_array(value).tolist() if isinstance(value, TensorProto) else value
+    for key, value in zip(held.get("keys", ()), held.get("values", ()), strict=False):
+        yield key.decode("utf-8", "replace") if isinstance(key, bytes) else key, value
+
+
+def _filled(array: Array, numbers: Sequence[Any], turn: int) -> Array:
     return np.resize(np.roll(np.array(numbers, array.dtype), -turn * array.size), array.shape)
 
 
@@ -274,7 +322,7 @@ def _is_to_float(node: NodeView) -> bool:
 
 def _takes_any(node: NodeView, position: int) -> bool:
     if not node.is_standard:
-        return False
+        return node.op_type in LOOKING_UP
     if node.op_type in PICKING or node.op_type == "OneHot":
         return (node.op_type in PICKING and position == 1) or position == 0
     return node.op_type in COUNTING | _ASKING | {"Cast"} or (node.op_type in OF_FIRST and position == 0)

@@ -41,7 +41,7 @@ MOVING = frozenset(
         "Tile",
     }
 )
-EXACT = COMPARING - {"Shrink"} | ROUNDING | LOGICAL | MOVING | {"Relu", "Abs", "Neg"}
+EXACT = COMPARING - {"Shrink"} | ROUNDING | LOGICAL | MOVING | {"Relu", "Abs", "Neg", "NonMaxSuppression"}
 """Operators whose results are no more rounded than what they read."""
 
 COUNTING = frozenset({"Add", "Sub", "Mul", "Sum", "Abs", "Neg", "Sign", "Min", "Max", "Clip", "Where", "Concat"})
@@ -49,6 +49,9 @@ COUNTING = frozenset({"Add", "Sub", "Mul", "Sum", "Abs", "Neg", "Sign", "Min", "
 
 OF_FIRST = MOVING | {"Div", "Mod", "CumSum", "ReduceSum", "ReduceMax", "ReduceMin", "Pad"}
 """Operators whose first input is data; at the others stand sizes, and divisors, which must not be zero."""
+
+LOOKING_UP = frozenset({"LabelEncoder", "OneHotEncoder", "RegexFullMatch", "StringConcat", "StringNormalizer"})
+"""Operators of text and whole numbers that give one of some values for each."""
 
 PICKING = frozenset({"Gather", "GatherElements", "GatherND"})
 
@@ -79,13 +82,13 @@ def is_exact(
 ) -> bool:
     """Whether nothing that a stretch gives is rounded, in either model, on the given values."""
     nodes = (*stretch.nodes, *stretch.candidate_nodes)
-    if not all(node.is_standard for node in nodes):
+    if not all(node.is_standard or node.op_type in LOOKING_UP for node in nodes):
         return False
-    if all(node.op_type in EXACT for node in nodes):
+    if all(node.op_type in EXACT | LOOKING_UP for node in nodes):
         return True
     read = [values[name] for name in stretch.above if name in values]
-    is_counted = expected.dtype.kind in "iub" and all(each.dtype.kind == "b" or is_whole(each) for each in read)
-    if is_counted and all(node.op_type in EXACT | COUNTING | OF_FIRST | PICKING for node in nodes):
+    is_counted = expected.dtype.kind in "iubO" and all(each.dtype.kind in "bO" or is_whole(each) for each in read)
+    if is_counted and all(node.op_type in EXACT | COUNTING | OF_FIRST | PICKING | LOOKING_UP for node in nodes):
         return True
     known = {name: values[name] for name in stretch.above if name in values}
     others = {stretch.above[name]: array for name, array in known.items()}

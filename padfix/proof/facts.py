@@ -6,7 +6,7 @@ that make sense. Both are written in the graph, next to the input.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, numpy_helper
@@ -44,6 +44,10 @@ _KNOWN_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 # Dropout only draws in training, which depends on an input.
 RANDOM = DRAWS | {"Dropout", "Attention", "MultiHeadAttention", "Sampling"}
 _LONGEST_LIST, _LARGEST_NAMED, _MOST_NAMED = 16, 4096, 64
+_MOST_TEXTS = 4096
+_SETTINGS = frozenset({"activations", "nodes_modes"})
+"""Attributes whose texts are an operator's own words, and no data."""
+
 _SHORT_FLOATS = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
 
@@ -119,6 +123,18 @@ def named_lengths(graph: GraphProto) -> list[int]:
         for _, body in bodies_of(node):
             found.update(named_lengths(body))
     return sorted(each for each in found if 1 < each <= _LARGEST_NAMED)[:_MOST_NAMED]
+
+
+def named_texts(nodes: Iterable[NodeProto], tensors: Iterable[TensorProto] = ()) -> list[str]:
+    """Return the texts that operators and constants name, in bodies too: among which text is looked up."""
+    found: dict[bytes, None] = {}
+    for tensor in tensors:
+        found.update(dict.fromkeys(tensor.string_data))
+    for node in all_nodes(nodes):
+        for attribute in node.attribute:
+            if attribute.name not in _SETTINGS:
+                found.update(dict.fromkeys((*attribute.strings, *attribute.t.string_data)))
+    return [each.decode("utf-8", "replace") for each in found][:_MOST_TEXTS]
 
 
 def refine(specs: Sequence[TensorSpec], graph: GraphProto) -> list[TensorSpec]:

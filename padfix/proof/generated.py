@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain, islice
+
+from onnx import TensorProto
 
 from padfix.files.model import Model
 from padfix.process import deadline
 from padfix.proof.alone import Alone
 from padfix.proof.empty_tensors import leaves_a_window_empty
 from padfix.proof.executors import Array, ExecutionFailed, Executor, OnnxRuntimeExecutor, TensorSpec, graph_of
-from padfix.proof.facts import Control, named_lengths
+from padfix.proof.facts import Control, named_lengths, named_texts
 from padfix.proof.feeding import Feeding
 from padfix.proof.probes import KINDS, Probe, dynamic_sizes, every_small_size, is_dynamic, make_probe
 from padfix.proof.roles import Roles
@@ -129,7 +132,23 @@ class Generated:
     def _made(self, shapes: Mapping[str, tuple[int, ...]], kind: str, turn: int = 0) -> Probe:
         settings = self._settings
         seed = settings.seed + turn
-        return make_probe(self._inputs, shapes, kind, seed=seed, controls=self._controls, ranges=settings.ranges)
+        return make_probe(
+            self._inputs,
+            shapes,
+            kind,
+            seed=seed,
+            controls=self._controls,
+            ranges=settings.ranges,
+            texts=self._texts,
+        )
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        """The texts that the models name."""
+        if not any(spec.elem_type == TensorProto.STRING for spec in self._inputs):
+            return []
+        graphs = [graph for graph in map(graph_of, (self._reference, *self._candidates)) if graph is not None]
+        return [*dict.fromkeys(text for each in graphs for text in named_texts(each.node, each.initializer))]
 
     def _of_other_numbers(self, shapes: Mapping[str, tuple[int, ...]], kind: str) -> Iterator[Probe]:
         """Yield probes of a kind with other numbers, where a loop has no end on some."""

@@ -64,7 +64,7 @@ class OwnData:
                 if isinstance(result, str):
                     continue  # what is no index any more, say: such data never comes
                 judged = self._on_own_data(each, feeds, {**data, each.name: expected[each.name]}, result, words)
-                living |= {each.name} if np.isfinite(_floats(expected[each.name])).any() else set()
+                living |= {each.name} if _finite(expected[each.name]).any() else set()
                 if judged is not None:
                     wrong[each.name] = judged
         return wrong, living
@@ -166,11 +166,12 @@ class OwnData:
             case = self._cases.case(stretch, feeds, values, found, apart.magnitude)
             return self._shown(stretch, apart, 0.0, words) if allowed_by(case) is None else None
         if not np.isfinite(apart.largest):
-            usual = np.isfinite(_floats(expected)) & np.isfinite(_floats(found))
-            is_strange = any(not np.isfinite(values[name]).all() for name in stretch.above if name in values)
-            if is_strange and not np.array_equal(usual, np.isfinite(_floats(expected))):
+            usual = _finite(expected) & _finite(found)
+            known = (values[name] for name in stretch.above if name in values)
+            is_strange = any(is_number(each.dtype) and not np.isfinite(each).all() for each in known)
+            if is_strange and not np.array_equal(usual, _finite(expected)):
                 return self._shown(stretch, apart, 0.0, words)
-            if words.startswith(FAR) and not np.array_equal(usual, np.isfinite(_floats(expected))):
+            if words.startswith(FAR) and not np.array_equal(usual, _finite(expected)):
                 return self._shown(stretch, apart, 0.0, words)
             if not usual.any():
                 return None
@@ -226,5 +227,5 @@ class OwnData:
         return Judged(stretch, difference, words, own=True)
 
 
-def _floats(array: Array) -> Array:
-    return array if is_float(array.dtype) else array.astype(np.float64)
+def _finite(array: Array) -> Array:
+    return np.isfinite(array) if is_float(array.dtype) else np.ones(array.shape, bool)

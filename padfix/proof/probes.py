@@ -280,8 +280,9 @@ def make_probe(
     seed: int = 0,
     controls: Mapping[str, Control] | None = None,
     ranges: Ranges | None = None,
+    texts: Sequence[str] = (),
 ) -> Probe:
-    """Return a probe of ``kind`` at ``shapes``, the inputs of ``ranges`` within these.
+    """Return a probe of ``kind`` at ``shapes``, the inputs of ``ranges`` within these, text also of ``texts``.
 
     Raises:
         ExecutionFailed: An element type can't be made.
@@ -303,12 +304,14 @@ def make_probe(
         elif control is not None and len(shape) == 1:
             arrays[spec.name] = _control_values(control, shape[0], spec.elem_type, shapes, KINDS.index(kind))
         else:
-            arrays[spec.name] = fill(kind, shape, spec.elem_type, random)
+            arrays[spec.name] = fill(kind, shape, spec.elem_type, random, texts)
     return Probe(kind, arrays)
 
 
-def fill(kind: str, shape: Sequence[int], elem_type: int, random: np.random.Generator) -> Array:
-    """Return an array of one of :data:`KINDS`.
+def fill(
+    kind: str, shape: Sequence[int], elem_type: int, random: np.random.Generator, texts: Sequence[str] = ()
+) -> Array:
+    """Return an array of one of :data:`KINDS`; text is any of ``texts``, or but for ones another one.
 
     Integers are small and not negative (0 to 7) because they may be indices; 8-bit ones use their whole range because
     they are quantized data.
@@ -317,10 +320,13 @@ def fill(kind: str, shape: Sequence[int], elem_type: int, random: np.random.Gene
         ExecutionFailed: NumPy has no such element type.
     """
     shape = tuple(shape)
-    count = math.prod(shape)
     dtype = numpy_type(elem_type)
     if elem_type == TensorProto.STRING:
-        return np.array([f"text {index % 7}" for index in range(count)], dtype=object).reshape(shape)
+        others = [f"text {number}" for number in range(7)]
+        if not texts:
+            return np.resize(np.array(others, object), shape)
+        known = np.array([*texts, *(others if kind != "ones" else ())], object)
+        return np.asarray(random.choice(known, shape), object)
     if elem_type == TensorProto.BOOL:
         if kind in ("ones", "negative"):
             return np.full(shape, kind == "ones")

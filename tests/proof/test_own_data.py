@@ -70,7 +70,37 @@ BRANCHES = """
     Y = If<then_branch = t () => (float[1, 8] a) { a = Mul(X, k) }, else_branch = e () => (float[1, 8] b) { b = Neg(X) }
     >(c)
 """
+
+
+def words(text: str = "w300", value: int = 777) -> ModelProto:
+    """Return what looks words and whole numbers up in tables of which usual data meets little."""
+    keys = ", ".join(f'"w{each}"' for each in range(900))
+    values = ", ".join(str(value if each == 700 else 7 * each) for each in range(900))
+    return onnx.parser.parse_model(f"""<ir_version: 9, opset_import: ["": 17, "ai.onnx.ml": 3]>
+        g (string[n] X, int64[n] I) => (int64[n] Y, string[n] T) {{
+            Y = ai.onnx.ml.LabelEncoder<keys_strings = [{keys}], values_int64s = [{values}], default_int64 = -1>(X)
+            T = ai.onnx.ml.LabelEncoder<
+                keys_int64s = [0, 1, 1234], values_strings = ["a", "b", "{text}"], default_string = "?">(I) }}""")
+
+
+def suppression(overlap: float, score: float = 0.55, most: int = 40, centred: int = 0) -> ModelProto:
+    return network(
+        "float[1, 64, 4] X, float[1, 1, 64] S",
+        f"Y = NonMaxSuppression<center_point_box = {centred}>(X, S, most, overlap, score)",
+        "int64",
+        most=np.array([most]),
+        overlap=np.array([overlap]),
+        score=np.array([score]),
+    )
+
+
 DIFFERENT: dict[str, tuple[ModelProto, ModelProto]] = {
+    "a word among many": (words(), words(value=778)),
+    "what a whole number stands for": (words(), words("w301")),
+    "an overlap": (suppression(0.45), suppression(0.452)),
+    "an overlap of boxes by their centres": (suppression(0.45, centred=1), suppression(0.452, centred=1)),
+    "a least score": (suppression(0.45), suppression(0.45, score=0.5503)),
+    "a number of boxes that are kept": (suppression(0.45), suppression(0.45, most=41)),
     "a limit far beyond all data": (
         network(IMAGE, "c = Conv(X, W) Y = Clip(c, low, high)", W=WEIGHT, low=0.0, high=20000.0),
         network(IMAGE, "c = Conv(X, W) Y = Clip(c, low, high)", W=WEIGHT, low=0.0, high=30000.0),
