@@ -14,6 +14,7 @@ from onnx import ModelProto, helper
 from padfix.errors import PadfixError
 from padfix.files.model import Model
 from padfix.files.tensors import weight_bytes
+from padfix.graph.scopes import in_order
 from padfix.proof.compare import as_text, is_real
 from padfix.proof.cut import Kind, output_name, part_of
 from padfix.proof.executors import (
@@ -238,8 +239,19 @@ def side_of(executor: Executor) -> Side | None:
 
 def _model_of(executor: OnnxRuntimeExecutor | SpecExecutor) -> Model:
     if isinstance(executor, SpecExecutor):
-        return Model(executor.proto)
-    return executor.skeleton
+        return _in_order(Model(executor.proto))
+    return _in_order(executor.skeleton)
+
+
+def _in_order(model: Model) -> Model:
+    stood = list(model.proto.graph.node)
+    nodes = in_order(stood)
+    if all(each is other for each, other in zip(nodes, stood, strict=True)):
+        return model
+    ordered = model.copy()
+    del ordered.proto.graph.node[:]
+    ordered.proto.graph.node.extend(nodes)
+    return ordered
 
 
 def _elem_type(array: Array) -> int:

@@ -135,6 +135,20 @@ def test_a_node_that_reads_another_tensor_is_the_place(second: str, place: str |
     assert (found.tensor if found is not None else None) == place
 
 
+def test_a_node_that_stands_before_what_it_reads_is_run_in_its_place() -> None:
+    """ONNX forbids it, ONNX Runtime takes it, and tools for float16 write it."""
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[2, 3] X) => (float[2, 3] Y)
+        {{ b = Exp (a) a = {} (X) c = Neg (b) d = Mul (c, a) Y = Add (d, a) }}"""
+    executors = [
+        OnnxRuntimeExecutor(onnx.parser.parse_model(text.format(each)).SerializeToString(), optimised=False)
+        for each in ("Tanh", "Tanh", "Sigmoid")
+    ]
+    assert verify(executors[0], executors[1:2]).equivalent
+    place = verify(executors[0], executors[2:], describe=describe).first_difference
+    assert place is not None
+    assert (place.op_type, place.candidate_op_type) == ("Tanh", "Sigmoid")
+
+
 def test_a_node_that_gives_its_outputs_in_another_order_is_the_place() -> None:
     head = '<ir_version: 8, opset_import: ["" : 18]> g (float[2, 6] X) => (float[2, 2] Y)'
     body = "{} = Split <axis = 1, num_outputs = 3> (X) d = Neg (a) e = Exp (b) f = Sub (d, e) Y = Mul (f, c)"
