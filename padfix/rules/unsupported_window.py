@@ -13,7 +13,8 @@ from padfix.rules.base import Site
 from padfix.rules.build.forms import Form
 from padfix.rules.build.pads_beside import beside_opset
 from padfix.rules.build.picked_elements import forms_of_what_skips
-from padfix.rules.build.quantized_window import position_forms, quantized_forms
+from padfix.rules.build.position_forms import position_forms
+from padfix.rules.build.quantized_window import quantized_forms
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.build.window_forms import transposed_forms, window_forms
 from padfix.rules.runtime_contradicts_spec import RuntimeContradictsSpec
@@ -39,7 +40,8 @@ class UnsupportedWindow(TargetRule):
     with two, a pool of a volume as two pools of planes, and a bias that a runtime adds wrongly as an addition. Where a
     convolution leaves out elements that a runtime then does not compute rightly, a Gather picks those that it reads. A
     QLinearConv is written as a convolution of the numbers that its bytes stand for, and positions of maxima that are
-    counted by columns as those by rows, exchanged behind the pool.
+    counted by columns as those by rows, exchanged behind the pool. Where a runtime gives no positions, a
+    convolution with weights of 0 and 1 lays the taps of every window side by side, and an ArgMax tells the largest.
 
     Refused: what has no such form, or one that needs lengths which are not known.
 

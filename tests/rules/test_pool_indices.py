@@ -11,6 +11,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 import padfix
+from padfix.errors import RefusedError
 from padfix.operators.refusal import Refusal
 from tests.support import oracle
 from tests.support.padding_models import apply_rules, session
@@ -114,3 +115,33 @@ def test_a_known_length_longer_than_the_window_is_proven_at_that_length(tmp_path
     report = padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx")
     assert report.refusals == []
     assert [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node].count("Pad") == 1
+
+
+@pytest.mark.parametrize(
+    ("shape", "attributes"),
+    [
+        ([2, 3, 7, 8], {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 0, 1]}),
+        ([1, 2, 9, 9], {"kernel_shape": [3, 3], "dilations": [2, 2]}),
+        ([2, 2, 8, 9], {"kernel_shape": [2, 3], "strides": [2, 2], "storage_order": 1, "ceil_mode": 1}),
+        ([1, 4, 15], {"kernel_shape": [3], "strides": [2], "auto_pad": "SAME_UPPER"}),
+        ([1, 2, 4, 5, 6], {"kernel_shape": [2, 3, 2], "strides": [2, 1, 2]}),
+    ],
+)
+def test_positions_are_those_of_the_largest_tap_where_a_runtime_gives_none(
+    shape: list[int], attributes: dict[str, Any], tmp_path: Path
+) -> None:
+    model, X = pool_model(shape, TensorProto.FLOAT, **attributes), np.random.default_rng(1).normal(size=shape)
+    X[X < 0] = 0  # the first of several that are alike counts
+    onnx.save(model, tmp_path / "before.onnx")
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="opencv@4.14")
+    written = onnx.load(tmp_path / "after.onnx")
+    assert {"Conv", "ReduceMax", "ArgMax"} <= {node.op_type for node in written.graph.node}
+    found, meant = (session(each, optimised=True).run(None, {"X": X.astype(np.float32)}) for each in (written, model))
+    for each, other in zip(found, meant, strict=True):
+        np.testing.assert_array_equal(each, other)
+
+
+def test_positions_among_more_than_single_precision_counts_are_declined(tmp_path: Path) -> None:
+    onnx.save(pool_model([1, 2, 4096, 4096], TensorProto.FLOAT, kernel_shape=[2, 2]), tmp_path / "before.onnx")
+    with pytest.raises(RefusedError, match="16777216"):
+        padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="opencv@4.14")

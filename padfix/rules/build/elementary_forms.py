@@ -59,14 +59,14 @@ def reduction_forms(site: Site) -> Iterator[Form]:
     if op_type in _STEPWISE and len(axes) > 1:
         for most in (_AT_ONCE, 1):
             steps = _steps(axes, most)
-            operators = tuple((op_type, _traits(op_type, site.opset, step)) for step in steps)
+            operators = tuple((op_type, reduction_traits(op_type, site.opset, step)) for step in steps)
             yield Form(
                 f"{most} of its axes at a time",
                 operators,
                 partial(written, site, _stepwise(op_type, axes, most, kept)),
             )
     if op_type in _BY_SUM:
-        sums = tuple(("ReduceSum", _traits("ReduceSum", site.opset, step)) for step in _steps(axes, _AT_ONCE))
+        sums = tuple(("ReduceSum", reduction_traits("ReduceSum", site.opset, step)) for step in _steps(axes, _AT_ONCE))
         yield Form("a sum", sums, _by_sum(site, axes, kept))
     yield from _by_ones(site, axes, kept)
     if op_type in ("ReduceMax", "ReduceMin"):
@@ -83,13 +83,14 @@ def _reshaped(site: Site, axes: Sequence[int]) -> Form:
     def write(builder: FragmentBuilder, value: Any) -> Any:
         return builder.reshaped(reduced(builder, op_type, value, axes), lengths or ())
 
-    traits = {**_traits(op_type, site.opset, axes), "moves-batch": False}
+    traits = {**reduction_traits(op_type, site.opset, axes), "moves-batch": False}
     why_not = None if lengths is not None else Refusal("it needs the lengths of what it gives (--shape)")
     operators = ((op_type, traits), ("Reshape", {"rank": len(lengths or ())}))
     return Form("its axes kept, and a Reshape", operators, partial(written, site, write), why_not)
 
 
-def _traits(op_type: str, opset: int, axes: Sequence[int]) -> dict[str, bool | int]:
+def reduction_traits(op_type: str, opset: int, axes: Sequence[int]) -> dict[str, bool | int]:
+    """Return what a reduction is like that a form writes by :func:`reduced`."""
     return {
         "axes-as-input": _takes_axes_as_input(op_type, opset),
         "axes-empty": False,
@@ -323,7 +324,7 @@ def logarithm_forms(site: Site) -> Iterator[Form]:
 
     largest, total = (
         tuple(
-            (each, {**_traits(each, site.opset, step), "reduces-all": len(step) == rank})
+            (each, {**reduction_traits(each, site.opset, step), "reduces-all": len(step) == rank})
             for step in _steps(axes, at_once)
         )
         for each in ("ReduceMax", "ReduceSum")
@@ -369,12 +370,13 @@ def normalization_forms(site: Site) -> Iterator[Form]:
         why_not = why_not or Refusal("an axis of one element is no length to divide by")
     over_batch = reduces_batch(axes, () if known is None or known.shape is None else known.shape)
     operators = tuple(
-        (norm, {**_traits(norm, site.opset, step), "over-batch": over_batch}) for step in _steps(axes, _AT_ONCE)
+        (norm, {**reduction_traits(norm, site.opset, step), "over-batch": over_batch})
+        for step in _steps(axes, _AT_ONCE)
     )
     write = by_deviation if norm == "ReduceMean" else by_norm
     yield Form("a quotient", operators, partial(written, site, write), why_not)
     if norm == "ReduceL1":
-        operators = (("ReduceSum", _traits("ReduceSum", site.opset, axes)),)
+        operators = (("ReduceSum", reduction_traits("ReduceSum", site.opset, axes)),)
         yield Form("a quotient with a sum", operators, partial(written, site, partial(by_norm, sums=True)), why_not)
 
 

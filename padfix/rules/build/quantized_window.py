@@ -1,8 +1,7 @@
-"""Forms of what a window gives beside numbers of its data's own kind: steps of bytes, and positions of maxima."""
+"""Forms of a convolution of bytes."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,15 +9,11 @@ from onnx import TensorProto
 
 from padfix.operators.quantizers import is_of_caller
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import window_traits
 from padfix.operators.window import Window
-from padfix.operators.written import SAME
 from padfix.rules.base import Rewrite, Site
-from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
-from padfix.rules.build.trials import trials
 
 _PER_CHANNEL_SINCE = 13
 
@@ -81,34 +76,3 @@ def quantizers_around(site: Site) -> Operators:
         (op_type, {**alike, "of-caller": is_of_caller(site.scope, name)})
         for op_type, name in (("DequantizeLinear", site.node.input[0]), ("QuantizeLinear", site.node.output[0]))
     )
-
-
-def position_forms(site: Site, window: Window) -> Iterator[Form]:
-    """Yield the positions of maxima by columns as those by rows, with rows and columns exchanged in each plane."""
-    if not (window.has_indices and window.written.storage_order):
-        return
-    lengths = [size for size in window.sizes if isinstance(size, int)]
-    why_not = None
-    if window.rank != 2 or len(lengths) != 2:
-        why_not = Refusal("its data are no planes, or their lengths are not known (--shape)")
-    by_rows = dataclasses.replace(window, written=dataclasses.replace(window.written, storage_order=0))
-
-    def write() -> Rewrite:
-        height, width = lengths
-        builder = site.builder()
-        data = builder.input(site.input_name(0))
-        maxima, places = builder.original(copied(site.node, without=("storage_order",)), [data])
-        plane, row = builder.integers(height * width), builder.integers(width)
-        first = builder.op("Mul", [builder.op("Div", [places, plane]), plane])
-        within = builder.op("Sub", [places, first])
-        down = builder.op("Div", [within, row])
-        along = builder.op("Sub", [within, builder.op("Mul", [down, row])])
-        turned = builder.op("Add", [builder.op("Mul", [along, builder.integers(height)]), down])
-        if site.node.output[0]:
-            builder.output(site.node.output[0], maxima)
-        builder.output(site.node.output[1], builder.op("Add", [first, turned]))
-        return Rewrite(
-            builder.build(), trials(site, window, same=window.auto_pad in SAME, as_declared=True), exact=True
-        )
-
-    yield Form("positions by rows, exchanged behind it", (("MaxPool", window_traits(by_rows)),), write, why_not)

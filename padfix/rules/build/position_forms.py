@@ -1,0 +1,161 @@
+"""Forms of a MaxPool that gives the positions of its maxima."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import TensorProto
+
+from padfix.geometry.padding import effective_kernel
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import window_traits
+from padfix.operators.window import Window
+from padfix.operators.written import SAME, Written
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import MOST_WEIGHTS
+from padfix.rules.build.elementary_forms import reduced, reduction_traits
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import as_declared
+from padfix.rules.build.objections import Operators
+from padfix.rules.build.trials import trials
+from padfix.targets.traits import Traits
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_AMOUNTS_AS_INPUT_SINCE = 11
+
+_MOST_COUNTED = 1 << 24
+"""Up to here single precision counts every whole number."""
+
+
+def position_forms(site: Site, window: Window) -> Iterator[Form]:
+    """Yield positions by rows, exchanged where they are wanted by columns; and those of the largest of all taps."""
+    if window.has_indices:
+        if window.written.storage_order:
+            yield _exchanged(site, window)
+        yield _largest_tap(site, window)
+
+
+def _exchanged(site: Site, window: Window) -> Form:
+    """Return the positions of maxima by columns as those by rows, with rows and columns exchanged in each plane."""
+    lengths = [size for size in window.sizes if isinstance(size, int)]
+    why_not = None
+    if window.rank != 2 or len(lengths) != 2:
+        why_not = Refusal("its data are no planes, or their lengths are not known (--shape)")
+    by_rows = dataclasses.replace(window, written=dataclasses.replace(window.written, storage_order=0))
+
+    def write() -> Rewrite:
+        height, width = lengths
+        builder = site.builder()
+        data = builder.input(site.input_name(0))
+        maxima, places = builder.original(copied(site.node, without=("storage_order",)), [data])
+        plane, row = builder.integers(height * width), builder.integers(width)
+        first = builder.op("Mul", [builder.op("Div", [places, plane]), plane])
+        within = builder.op("Sub", [places, first])
+        down = builder.op("Div", [within, row])
+        along = builder.op("Sub", [within, builder.op("Mul", [down, row])])
+        turned = builder.op("Add", [builder.op("Mul", [along, builder.integers(height)]), down])
+        if site.node.output[0]:
+            builder.output(site.node.output[0], maxima)
+        builder.output(site.node.output[1], builder.op("Add", [first, turned]))
+        return Rewrite(
+            builder.build(), trials(site, window, same=window.auto_pad in SAME, as_declared=True), exact=True
+        )
+
+    return Form("positions by rows, exchanged behind it", (("MaxPool", window_traits(by_rows)),), write, why_not)
+
+
+def _largest_tap(site: Site, window: Window) -> Form:
+    """Return which tap of each window is the largest, the taps laid side by side by a convolution of 0 and 1."""
+    known = site.input_type(0)
+    lengths = known.lengths if known is not None and known.lengths is not None else ()
+    kernel = tuple(each or 0 for each in window.kernel)
+    pairs = [pair for pair in window.same_pads() if pair] if window.auto_pad in SAME else window.explicit_pads
+    outputs = [each for each in window.output_sizes() if isinstance(each, int)]
+    taps, why_not = math.prod(kernel), None
+    if not lengths or 0 in (*lengths, taps) or len(pairs) < window.rank or len(outputs) < window.rank:
+        why_not = Refusal("it needs the lengths of the input (--shape)")
+    elif site.elem_type(0) != TensorProto.FLOAT:
+        why_not = Refusal("its data are no floats of single precision")
+    elif math.prod(lengths) > _MOST_COUNTED or lengths[1] * taps * taps > MOST_WEIGHTS:
+        why_not = Refusal(f"its data have more than {_MOST_COUNTED} elements, or its windows too many for weights")
+    channels, rank = lengths[1] if lengths else 1, window.rank + 2
+    written = Written(kernel_shape=kernel, strides=window.strides, dilations=window.dilations, group=channels)
+    maps = channels * taps
+    conv = dataclasses.replace(window, op_type="Conv", written=written, channels=channels, maps=maps)
+    operators: Operators = (
+        ("Conv", window_traits(conv)),
+        ("Reshape", {"rank": rank, "copies-channels": False}),
+        ("ReduceMax", {**reduction_traits("ReduceMax", site.opset, [1]), "rank": rank}),
+        ("ArgMax", {"takes-last": False, "keeps-axis": True, "rank": rank}),
+    )
+    begins = [begin for begin, _ in pairs]
+    if any(map(any, pairs)):
+        told: Traits = {"mode": "constant", "amounts": "sizes", "rank": rank, "value": "finite", "elements": "float"}
+        operators = (("Pad", {**told, "negative": False, "axes-listed": False, "outer-axes": False}), *operators)
+    write = partial(_write_taps, site, window, kernel, begins, outputs)
+    return Form("the largest tap of each window", operators, write, why_not, _AMOUNTS_AS_INPUT_SINCE)
+
+
+def _write_taps(
+    site: Site, window: Window, kernel: Sequence[int], begins: Sequence[int], out: Sequence[int]
+) -> Rewrite:
+    case, builder = as_declared(site), site.builder()
+    value = builder.input(site.input_name(0))
+    shape = case[site.input_name(0)].shape
+    channels, sizes = shape[1], shape[2:]
+    spans = [effective_kernel(*each) for each in zip(kernel, window.dilations, strict=True)]
+    reached = [(each - 1) * stride + span for each, stride, span in zip(out, window.strides, spans, strict=True)]
+    ends = [max(0, far - size - begin) for far, size, begin in zip(reached, sizes, begins, strict=True)]
+    if any(begins) or any(ends):
+        amounts = builder.integers([0, 0, *begins, 0, 0, *ends])
+        # Minus infinity would be no number times 0.
+        value = builder.op("Pad", [value, amounts, builder.constant(np.array(np.finfo(np.float32).min), "lowest")])
+    taps = math.prod(kernel)
+    weights = np.tile(np.eye(taps, dtype=np.float32).reshape(taps, 1, *kernel), (channels, 1, *[1] * len(kernel)))
+    told: dict[str, Any] = {name: list(getattr(window, name)) for name in ("strides", "dilations")}
+    told = {"kernel_shape": list(kernel), "group": channels, "pads": [0] * 2 * len(kernel), **told}
+    side_by_side = builder.op("Conv", [value, builder.constant(weights, "weights")], told)
+    each = builder.reshaped(side_by_side, [math.prod(shape[:2]), taps, *out])
+    if site.node.output[0]:
+        largest = reduced(builder, "ReduceMax", each, [1])
+        builder.output(site.node.output[0], builder.reshaped(largest, [*shape[:2], *out]))
+    by_columns = window.written.storage_order
+    steps = [math.prod(sizes[:axis] if by_columns else sizes[axis + 1 :]) for axis in range(window.rank)]
+    planes = np.arange(math.prod(shape[:2])).reshape(-1, 1, *[1] * window.rank) * math.prod(sizes)
+    starts = np.indices(out).T * window.strides - np.array(begins)
+    first = builder.constant((planes + (starts @ steps).T).astype(np.float32), "first")
+    moves = [step * dilation for step, dilation in zip(steps, window.dilations, strict=True)]
+    place = builder.op("Add", [_moved(builder, each, kernel, moves), first])
+    counted = builder.op("Cast", [builder.reshaped(place, [*shape[:2], *out])], {"to": TensorProto.INT64})
+    builder.output(site.node.output[1], counted)
+    return Rewrite(builder.build(), (case,))
+
+
+def _moved(builder: FragmentBuilder, taps: Any, kernel: Sequence[int], moves: Sequence[int]) -> Any:
+    """Return how far behind the first tap of its window the largest along axis 1 stands, as floats.
+
+    The number of a tap has the taps of each axis for digits: what is passed of the taps behind an axis as a whole is
+    a step along it, and takes back the steps along the next one that it is counted by.
+    """
+    number = builder.op("Cast", [builder.op("ArgMax", [taps], {"axis": 1, "keepdims": 1})], {"to": TensorProto.FLOAT})
+
+    def times(value: Any, factor: float) -> Any:
+        weight = builder.constant(np.array(factor, np.float32), "factor")
+        return value if factor == 1 else builder.op("Mul", [value, weight])
+
+    total = times(number, moves[-1])
+    for axis in range(len(kernel) - 1):
+        behind = math.prod(kernel[axis + 1 :])
+        more = moves[axis] - kernel[axis + 1] * moves[axis + 1]
+        half = builder.op("Add", [number, builder.constant(np.array(0.5, np.float32), "half")])
+        passed = builder.op("Floor", [times(half, 1 / behind)])
+        total = builder.op("Add", [total, times(passed, more)])
+    return total
