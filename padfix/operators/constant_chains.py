@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
@@ -41,6 +42,12 @@ LONGEST_CHAIN = 1000
 
 _MEASURING = ("Shape", "Size")
 
+_WEIGHING = ("BatchNormalization", "Gemm", "LayerNormalization", "MatMul", "PRelu")
+_JOINING = frozenset(
+    "Add Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Pow Sub Sum Where".split()  # noqa: SIM905
+)
+"""What takes constants for weights, and what takes them for data as any other."""
+
 _PICKING = ("Gather", "Slice")
 """What takes lengths from a list of them."""
 
@@ -55,6 +62,38 @@ def is_given_by_node(scope: Scope, name: str) -> bool:
     """Whether a node Constant gives the value, and no initializer."""
     producer = scope.own_producer(name)
     return producer is not None and producer.op_type == "Constant" and not normal_domain(producer.domain)
+
+
+def reads_constant_again(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node takes a constant for its weights that an operator before it takes for data.
+
+    The sum behind a product has weights as well, as it becomes the product's bias. What normalises instances makes a
+    list of its own of a constant, also for what takes it for data behind it.
+    """
+    weighs = node.op_type in _WEIGHING or _is_bias(scope, node)
+    if not weighs and node.op_type not in _JOINING:
+        return False
+    readers = {
+        reader.output[0]
+        for name in node.input
+        if scope.is_initializer(name) or is_given_by_node(scope, name)
+        for reader in scope.consumers(name)
+        if reader.op_type == "InstanceNormalization"
+        or (weighs and reader.op_type in _JOINING and not _is_bias(scope, reader))
+    }
+    before = takewhile(lambda each: each.output[:1] != node.output[:1], scope.nodes if readers else ())
+    return any(each.output[0] in readers for each in before if each.output)
+
+
+def _is_bias(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node adds to a product with a constant: two computed ones take no bias."""
+    producers = (scope.producer(name) for name in node.input) if node.op_type == "Add" else ()
+    return any(
+        producer is not None
+        and producer.op_type == "MatMul"
+        and any(scope.constant(name) is not None for name in producer.input)
+        for producer in producers
+    )
 
 
 def lengths_given(scope: Scope, node: NodeProto, type_of: TypeOf | None = None) -> np.ndarray | None:

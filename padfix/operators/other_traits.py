@@ -28,9 +28,9 @@ from padfix.operators.data_order import (
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import adds_to_erf, adds_wide_constant, spreads_channels, spreads_norm
 from padfix.operators.gates import erf_traits, gate_traits, product_traits, softplus_traits
-from padfix.operators.lists import COMPARING, appends_to_input, spreads_a_list
+from padfix.operators.lists import COMPARING, appends_to_input, joins_a_list
 from padfix.operators.passing import pieces_of
-from padfix.operators.plain_traits import PLAINLY
+from padfix.operators.plain_traits import PLAINLY, power_traits
 from padfix.operators.quantizers import QUANTIZERS, is_between_bytes, quantizer_traits
 from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.shuffles import shuffles_channels
@@ -333,7 +333,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
 
     def read(scope: Scope, node: NodeProto) -> Traits:
         spread = {
-            "spreads-a-list": spreads_a_list(scope, node),
+            "joins-a-list": joins_a_list(scope, node),
             "spreads-channels": spreads_channels(scope, node),
             "constants": spread_of_constants(scope, node),
             "numbers-images": gives_each_image_its_own(scope, node),
@@ -389,6 +389,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "MeanVarianceNormalization": _rank_alone,
     **dict.fromkeys(REDUCTIONS, _reduction),
     **dict.fromkeys(RECURRENT, recurrent_traits),
+    "Pow": _pairing(power_traits),
     "Reshape": _reshape,
     "RoiAlign": _roi_align,
     "Slice": _slice,

@@ -239,7 +239,7 @@ def _cast(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
-def _power(scope: Scope, node: NodeProto) -> Traits:
+def power_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Pow what numbers its exponents are, and whether what it raises is above 0 for certain."""
     exponents, base = scope.constant(node.input[1]), scope.constant(node.input[0])
     kind = "others"
@@ -270,7 +270,6 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Expand": _expand,
     "MatMul": _product,
     "NonMaxSuppression": _suppression,
-    "Pow": _power,
     "PRelu": _prelu,
     "Split": _split,
     "Squeeze": lambda scope, node: {

@@ -406,7 +406,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "BatchNormalization": batch_norm_forms,
     "Clip": clip_forms,
     "Concat": _first(joined_forms, _first(appended_forms, moved_forms)),
-    "Pow": power_forms,
+    "Pow": rows_first(power_forms),
     "HardSigmoid": _first(_behind_identity, _apart),
     "Tanh": _first(_behind_identity, _tanh),
     "Mish": _first(_behind_identity, _by_softplus),

@@ -224,7 +224,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "adds-to-volume": SWITCH,
     "adds-wide-constant": SWITCH,
     "adds-to-erf": SWITCH,
-    "spreads-a-list": SWITCH,
+    "joins-a-list": SWITCH,
     "appends-to-input": SWITCH,
     "spreads-channels": SWITCH,
     # Of activations: whether their data is what a depthwise convolution of three axes gives.
@@ -247,6 +247,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "channels-last": SWITCH,
     # And whether a node gives one of their constants, where others are initializers.
     "constants-by-nodes": SWITCH,
+    "constants-again": SWITCH,
     # Of what works element by element: how its constants take the shape of the result.
     "constants": ("none", "number", "one", "channels", "others"),
     # Of the operators that reduce axes: whether the channels are among several.
@@ -287,7 +288,7 @@ UNSAID: Mapping[str, Trait] = {
             "behind-depthwise-volume",
             "adds-to-volume",
             "adds-wide-constant",
-            "spreads-a-list",
+            "joins-a-list",
             "appends-to-input",
             "axis-from-end",
             "behind-activation",
@@ -318,6 +319,7 @@ UNSAID: Mapping[str, Trait] = {
             "picks-a-matrix",
             "both-computed",
             "constants-by-nodes",
+            "constants-again",
             "reduces-channels",
         ),
         False,

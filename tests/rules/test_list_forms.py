@@ -14,10 +14,10 @@ CONSTANTS = (
     "<int64[1] k = {0}, float[4] c = {1, 2, 3, 4}, float n = {2}, float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}, "
     "float[1,4] r = {4, 3, 2, 1}>"
 )
-ROWS = ["Unsqueeze", "Mul", "Squeeze"]
+ROWS = ["Reshape", "Mul", "Reshape"]
 RIGHT = {
-    "Y = Mul (z, n)": "a number is spread over a column as over a row",
-    "a = Relu (z) Y = Mul (z, a)": "both are columns",
+    "a = Relu (C) Y = Mul (C, a)": "both are lists as a caller gives one",
+    "Y = Pow (C, n)": "a caller's list meets a number",
     "Y = Mul (X, r)": "a matrix of one row is one",
     "b = Add (c, c) Y = Mul (X, b)": "a list of constants alone is none that is computed",
     "Y = Softmax <axis = 0> (z)": "its axis is counted from the begin",
@@ -28,7 +28,8 @@ RIGHT = {
 
 def text(nodes: str) -> str:
     total = "z = ReduceSum <keepdims = 0> (X, k) " if "z" in nodes else ""
-    return f'<ir_version: 8, opset_import: ["" : 17]> g (float[2,4] X) => (float Y) {CONSTANTS} {{ {total}{nodes} }}'
+    given = "float[4] C" if "(C" in nodes else "float[2,4] X"
+    return f'<ir_version: 8, opset_import: ["" : 17]> g ({given}) => (float Y) {CONSTANTS} {{ {total}{nodes} }}'
 
 
 @pytest.mark.parametrize(
@@ -38,8 +39,11 @@ def text(nodes: str) -> str:
         ("Y = Mul (c, z)", ROWS),
         ("Y = Mul (z, X)", ROWS[:2]),
         ("Y = Mul (z, r)", ROWS[:2]),
-        ("Y = Mean (c, z)", ["Unsqueeze", "Mean", "Squeeze"]),
-        ("l = Less (z, n) Y = Cast <to = 1> (l)", ["Unsqueeze", "Less", "Squeeze", "Cast"]),
+        ("Y = Mul (z, n)", ROWS),
+        ("a = Relu (z) Y = Mul (z, a)", ["Relu", "Reshape", "Reshape", "Mul", "Reshape"]),
+        ("Y = Pow (z, n)", ["Reshape", "Pow", "Reshape"]),
+        ("Y = Mean (c, z)", ["Reshape", "Mean", "Reshape"]),
+        ("l = Less (z, n) Y = Cast <to = 1> (l)", ["Reshape", "Less", "Reshape", "Cast"]),
         ("Y = Softmax (z)", ["Softmax"]),
         ("Y = Concat <axis = 0> (X, w)", ["Identity", "Concat"]),
         ("Y = Hardmax (X)", ["ArgMax", "Equal", "Cast"]),

@@ -11,7 +11,7 @@ import numpy as np
 from onnx import helper
 
 from padfix.operators.fused_layers import adds_wide_constant, narrowest
-from padfix.operators.lists import depends_on_data, is_computed_list, spreads_a_list
+from padfix.operators.lists import depends_on_data, is_computed_list, joins_a_list
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -66,7 +66,7 @@ def rows_first(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iter
     """Return the forms of what works element by element: that on rows, where it spreads a list, which all others do."""
 
     def both(site: Site) -> Iterator[Form]:
-        yield from _on_rows(site) if spreads_a_list(site.scope, site.node) else forms(site)
+        yield from _on_rows(site) if joins_a_list(site.scope, site.node) else forms(site)
         yield _whole(site)
 
     return both
@@ -77,17 +77,18 @@ def _on_rows(site: Site) -> Iterator[Form]:
     lists = [is_computed_list(site.scope, name) for name in site.node.input]
     types = [site.input_type(position) for position in range(len(lists))]
     ranks = [None if known is None else known.rank for known in types]
-    own = {**(traits_of(site.scope, site.node) or {}), "spreads-a-list": False}
+    own = {**(traits_of(site.scope, site.node) or {}), "joins-a-list": False}
 
     def write(builder: FragmentBuilder, *values: Any) -> Any:
+        # OpenCV 4.14 refuses an Unsqueeze of a list that another operator reads as well.
         rows = [
-            builder.unsqueezed(value, 0) if is_list else value for value, is_list in zip(values, lists, strict=True)
+            builder.reshaped(value, [1, -1]) if is_list else value for value, is_list in zip(values, lists, strict=True)
         ]
         result = builder.original(copied(site.node), rows)
-        return builder.unsqueezed(result, 0, back=True) if max(rank or 0 for rank in ranks) == 1 else result
+        return builder.reshaped(result, [-1]) if max(rank or 0 for rank in ranks) == 1 else result
 
     why_not = Refusal("how many axes its inputs have is not known") if None in ranks else None
-    operators: Operators = (("Unsqueeze", {}), (site.node.op_type, own), ("Squeeze", {}))
+    operators: Operators = (("Reshape", {"rank": 2}), (site.node.op_type, own), ("Reshape", {"rank": 1}))
     yield Form("rows in place of lists", operators, lambda: _written(site, write, exact=True), why_not)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 from onnx import helper, numpy_helper
 
@@ -33,19 +32,28 @@ def constant_form(site: Site) -> Form:
 
 
 def initialized_form(site: Site) -> Form:
-    """Return the node with those of its constants as initializers that nodes give."""
-    own = traits_of(site.scope, site.node) or {}
+    """Return the node with constants of its own as initializers: those that nodes give, or that others read as well."""
+    scope, own = site.scope, traits_of(site.scope, site.node) or {}
+    again = own.get("constants-again")
+    constants = [site.constant(place) if name else None for place, name in enumerate(site.node.input)]
+    copies = [
+        None
+        if value is None or not (is_given_by_node(scope, name) or (again and len(scope.consumers(name)) > 1))
+        else value
+        for name, value in zip(site.node.input, constants, strict=True)
+    ]
 
     def write() -> Rewrite:
         builder = site.builder()
-        given: list[Any] = []
-        for position, name in enumerate(site.node.input):
-            value = site.constant(position) if is_given_by_node(site.scope, name) else None
-            given.append(builder.input(name) if value is None else builder.constant(value, "given"))
+        given = [
+            builder.input(name) if value is None else builder.constant(value, "given")
+            for name, value in zip(site.node.input, copies, strict=True)
+        ]
         return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site), exact=True)
 
-    operators = ((site.node.op_type, {**own, "constants-by-nodes": False}),)
-    return Form("its constants as initializers", operators, write)
+    operators = ((site.node.op_type, {**own, "constants-by-nodes": False, "constants-again": False}),)
+    why_not = Refusal("its constants are very large") if all(value is None for value in copies) else None
+    return Form("constants of its own as initializers", operators, write, why_not)
 
 
 def _worked_out(site: Site) -> Rewrite | Refusal:

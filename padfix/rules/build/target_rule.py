@@ -98,7 +98,7 @@ class TargetRule(Rule):
         elif self._is_taken_away(site):
             yield negated_twice(site)
         else:
-            if objection is not None and "constants-by-nodes" in objection.fact.where:
+            if objection is not None and not {"constants-by-nodes", "constants-again"}.isdisjoint(objection.fact.where):
                 yield initialized_form(site)
             if objection is not None and "channels-last" in objection.fact.where:
                 yield from behind_convolution(site)

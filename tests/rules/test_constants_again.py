@@ -1,0 +1,58 @@
+"""Constants that one operator takes for data and another for weights, where a runtime keeps them once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+
+GRAPH = (
+    '<ir_version: 8, opset_import: ["" : 17]> g (float[2,4] X) => (float[2,4] Y) '
+    "<float[4] s = {1, 2, 3, 4}, float[4] b = {4, 3, 2, 1}, float[4,4] w = "
+    "{1, 2, 3, 4, 5, 6, 7, 8, 8, 7, 6, 5, 4, 3, 2, 1}>"
+)
+
+
+def written(nodes: str, folder: Path) -> tuple[list[str], onnx.GraphProto]:
+    """Return the rules that have a finding for OpenCV 4.14, and what is written for it."""
+    source, result = folder / "model.onnx", folder / "result.onnx"
+    onnx.save(onnx.parser.parse_model(f"{GRAPH} {{ {nodes} }}"), source)
+    rules = [each.rule for each in padfix.check(source, target="opencv@4.14").findings]
+    padfix.convert(source, result, target="opencv@4.14")
+    assert not padfix.check(result, target="opencv@4.14").findings
+    return rules, onnx.load(result).graph
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "a = Add (X, s) Y = LayerNormalization (a, s, b)",
+        "a = Mul (X, s) Y = PRelu (a, s)",
+        "a = Add (X, s) m = MatMul (a, w) Y = Add (m, s)",
+        "a = Max (X, b) Y = Gemm (a, w, b)",
+    ],
+)
+def test_weights_are_given_apart_from_data(nodes: str, tmp_path: Path) -> None:
+    rules, graph = written(nodes, tmp_path)
+    assert rules == ["PF306"]
+    first, last = graph.node[0], graph.node[-1]
+    assert not set(first.input) & set(last.input)
+    assert [each.op_type for each in graph.node] == [part.split(" (")[0].split()[-1] for part in nodes.split(")")[:-1]]
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "a = LayerNormalization (X, s, b) Y = Add (a, s)",
+        "a = LayerNormalization (X, s, b) Y = LayerNormalization (a, s, b)",
+        "a = Add (X, s) Y = LayerNormalization (a, b)",
+        "a = Add (X, s) Y = Mul (a, s)",
+        "a = Add (X, s) t = Transpose (X) g = MatMul (X, t) h = MatMul (g, a) Y = Add (h, s)",
+    ],
+)
+def test_others_share_their_constants(nodes: str, tmp_path: Path) -> None:
+    assert written(nodes, tmp_path)[0] == []
