@@ -35,9 +35,11 @@ def load() -> Callable[[Request], list[Any]]:
             Path("model.onnx").write_bytes(model.SerializeToString())
             # The images that it tries a model with, which it would fetch from the network.
             np.save(_SAMPLE, np.random.default_rng(0).random((20, 128, 128, 3), np.float32))
-            onnx2tf.convert(
-                input_onnx_file_path="model.onnx", output_folder_path="made", not_use_onnxsim=True, non_verbose=True
-            )
+            options = {"input_onnx_file_path": "model.onnx", "output_folder_path": "made", "not_use_onnxsim": True}
+            try:
+                onnx2tf.convert(**options, non_verbose=True)
+            except SystemExit:  # it asks for this option where names of nodes begin with a slash, as PyTorch's do
+                onnx2tf.convert(**options, non_verbose=True, output_signaturedefs=True)
             arrays = _run(Interpreter(model_path="made/model_float32.tflite"), request.feeds, outputs)
         scope = next(iterate_scopes(model))
         results = zip(arrays, outputs, request.shapes, strict=True)
@@ -77,8 +79,13 @@ def _pin(model: ModelProto, feeds: Mapping[str, Any]) -> None:
 
 def _by_names(arrays: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Return arrays under names that differ from theirs at most by the characters that TensorFlow does not take."""
-    plain = {re.sub(r"\W", "_", name): array for name, array in arrays.items()}
-    return {name: plain[re.sub(r"\W", "_", name)] for name in names}
+    plain = {_plain(name): array for name, array in arrays.items()}
+    return {name: plain[_plain(name)] for name in names}
+
+
+def _plain(name: str) -> str:
+    """Return a name as onnx2tf has it, which writes colons as two characters, and letters before a first slash."""
+    return re.sub(r"\W", "_", re.sub("^/", "wa/", name).replace(":", "__"))
 
 
 def _channels_last(array: Any, shape: Sequence[int]) -> Any:

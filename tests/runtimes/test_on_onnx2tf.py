@@ -9,7 +9,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from padfix.runtimes.on_onnx2tf import _as_in_onnx, _pin, _run
+from padfix.runtimes.on_onnx2tf import _as_in_onnx, _by_names, _pin, _run
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,12 @@ def test_a_model_without_a_signature_is_run_by_the_order_of_its_outputs() -> Non
     total, difference = _run(_Unsigned(), {"a": a, "b.2": b}, ["sum", "rest"])
     np.testing.assert_array_equal(total, np.moveaxis(a + b, 1, -1))
     np.testing.assert_array_equal(difference, np.moveaxis(a - b, 1, -1))
+
+
+def test_names_are_found_as_the_converter_writes_them() -> None:
+    given = {"Identity__0": 1, "a_b": 2, "wa/block/Add_output_0": 3}
+    assert _by_names(given, ["Identity:0", "a/b", "/block/Add_output_0"]) == {
+        "Identity:0": 1,
+        "a/b": 2,
+        "/block/Add_output_0": 3,
+    }
