@@ -8,7 +8,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
-from padfix.operators.axis_order import spread_of_constants
+from padfix.operators.axis_order import holds_channels_last, spread_of_constants
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch, numbers_images
 from padfix.operators.branches import branch_traits
 from padfix.operators.constant_chains import worked_out
@@ -258,15 +258,20 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
-def channels_last(axis: int, rank: int) -> int:
-    """Return where an axis comes to lie with the channels last."""
-    if rank <= CHANNELS + 1 or not axis:
-        return axis
-    return rank - 1 if axis == CHANNELS else axis - 1
+def order_of_axes(scope: Scope, node: NodeProto, axes: Sequence[int]) -> list[int]:
+    """Return the places of axes in the order in which a runtime has them that moves the channels of images to the end.
+
+    What orders the axes before the node, as a Reshape does, leaves them as they are.
+    """
+    known = scope.type_of(node.input[0])
+    shape = () if known is None or known.shape is None else known.shape
+    is_moved = len(shape) > CHANNELS + 1 and holds_channels_last(scope, node.input[0], shape)
+    lies = {CHANNELS: len(shape)} if is_moved else {}
+    return sorted(range(len(axes)), key=lambda place: lies.get(axes[place], axes[place]))
 
 
 def _slice(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a Slice whether its axes are listed in another order than they have with the channels last."""
+    """Return of a Slice whether its axes are listed in another order than such a runtime has them in."""
     known = scope.type_of(node.input[0])
     axes = sliced_axes(scope, node, known.rank) if known is not None and known.rank else None
     amounts = slice_amounts(scope, node)
@@ -278,10 +283,9 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
     }
     if known is None or axes is None:
         return {**dict.fromkeys(("axes-out-of-order", "rank", "first-axis")), "skips-behind": NOTHING, **told}
-    moved = [channels_last(axis, known.rank or 0) for axis in axes]
     return {
         **told,
-        "axes-out-of-order": moved != sorted(moved),
+        "axes-out-of-order": order_of_axes(scope, node, axes) != list(range(len(axes))),
         "skips-behind": what_a_slice_skips(scope, node),
         "rank": known.rank,
         "takes-nothing": 0 in (_lengths_of_result(scope, node) or ()),

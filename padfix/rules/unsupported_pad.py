@@ -14,7 +14,7 @@ from padfix.geometry.border import border_indices
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
 from padfix.operators.constant_pad import given_pads
-from padfix.operators.other_traits import channels_last
+from padfix.operators.other_traits import order_of_axes
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
@@ -202,9 +202,8 @@ def _written_out(
     builder = site.builder(opset)
     rank = len(added) // 2
     value = builder.input(site.input_name(0))
-    axes = sorted(
-        (axis for axis in range(rank) if cut[axis] or cut[rank + axis]), key=lambda axis: channels_last(axis, rank)
-    )
+    axes = [axis for axis in range(rank) if cut[axis] or cut[rank + axis]]
+    axes = [axes[place] for place in order_of_axes(site.scope, site.node, axes)]
     if axes and by_products:
         indices, lengths = _indices(site, cut, "edge")
         value = multiplied(builder, value, _matrices(site, indices, lengths), lengths)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from padfix.graph import attributes
-from padfix.operators.other_traits import channels_last
+from padfix.operators.other_traits import order_of_axes
 from padfix.operators.refusal import Refusal
 from padfix.operators.slices import SLICE_AS_INPUTS_SINCE, slice_amounts, sliced_axes
 from padfix.operators.traits import traits_of
@@ -21,7 +21,7 @@ _NAMES = ("starts", "ends", "axes", "steps")
 
 
 def reordered_forms(site: Site) -> Iterator[Form]:
-    """Yield a Slice whose axes are listed in the order that they have with the channels last."""
+    """Yield a Slice whose axes are listed in the order in which a runtime has them that moves channels to the end."""
     known = site.input_type(0)
     rank = None if known is None else known.rank
     axes = None if rank is None else sliced_axes(site.scope, site.node, rank)
@@ -31,7 +31,7 @@ def reordered_forms(site: Site) -> Iterator[Form]:
         order: list[int] = []
     else:
         why_not = None
-        order = sorted(range(len(axes)), key=lambda place: channels_last(axes[place], rank))
+        order = order_of_axes(site.scope, site.node, axes)
 
     def write() -> Rewrite:
         assert axes is not None
