@@ -62,7 +62,7 @@ from padfix.rules.build.layer_forms import (
     layer_norm_forms,
     picking_forms,
 )
-from padfix.rules.build.moved_forms import listed_forms, moved_forms
+from padfix.rules.build.moved_forms import listed_forms, moved_forms, reshaped_forms
 from padfix.rules.build.objections import Objection
 from padfix.rules.build.passing_forms import joined_forms, power_forms
 from padfix.rules.build.picked_elements import slices_of_picked
@@ -395,8 +395,9 @@ def _by_softplus(site: Site) -> Iterator[Form]:
 _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **PLAIN_FORMS,
     **DEFINED_FORMS,
-    "Unsqueeze": moved_forms,
-    **{name: _first(PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Split", "Squeeze", "Tile")},
+    "Unsqueeze": reshaped_forms,
+    "Squeeze": _first(PLAIN_FORMS["Squeeze"], reshaped_forms),
+    **{name: _first(PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Split", "Tile")},
     **dict.fromkeys(COMPARING, rows_first(lambda site: iter(()))),
     "Less": rows_first(PLAIN_FORMS["Less"]),
     **dict.fromkeys(("Elu", "HardSwish", "Sigmoid"), _behind_identity),
@@ -426,7 +427,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(RECURRENT, recurrent_forms),
     "RoiAlign": roi_forms,
     "Round": round_forms,
-    "Transpose": _first(exchange_forms, moved_forms),
+    "Transpose": _first(_first(reshaped_forms, exchange_forms), moved_forms),
     "Gemm": dense_forms,
     "LayerNormalization": layer_norm_forms,
     "Gather": _first(_first(picking_forms, listed_forms), moved_forms),

@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.objections import Objection, Operators, worst_objection
+from padfix.targets import Target
+from padfix.targets.traits import Traits
+
+_RESHAPES = {"Squeeze": -1, "Unsqueeze": 1}
+"""Operators that are written as a Reshape where the target gets them wrong, and how many axes more there are behind."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,17 @@ def by_another_rule() -> Rewrite | Refusal:
 def objection_to(site: Site, operators: Operators, opset: int = 1) -> Objection | None:
     """Return the first thing that the site's target has against operators that are written at ``opset`` or later."""
     at = max(site.opset, opset)
-    found = (worst_objection(site.target, op_type, at, traits) for op_type, traits in operators)
+    found = (_objection(site.target, op_type, at, traits) for op_type, traits in operators)
     return next((each for each in found if each is not None), None)
+
+
+def _objection(target: Target, op_type: str, opset: int, traits: Traits) -> Objection | None:
+    """Return the worst thing against an operator, none against one that becomes a Reshape when it stands there."""
+    found = worst_objection(target, op_type, opset, traits)
+    rank = traits.get("rank")
+    if found is None or op_type not in _RESHAPES or not isinstance(rank, int):
+        return found
+    return worst_objection(target, "Reshape", opset, {"rank": rank + _RESHAPES[op_type]}) and found
 
 
 def first_right(site: Site, forms: Iterable[Form]) -> Form | Refusal:

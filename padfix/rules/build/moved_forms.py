@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from padfix.operators.axis_order import alike_axes
+from padfix.graph import attributes
+from padfix.operators.axis_order import ORDER, alike_axes
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
@@ -66,6 +67,47 @@ def moved_forms(site: Site) -> Iterator[Form]:
         *(("Reshape", {"rank": len(each), **alike}) for each in known),
     )
     yield Form("a Gather from a row", operators, write, why_not)
+
+
+def reshaped_forms(site: Site) -> Iterator[Form]:
+    """Yield what takes axes of one element away, adds or moves them, as the Reshape that it is."""
+    known, result = site.input_type(0), site.scope.type_of(site.node.output[0])
+    before = None if known is None else known.shape
+    after = None if result is None else result.shape
+    shape = _written_shape(before or (), after or ())
+    why_not = None
+    if before is None or after is None or shape.count(-1) > 1 or 0 in (*before, *after):
+        why_not = Refusal("it needs the lengths of the input (--shape)")
+    elif [each for each in before if each != 1] != [each for each in after if each != 1] or not _keeps_order(site):
+        why_not = Refusal("it moves elements")
+    elif site.opset < _SHAPE_AS_INPUT_SINCE:
+        why_not = Refusal("this opset has no Reshape to a shape that is an input")
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        builder.output(site.node.output[0], builder.reshaped(builder.input(site.input_name(0)), shape))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    own = traits_of(site.scope, site.node) or {}
+    order = {name: own[name] for name in ORDER if name in own}
+    yield Form("a Reshape", (("Reshape", {"rank": len(shape), **order}),), write, why_not)
+
+
+def _written_shape(before: Sequence[Any], after: Sequence[Any]) -> list[int]:
+    """Return what a Reshape is told: lengths, 0 for what is open and stands before all that changes, -1 for others."""
+    alike = [here is not None and here == there for here, there in zip(before, after, strict=False)]
+    kept = next((axis for axis, is_alike in enumerate(alike) if not is_alike), len(alike))
+    return [each if isinstance(each, int) else 0 if axis < kept else -1 for axis, each in enumerate(after)]
+
+
+def _keeps_order(site: Site) -> bool:
+    """Whether the node is no Transpose, or one of axes of one element alone."""
+    known, perm = site.input_type(0), attributes.integers(site.node, "perm")
+    if site.node.op_type != "Transpose":
+        return True
+    shape = () if known is None or known.shape is None else known.shape
+    moved = [axis for axis in perm or reversed(range(len(shape))) if axis < len(shape) and shape[axis] != 1]
+    return moved == sorted(moved)
 
 
 def _shapes(site: Site) -> list[Sequence[Any]] | Refusal:
@@ -165,17 +207,24 @@ def listed_forms(site: Site) -> Iterator[Form]:
     lengths = None if result is None else result.lengths
 
     def write() -> Rewrite:
-        assert indices is not None
         assert lengths is not None
         builder = site.builder()
-        picks = [builder.input(site.input_name(0)), builder.constant(indices.reshape(-1), "indices")]
-        builder.output(site.node.output[0], builder.reshaped(builder.original(copied(site.node), picks), lengths))
+        data, picks = (builder.input(name) for name in site.node.input)
+        listed = builder.reshaped(picks, [-1]) if indices is None else builder.constant(indices.reshape(-1), "indices")
+        builder.output(
+            site.node.output[0], builder.reshaped(builder.original(copied(site.node), [data, listed]), lengths)
+        )
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    why_not = None if indices is not None and lengths is not None else Refusal("it needs all its lengths (--shape)")
     own: Traits = {**(traits_of(site.scope, site.node) or {}), "picks-a-matrix": False}
+    why_not = None
+    if lengths is None or 0 in lengths:
+        why_not = Refusal("it needs all its lengths (--shape)")
+    elif not own.get("picks-a-list"):
+        why_not = Refusal("it picks one element, or by how many is not known")
     back: Traits = {"rank": len(lengths or ()), "alike": alike_axes([lengths or ()]), "channels-last": False}
-    yield Form("a list of what it picks", (("Gather", own), ("Reshape", back)), write, why_not)
+    before: Operators = () if indices is not None else (("Reshape", {"rank": 1, "numbers": "integer"}),)
+    yield Form("a list of what it picks", (*before, ("Gather", own), ("Reshape", back)), write, why_not)
 
 
 def behind_convolution(site: Site) -> Iterator[Form]:
