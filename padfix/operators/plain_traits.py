@@ -22,8 +22,11 @@ PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
 """Operators whose second input says which elements."""
 
 PLAIN = (
+    "Acosh",
     "AffineGrid",
     "And",
+    "Asinh",
+    "Atanh",
     "BitCast",
     "CenterCropPad",
     "Col2Im",
@@ -276,6 +279,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         **_reranked(scope, node),
         "axes-written": len(node.input) > 1 or attributes.find(node, "axes") is not None,
     },
+    "Trilu": _ranked,
     "Unsqueeze": _reranked,
 }
 """By the type of an operator: what reads its traits."""

@@ -282,6 +282,7 @@ UNSAID: Mapping[str, Trait] = {
             "copies-behind-reshape",
             "from-constant",
             "from-softmax",
+            "gate-second",
             "turned-back",
             "turned-back-alike",
             "about-a-product",

@@ -212,6 +212,7 @@ EXAMPLES = {
     "CumSum": "(float[1,2] X) => (float[1,2] Y) <int64 a = {1}> { Y = CumSum (X, a) }",
     "Expand": "(float[1,2] X) => (float[3,2] Y) <int64[2] s = {3, 2}> { Y = Expand (X, s) }",
     "PRelu": "(float[1,2] X) => (float[1,2] Y) { Y = PRelu (X, X) }",
+    "Trilu": "(float[1,2,2] X) => (float[1,2,2] Y) { Y = Trilu (X) }",
     "If": "(bool C) => (float Y) { Y = If (C) <then_branch = t () => (float A) { A = Constant <value = float {1}> () },"
     " else_branch = e () => (float B) { B = Constant <value = float {2}> () }> }",
     **{name: f"(float[1,2] X) => (float[1,2] Y) {{ Y = {name} (X) }}" for name in ("Dropout", "Identity")},
