@@ -236,7 +236,7 @@ CASES = {
         ["Gather", "Pad"],
     ),
     "padded behind alone, by attributes": (
-        text("Y = Pad <pads = [0, 0, 0, 0, 0, 1], value = 2.0> (X)", "float[N,2,8] X", opset=9),
+        text("Y = Pad <pads = [0, 0, 0, 0, 0, 1], value = 2.0> (X)", "float[1,2,8] X", opset=9),
         "qnn",
         ["Gather", "Pad"],
     ),
