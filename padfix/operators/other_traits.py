@@ -31,7 +31,7 @@ from padfix.operators.gates import erf_traits, gate_traits, product_traits, soft
 from padfix.operators.lists import COMPARING, appends_to_input, joins_a_list
 from padfix.operators.passing import pieces_of
 from padfix.operators.plain_traits import PLAINLY, power_traits
-from padfix.operators.quantizers import QUANTIZERS, is_between_bytes, quantizer_traits
+from padfix.operators.quantizers import QUANTIZERS, is_between_bytes, is_from_least_byte, quantizer_traits
 from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.shuffles import shuffles_channels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
@@ -127,7 +127,11 @@ def _along_an_axis(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _softmax(scope: Scope, node: NodeProto) -> Traits:
-    return {**_along_an_axis(scope, node), "between-bytes": is_between_bytes(scope, node, ("Clip", "Identity"))}
+    return {
+        **_along_an_axis(scope, node),
+        "between-bytes": is_between_bytes(scope, node, ("Clip", "Identity")),
+        "from-least-byte": is_from_least_byte(scope, node),
+    }
 
 
 def _response(scope: Scope, node: NodeProto) -> Traits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+import numpy as np
 from onnx import NodeProto, TensorProto
 
 from padfix.graph.scopes import Dimension, Scope
@@ -54,6 +55,15 @@ def is_between_bytes(scope: Scope, node: NodeProto, passing: Container[str] = ()
         if before is None or before.op_type != "DequantizeLinear":
             return False
     return any(reader.op_type == "QuantizeLinear" for reader in scope.consumers(node.output[0]))
+
+
+def is_from_least_byte(scope: Scope, node: NodeProto) -> bool | None:
+    """Whether each QuantizeLinear that reads a node has its least byte for 0; None where a zero point is not known."""
+    readers = [each for each in scope.consumers(node.output[0]) if each.op_type == "QuantizeLinear"]
+    told = [scope.constant(each.input[ZERO_POINT]) for each in readers if len(each.input) > ZERO_POINT]
+    if any(each is None or each.dtype.kind not in "iu" for each in told):
+        return None
+    return all((each == np.iinfo(each.dtype).min).all() for each in told if each is not None)
 
 
 def traits_of_bytes(scope: Scope, node: NodeProto, operator: Operator) -> Traits:

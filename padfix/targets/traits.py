@@ -238,6 +238,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "unsigned": SWITCH,
     # Of Softmax and Gemm.
     "between-bytes": SWITCH,
+    "from-least-byte": SWITCH,
     # Of Gelu.
     "approximate": ("none", "tanh"),
     # Of all operators: what kind of numbers their data are.
@@ -326,6 +327,7 @@ UNSAID: Mapping[str, Trait] = {
         False,
     ),
     "alike": "none",
+    "from-least-byte": True,
     "numbers": "single",
     "constants": "none",
     "channels-last": True,

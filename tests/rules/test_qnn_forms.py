@@ -23,6 +23,16 @@ def saved(folder: Path, graph: str) -> Path:
     return path
 
 
+BYTES = """(float[2,9] X) => (float Y) <float s = {0.04}, uint8 m = {128}, float t = {0.004}, uint8 z = {%d}> {
+  q = QuantizeLinear (X, s, m) d = DequantizeLinear (q, s, m) p = Softmax <axis = -1> (d)
+  r = QuantizeLinear (p, t, z) Y = DequantizeLinear (r, t, z) }"""
+
+
+def test_a_softmax_of_bytes_is_read_for_what_it_is_where_0_is_another_byte_than_the_least(tmp_path: Path) -> None:
+    padfix.convert(saved(tmp_path, BYTES % 30), tmp_path / "result.onnx", target="qnn")
+    assert [each.op_type for each in onnx.load(tmp_path / "result.onnx").graph.node][2:4] == ["Softmax", "Relu"]
+
+
 @pytest.mark.parametrize(
     ("graph", "gone"),
     [
@@ -50,6 +60,7 @@ def test_bytes_are_cast_by_way_of_whole_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "graph",
     [
+        BYTES % 0,
         "(int32[2,3] X) => (float Y) { Y = Cast <to = 1> (X) }",
         "(uint8[2,3] X) => (int32 Y) { Y = Cast <to = 6> (X) }",
         VOLUME % "1, 2, 2",
