@@ -33,6 +33,7 @@ from padfix.proof.executors import Array
 from padfix.proof.facts import named_texts
 from padfix.proof.graph_view import NodeView
 from padfix.proof.suppression_data import suppressing
+from padfix.proof.tie_data import near_ties
 from padfix.proof.tree_data import rows_for
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class DecidingData:
         if first is not None and second is not None:
             for each in self._group:
                 yield from (("overlapping", found) for found in suppressing(each, (first, second), self._values))
+                yield from (("nearly tied", found) for found in near_ties(each, (first, second), self._values))
         if strange:  # a sum with an infinity of either sign is no infinity any more
             yield "infinite", {name: _with_first(self._values[name], np.inf) for name in strange}
 
