@@ -314,7 +314,9 @@ def _reads(nodes: Sequence[NodeView], name: str) -> Iterator[tuple[NodeView, int
     for node in nodes:
         positions = [position for position, each in enumerate(node.inputs) if each in names]
         yield from ((node, position) for position in positions)
-        if positions and node.op_type in COUNTING | OF_FIRST | MOVING | {"Cast"} and not _is_to_float(node):
+        is_picked = node.op_type in PICKING and 0 in positions
+        is_counted = node.op_type in COUNTING | OF_FIRST | MOVING | {"Cast"} and not _is_to_float(node)
+        if is_picked or (positions and is_counted):
             names.update(node.outputs)
 
 

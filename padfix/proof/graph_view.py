@@ -49,6 +49,17 @@ class NodeView:
         return self.proto is not None and normal_domain(self.proto.domain) == DEFAULT_DOMAIN
 
 
+@dataclass(frozen=True)
+class Border:
+    """The names that end a stretch: all of some but those that it goes through."""
+
+    names: Container[object]
+    skipped: Container[object]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names and name not in self.skipped
+
+
 class GraphView:
     """A graph by its tensors: nodes in topological order, constants left out, and the node that computes each name."""
 
@@ -104,11 +115,11 @@ class GraphView:
         return not (self.needed([name]) - {name}).isdisjoint(others)
 
     def stretch(
-        self, end: str, border: Container[object], *, most: int | None = None
+        self, end: str, border: Container[object], *, most: int | None = None, of_numbers: bool = False
     ) -> tuple[list[str], list[NodeView]]:
         """Return the names of ``border`` next above ``end``, and the nodes between them and it, in order.
 
-        After ``most`` nodes no more are looked for.
+        After ``most`` nodes no more are looked for. ``of_numbers``, nor is what gives no more than its shape.
         """
         seen, nodes, above = {end}, dict[int, NodeView](), dict[str, None]()
         rest = [end]
@@ -118,7 +129,7 @@ class GraphView:
                 continue
             nodes[node.index] = node
             for name in node.inputs:
-                if not name:
+                if not name or (of_numbers and node.op_type in _OF_SHAPES):
                     continue
                 if name in border:
                     above[name] = None

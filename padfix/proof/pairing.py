@@ -15,13 +15,16 @@ from dataclasses import dataclass, field
 from padfix.graph.scopes import normal_domain
 from padfix.proof.constants import Constants
 from padfix.proof.facts import RANDOM
-from padfix.proof.graph_view import GraphView, NodeView
+from padfix.proof.graph_view import Border, GraphView, NodeView
 from padfix.proof.likeness import Meanings
 from padfix.proof.quantized_forms import QuantizedForm, quantized_form
 
 COMMUTATIVE = frozenset({"Add", "Mul", "And", "Or", "Xor", "Equal", "Max", "Min", "Sum", "Mean"})
 
 _FROM_BYTES = "DequantizeLinear"
+
+MOST_WIDENINGS = 8
+"""How often a stretch is widened until both models compute it from the same tensors."""
 
 _WIDEST_SEARCH = 64
 """Nodes above a name that are looked through for what it is computed from."""
@@ -245,18 +248,39 @@ class _Aligner:
             return
         if (first.producers[ours].op_type == _FROM_BYTES) != (second.producers[theirs].op_type == _FROM_BYTES):
             return  # quantisers leave a tensor's name to what it was before it was rounded, or to what it is after
-        above, beyond = (
-            self._above(first, ours, self._pairing.partners),
-            self._above(second, theirs, self._pairing.back),
-        )
-        if above is None or beyond is None or {self._pairing.partners[name] for name in above} != set(beyond):
-            return
-        self._pair(ours, theirs, ends)
+        if self._are_of_the_same(ours, theirs):
+            self._pair(ours, theirs, ends)
 
-    @staticmethod
-    def _above(view: GraphView, name: str, border: Mapping[str, str]) -> Sequence[str] | None:
-        above, nodes = view.stretch(name, border, most=_WIDEST_SEARCH)
-        return above if len(nodes) <= _WIDEST_SEARCH else None
+    def _are_of_the_same(self, ours: str, theirs: str) -> bool:
+        """Whether two tensors are computed from the same paired tensors, where need be from those above the nearest.
+
+        One model may read a tensor where the other reads what that is made of, or know lengths that the other computes.
+        """
+        skipped = set[str]()
+        for _ in range(MOST_WIDENINGS):
+            above = self._above(ours, theirs, skipped)
+            numbers = self._above(ours, theirs, skipped, of_numbers=True)
+            if above is None or numbers is None:
+                return False
+            if above[0] == above[1] or (numbers[0] and numbers[0] == numbers[1]):
+                return True
+            inner = (above[0] ^ above[1]) & self._views[0].producers.keys()
+            if not inner:
+                return False
+            skipped |= inner
+        return False
+
+    def _above(
+        self, ours: str, theirs: str, skipped: set[str], *, of_numbers: bool = False
+    ) -> tuple[set[str], set[str]] | None:
+        """Return the pairs next above two tensors, but for those that are skipped; None where they are too far."""
+        first, second = self._views
+        partners, back = self._pairing.partners, self._pairing.back
+        borders = Border(partners, skipped), Border(back, {partners[name] for name in skipped})
+        above, nodes = first.stretch(ours, borders[0], most=_WIDEST_SEARCH, of_numbers=of_numbers)
+        beyond, others = second.stretch(theirs, borders[1], most=_WIDEST_SEARCH, of_numbers=of_numbers)
+        is_near = max(len(nodes), len(others)) <= _WIDEST_SEARCH
+        return ({*above}, {back[name] for name in beyond}) if is_near else None
 
 
 def _output_pairs(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onnx import GraphProto
 
 from padfix.proof.executors import Array, ExecutionFailed
 from padfix.proof.feeding import Feeding
-from padfix.proof.graph_view import NodeView
+from padfix.proof.graph_view import Border, NodeView
 from padfix.proof.likeness import Likeness
 from padfix.proof.matching import Layouts
-from padfix.proof.pairing import Pairing
+from padfix.proof.pairing import MOST_WIDENINGS, Pairing
 from padfix.proof.probes import Probe
 from padfix.proof.sides import Side
 from padfix.results import OutputDifference
 
 MOST_BYTES = 256_000_000
 """Size of the tensors of one model that are looked at in one run."""
-
-MOST_WIDENINGS = 8
-"""How often a stretch is widened until both models compute it from the same tensors."""
 
 FIRST_LOOK = 24
 """Tensors of the first run, before anything is known of their sizes."""
@@ -90,17 +87,6 @@ class Outcome:
     unproven: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class _Border:
-    """The names that end a stretch: all of some but those that it goes through."""
-
-    names: Container[object]
-    skipped: Container[object]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.names and name not in self.skipped
-
-
 class NotATensorError(Exception):
     """Some names hold sequences or maps, or the original can't be asked for them."""
 
@@ -163,8 +149,8 @@ class Stretches:
         partners, back = self.pairing.partners, self.pairing.back
         skipped = set(self._lists) if through_lists else set[str]()
         for _ in range(len(partners) if independent else MOST_WIDENINGS):
-            above, _ = first.stretch(name, _Border(partners, skipped))
-            beyond, _ = second.stretch(partners[name], _Border(back, {partners[each] for each in skipped}))
+            above, _ = first.stretch(name, Border(partners, skipped))
+            beyond, _ = second.stretch(partners[name], Border(back, {partners[each] for each in skipped}))
             uneven = {*above} ^ {back[each] for each in beyond}
             # Of an input that only one model reads, the other reads what is made of it.
             inner = [each for each in uneven if each not in first.inputs]
@@ -191,8 +177,8 @@ class Stretches:
         """Return the stretch that ends with a pair, through the pairs that are skipped."""
         first, second = (side.view for side in self.sides)
         partners, back = self.pairing.partners, self.pairing.back
-        above, nodes = first.stretch(name, _Border(partners, skipped))
-        beyond, others = second.stretch(partners[name], _Border(back, {partners[each] for each in skipped}))
+        above, nodes = first.stretch(name, Border(partners, skipped))
+        beyond, others = second.stretch(partners[name], Border(back, {partners[each] for each in skipped}))
         names = {each: partners[each] for each in above}
         names |= {back[each]: each for each in beyond}
         return Stretch(name, partners[name], names, tuple(nodes), tuple(others))
