@@ -17,7 +17,7 @@ COMPUTED = frozenset(
     Abs Add And Cast Ceil Clip Concat ConstantOfShape Cos DequantizeLinear Div Equal Exp Expand Flatten Floor Gather
     Greater GreaterOrEqual Identity Less LessOrEqual Log MatMul Max Min Mod Mul Neg Not Or Pad Pow Range Reciprocal
     ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Reshape Round Shape Sign Sin Size Slice Split Sqrt Squeeze
-    Sub Tile Transpose Unsqueeze Where
+    Sub Tile Transpose Trilu Unsqueeze Where
     """.split()  # noqa: SIM905
 )
 """Operators that exporters and quantizers write to compute constants: shapes, grids, the weights of a resampling."""
@@ -62,6 +62,12 @@ def is_given_by_node(scope: Scope, name: str) -> bool:
     """Whether a node Constant gives the value, and no initializer."""
     producer = scope.own_producer(name)
     return producer is not None and producer.op_type == "Constant" and not normal_domain(producer.domain)
+
+
+def is_steered_by_results(scope: Scope, node: NodeProto) -> bool:
+    """Whether the model computes what an operator of :data:`STEERED` goes by, be it of lengths or constants alone."""
+    names = [node.input[place] for place in STEERED.get(node.op_type, ()) if place < len(node.input)]
+    return any(name and scope.constant(name) is None for name in names)
 
 
 def reads_constant_again(scope: Scope, node: NodeProto) -> bool:

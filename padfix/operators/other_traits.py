@@ -283,7 +283,6 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
     told = {
         "backwards": None if steps is None else any(step < 0 for step in steps),
         "strided": None if steps is None else any(abs(step) > 1 for step in steps),
-        "bounds-computed": amounts is None,
     }
     if known is None or axes is None:
         return {**dict.fromkeys(("axes-out-of-order", "rank", "first-axis")), "skips-behind": NOTHING, **told}

@@ -12,7 +12,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.axis_order import order_traits
 from padfix.operators.batches import OF_IMAGES, is_of_another_batch
-from padfix.operators.constant_chains import is_given_by_node, reads_constant_again
+from padfix.operators.constant_chains import is_given_by_node, is_steered_by_results, reads_constant_again
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.numbers import elements_of, numbers_of
 from padfix.operators.other_traits import OTHERS, any_of
@@ -44,6 +44,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found = {**found, **order_traits(scope, node), "numbers": numbers_of(scope, node.input[0] if node.input else "")}
     found["gives-the-same"] = gives_the_same(scope, node)
     found["constants-by-nodes"] = by_nodes
+    found["steered-by-results"] = is_steered_by_results(scope, node)
     found["constants-again"] = reads_constant_again(scope, node)
     if node.op_type not in OF_IMAGES:
         return found

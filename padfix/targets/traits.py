@@ -188,9 +188,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "over-batch": SWITCH,
     # Of RoiAlign, which also has mode and coordinates.
     "scaled": SWITCH,
-    # Of Slice: whether some step is negative, and whether the model computes its bounds.
+    # Of Slice: whether some step is negative.
     "backwards": SWITCH,
-    "bounds-computed": SWITCH,
     # Of Identity and Dropout. And of all: whether they give what an input, a constant or another result is.
     "of-input": SWITCH,
     "gives-the-same": SWITCH,
@@ -246,6 +245,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of all operators: which lengths of their data are equal, and whether images are still in the order of images.
     "alike": ("none", "others", "channels", "all"),
     "channels-last": SWITCH,
+    # And whether the model computes what tells them how (a shape, bounds, axes), which others have as constants.
+    "steered-by-results": SWITCH,
     # And whether a node gives one of their constants, where others are initializers.
     "constants-by-nodes": SWITCH,
     "constants-again": SWITCH,
@@ -301,7 +302,7 @@ UNSAID: Mapping[str, Trait] = {
             "list-second",
             "by-a-matrix",
             "backwards",
-            "bounds-computed",
+            "steered-by-results",
             "shuffles",
             "numbers-images",
             "strided",

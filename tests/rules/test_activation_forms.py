@@ -27,3 +27,11 @@ def test_erf_by_tanh_is_right_to_the_last_places_of_single_precision(tmp_path: P
     assert np.max(np.abs(found - exact) / np.spacing(np.abs(exact).astype(np.float32))) <= 4
     (kept,) = ReferenceEvaluator(onnx.load(result)).run(None, {"X": np.array([0, np.inf, -np.inf], np.float32)})
     np.testing.assert_array_equal(kept, [0, 1, -1])
+
+
+def test_portable_has_a_tanh_within_bounds_for_erf(tmp_path: Path) -> None:
+    text = ERF.replace("float[N]", "float[3]")
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="portable")
+    nodes = [node.op_type for node in onnx.load(tmp_path / "result.onnx").graph.node]
+    assert nodes[-2:] == ["Clip", "Tanh"]

@@ -240,3 +240,19 @@ def test_bounds_that_are_computed_of_known_lengths_are_written_where_a_slice_may
         padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="opencv@4.14")
     padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="opencv@4.14", shapes={"X": (1, 3, 6, 4)})
     assert not padfix.check(tmp_path / "out.onnx", target="opencv@4.14").findings
+
+
+@pytest.mark.parametrize(
+    ("shape", "nodes"),
+    [
+        ("6,8", "Y = Reshape (X, lengths)"),
+        ("2,3,8", "ones = ConstantOfShape (lengths) mask = Trilu (ones) Y = Mul (X, mask)"),
+    ],
+)
+def test_what_constants_alone_give_is_written_where_the_target_loses_it(shape: str, nodes: str, tmp_path: Path) -> None:
+    text = f"""(float[{shape}] X) => (float[2,3,8] Y) <int64[2] a = {{2, 3}}, int64[1] b = {{8}}>
+    {{ lengths = Concat <axis = 0> (a, b) {nodes} }}"""
+    onnx.save(onnx.parser.parse_model(HEAD + text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="onnx2tf")
+    types = [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node]
+    assert types in (["Constant", "Reshape"], ["Constant", "Mul"])

@@ -557,3 +557,9 @@ def test_sizes_of_run_time_are_not_promised_a_form(tmp_path: Path) -> None:
     assert not found.fixable
     with pytest.raises(padfix.PadfixError, match="not constant"):
         padfix.convert(source, tmp_path / "out.onnx", target="tract")
+
+
+def test_integers_are_not_added_up_by_a_sum_which_takes_none(tmp_path: Path) -> None:
+    source = saved(tmp_path, "(int32[1,3] X, int32[1,3] Z) => (int32[1,3] Y) { Y = Add (X, Z) }", 17)
+    with pytest.raises(padfix.PadfixError, match="a Sum: a Sum takes no integers"):
+        padfix.convert(source, tmp_path / "out.onnx", target="portable")

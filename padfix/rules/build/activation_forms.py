@@ -104,7 +104,8 @@ def erf_forms(site: Site) -> Iterator[Form]:
 
     order = {name: each for name, each in (traits_of(site.scope, site.node) or {}).items() if name in ORDER}
     parts: Operators = tuple((each, order) for each in ("Clip", "Mul", "Add"))
-    operators: Operators = (*parts, ("Tanh", {**order, "gates-other-data": False, "bounded": False}))
+    # The polynomial stays within the bound of a Tanh; a target that wants to see that has a Clip of it, too.
+    operators: Operators = (*parts, ("Tanh", {**order, "gates-other-data": False, "bounded": True}))
     why_not = unranked(site)
     if site.elem_type(0) != TensorProto.FLOAT:
         why_not = Refusal("the polynomial is for single precision")

@@ -173,6 +173,8 @@ def summed_forms(site: Site) -> Iterator[Form]:
     traits = OTHERS["Sum"](site.scope, site.node)
     spreads = site.opset < _SUMS_BROADCAST_SINCE and traits["broadcasts"] is not False
     why_not = Refusal("a Sum takes inputs of one shape at this opset") if spreads else None
+    if site.elem_type(0) not in FLOATS:
+        why_not = Refusal("a Sum takes no integers")
 
     def write(builder: FragmentBuilder, *values: Any) -> Any:
         return builder.op("Sum", list(values))
