@@ -11,8 +11,8 @@ from padfix.targets.traits import Traits
 
 RECURRENT = ("GRU", "LSTM", "RNN")
 
-_LENGTHS, _STATE, _PEEPHOLES = 4, 5, 7
-"""Which inputs tell how long each sequence is, where it starts from, and let gates look at the cell."""
+_BIAS, _LENGTHS, _STATE, _PEEPHOLES = 3, 4, 5, 7
+"""Which inputs are the bias, tell how long each sequence is, where it starts from, and let gates look at the cell."""
 
 _DIRECTIONS_LAST = [0, 2, 1, 3]
 """The permutation that puts the axis of directions behind that of the batch."""
@@ -47,15 +47,20 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "gives-state": given[1] or given[2],
         "gives-cell-alone": given[2] and not given[1],
         "initial-state": _initial_state(node),
+        "state-computed": any(scope.constant(name) is None for name in _states(node)),
+        "biased": len(node.input) > _BIAS and bool(node.input[_BIAS]),
         "squeezed": _is_squeezed(scope, node),
         "over-batch": _is_over_batch(scope, node),
     }
 
 
 def _initial_state(node: NodeProto) -> str:
-    count = 2 if node.op_type == "LSTM" else 1
-    given = sum(1 for name in list(node.input)[_STATE : _STATE + count] if name)
+    count, given = 2 if node.op_type == "LSTM" else 1, len(_states(node))
     return "none" if not given else "all" if given == count else "some"
+
+
+def _states(node: NodeProto) -> list[str]:
+    return [name for name in node.input[_STATE : _STATE + (2 if node.op_type == "LSTM" else 1)] if name]
 
 
 def _is_squeezed(scope: Scope, node: NodeProto) -> bool:

@@ -183,6 +183,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "gives-state": SWITCH,
     "gives-cell-alone": SWITCH,
     "initial-state": ("none", "some", "all"),
+    "state-computed": SWITCH,
     "squeezed": SWITCH,
     # As has a Transpose that padfix writes about the steps of such a layer.
     "over-batch": SWITCH,

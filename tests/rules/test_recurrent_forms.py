@@ -103,6 +103,28 @@ def test_a_layer_gives_its_sequence_alone(given: dict[str, Any], layers: list[st
     assert found[1 : 1 + len(layers)] == layers
 
 
+@pytest.mark.parametrize(
+    ("op_type", "is_input", "layers"),
+    [
+        ("LSTM", False, ["Transpose", "LSTM"]),
+        ("LSTM", True, ["Neg", "Reshape", "LSTM"]),
+        ("GRU", True, ["Neg", "Reshape", "GRU"]),
+    ],
+)
+def test_zeros_are_written_that_a_layer_leaves_out(
+    op_type: str, is_input: bool, layers: list[str], tmp_path: Path
+) -> None:
+    source = saved(tmp_path, op_type)
+    model = onnx.load(source)
+    del model.graph.initializer[2]
+    model.graph.node[1].input[3] = ""
+    if is_input:
+        model.graph.node[0].CopyFrom(helper.make_node("Neg", ["X"], ["turned"]))
+    del model.graph.value_info[:]
+    onnx.save(onnx.shape_inference.infer_shapes(model), source)
+    assert converted(tmp_path, source, "onnx2tf")[: len(layers)] == layers
+
+
 def test_a_layer_that_runs_backwards_is_turned_round_by_products(tmp_path: Path) -> None:
     found = converted(tmp_path, saved(tmp_path, direction="reverse"))
     assert found.count("MatMul") == 2

@@ -1,4 +1,4 @@
-"""Equal forms of recurrent layers: turned round, with the sequence alone, and step by step."""
+"""Equal forms of recurrent layers: turned round, with the sequence alone, with zeros written, and step by step."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
+from padfix.operators.axis_order import alike_axes
 from padfix.operators.constant_chains import holds_zeros
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
@@ -21,9 +22,13 @@ from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.recurrent_steps import form_in_steps
 from padfix.rules.build.transposed import TO_THE_END
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
+
+_RECURRENCE, _BIAS = 2, 3
+"""Which inputs are the weights of the state, and the biases of both."""
 
 _SEQUENCE_LENGTHS = 4
 """Which input tells how long each sequence of the batch is."""
@@ -69,7 +74,49 @@ def recurrent_forms(site: Site) -> Iterator[Form]:
     traits = {**OTHERS[site.node.op_type](site.scope, site.node), "direction": "forward"}
     yield Form("a Slice that turns it round", ((site.node.op_type, traits),), write, why_not)
     yield _squeezed(site)
+    yield _filled(site, behind_reshape=False)
+    yield _filled(site, behind_reshape=True)
     yield form_in_steps(site)
+
+
+def _filled(site: Site, *, behind_reshape: bool) -> Form:
+    """Return the layer with zeros for the bias and states that it leaves out, of what a Reshape to its shape gives."""
+    node, known, count = site.node, site.input_type(0), 1 + (site.text("direction", "forward") == "bidirectional")
+    recurrence = site.input_type(_RECURRENCE)
+    lengths = None if known is None else known.lengths
+    weights = None if recurrence is None else recurrence.lengths
+    is_first = attributes.integer(node, "layout", 0) != 0
+    names = [*node.input, *[""] * (_STATE + 1 + (node.op_type == "LSTM") - len(node.input))]
+    names = [name if place < _STATE or not holds_zeros(site.scope, name) else "" for place, name in enumerate(names)]
+
+    def write() -> Rewrite:
+        assert lengths is not None and weights is not None
+        builder, batch = site.builder(), lengths[0 if is_first else 1]
+        state = (batch, count, weights[-1]) if is_first else (count, batch, weights[-1])
+        shapes = {_BIAS: (count, 2 * weights[1]), _STATE: state}
+        if node.op_type == "LSTM":
+            shapes[_STATE + 1] = state
+        given = [builder.input(name) for name in names]
+        dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+        for place, shape in shapes.items():
+            if not names[place]:
+                given[place] = builder.constant(np.zeros(shape, dtype), "zeros")
+        if behind_reshape:
+            given[0] = builder.reshaped(given[0], lengths)
+        return Rewrite(builder.ending_in(copied(node), given), trials_of(site))
+
+    why_not = None
+    if lengths is None or weights is None or 0 in lengths:
+        why_not = Refusal("it needs the lengths of its data and state (--shape)")
+    is_computed = any(name and site.scope.constant(name) is None for name in names[_STATE:][:2])
+    told: Traits = {"biased": True, "initial-state": "all", "state-computed": is_computed}
+    traits: Traits = {**OTHERS[node.op_type](site.scope, node), **told}
+    operators: Operators = ((node.op_type, traits),)
+    if behind_reshape:
+        reshape: Traits = {"rank": _LINES, "alike": alike_axes([lengths or ()])}
+        operators = (("Reshape", reshape), (node.op_type, {**traits, "channels-last": False}))
+    where = ", behind a Reshape" if behind_reshape else ""
+    return Form(f"zeros for the bias and states that it leaves out{where}", operators, write, why_not)
 
 
 def _squeezed(site: Site) -> Form:
