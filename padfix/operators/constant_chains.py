@@ -64,10 +64,16 @@ def is_given_by_node(scope: Scope, name: str) -> bool:
     return producer is not None and producer.op_type == "Constant" and not normal_domain(producer.domain)
 
 
+def is_constant(scope: Scope, name: str) -> bool:
+    """Whether a value is written in the model, however large, and nothing replaces it."""
+    is_fixed = scope.is_initializer(name) and name not in scope.inputs
+    return is_fixed or is_given_by_node(scope, name) or scope.constant(name) is not None
+
+
 def is_steered_by_results(scope: Scope, node: NodeProto) -> bool:
     """Whether the model computes what an operator of :data:`STEERED` goes by, be it of lengths or constants alone."""
     names = [node.input[place] for place in STEERED.get(node.op_type, ()) if place < len(node.input)]
-    return any(name and scope.constant(name) is None for name in names)
+    return any(name and not is_constant(scope, name) for name in names)
 
 
 def reads_constant_again(scope: Scope, node: NodeProto) -> bool:

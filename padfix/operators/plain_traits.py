@@ -9,7 +9,7 @@ from onnx import NodeProto, TensorProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.batches import gives_each_image_its_own
-from padfix.operators.constant_chains import COMPUTED
+from padfix.operators.constant_chains import COMPUTED, is_constant
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.fused_layers import MATRIX, is_activated_convolution, is_deviation, is_product
 from padfix.operators.numbers import elements_of, numbers_of
@@ -121,6 +121,8 @@ def _prelu(scope: Scope, node: NodeProto) -> Traits:
 def _picking(scope: Scope, node: NodeProto) -> Traits:
     indices = scope.constant(node.input[1])
     return {
+        **_ranked(scope, node),
+        "both-computed": not is_constant(scope, node.input[1]),
         "negative-indices": indices is not None and bool((indices < 0).any()),
         "joins": (attributes.text(node, "reduction", "none") or "none") != "none",
     }

@@ -7,6 +7,7 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.batches import is_of_another_batch
+from padfix.operators.constant_chains import is_constant
 from padfix.targets.traits import Traits
 
 RECURRENT = ("GRU", "LSTM", "RNN")
@@ -47,7 +48,7 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "gives-state": given[1] or given[2],
         "gives-cell-alone": given[2] and not given[1],
         "initial-state": _initial_state(node),
-        "state-computed": any(scope.constant(name) is None for name in _states(node)),
+        "state-computed": not all(is_constant(scope, name) for name in _states(node)),
         "biased": len(node.input) > _BIAS and bool(node.input[_BIAS]),
         "squeezed": _is_squeezed(scope, node),
         "over-batch": _is_over_batch(scope, node),

@@ -19,6 +19,7 @@ TEXT = """
  int64[1] E = {-1}, int64[1] F = {-9}, int64[1] A = {2}, int64[1,2] I = {1, 0}, int64 axis = {3},
  int64[3] J = {3, 2, 2},
  int64[8] P = {0, 0, 1, 0, 0, 0, 0, 2}, float v = {1.5}, int64[4] R = {1, 4, 2, 4},
+ int64[1,1,2,3] G = {1, 0, 0, 1, 0, 1}, float[1,1,2,3] N = {7, 8, 9, 1, 2, 3},
  float[4,2,1,1] W = {1, 2, 3, 4, 5, 6, 7, 8},
  float[1,2,4,4] K = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2}>
 { %s }
@@ -42,6 +43,8 @@ def saved(node: str, folder: Path) -> Path:
         ("Transpose <perm = [3, 1, 0, 2]> (X)", ["Gather"]),
         ("Transpose (S)", ["Gather"]),
         ("Unsqueeze (X, A)", []),
+        ("GatherElements <axis = 1> (T, G)", ["Gather"]),
+        ("ScatterElements <axis = 1> (T, G, N)", ["ScatterElements"]),
         ("Squeeze (T)", []),
         ("Gather <axis = 1> (X, I)", ["Gather"]),
         ("MatMul (X, M)", ["MatMul"]),

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
 from padfix.operators.axis_order import ORDER, alike_axes
+from padfix.operators.constant_chains import is_constant
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
@@ -253,6 +254,35 @@ def behind_convolution(site: Site) -> Iterator[Form]:
         why_not = Refusal("its data comes as images, or all its lengths are equal")
     operators: Operators = ((site.node.op_type, {**own, "channels-last": True}),)
     yield Form("a convolution with ones before it", operators, write, why_not)
+
+
+def behind_reshapes(site: Site) -> Iterator[Form]:
+    """Yield the node on what a Reshape to its own shape gives, which has its axes in the order of the model."""
+    own = traits_of(site.scope, site.node) or {}
+    types = {
+        place: known
+        for place, name in enumerate(site.node.input)
+        if not is_constant(site.scope, name) and (known := site.input_type(place)) is not None and known.rank
+    }
+    shapes = {place: known.lengths for place, known in types.items() if len(known.shape or ()) >= _FEWEST_AXES}
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        given = [builder.input(name) for name in site.node.input]
+        for place, shape in shapes.items():
+            given[place] = builder.reshaped(given[place], shape or ())
+        return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site))
+
+    why_not = None
+    if any(not shape or 0 in shape for shape in shapes.values()):
+        why_not = Refusal("it needs the lengths of its input (--shape)")
+    elif not own.get("channels-last"):
+        why_not = Refusal("its data has its axes in that order")
+    reshapes: Operators = tuple(
+        ("Reshape", {"rank": len(shape or ()), "alike": alike_axes([shape or ()])}) for shape in shapes.values()
+    )
+    operators: Operators = (*reshapes, (site.node.op_type, {**own, "channels-last": False}))
+    yield Form("its data behind a Reshape", operators, write, why_not)
 
 
 def product_from_left(site: Site) -> Iterator[Form]:

@@ -9,7 +9,6 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
-from padfix.operators.axis_order import alike_axes
 from padfix.operators.plain_traits import DFT_AXIS_AS_INPUT_SINCE, PICKING, dft_axis
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -17,7 +16,7 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying, why_not_multiplied
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.moved_forms import product_from_left
+from padfix.rules.build.moved_forms import moved_forms, product_from_left
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.picked_elements import rows_of_picked
@@ -141,6 +140,8 @@ def _counted(site: Site) -> Iterator[Form]:
     yield Form("indices from the begin", ((op_type, own),), lambda: _written(site, write, exact=True), why_not)
     if op_type == "GatherND":
         yield from rows_of_picked(site)
+    if op_type == "GatherElements":
+        yield from moved_forms(site)
 
 
 def _matrices(site: Site) -> Iterator[Form]:
@@ -168,29 +169,6 @@ def _matrices(site: Site) -> Iterator[Form]:
         yield Form("matrices in place of lists", operators, lambda: _written(site, write, exact=False), why_not)
     yield from _row_by_row(site)
     yield from product_from_left(site)
-    yield _behind_reshapes(site)
-
-
-def _behind_reshapes(site: Site) -> Form:
-    """Return the product of what a Reshape to its own shape gives, which has its axes in the order of the model."""
-    types = [site.input_type(place) for place in (0, 1)]
-    shapes = [None if known is None else known.lengths for known in types]
-    own = traits_of(site.scope, site.node) or {}
-
-    def write(builder: FragmentBuilder, *factors: Any) -> Any:
-        pairs = zip(factors, shapes, strict=True)
-        return builder.op("MatMul", [builder.reshaped(value, shape or ()) for value, shape in pairs])
-
-    why_not = None
-    if None in shapes or any(0 in (shape or ()) for shape in shapes):
-        why_not = Refusal("it needs the lengths of its input (--shape)")
-    elif not own.get("channels-last"):
-        why_not = Refusal("its factors have their axes in that order")
-    reshapes: Operators = tuple(
-        ("Reshape", {"rank": len(shape or ()), "alike": alike_axes([shape or ()])}) for shape in shapes
-    )
-    operators: Operators = (*reshapes, ("MatMul", {**own, "channels-last": False}))
-    return Form("factors behind a Reshape", operators, lambda: _written(site, write, exact=False), why_not)
 
 
 def _row_by_row(site: Site) -> Iterator[Form]:

@@ -10,7 +10,7 @@ from onnx import helper
 
 from padfix.graph import attributes
 from padfix.operators.axis_order import alike_axes
-from padfix.operators.constant_chains import holds_zeros
+from padfix.operators.constant_chains import holds_zeros, is_constant
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
@@ -108,7 +108,7 @@ def _filled(site: Site, *, behind_reshape: bool) -> Form:
     why_not = None
     if lengths is None or weights is None or 0 in lengths:
         why_not = Refusal("it needs the lengths of its data and state (--shape)")
-    is_computed = any(name and site.scope.constant(name) is None for name in names[_STATE:][:2])
+    is_computed = any(name and not is_constant(site.scope, name) for name in names[_STATE:][:2])
     told: Traits = {"biased": True, "initial-state": "all", "state-computed": is_computed}
     traits: Traits = {**OTHERS[node.op_type](site.scope, node), **told}
     operators: Operators = ((node.op_type, traits),)

@@ -15,7 +15,7 @@ from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.build.constant_forms import constant_form, initialized_form
 from padfix.rules.build.folded_batch import folded_batch
 from padfix.rules.build.forms import Form, first_right
-from padfix.rules.build.moved_forms import behind_convolution
+from padfix.rules.build.moved_forms import behind_convolution, behind_reshapes
 from padfix.rules.build.objections import Objection, objections, worst_objection
 from padfix.rules.build.passing_forms import negated_twice
 from padfix.targets import Target, named
@@ -103,6 +103,8 @@ class TargetRule(Rule):
             if objection is not None and "channels-last" in objection.fact.where:
                 yield from behind_convolution(site)
             yield from self.forms(site)
+            if objection is not None and "channels-last" in objection.fact.where:
+                yield from behind_reshapes(site)
 
     def _is_taken_away(self, site: Site) -> bool:
         """Whether the target minds that nothing is left of the node, whatever else it has against it."""
