@@ -45,6 +45,7 @@ from padfix.sources.tf_ops import (
     ragged_range,
     ragged_rows,
     ranges,
+    recurrent_loops,
     reductions,
     repeats,
     resize_bilinear,
@@ -172,6 +173,7 @@ def prepared_graphs() -> Iterator[None]:
     from tf2onnx import tfonnx
 
     refusals: list[UnsupportedError] = []
+    layers: dict[str, recurrent_loops.Layer] = {}
 
     def prepare(ctx: Any, nodes: Any) -> list[Any]:
         fused_windows.take_apart(ctx)
@@ -186,6 +188,8 @@ def prepared_graphs() -> Iterator[None]:
         element_types.transpose_integers(ctx)
         gathered_windows.rename(ctx, ctx.get_nodes())
         fused_windows.keep_pads_apart(ctx)
+        recurrent_loops.write(ctx, layers)
+        recurrent_loops.remember(ctx, layers)
         return list(ctx.get_nodes())
 
     try:
