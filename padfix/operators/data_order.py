@@ -9,6 +9,7 @@ from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, normal_domain
+from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.table import PADDED, TRANSPOSED, Key
 
 CHANNELS = 1
@@ -109,6 +110,22 @@ def is_in_blocks(scope: Scope, name: str) -> bool:
 def is_behind_images(scope: Scope, name: str) -> bool:
     """Whether a layer that works on images stands anywhere before data."""
     return _comes_from(scope, name, PADDED | TRANSPOSED | _OF_IMAGES, lambda node: True)
+
+
+def is_before_images(scope: Scope, name: str) -> bool:
+    """Whether a layer that works on images reads data, or what is made of it element by element, padded or turned."""
+    seen, left = set[str](), [name]
+    while left and len(seen) < _NEAR:
+        each = left.pop()
+        for node in scope.consumers(each) if each not in seen else []:
+            key = (normal_domain(node.domain), node.op_type)
+            if key in PADDED | TRANSPOSED | _OF_IMAGES and node.input[0] == each:
+                return True
+            passes = key[1] in ELEMENTWISE | {"Pad", "Transpose"}
+            if passes and all(other == each or scope.constant(other) is not None for other in node.input if other):
+                left += node.output[:1]
+        seen.add(each)
+    return False
 
 
 def is_behind_convolution(scope: Scope, name: str) -> bool:

@@ -16,6 +16,7 @@ from padfix.operators.data_order import (
     CHANNELS,
     copies_behind_reshape,
     copies_channels,
+    is_before_images,
     is_behind_convolution,
     is_behind_depthwise_volume,
     is_behind_images,
@@ -169,8 +170,12 @@ def _reshape(scope: Scope, node: NodeProto) -> Traits:
         "copies-channels": copies_channels(scope, node),
         "copies-behind-reshape": copies_behind_reshape(scope, node),
         "shuffles": shuffles_channels(scope, node),
-        "batch-told": is_behind_images(scope, node.input[0]) and is_of_another_batch(scope, node.output[0]) is False,
+        "batch-told": _is_batch_told(scope, node) and is_of_another_batch(scope, node.output[0]) is False,
     }
+
+
+def _is_batch_told(scope: Scope, node: NodeProto) -> bool:
+    return is_behind_images(scope, node.input[0]) or is_before_images(scope, node.output[0])
 
 
 def _difference(scope: Scope, node: NodeProto) -> Traits:
@@ -310,7 +315,7 @@ def _transpose(scope: Scope, node: NodeProto) -> Traits:
         "moves-images": moves and is_of_another_batch(scope, node.input[0]) is False,
         "turned-back": turns_back(scope, node),
         "turned-back-alike": alike,
-        "batch-told": is_behind_images(scope, node.input[0]),
+        "batch-told": _is_batch_told(scope, node),
         "moves-batch": moves,
     }
 

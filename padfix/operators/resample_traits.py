@@ -44,6 +44,7 @@ def resample_traits(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "axes-listed": resize.axes is not None,
         "axes-negative": any(axis < 0 for axis in resize.axes or ()),
         "amounts": "scales" if resize.scales else "sizes" if resize.sizes else "run-time",
+        "numbers-images": _is_of_several(resize),
         "empty-scales": _has_empty_scales(scope, node, resize),
         "factors": None if changed is None else _factors(changed),
         "gives-one": None if changed is None else any_of([axis.gives_one for axis in changed]),
@@ -58,6 +59,12 @@ def resample_traits(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "outer-axes": None if changed is None or axes is None else any(axis.changes for axis in axes[:2]),
         "rank": rank,
     }
+
+
+def _is_of_several(resize: Resample) -> bool | None:
+    """Whether it resizes several images, whose number stands among its sizes."""
+    batch = resize.shape[0] if resize.shape else None
+    return batch > 1 if isinstance(batch, int) else None
 
 
 def _coefficient(value: float) -> str:

@@ -108,7 +108,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of Softmax, LogSoftmax and Hardmax.
     "takes-axes-together": SWITCH,
     "axis-from-end": SWITCH,
-    # Of Reshape, behind a convolution or pool, and behind another one; numbers-images of what joins data, too.
+    # Of Reshape, behind a convolution or pool, and behind another one; numbers-images of Resize and joins, too.
     "copies-channels": SWITCH,
     "copies-behind-reshape": SWITCH,
     "shuffles": SWITCH,

@@ -186,3 +186,28 @@ def test_a_slice_of_data_of_unknown_rank_goes_forwards(tmp_path: Path) -> None:
         { r = Reshape (X, S) s = Slice (r, a, b, c) Y = Reshape (s, a) }""")
     onnx.save(model, place)
     assert not [each for each in padfix.check(place, target="mnn").findings if each.op_type == "Slice"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_refused"),
+    [
+        ("t = Transpose <perm = [0, 4, 1, 2, 3]> (X) Y = MaxPool <kernel_shape = [2, 2, 2]> (t)", False),
+        ("t = Transpose <perm = [0, 4, 1, 2, 3]> (X) r = Tanh (t) Y = GlobalAveragePool (r)", False),
+        ("t = Transpose <perm = [0, 4, 1, 2, 3]> (X) Y = Relu (t)", True),
+    ],
+)
+def test_images_behind_a_turned_volume_tell_ncnn_its_batch(nodes: str, is_refused: bool, tmp_path: Path) -> None:
+    text = f'<ir_version: 8, opset_import: ["" : 17]> g (float[2,4,6,5,3] X) => (float[M,N,O,P,Q] Y) {{ {nodes} }}'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    found = [each.node for each in padfix.check(tmp_path / "model.onnx", target="ncnn").findings]
+    assert bool(found) == is_refused
+
+
+def test_sizes_for_several_images_become_scales_for_ncnn(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[2,3,5,4] X) => (float[2,3,10,8] Y)
+     <int64[4] S = {2, 3, 10, 8}>
+     { Y = Resize <coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (X, , , S) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="ncnn")
+    (node,) = onnx.load(tmp_path / "out.onnx").graph.node
+    assert [bool(each) for each in node.input] == [True, False, True]
