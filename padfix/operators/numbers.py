@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import NodeProto, TensorProto, helper
 
 from padfix.graph.scopes import Scope
+
+_MAKING_WHOLE = ("Ceil", "Floor", "Round", "Sign")
+_STAYING_WHOLE = ("Abs", "Add", "Cast", "Identity", "Max", "Min", "Mul", "Neg", "Relu", "Reshape", "Sub", "Transpose")
+
+_INTEGERS = ("integer", "byte")
+
+_MOST_BETWEEN = 8
+"""Operators that are looked through, as far as where numbers come from."""
 
 _FLOATS: Mapping[int, str] = {TensorProto.FLOAT16: "half", TensorProto.BFLOAT16: "half", TensorProto.DOUBLE: "double"}
 
@@ -28,3 +36,37 @@ def elements_of(elem_type: int | None) -> str | None:
     if elem_type in (TensorProto.INT8, TensorProto.UINT8):
         return "byte"
     return "integer" if np.dtype(helper.tensor_dtype_to_np_dtype(elem_type)).kind in "iu" else "float"
+
+
+def is_whole(scope: Scope, name: str, depth: int = 0) -> bool:
+    """Whether numbers are known to have no fractions: by their type, or by what computes them."""
+    known, value, producer = scope.type_of(name), scope.constant(name), scope.producer(name)
+    if known is not None and (known.elem_type == TensorProto.BOOL or elements_of(known.elem_type) in _INTEGERS):
+        return True
+    if value is not None or producer is None:
+        return value is not None and bool((value == np.trunc(value)).all())
+    if producer.op_type in _MAKING_WHOLE:
+        return True
+    is_kept = producer.op_type in _STAYING_WHOLE and depth < _MOST_BETWEEN
+    return is_kept and all(is_whole(scope, each, depth + 1) for each in producer.input if each)
+
+
+def cast_changes_numbers(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Cast has fractions to cut off, or other numbers than 0 and 1 to make booleans of."""
+    before, behind = scope.type_of(node.input[0]), scope.type_of(node.output[0])
+    if behind is None or before is None or before.elem_type == TensorProto.BOOL:
+        return False
+    if behind.elem_type != TensorProto.BOOL:
+        return elements_of(behind.elem_type) in _INTEGERS and not is_whole(scope, node.input[0])
+    sign = scope.producer(node.input[0])
+    size = scope.producer(sign.input[0]) if sign is not None and sign.op_type == "Sign" else None
+    return size is None or size.op_type != "Abs"
+
+
+def quotient_changes_numbers(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Div of integers has a rest to drop, which is not taken off before it."""
+    known, less = scope.type_of(node.output[0]), scope.producer(node.input[0])
+    if known is None or elements_of(known.elem_type) not in _INTEGERS:
+        return False
+    rest = scope.producer(less.input[1]) if less is not None and less.op_type == "Sub" else None
+    return less is None or rest is None or rest.op_type != "Mod" or rest.input[:] != [less.input[0], node.input[1]]

@@ -30,6 +30,7 @@ from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import adds_to_erf, adds_wide_constant, spreads_channels, spreads_norm
 from padfix.operators.gates import erf_traits, gate_traits, product_traits, softplus_traits
 from padfix.operators.lists import COMPARING, appends_to_input, joins_a_list
+from padfix.operators.numbers import quotient_changes_numbers
 from padfix.operators.passing import pieces_of
 from padfix.operators.plain_traits import PLAINLY, power_traits
 from padfix.operators.quantizers import QUANTIZERS, is_between_bytes, is_from_least_byte, quantizer_traits
@@ -379,7 +380,9 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Tanh": _curve(gate_traits),
     "GridSample": _grid_sample,
     "DepthToSpace": _depth_to_space,
-    "Div": _pairing(_difference),
+    "Div": _pairing(
+        lambda scope, node: {**_difference(scope, node), "changes-numbers": quotient_changes_numbers(scope, node)}
+    ),
     "Sub": _pairing(_difference),
     "SpaceToDepth": lambda scope, node: {},
     "Hardmax": _along_an_axis,

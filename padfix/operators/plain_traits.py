@@ -12,7 +12,7 @@ from padfix.operators.batches import gives_each_image_its_own
 from padfix.operators.constant_chains import COMPUTED, is_constant
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.fused_layers import MATRIX, is_activated_convolution, is_deviation, is_product
-from padfix.operators.numbers import elements_of, numbers_of
+from padfix.operators.numbers import cast_changes_numbers, elements_of, numbers_of
 from padfix.operators.passing import PASSING, changes_type, passing_traits
 from padfix.targets.traits import Traits
 
@@ -208,6 +208,7 @@ def _cast(scope: Scope, node: NodeProto) -> Traits:
     elements = None if known is None else elements_of(known.elem_type)
     return {
         "changes-type": changes_type(scope, node),
+        "changes-numbers": cast_changes_numbers(scope, node),
         "elements": elements,
         "unsigned": None if elements is None or known is None else known.elem_type == TensorProto.UINT8,
         "gives": numbers_of(scope, node.output[0]),

@@ -75,6 +75,7 @@ from padfix.rules.build.rounded_forms import round_forms
 from padfix.rules.build.slice_forms import reordered_forms
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.build.transpose_forms import exchange_forms
+from padfix.rules.build.whole_forms import cut_forms, divided_forms
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -125,8 +126,9 @@ class UnsupportedOperator(TargetRule):
     AffineGrid as a product with all positions; a GroupNormalization as the norm of lines; an RMSNormalization as a
     quotient; a power of a whole number as a product; a Concat without what has no elements; the terms of a sum
     exchanged; a Round as a sum with a number so large that no fraction fits; a QuantizeLinear with its
-    DequantizeLinear as floats that are rounded and cut off; a Clip with the least alone as a maximum; and what gives
-    its data as they are, which some converters take away, with the sign changed twice.
+    DequantizeLinear as floats that are rounded and cut off; a Clip with the least alone as a maximum; what gives
+    its data as they are, which some converters take away, with the sign changed twice; and whole numbers without their
+    fractions, or the rest of a division, before a Cast or a Div that keeps them.
 
     Refused: what has no such form, as a GridSample, or bytes that are read as bytes; and a Shape of lengths that are
     left open.
@@ -406,6 +408,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Add": rows_first(_first(narrowed_forms, _first(apart_forms, _first(exchanged_forms, summed_forms)))),
     "BatchNormalization": batch_norm_forms,
     "Clip": clip_forms,
+    "Cast": _first(PLAIN_FORMS["Cast"], cut_forms),
     "Concat": _first(joined_forms, _first(appended_forms, moved_forms)),
     "Pow": rows_first(power_forms),
     "HardSigmoid": _first(_behind_identity, _apart),
@@ -420,7 +423,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "SpaceToDepth": _by_convolution,
     "Reshape": _numbered,
     "Sub": rows_first(_first(apart_forms, negated_forms)),
-    "Div": rows_first(_first(apart_forms, negated_forms)),
+    "Div": rows_first(_first(apart_forms, _first(negated_forms, divided_forms))),
     "Mul": rows_first(_first(apart_forms, exchanged_forms)),
     **dict.fromkeys(JOINING, rows_first(_first(apart_forms, paired_forms))),
     "Where": rows_first(choice_forms),

@@ -201,6 +201,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "of-positive": SWITCH,
     "of-deviation": SWITCH,
     "changes-type": SWITCH,
+    # As has a Div: whether it cuts fractions off, or makes booleans of other numbers than 0 and 1.
+    "changes-numbers": SWITCH,
     "gives": ("single", "half", "double", "integer", "boolean"),
     "joins-nothing": SWITCH,
     "takes-nothing": SWITCH,
@@ -314,6 +316,7 @@ UNSAID: Mapping[str, Trait] = {
             "of-deviation",
             "spreads-norm",
             "changes-type",
+            "changes-numbers",
             "embeds",
             "joins-nothing",
             "takes-nothing",

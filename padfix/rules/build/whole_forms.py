@@ -1,0 +1,58 @@
+"""Whole numbers and booleans without what a Cast or a Div of integers does to numbers besides changing their type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import TensorProto
+
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
+
+_MOD_SINCE = 10
+_SIGNED = (TensorProto.INT32, TensorProto.INT64)
+
+
+def cut_forms(site: Site) -> Iterator[Form]:
+    """Yield a Cast of numbers whose fractions are cut off before it, or of which 0 and 1 alone are left."""
+    own = traits_of(site.scope, site.node) or {}
+    is_truth = own.get("gives") == "boolean"
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        value = builder.input(site.input_name(0))
+        size = builder.op("Abs", [value])
+        cut = builder.op("Sign", [size if is_truth else value])
+        if not is_truth:
+            cut = builder.op("Mul", [cut, builder.op("Floor", [size])])
+        builder.output(site.node.output[0], builder.original(copied(site.node), [cut]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    parts: Operators = (("Abs", {}), ("Sign", {}), ("Floor", {}), ("Mul", {"gate-second": False}))
+    why_not = None if own.get("changes-numbers") else Refusal("it keeps the numbers")
+    operators: Operators = (*parts, ("Cast", {**own, "changes-numbers": False}))
+    yield Form("what is left of its numbers, before it", operators, write, why_not)
+
+
+def divided_forms(site: Site) -> Iterator[Form]:
+    """Yield a Div of integers from whose dividend the rest is taken before it."""
+    own = traits_of(site.scope, site.node) or {}
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        dividend, divisor = (builder.input(name) for name in site.node.input)
+        rest = builder.op("Mod", [dividend, divisor], {"fmod": 1})
+        whole = builder.op("Sub", [dividend, rest])
+        builder.output(site.node.output[0], builder.original(copied(site.node), [whole, divisor]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None
+    if site.elem_type(0) not in _SIGNED or site.opset < _MOD_SINCE:
+        why_not = Refusal("its data are no integers with a sign, or this opset has no Mod")
+    operators: Operators = (("Mod", {"cuts-off": True}), ("Sub", {}), ("Div", {**own, "changes-numbers": False}))
+    yield Form("the rest taken off before it", operators, write, why_not)
