@@ -37,7 +37,38 @@ def gate_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
     least, most = _bounds(scope, node.input[0])
     within = least >= -BOUND and most <= BOUND
     # What stands in a Mish is run as one.
-    return {"gates-other-data": gates_others, "bounded": (is_gate and not gates_others) or within}
+    return {
+        "gates-other-data": gates_others,
+        "bounded": (is_gate and not gates_others) or within,
+        "halved-gate": _is_of_cube(scope, node) and _is_halved(scope, node),
+    }
+
+
+def _is_of_cube(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Tanh is of a number times the sum of data and a part of their cube, which is written as products."""
+    scaled = scope.own_producer(node.input[0])
+    if scaled is None or scaled.op_type != "Mul":
+        return False
+    sums = [each for name in scaled.input if (each := scope.own_producer(name)) is not None and each.op_type == "Add"]
+    cubes = [each for added in sums for name in added.input if (each := scope.own_producer(name)) is not None]
+    squares = (scope.own_producer(name) for each in cubes if each.op_type == "Mul" for name in each.input)
+    return any(each is not None and each.op_type == "Mul" for each in squares)
+
+
+def _is_halved(scope: Scope, node: NodeProto) -> bool:
+    """Whether 1 is added, and what that gives is multiplied twice: by a constant and by data, in any order."""
+    sums = [each for each in scope.consumers(node.output[0]) if each.op_type == "Add"]
+    gates = [by for each in sums for by in scope.consumers(each.output[0]) if by.op_type == "Mul"]
+    return any(
+        {_has_constant(scope, by), _has_constant(scope, each)} == {True, False}
+        for by in gates
+        for each in scope.consumers(by.output[0])
+        if each.op_type == "Mul"
+    )
+
+
+def _has_constant(scope: Scope, node: NodeProto) -> bool:
+    return any(scope.constant(name) is not None for name in node.input)
 
 
 def softplus_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:

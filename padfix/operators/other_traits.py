@@ -33,7 +33,13 @@ from padfix.operators.lists import COMPARING, appends_to_input, joins_a_list
 from padfix.operators.numbers import quotient_changes_numbers
 from padfix.operators.passing import pieces_of
 from padfix.operators.plain_traits import PLAINLY, power_traits
-from padfix.operators.quantizers import QUANTIZERS, is_between_bytes, is_from_least_byte, quantizer_traits
+from padfix.operators.quantizers import (
+    QUANTIZERS,
+    is_between_bytes,
+    is_between_bytes_of_caller,
+    is_from_least_byte,
+    quantizer_traits,
+)
 from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.shuffles import shuffles_channels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
@@ -396,6 +402,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     ),
     **dict.fromkeys(JOINING, _pairing(_joining)),
     "LayerNormalization": _layer_norm,
+    "LeakyRelu": lambda scope, node: {"between-bytes": is_between_bytes_of_caller(scope, node)},
     "LRN": _response,
     "LogSoftmax": _along_an_axis,
     "LpNormalization": _rank_alone,

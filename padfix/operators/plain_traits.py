@@ -14,7 +14,7 @@ from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.fused_layers import MATRIX, is_activated_convolution, is_deviation, is_product
 from padfix.operators.numbers import cast_changes_numbers, elements_of, numbers_of
 from padfix.operators.passing import PASSING, changes_type, passing_traits
-from padfix.targets.traits import Traits
+from padfix.targets.traits import Trait, Traits
 
 DFT_AXIS_AS_INPUT_SINCE = 20
 
@@ -26,7 +26,7 @@ PLAIN = (
     "Acos", "Acosh", "AffineGrid", "And", "Asin", "Asinh", "Atan", "Atanh", "Attention", "Bernoulli", "BitCast",
     "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CastLike",
     "CausalConvWithState", "CenterCropPad", "Col2Im", "Compress", "ConcatFromSequence", "Cosh", "CumProd", "CumSum",
-    "DeformConv", "Det", "DynamicQuantizeLinear", "Einsum", "Equal", "EyeLike", "Greater", "GreaterOrEqual",
+    "DeformConv", "Det", "Einsum", "Equal", "EyeLike", "Greater", "GreaterOrEqual",
     "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual",
     "LinearAttention", "Loop", "MatMulInteger", "MaxRoiPool", "MaxUnpool", "MelWeightMatrix", "Multinomial",
     "NegativeLogLikelihoodLoss", "NonZero", "Not", "OneHot", "Optional", "OptionalGetElement", "OptionalHasElement",
@@ -35,10 +35,12 @@ PLAIN = (
     "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
     "SequenceMap", "Shrink", "Sinh", "Size", "SoftmaxCrossEntropyLoss", "Softsign", "SplitToSequence", "StringConcat",
     "StringNormalizer", "StringSplit", "SwiGLU", "Swish", "Tan", "TensorScatter", "TfIdfVectorizer",
-    "ThresholdedRelu", "Tile", "TopK", "Trilu", "Unique", "Xor",
+    "ThresholdedRelu", "Tile", "Trilu", "Unique", "Xor",
 )
 # fmt: on
 """Operators of which it is all the same to runtimes how they are."""
+
+_MOVING = ("Cast", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
 
 _MOST_MOVES = 4
 """Operators that may lie between a weight and what reads it."""
@@ -102,11 +104,16 @@ def _batch_norm(scope: Scope, node: NodeProto) -> Traits:
 def _prelu(scope: Scope, node: NodeProto) -> Traits:
     """Return what a PRelu has slopes for: one for all, one a channel, a list (of channels' length), or others."""
     data, slope = (scope.type_of(name) for name in node.input[:2])
-    common = {"rank": None if data is None else data.rank, "behind-window": is_in_blocks(scope, node.input[0])}
+    common: dict[str, Trait | None] = {
+        "rank": None if data is None else data.rank,
+        "behind-window": is_in_blocks(scope, node.input[0]),
+    }
     if slope is None or slope.shape is None or data is None or data.shape is None:
         return {**common, "slopes": None}
     rank = len(data.shape)
     aligned = [1] * (rank - len(slope.shape)) + list(slope.shape)
+    pairs = zip(data.shape[::-1], aligned[::-1], strict=False)
+    common["spreads-data"] = len(aligned) > rank or any(here == 1 and there not in (1, None) for here, there in pairs)
     several = [axis for axis, length in enumerate(aligned) if length != 1]
     if several in ([], [CHANNELS]):
         slopes = "channels" if several else "one"
@@ -164,7 +171,22 @@ def _suppression(scope: Scope, node: NodeProto) -> Traits:
     least = None if name and score is None else "none"
     if score is not None and score.size == 1:
         least = "below-zero" if score.reshape(-1)[0] < 0 else "others"
-    return {"least-score": least, "limits-as-numbers": any(each is not None and each.shape == () for each in limits)}
+    return {
+        "least-score": least,
+        "limits-as-numbers": any(each is not None and each.shape == () for each in limits),
+        "of-positive": _is_share(scope, node.input[1]),
+    }
+
+
+def _is_share(scope: Scope, name: str) -> bool:
+    """Whether numbers are what a Sigmoid or Softmax gives, moved about by a few operators."""
+    for _ in range(_MOST_MOVES + 1):
+        producer = scope.producer(name)
+        if producer is None or producer.op_type not in _MOVING:
+            break
+        name = producer.input[0]
+    producer = scope.producer(name)
+    return producer is not None and producer.op_type in ("Sigmoid", "Softmax")
 
 
 def _ranked(scope: Scope, node: NodeProto) -> Traits:
@@ -243,6 +265,12 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Celu": lambda scope, node: {"of-one": (found := attributes.find(node, "alpha")) is None or found.f == 1},
     "Constant": lambda scope, node: {"of-tensor": attributes.find(node, "value") is not None},
     "DFT": _dft,
+    "DynamicQuantizeLinear": lambda scope, node: {
+        "read-apart": any(
+            scope.is_output(name) or any(each.op_type != "DequantizeLinear" for each in scope.consumers(name))
+            for name in node.output
+        )
+    },
     "Expand": _expand,
     "MatMul": _product,
     "NonMaxSuppression": _suppression,
@@ -251,6 +279,11 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Squeeze": lambda scope, node: {
         **_reranked(scope, node),
         "axes-written": len(node.input) > 1 or attributes.find(node, "axes") is not None,
+    },
+    "TopK": lambda scope, node: {
+        **_ranked(scope, node),
+        "axis-from-end": (attributes.integer(node, "axis", -1) or 0) < 0,
+        "sorted": attributes.integer(node, "sorted", 1) != 0,
     },
     "Trilu": _ranked,
     "Unsqueeze": _reranked,

@@ -66,6 +66,14 @@ def is_from_least_byte(scope: Scope, node: NodeProto) -> bool | None:
     return all((each == np.iinfo(each.dtype).min).all() for each in told if each is not None)
 
 
+def is_between_bytes_of_caller(scope: Scope, node: NodeProto) -> bool:
+    """Whether these bytes are an input and an output of the model."""
+    before = scope.own_producer(node.input[0])
+    readers = [each for each in scope.consumers(node.output[0]) if each.op_type == "QuantizeLinear"]
+    is_given = before is not None and before.op_type == "DequantizeLinear" and is_of_caller(scope, before.input[0])
+    return is_given and any(is_of_caller(scope, each.output[0]) for each in readers)
+
+
 def traits_of_bytes(scope: Scope, node: NodeProto, operator: Operator) -> Traits:
     """Return of a convolution or pool whether it is of bytes or of what is dequantized, and how scales are given."""
     data = node.input[0]

@@ -189,6 +189,7 @@ def _behind_identity(site: Site) -> Iterator[Form]:
     """Yield an activation that is read by itself, not as part of the convolution before it."""
     node = copied(site.node)
     traits = {**(traits_of(site.scope, node) or {}), "behind-depthwise-volume": False, "halved-gate": False}
+    traits["between-bytes"] = False
 
     def write() -> Rewrite:
         return _replaced(site, lambda builder, value: builder.original(node, [builder.op("Identity", [value])]))
@@ -402,7 +403,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **{name: _first(PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Split", "Tile")},
     **dict.fromkeys(COMPARING, rows_first(lambda site: iter(()))),
     "Less": rows_first(PLAIN_FORMS["Less"]),
-    **dict.fromkeys(("Elu", "HardSwish", "Sigmoid"), _behind_identity),
+    **dict.fromkeys(("Elu", "HardSwish", "LeakyRelu", "Sigmoid"), _behind_identity),
     **dict.fromkeys(("If", "Loop", "Scan"), _undecided),
     "Erf": _first(_behind_identity, erf_forms),
     "Add": rows_first(_first(narrowed_forms, _first(apart_forms, _first(exchanged_forms, summed_forms)))),

@@ -124,7 +124,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "order": ("DCR", "CRD"),
     # Of a HardSigmoid or Tanh as in HardSwish and Mish.
     "gates-other-data": SWITCH,
-    # Of an Erf that is part of a Gelu: whether the gate is halved before it is multiplied.
+    # Of an Erf or Tanh that is part of a Gelu: whether the gate is halved (a Tanh's also behind the product).
     "halved-gate": SWITCH,
     # Of a Tanh, and of a Softplus.
     "bounded": SWITCH,
@@ -145,6 +145,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "length-given": SWITCH,
     # Of PRelu, Celu, Split, ArgMax and ArgMin, Expand, BatchNormalization, MatMul, and what picks elements.
     "slopes": ("one", "channels", "list-of-channels", "list", "others"),
+    "spreads-data": SWITCH,
     "of-one": SWITCH,
     "split-evenly": SWITCH,
     "pieces-told": SWITCH,
@@ -161,6 +162,10 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of NonMaxSuppression: what its least score is, and whether a limit of it is a number without an axis.
     "least-score": ("none", "below-zero", "others"),
     "limits-as-numbers": SWITCH,
+    # Of TopK, which has rank and axis-from-end as well.
+    "sorted": SWITCH,
+    # Of DynamicQuantizeLinear: whether anything but a DequantizeLinear reads what it gives.
+    "read-apart": SWITCH,
     # Of a Constant: whether it holds a tensor, and not numbers in attributes of other names.
     "of-tensor": SWITCH,
     # Of Mod: whether the remainder has the sign of the dividend.
@@ -238,7 +243,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "zero-point-alike": SWITCH,
     "of-caller": SWITCH,
     "unsigned": SWITCH,
-    # Of Softmax and Gemm.
+    # Of Softmax, Gemm and LeakyRelu.
     "between-bytes": SWITCH,
     "from-least-byte": SWITCH,
     # Of Gelu.
@@ -317,6 +322,8 @@ UNSAID: Mapping[str, Trait] = {
             "spreads-norm",
             "changes-type",
             "changes-numbers",
+            "halved-gate",
+            "spreads-data",
             "embeds",
             "joins-nothing",
             "takes-nothing",

@@ -157,7 +157,7 @@ EXAMPLES = {
     "HardSigmoid": "(float[1,2] X) => (float[1,2] Y) { Y = HardSigmoid (X) }",
     **{
         name: f"(float[1,2] X) => (float[1,2] Y) {{ Y = {name} (X) }}"
-        for name in ("Elu", "Erf", "Gelu", "HardSwish", "Sigmoid")
+        for name in ("Elu", "Erf", "Gelu", "HardSwish", "LeakyRelu", "Sigmoid")
     },
     "Slice": "(float[1,2] X, int64[1] S) => (float[1,1] Y) { Y = Slice (X, S, S) }",
     "Add": "(float[1,2] X) => (float[1,2] Y) { Y = Add (X, X) }",
@@ -193,6 +193,8 @@ EXAMPLES = {
         for name in RECURRENT
     },
     "LRN": "(float[1,2,8,8] X) => (float[1,2,8,8] Y) { Y = LRN <size = 3> (X) }",
+    "TopK": "(float[4] X, int64[1] k) => (float[2] Y) { Y, I = TopK (X, k) }",
+    "DynamicQuantizeLinear": "(float[1,2] X) => (uint8[1,2] Y) { Y, S, Z = DynamicQuantizeLinear (X) }",
     "Shape": "(float[1,2] X) => (int64[2] Y) { Y = Shape (X) }",
     "DequantizeLinear": "(uint8[1,2] X, float S) => (float[1,2] Y) { Y = DequantizeLinear (X, S) }",
     "QuantizeLinear": "(float[1,2] X, float S) => (uint8[1,2] Y) { Y = QuantizeLinear (X, S) }",

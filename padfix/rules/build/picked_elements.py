@@ -14,7 +14,7 @@ from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.operators.skips import NOTHING, skipping_axes, what_a_window_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
-from padfix.operators.traits import window_traits
+from padfix.operators.traits import traits_of, window_traits
 from padfix.operators.window import Window
 from padfix.operators.written import SAME
 from padfix.rules.base import Rewrite, Site
@@ -165,3 +165,22 @@ def rows_of_picked(site: Site) -> Iterator[Form]:
     gather = ("Gather", {"picks-a-list": True, "picks-a-matrix": False, "both-computed": False})
     operators = (("Reshape", {"rank": 2, "copies-channels": False}), gather, ("Reshape", {"rank": rank}))
     yield Form("a Gather of rows", operators, write, why_not)
+
+
+def sorted_forms(site: Site) -> Iterator[Form]:
+    """Yield a TopK whose axis is counted from the begin, and one that sorts the only element that it gives."""
+    known, number = site.input_type(0), site.constant(1)
+    rank, axis = 0 if known is None else known.rank or 0, attributes.integer(site.node, "axis", -1) or 0
+    own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False, "sorted": True}
+
+    def write() -> Rewrite:
+        node = copied(site.node, without=("sorted",))
+        attributes.set_integer(node, "axis", axis % rank)
+        builder = site.builder()
+        given = [builder.input(name) for name in site.node.input]
+        return Rewrite(builder.ending_in(node, given), trials_of(site), exact=True)
+
+    why_not = None if rank else Refusal("how many axes its data have is not known")
+    if not attributes.integer(site.node, "sorted", 1) and (number is None or number.reshape(-1)[0] != 1):
+        why_not = Refusal("in which order it gives them is not told")
+    yield Form("its axis from the begin", (("TopK", own),), write, why_not)

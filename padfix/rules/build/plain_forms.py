@@ -19,7 +19,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.moved_forms import moved_forms, product_from_left
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
-from padfix.rules.build.picked_elements import rows_of_picked
+from padfix.rules.build.picked_elements import rows_of_picked, sorted_forms
 from padfix.rules.build.split_forms import split_forms
 from padfix.targets.traits import Traits
 
@@ -417,5 +417,6 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Squeeze": _named,
     "ThresholdedRelu": _cut_off,
     "Tile": _joined,
+    "TopK": sorted_forms,
 }
 """By the type of an operator: what yields its forms."""

@@ -1,0 +1,77 @@
+"""What OpenCV takes for something else by what stands about it: a list's last axis, a Gelu, bytes, slopes, scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+from padfix.errors import RefusedError
+
+CONSTANTS = (
+    "<int64[1] k = {2}, int64[1] one = {1}, int64[1] flat = {-1}, float half = {0.5}, float n = {1}, "
+    "float q = {0.79788}, float c = {0.044715}, float three = {3}, float s = {0.1}, int8 z = {3}, "
+    "float[4] slopes = {1, 2, 3, 4}>"
+)
+CUBE = "a = Mul (c, X) b = Mul (X, a) d = Mul (X, b) "
+GELU = "e = Add (X, d) f = Mul (q, e) g = Tanh (f) h = Add (n, g) "
+BYTES = "a = DequantizeLinear (X, s, z) b = LeakyRelu (a) "
+
+
+def findings(nodes: str, given: str, target: str, folder: Path) -> tuple[list[str], Path]:
+    """Return what ``check`` has against a model of these nodes, and where that is."""
+    source = folder / "model.onnx"
+    gives = "int8[2,4]" if "QuantizeLinear (b" in nodes else "int64[N,3]" if "NonMax" in nodes else "float"
+    body = f'<ir_version: 8, opset_import: ["" : 17]> g ({given}) => ({gives} Y) {CONSTANTS} {{ {nodes} }}'
+    onnx.save(onnx.parser.parse_model(body), source)
+    return [each.rule for each in padfix.check(source, target=target).findings], source
+
+
+@pytest.mark.parametrize(
+    ("nodes", "given", "target", "expected"),
+    [
+        ("l = Reshape (X, flat) Y, i = TopK (l, k)", "float[2,4] X", "4.14", ["Reshape", "TopK"]),
+        ("Y, i = TopK <sorted = 0> (X, one)", "float[2,4] X", "4.14", ["TopK"]),
+        (f"{CUBE}{GELU} j = Mul (half, h) Y = Mul (X, j)", "float[2,4] X", "4.14", ["Identity", "Tanh"]),
+        (f"{CUBE}{GELU} j = Mul (X, h) Y = Mul (half, j)", "float[2,4] X", "5.0.0.93", ["Clip", "Tanh"]),
+        (f"{BYTES} Y = QuantizeLinear (b, s, z)", "int8[2,4] X", "5.0.0.93", ["Identity", "LeakyRelu"]),
+        ("Y = PRelu (X, slopes)", "float[4,1] X", "5.0.0.93", ["Relu", "Neg", "Mul"]),
+    ],
+)
+def test_it_is_written_as_it_is_meant(nodes: str, given: str, target: str, expected: list[str], tmp_path: Path) -> None:
+    rules, source = findings(nodes, given, f"opencv@{target}", tmp_path)
+    assert "PF306" in rules
+    result = tmp_path / "result.onnx"
+    padfix.convert(source, result, target=f"opencv@{target}")
+    assert set(expected) <= {node.op_type for node in onnx.load(result).graph.node}
+    assert not padfix.check(result, target=f"opencv@{target}").findings
+
+
+@pytest.mark.parametrize(
+    ("nodes", "given", "target"),
+    [
+        ("Y, i = TopK (X, k)", "float[2,4] X", "4.14"),
+        (f"b = Pow (X, three) d = Mul (c, b) {GELU} j = Mul (half, h) Y = Mul (X, j)", "float[2,4] X", "4.14"),
+        (f"{CUBE}{GELU} j = Mul (X, half) Y = Mul (j, h)", "float[2,4] X", "4.14"),
+        (f"{BYTES} c1 = QuantizeLinear (b, s, z) Y = DequantizeLinear (c1, s, z)", "int8[2,4] X", "5.0.0.93"),
+        ("p = Sigmoid (S) Y = NonMaxSuppression (X, p, k)", "float[1,4,4] X, float[1,2,4] S", "5.0.0.93"),
+    ],
+)
+def test_others_are_right_as_they_are(nodes: str, given: str, target: str, tmp_path: Path) -> None:
+    assert "PF306" not in findings(nodes, given, f"opencv@{target}", tmp_path)[0]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "given", "target"),
+    [
+        ("Y, i = TopK <sorted = 0> (X, k)", "float[2,4] X", "4.14"),
+        ("Y = NonMaxSuppression (X, S, k)", "float[1,4,4] X, float[1,2,4] S", "5.0.0.93"),
+    ],
+)
+def test_what_has_no_equal_form_is_refused(nodes: str, given: str, target: str, tmp_path: Path) -> None:
+    source = findings(nodes, given, f"opencv@{target}", tmp_path)[1]
+    with pytest.raises(RefusedError):
+        padfix.convert(source, tmp_path / "result.onnx", target=f"opencv@{target}")
