@@ -26,14 +26,14 @@ PLAIN = (
     "Acos", "Acosh", "AffineGrid", "And", "Asin", "Asinh", "Atan", "Atanh", "Attention", "Bernoulli", "BitCast",
     "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CastLike",
     "CausalConvWithState", "CenterCropPad", "Col2Im", "Compress", "ConcatFromSequence", "Cosh", "CumProd", "CumSum",
-    "DeformConv", "Det", "Einsum", "Equal", "EyeLike", "Greater", "GreaterOrEqual",
-    "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual",
-    "LinearAttention", "Loop", "MatMulInteger", "MaxRoiPool", "MaxUnpool", "MelWeightMatrix", "Multinomial",
-    "NegativeLogLikelihoodLoss", "NonZero", "Not", "OneHot", "Optional", "OptionalGetElement", "OptionalHasElement",
-    "QLinearMatMul", "RMSNormalization", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-    "RegexFullMatch", "Relu", "ReverseSequence", "RotaryEmbedding", "Round", "STFT", "Scan", "Scatter", "Selu",
-    "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
-    "SequenceMap", "Shrink", "Sinh", "Size", "SoftmaxCrossEntropyLoss", "Softsign", "SplitToSequence", "StringConcat",
+    "DeformConv", "Det", "Einsum", "Equal", "EyeLike", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow",
+    "If", "ImageDecoder", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "LinearAttention", "Loop",
+    "MatMulInteger", "MaxRoiPool", "MaxUnpool", "MelWeightMatrix", "Multinomial", "NegativeLogLikelihoodLoss",
+    "NonZero", "Not", "OneHot", "Optional", "OptionalGetElement", "OptionalHasElement", "Or", "QLinearMatMul",
+    "RMSNormalization", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "RegexFullMatch",
+    "Relu", "ReverseSequence", "RotaryEmbedding", "Round", "STFT", "Scan", "Scatter", "Selu", "SequenceAt",
+    "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap",
+    "Shrink", "Sinh", "Size", "SoftmaxCrossEntropyLoss", "Softsign", "SplitToSequence", "StringConcat",
     "StringNormalizer", "StringSplit", "SwiGLU", "Swish", "Tan", "TensorScatter", "TfIdfVectorizer",
     "ThresholdedRelu", "Tile", "Trilu", "Unique", "Xor",
 )
@@ -198,7 +198,12 @@ def _reranked(scope: Scope, node: NodeProto) -> Traits:
     before, behind = (scope.type_of(name) for name in (node.input[0], node.output[0]))
     shapes = [None if each is None else each.shape for each in (before, behind)]
     is_kept = None if shapes[0] is None or shapes[1] is None else shapes[0][:1] == shapes[1][:1]
-    return {"rank": None if before is None else before.rank, "moves-batch": None if is_kept is None else not is_kept}
+    ranks = [None if each is None else each.rank for each in (before, behind)]
+    return {
+        "rank": ranks[0],
+        "moves-batch": None if is_kept is None else not is_kept,
+        "adds-several": None if ranks[0] is None or ranks[1] is None else ranks[1] - ranks[0] > 1,
+    }
 
 
 def _expand(scope: Scope, node: NodeProto) -> Traits:

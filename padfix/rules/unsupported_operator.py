@@ -75,7 +75,7 @@ from padfix.rules.build.rounded_forms import round_forms
 from padfix.rules.build.slice_forms import reordered_forms
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.build.transpose_forms import exchange_forms
-from padfix.rules.build.whole_forms import cut_forms, divided_forms
+from padfix.rules.build.whole_forms import cut_forms, divided_forms, logic_forms
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -406,6 +406,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(("Elu", "HardSwish", "LeakyRelu", "Sigmoid"), _behind_identity),
     **dict.fromkeys(("If", "Loop", "Scan"), _undecided),
     "Erf": _first(_behind_identity, erf_forms),
+    **dict.fromkeys(("And", "Or", "Xor"), logic_forms),
     "Add": rows_first(_first(narrowed_forms, _first(apart_forms, _first(exchanged_forms, summed_forms)))),
     "BatchNormalization": batch_norm_forms,
     "Clip": clip_forms,

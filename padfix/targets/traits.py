@@ -211,8 +211,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "gives": ("single", "half", "double", "integer", "boolean"),
     "joins-nothing": SWITCH,
     "takes-nothing": SWITCH,
-    # Of Squeeze.
+    # Of Squeeze, and of Unsqueeze.
     "axes-written": SWITCH,
+    "adds-several": SWITCH,
     # Of If: what decides, how the values of its branches differ, and whether it stands in one that depends on data.
     "decided-by": ("constants", "lengths", "data"),
     "branches": ("alike", "lengths-differ", "ranks-differ"),
@@ -323,6 +324,7 @@ UNSAID: Mapping[str, Trait] = {
             "changes-type",
             "changes-numbers",
             "halved-gate",
+            "adds-several",
             "spreads-data",
             "embeds",
             "joins-nothing",

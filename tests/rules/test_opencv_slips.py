@@ -12,8 +12,8 @@ import padfix
 from padfix.errors import RefusedError
 
 CONSTANTS = (
-    "<int64[1] k = {2}, int64[1] one = {1}, int64[1] flat = {-1}, float half = {0.5}, float n = {1}, "
-    "float q = {0.79788}, float c = {0.044715}, float three = {3}, float s = {0.1}, int8 z = {3}, "
+    "<int64[1] k = {2}, int64[1] one = {1}, int64[1] flat = {-1}, int64[2] places = {0, 2}, float half = {0.5}, "
+    "float n = {1}, float q = {0.79788}, float c = {0.044715}, float three = {3}, float s = {0.1}, int8 z = {3}, "
     "float[4] slopes = {1, 2, 3, 4}>"
 )
 CUBE = "a = Mul (c, X) b = Mul (X, a) d = Mul (X, b) "
@@ -35,6 +35,7 @@ def findings(nodes: str, given: str, target: str, folder: Path) -> tuple[list[st
     [
         ("l = Reshape (X, flat) Y, i = TopK (l, k)", "float[2,4] X", "4.14", ["Reshape", "TopK"]),
         ("Y, i = TopK <sorted = 0> (X, one)", "float[2,4] X", "4.14", ["TopK"]),
+        ("Y = Unsqueeze (X, places)", "float[2,4] X", "4.14", ["Reshape"]),
         (f"{CUBE}{GELU} j = Mul (half, h) Y = Mul (X, j)", "float[2,4] X", "4.14", ["Identity", "Tanh"]),
         (f"{CUBE}{GELU} j = Mul (X, h) Y = Mul (half, j)", "float[2,4] X", "5.0.0.93", ["Clip", "Tanh"]),
         (f"{BYTES} Y = QuantizeLinear (b, s, z)", "int8[2,4] X", "5.0.0.93", ["Identity", "LeakyRelu"]),

@@ -32,6 +32,9 @@ def converted(nodes: str, given: str, gives: str, folder: Path) -> list[str]:
         ("Y = Cast <to = 9> (X)", "float", "bool", ["Abs", "Cast", "Sign"]),
         ("Y = Cast <to = 9> (X)", "int64", "bool", ["Abs", "Cast", "Sign"]),
         ("Y = Div (X, n)", "int64", "int64", ["Div", "Mod", "Sub"]),
+        ("Y = And (X, X)", "bool", "bool", ["Cast", "Cast", "Greater", "Mul"]),
+        ("Y = Or (X, X)", "bool", "bool", ["Cast", "Cast", "Greater", "Max"]),
+        ("Y = Xor (X, X)", "bool", "bool", ["Abs", "Cast", "Cast", "Greater", "Sub"]),
     ],
 )
 def test_what_is_left_of_numbers_is_computed_before(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 from onnx import TensorProto
 
 from padfix.operators.refusal import Refusal
@@ -13,6 +15,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.targets.traits import Traits
 
 _MOD_SINCE = 10
 _SIGNED = (TensorProto.INT32, TensorProto.INT64)
@@ -56,3 +59,22 @@ def divided_forms(site: Site) -> Iterator[Form]:
         why_not = Refusal("its data are no integers with a sign, or this opset has no Mod")
     operators: Operators = (("Mod", {"cuts-off": True}), ("Sub", {}), ("Div", {**own, "changes-numbers": False}))
     yield Form("the rest taken off before it", operators, write, why_not)
+
+
+def logic_forms(site: Site) -> Iterator[Form]:
+    """Yield what two booleans give as whether the product, the larger or the distance of 0 and 1 is above a half."""
+    joint = {"And": "Mul", "Or": "Max", "Xor": "Sub"}[site.node.op_type]
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        numbers = [builder.op("Cast", [builder.input(name)], {"to": TensorProto.FLOAT}) for name in site.node.input]
+        joined: Any = builder.op(joint, numbers)
+        if joint == "Sub":
+            joined = builder.op("Abs", [joined])
+        half = builder.constant(np.array(0.5, np.float32), "half")
+        builder.output(site.node.output[0], builder.op("Greater", [joined, half]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    traits: Traits = {"inputs": 2, "broadcasts": True}
+    operators: Operators = (("Cast", {"gives": "single"}), (joint, traits), ("Abs", {}), ("Greater", {}))
+    yield Form("numbers of 0 and 1", operators, write)
