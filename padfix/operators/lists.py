@@ -17,6 +17,14 @@ def is_computed_list(scope: Scope, name: str) -> bool:
     return known is not None and known.rank == 1 and known.shape != (1,) and depends_on_data(scope, name)
 
 
+# fmt: off
+ON_ONE = (
+    "Abs", "Ceil", "Clip", "Cos", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Log",
+    "Neg", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Sqrt", "Tanh"
+)
+# fmt: on
+"""Operators that compute each element from the one at its place."""
+
 COMPARING = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
 
 
@@ -32,17 +40,32 @@ def joins_a_list(scope: Scope, node: NodeProto) -> bool:
     return is_spread or any(is_list and _is_made(scope, name) for name, is_list in zip(node.input, lists, strict=True))
 
 
+def is_of_made_list(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node reads a list that is made of what is none, and computed itself."""
+    name = node.input[0]
+    made_of = _made_of(scope, name) if is_computed_list(scope, name) else None
+    return made_of is not None and any(scope.producer(each) is not None for each in made_of)
+
+
 def _is_made(scope: Scope, name: str) -> bool:
-    """Whether a list is made, a few operators before, of what is none: by a reduction, a Reshape or a Gather."""
+    return _made_of(scope, name) is not None
+
+
+def _made_of(scope: Scope, name: str) -> list[str] | None:
+    """Return the data of which a list is made, a few operators before, by a reduction, a Reshape or a Gather.
+
+    None where it is made of lists of the model's inputs alone.
+    """
     producer = scope.producer(name)
+    before: list[str] = []
     for _ in range(_MOST_BETWEEN):
         if producer is None:
-            return False
+            return None
         before = [each for each in producer.input if each and depends_on_data(scope, each)]
         if not all(is_computed_list(scope, each) for each in before):
-            return True
+            break
         producer = scope.producer(before[0]) if before else None
-    return True
+    return before
 
 
 def appends_to_input(scope: Scope, node: NodeProto) -> bool:

@@ -12,6 +12,7 @@ from padfix.operators.batches import gives_each_image_its_own
 from padfix.operators.constant_chains import COMPUTED, is_constant
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.fused_layers import MATRIX, is_activated_convolution, is_deviation, is_product
+from padfix.operators.lists import ON_ONE
 from padfix.operators.numbers import cast_changes_numbers, elements_of, numbers_of
 from padfix.operators.passing import PASSING, changes_type, passing_traits
 from padfix.targets.traits import Trait, Traits
@@ -254,7 +255,7 @@ def power_traits(scope: Scope, node: NodeProto) -> Traits:
 
 
 PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
-    **dict.fromkeys(PLAIN, lambda scope, node: {}),
+    **dict.fromkeys((*PLAIN, *ON_ONE), lambda scope, node: {}),
     **dict.fromkeys(PICKING, _picking),
     **dict.fromkeys(PASSING, passing_traits),
     **dict.fromkeys(

@@ -14,6 +14,7 @@ from padfix.operators.axis_order import order_traits
 from padfix.operators.batches import OF_IMAGES, is_of_another_batch
 from padfix.operators.constant_chains import is_given_by_node, is_steered_by_results, reads_constant_again
 from padfix.operators.constant_pad import given_pads
+from padfix.operators.lists import ON_ONE, is_of_made_list
 from padfix.operators.numbers import elements_of, numbers_of
 from padfix.operators.other_traits import OTHERS, any_of
 from padfix.operators.passing import gives_the_same
@@ -46,6 +47,8 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["constants-by-nodes"] = by_nodes
     found["steered-by-results"] = is_steered_by_results(scope, node)
     found["constants-again"] = reads_constant_again(scope, node)
+    if node.op_type in ON_ONE:
+        found["of-made-list"] = is_of_made_list(scope, node)
     if node.op_type not in OF_IMAGES:
         return found
     return {**found, "batch-within": is_of_another_batch(scope, node.input[0])}

@@ -233,6 +233,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "adds-wide-constant": SWITCH,
     "adds-to-erf": SWITCH,
     "joins-a-list": SWITCH,
+    # Of what computes each element from one: whether its data are a list that is made of what is none, and computed.
+    "of-made-list": SWITCH,
     "appends-to-input": SWITCH,
     "spreads-channels": SWITCH,
     # Of activations: whether their data is what a depthwise convolution of three axes gives.
@@ -301,6 +303,7 @@ UNSAID: Mapping[str, Trait] = {
             "adds-to-volume",
             "adds-wide-constant",
             "joins-a-list",
+            "of-made-list",
             "appends-to-input",
             "axis-from-end",
             "behind-activation",

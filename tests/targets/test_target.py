@@ -16,7 +16,7 @@ from padfix.files.model import Model
 from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import COMPUTED
 from padfix.operators.inference import infer
-from padfix.operators.lists import COMPARING
+from padfix.operators.lists import COMPARING, ON_ONE
 from padfix.operators.other_traits import JOINING, RECURRENT, REDUCTIONS
 from padfix.operators.traits import traits_of
 from padfix.targets.traits import TRAITS
@@ -157,7 +157,8 @@ EXAMPLES = {
     "HardSigmoid": "(float[1,2] X) => (float[1,2] Y) { Y = HardSigmoid (X) }",
     **{
         name: f"(float[1,2] X) => (float[1,2] Y) {{ Y = {name} (X) }}"
-        for name in ("Elu", "Erf", "Gelu", "HardSwish", "LeakyRelu", "Sigmoid")
+        for name in ON_ONE
+        if name not in ("Clip", "HardSigmoid", "Softplus", "Tanh")
     },
     "Slice": "(float[1,2] X, int64[1] S) => (float[1,1] Y) { Y = Slice (X, S, S) }",
     "Add": "(float[1,2] X) => (float[1,2] Y) { Y = Add (X, X) }",

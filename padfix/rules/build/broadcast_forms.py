@@ -66,18 +66,18 @@ def rows_first(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iter
     """Return the forms of what works element by element: that on rows, where it spreads a list, which all others do."""
 
     def both(site: Site) -> Iterator[Form]:
-        yield from _on_rows(site) if joins_a_list(site.scope, site.node) else forms(site)
+        yield from on_rows(site) if joins_a_list(site.scope, site.node) else forms(site)
         yield _whole(site)
 
     return both
 
 
-def _on_rows(site: Site) -> Iterator[Form]:
+def on_rows(site: Site) -> Iterator[Form]:
     """Yield the operator with lists that are computed as matrices of one row."""
     lists = [is_computed_list(site.scope, name) for name in site.node.input]
     types = [site.input_type(position) for position in range(len(lists))]
     ranks = [None if known is None else known.rank for known in types]
-    own = {**(traits_of(site.scope, site.node) or {}), "joins-a-list": False}
+    own = {**(traits_of(site.scope, site.node) or {}), "joins-a-list": False, "of-made-list": False}
 
     def write(builder: FragmentBuilder, *values: Any) -> Any:
         # OpenCV 4.14 refuses an Unsqueeze of a list that another operator reads as well.
