@@ -121,8 +121,8 @@ class UnsupportedOperator(TargetRule):
     Reshape; a list as a matrix of one row; a Gemm as a product and a sum; a maximum along axes as a pool; what moves
     elements as a Gather from a row, where axes of one length are taken for one another; what picks by a matrix of
     indices as what picks by a list; constants in the whole shape; a convolution with ones before what takes another
-    axis for that of its channels; Softsign and ThresholdedRelu as products; a Hardmax as the question which place is
-    that of the maximum; a MaxUnpool as maxima scattered over zeros; a Col2Im as a transposed convolution; an
+    axis for that of its channels; Softsign and ThresholdedRelu as products; a Hardmax, OneHot, IsInf and IsNaN as
+    what is equal; a MaxUnpool as maxima scattered over zeros; a Col2Im as a transposed convolution; an
     AffineGrid as a product with all positions; a GroupNormalization as the norm of lines; an RMSNormalization as a
     quotient; a power of a whole number as a product; a Concat without what has no elements; the terms of a sum
     exchanged; a Round as a sum with a number so large that no fraction fits; a QuantizeLinear with its

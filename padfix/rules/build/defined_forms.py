@@ -20,6 +20,7 @@ from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.question_forms import infinity_forms, not_a_number_forms, one_hot_forms
 
 _MOST_WEIGHTS = 1 << 20
 
@@ -254,7 +255,10 @@ DEFINED_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "AffineGrid": grid_forms,
     "Col2Im": column_forms,
     "GroupNormalization": group_norm_forms,
+    "IsInf": infinity_forms,
+    "IsNaN": not_a_number_forms,
     "MaxUnpool": unpooled_forms,
+    "OneHot": one_hot_forms,
     "RMSNormalization": root_norm_forms,
 }
 """By the type of an operator: what yields its forms."""

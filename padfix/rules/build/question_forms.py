@@ -1,0 +1,81 @@
+"""What asks each number something (IsInf, IsNaN, OneHot), as comparisons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from onnx import helper
+
+from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import as_declared, trials_of
+from padfix.rules.build.objections import Operators
+
+_EQUAL: Operators = (("Equal", {"broadcasts": True}),)
+
+
+def infinity_forms(site: Site) -> Iterator[Form]:
+    """Yield whether a number, or its magnitude, is equal to infinity."""
+    signs = {sign for sign in (-1, 1) if attributes.integer(site.node, f"detect_{_NAMES[sign]}", 1)}
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        value = builder.input(site.input_name(0))
+        infinite = np.array(min(signs) * math.inf if len(signs) == 1 else math.inf, _dtype(site))
+        size = builder.op("Abs", [value]) if len(signs) > 1 else value
+        builder.output(site.node.output[0], builder.op("Equal", [size, builder.constant(infinite, "infinity")]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None if signs else Refusal("it asks for neither infinity")
+    yield Form("equal to infinity", (("Abs", {}), *_EQUAL), write, why_not)
+
+
+_NAMES = {-1: "negative", 1: "positive"}
+
+
+def not_a_number_forms(site: Site) -> Iterator[Form]:
+    """Yield whether a number is not equal to itself."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        value = builder.input(site.input_name(0))
+        builder.output(site.node.output[0], builder.op("Not", [builder.op("Equal", [value, value])]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    yield Form("not equal to itself", (*_EQUAL, ("Not", {})), write)
+
+
+def one_hot_forms(site: Site) -> Iterator[Form]:
+    """Yield the one value where an index is equal to a place, counted from the begin or the end, else the other."""
+    depth, values, known = site.constant(1), site.constant(2), site.input_type(0)
+    rank = -1 if known is None or known.rank is None else known.rank
+    axis = (attributes.integer(site.node, "axis", -1) or 0) % max(rank + 1, 1)
+
+    def write() -> Rewrite:
+        assert depth is not None
+        assert values is not None
+        builder = site.builder()
+        index = builder.unsqueezed(builder.input(site.input_name(0)), axis)
+        number = int(depth.reshape(-1)[0])
+        off, on = (builder.constant(each.reshape(()), "value") for each in values)
+        chosen: Any = off
+        for first in (-number, 0):
+            places = np.arange(first, first + number, dtype=_dtype(site)).reshape(-1, *[1] * (rank - axis))
+            chosen = builder.op("Where", [builder.op("Equal", [index, builder.constant(places, "places")]), on, chosen])
+        builder.output(site.node.output[0], chosen)
+        return Rewrite(builder.build(), (as_declared(site),), exact=True)
+
+    why_not = None
+    if depth is None or values is None or rank < 0:
+        why_not = Refusal("its depth or its values are not constant, or how many axes it has is not known")
+    operators: Operators = (("Unsqueeze", {"rank": rank}), *_EQUAL, ("Where", {"broadcasts": True}))
+    yield Form("equal to a place", operators, write, why_not)
+
+
+def _dtype(site: Site) -> np.dtype[Any]:
+    return np.dtype(helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
