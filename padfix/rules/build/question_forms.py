@@ -16,6 +16,8 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
 
+_FLOATS_EQUAL_SINCE = 11
+
 _EQUAL: Operators = (("Equal", {"broadcasts": True}),)
 
 
@@ -24,7 +26,7 @@ def infinity_forms(site: Site) -> Iterator[Form]:
     signs = {sign for sign in (-1, 1) if attributes.integer(site.node, f"detect_{_NAMES[sign]}", 1)}
 
     def write() -> Rewrite:
-        builder = site.builder()
+        builder = site.builder(max(site.opset, _FLOATS_EQUAL_SINCE))
         value = builder.input(site.input_name(0))
         infinite = np.array(min(signs) * math.inf if len(signs) == 1 else math.inf, _dtype(site))
         size = builder.op("Abs", [value]) if len(signs) > 1 else value
@@ -32,7 +34,7 @@ def infinity_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     why_not = None if signs else Refusal("it asks for neither infinity")
-    yield Form("equal to infinity", (("Abs", {}), *_EQUAL), write, why_not)
+    yield Form("equal to infinity", (("Abs", {}), *_EQUAL), write, why_not, _FLOATS_EQUAL_SINCE)
 
 
 _NAMES = {-1: "negative", 1: "positive"}
@@ -42,12 +44,12 @@ def not_a_number_forms(site: Site) -> Iterator[Form]:
     """Yield whether a number is not equal to itself."""
 
     def write() -> Rewrite:
-        builder = site.builder()
+        builder = site.builder(max(site.opset, _FLOATS_EQUAL_SINCE))
         value = builder.input(site.input_name(0))
         builder.output(site.node.output[0], builder.op("Not", [builder.op("Equal", [value, value])]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    yield Form("not equal to itself", (*_EQUAL, ("Not", {})), write)
+    yield Form("not equal to itself", (*_EQUAL, ("Not", {})), write, opset=_FLOATS_EQUAL_SINCE)
 
 
 def one_hot_forms(site: Site) -> Iterator[Form]:
