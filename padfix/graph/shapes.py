@@ -232,6 +232,9 @@ class _Inference:
         model = ModelProto(ir_version=max(self._proto.ir_version, 3))
         model.graph.CopyFrom(graph)
         model.functions.extend(self._proto.functions)
+        # Inference of some operators ends the process where they leave out all that they name.
+        for node in [each for each in model.graph.node if each.input and not any((*each.input, *bodies_of(each)))]:
+            model.graph.node.remove(node)
         newest = {DEFAULT_DOMAIN: defs.onnx_opset_version()}  # what runtimes take where nothing is imported
         opsets = {**newest, **scope.opsets, PINNED_DOMAIN: 1}
         opsets[DEFAULT_DOMAIN] = rewrite_for_inference(model.graph, opsets[DEFAULT_DOMAIN])
