@@ -13,18 +13,110 @@ Traits = Mapping[str, Trait | None]
 SWITCH: tuple[Trait, ...] = (False, True)
 COUNT: tuple[Trait, ...] = (0, 1, 2, 3, 4, 5, 6, 7, 8)
 
+MARKS = (
+    # Of convolutions, transposed convolutions and pools.
+    "strided",
+    "one-element",
+    "dequantized",
+    "of-weights",
+    "of-bytes",
+    "lists-scales",
+    "joined-bytes",
+    # Of the operators that reduce axes.
+    "reduces-all",
+    # Of Softmax, LogSoftmax and Hardmax.
+    "axis-from-end",
+    # Of Reshape, behind a convolution or pool, and behind another one; numbers-images of Resize and joins, too.
+    "copies-channels",
+    "copies-behind-reshape",
+    "shuffles",
+    "numbers-images",
+    # Of Sub and Div.
+    "from-constant",
+    "from-softmax",
+    # Of an Erf or Tanh that is part of a Gelu: whether the gate is halved (a Tanh's also behind the product).
+    "halved-gate",
+    # Of Transpose: one that undoes another behind a 1-D convolution, and one of those about a product with a matrix.
+    "turned-back",
+    "turned-back-alike",
+    "about-a-product",
+    # Of Gather, Gemm and LayerNormalization.
+    "embeds",
+    # Of PRelu, Celu, Split, ArgMax and ArgMin, Expand, BatchNormalization, MatMul, and what picks elements.
+    "spreads-data",
+    "splits-constant",
+    "list-first",
+    "list-second",
+    "by-a-matrix",
+    # Of Mul.
+    "gate-second",
+    # As has a Transpose that padfix writes about the steps of such a layer.
+    "over-batch",
+    # Of Slice: whether some step is negative.
+    "backwards",
+    # Of Identity and Dropout. And of all: whether they give what an input, a constant or another result is.
+    "of-input",
+    "gives-the-same",
+    # Of Clip: whether it keeps a norm from zero by which the data themselves are divided.
+    "spreads-norm",
+    # Of Pow, Cast, Concat and Slice.
+    "of-deviation",
+    "changes-type",
+    # Of Cast and Div: whether it cuts fractions off, or makes booleans of other numbers than 0 and 1.
+    "changes-numbers",
+    "joins-nothing",
+    "takes-nothing",
+    # Of Squeeze, and of Unsqueeze.
+    "adds-several",
+    # Of GlobalLpPool: whether the model leaves the length of the first axis open.
+    "open-batch",
+    # Of what works on images: whether the model's inputs have another batch.
+    "batch-within",
+    # Of Slice, which has behind-window as well.
+    "axes-out-of-order",
+    # Of Add, and of operators that work element by element on several inputs, Concat among them.
+    "adds-to-volume",
+    "adds-wide-constant",
+    "adds-to-erf",
+    "joins-a-list",
+    # Of what computes each element from one: whether its data are a list that is made of what is none, and computed.
+    "of-made-list",
+    "appends-to-input",
+    "spreads-channels",
+    # Of activations: whether their data is what a depthwise convolution of three axes gives.
+    "behind-depthwise-volume",
+    # Of BatchNormalization, which has about-a-product as well.
+    "behind-activation",
+    # Of Softmax, Gemm and LeakyRelu.
+    "between-bytes",
+    # Of all operators: whether the model computes what tells them how (a shape, axes), which others have as constants.
+    "steered-by-results",
+    # Of all operators: whether a node gives one of their constants, where others are initializers.
+    "constants-by-nodes",
+    "constants-again",
+    # Of the operators that reduce axes: whether the channels are among several.
+    "reduces-channels",
+    # Of Transpose and Squeeze, and of Gather: whether its indices have several axes.
+    "moves-batch",
+    "moves-images",
+    "picks-a-matrix",
+    "both-computed",
+    # Of a constant that other operators compute, which has elements as well.
+    "of-constants",
+)
+"""Switches that are off unless they are told."""
+
 TRAITS: Mapping[str, tuple[Trait, ...]] = {
+    **dict.fromkeys(MARKS, SWITCH),
     # Of convolutions, transposed convolutions and pools.
     "auto-pad": ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"),
     "padding": ("none", "symmetric", "asymmetric"),
     "sizes": ("static", "dynamic"),
     "spatial-axes": COUNT,
-    "strided": SWITCH,
     "dilated": SWITCH,
     "dilations-written": SWITCH,
     "grouped": SWITCH,
     "depthwise": SWITCH,
-    "one-element": SWITCH,
     "one-tap": SWITCH,
     "row-of-nine": SWITCH,
     "one-channel": SWITCH,
@@ -39,11 +131,6 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "indices": SWITCH,
     "column-major": SWITCH,
     "batched": SWITCH,
-    "dequantized": SWITCH,
-    "of-weights": SWITCH,
-    "of-bytes": SWITCH,
-    "lists-scales": SWITCH,
-    "joined-bytes": SWITCH,
     "strides-written": SWITCH,
     "kernel-written": SWITCH,
     "kernel-below-stride": SWITCH,
@@ -104,19 +191,10 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "axes-as-input": SWITCH,
     "axes-empty": SWITCH,
     "reduced-axes": COUNT,
-    "reduces-all": SWITCH,
     # Of Softmax, LogSoftmax and Hardmax.
     "takes-axes-together": SWITCH,
-    "axis-from-end": SWITCH,
     # Of Reshape, behind a convolution or pool, and behind another one; numbers-images of Resize and joins, too.
-    "copies-channels": SWITCH,
-    "copies-behind-reshape": SWITCH,
-    "shuffles": SWITCH,
-    "numbers-images": SWITCH,
     "batch-told": SWITCH,
-    # Of Sub and Div.
-    "from-constant": SWITCH,
-    "from-softmax": SWITCH,
     # Of LRN.
     "whole-bias": SWITCH,
     "even-size": SWITCH,
@@ -124,17 +202,10 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "order": ("DCR", "CRD"),
     # Of a HardSigmoid or Tanh as in HardSwish and Mish.
     "gates-other-data": SWITCH,
-    # Of an Erf or Tanh that is part of a Gelu: whether the gate is halved (a Tanh's also behind the product).
-    "halved-gate": SWITCH,
     # Of a Tanh, and of a Softplus.
     "bounded": SWITCH,
-    # Of Transpose: one that undoes another behind a 1-D convolution, and one of those about a product with a matrix.
-    "turned-back": SWITCH,
-    "turned-back-alike": SWITCH,
-    "about-a-product": SWITCH,
     # Of Gather, Gemm and LayerNormalization.
     "picks-a-list": SWITCH,
-    "embeds": SWITCH,
     "plain": SWITCH,
     "turned-first": SWITCH,
     "behind-batch": SWITCH,
@@ -145,18 +216,13 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "length-given": SWITCH,
     # Of PRelu, Celu, Split, ArgMax and ArgMin, Expand, BatchNormalization, MatMul, and what picks elements.
     "slopes": ("one", "channels", "list-of-channels", "list", "others"),
-    "spreads-data": SWITCH,
     "of-one": SWITCH,
     "split-evenly": SWITCH,
     "pieces-told": SWITCH,
-    "splits-constant": SWITCH,
     "takes-last": SWITCH,
     "keeps-axis": SWITCH,
     "makes-batch": SWITCH,
     "trains": SWITCH,
-    "list-first": SWITCH,
-    "list-second": SWITCH,
-    "by-a-matrix": SWITCH,
     "negative-indices": SWITCH,
     "joins": SWITCH,
     # Of NonMaxSuppression: what its least score is, and whether a limit of it is a number without an axis.
@@ -170,8 +236,6 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "of-tensor": SWITCH,
     # Of Mod: whether the remainder has the sign of the dividend.
     "cuts-off": SWITCH,
-    # Of Mul.
-    "gate-second": SWITCH,
     # Of Sum, Mean, Max, Min and Where.
     "inputs": COUNT,
     "broadcasts": SWITCH,
@@ -190,64 +254,29 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "initial-state": ("none", "some", "all"),
     "state-computed": SWITCH,
     "squeezed": SWITCH,
-    # As has a Transpose that padfix writes about the steps of such a layer.
-    "over-batch": SWITCH,
     # Of RoiAlign, which also has mode and coordinates.
     "scaled": SWITCH,
-    # Of Slice: whether some step is negative.
-    "backwards": SWITCH,
-    # Of Identity and Dropout. And of all: whether they give what an input, a constant or another result is.
-    "of-input": SWITCH,
-    "gives-the-same": SWITCH,
-    # Of Clip: whether it keeps a norm from zero by which the data themselves are divided.
-    "spreads-norm": SWITCH,
     # Of Pow, Cast, Concat and Slice.
     "exponent": ("two", "whole", "fraction", "others"),
     "of-positive": SWITCH,
-    "of-deviation": SWITCH,
-    "changes-type": SWITCH,
-    # As has a Div: whether it cuts fractions off, or makes booleans of other numbers than 0 and 1.
-    "changes-numbers": SWITCH,
+    # Of Cast and Div: whether it cuts fractions off, or makes booleans of other numbers than 0 and 1.
     "gives": ("single", "half", "double", "integer", "boolean"),
-    "joins-nothing": SWITCH,
-    "takes-nothing": SWITCH,
     # Of Squeeze, and of Unsqueeze.
     "axes-written": SWITCH,
-    "adds-several": SWITCH,
     # Of If: what decides, how the values of its branches differ, and whether it stands in one that depends on data.
     "decided-by": ("constants", "lengths", "data"),
     "branches": ("alike", "lengths-differ", "ranks-differ"),
     "within-undecided": SWITCH,
     # Of what is declared of an output.
     "shape-given": SWITCH,
-    # Of GlobalLpPool: whether the model leaves the length of the first axis open.
-    "open-batch": SWITCH,
-    # Of what works on images: whether the model's inputs have another batch.
-    "batch-within": SWITCH,
     # Of Conv and Slice: what gives the data of which they take every n-th element alone.
     "skips-behind": ("none", "softmax", "window", "reshape", "expand"),
-    # Of Slice, which has behind-window as well.
-    "axes-out-of-order": SWITCH,
-    # Of Add, and of operators that work element by element on several inputs, Concat among them.
-    "adds-to-volume": SWITCH,
-    "adds-wide-constant": SWITCH,
-    "adds-to-erf": SWITCH,
-    "joins-a-list": SWITCH,
-    # Of what computes each element from one: whether its data are a list that is made of what is none, and computed.
-    "of-made-list": SWITCH,
-    "appends-to-input": SWITCH,
-    "spreads-channels": SWITCH,
-    # Of activations: whether their data is what a depthwise convolution of three axes gives.
-    "behind-depthwise-volume": SWITCH,
-    # Of BatchNormalization, which has about-a-product as well.
-    "behind-activation": SWITCH,
     # Of QuantizeLinear and DequantizeLinear.
     "zero-point-written": SWITCH,
     "zero-point-alike": SWITCH,
     "of-caller": SWITCH,
     "unsigned": SWITCH,
     # Of Softmax, Gemm and LeakyRelu.
-    "between-bytes": SWITCH,
     "from-least-byte": SWITCH,
     # Of Gelu.
     "approximate": ("none", "tanh"),
@@ -256,93 +285,16 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of all operators: which lengths of their data are equal, and whether images are still in the order of images.
     "alike": ("none", "others", "channels", "all"),
     "channels-last": SWITCH,
-    # And whether the model computes what tells them how (a shape, bounds, axes), which others have as constants.
-    "steered-by-results": SWITCH,
-    # And whether a node gives one of their constants, where others are initializers.
-    "constants-by-nodes": SWITCH,
-    "constants-again": SWITCH,
     # Of what works element by element: how its constants take the shape of the result.
     "constants": ("none", "number", "one", "channels", "others"),
-    # Of the operators that reduce axes: whether the channels are among several.
-    "reduces-channels": SWITCH,
-    # Of Transpose and Squeeze, and of Gather: whether its indices have several axes.
-    "moves-batch": SWITCH,
-    "moves-images": SWITCH,
-    "picks-a-matrix": SWITCH,
-    "both-computed": SWITCH,
     # Of the producer that a model names.
     "written-by": ("pytorch", "others"),
     "averages-pads": SWITCH,
-    # Of a constant that other operators compute, which has elements as well.
-    "of-constants": SWITCH,
 }
 """The words that a fact's ``where`` may use, each with the values that there are."""
 
 UNSAID: Mapping[str, Trait] = {
-    **dict.fromkeys(
-        (
-            "of-constants",
-            "splits-constant",
-            "of-weights",
-            "dequantized",
-            "between-bytes",
-            "of-bytes",
-            "lists-scales",
-            "joined-bytes",
-            "reduces-all",
-            "one-element",
-            "copies-channels",
-            "copies-behind-reshape",
-            "from-constant",
-            "from-softmax",
-            "gate-second",
-            "turned-back",
-            "turned-back-alike",
-            "about-a-product",
-            "behind-depthwise-volume",
-            "adds-to-volume",
-            "adds-wide-constant",
-            "joins-a-list",
-            "of-made-list",
-            "appends-to-input",
-            "axis-from-end",
-            "behind-activation",
-            "over-batch",
-            "spreads-channels",
-            "axes-out-of-order",
-            "list-first",
-            "list-second",
-            "by-a-matrix",
-            "backwards",
-            "steered-by-results",
-            "shuffles",
-            "numbers-images",
-            "strided",
-            "batch-within",
-            "open-batch",
-            "gives-the-same",
-            "adds-to-erf",
-            "of-deviation",
-            "spreads-norm",
-            "changes-type",
-            "changes-numbers",
-            "halved-gate",
-            "adds-several",
-            "spreads-data",
-            "embeds",
-            "joins-nothing",
-            "takes-nothing",
-            "of-input",
-            "moves-batch",
-            "moves-images",
-            "picks-a-matrix",
-            "both-computed",
-            "constants-by-nodes",
-            "constants-again",
-            "reduces-channels",
-        ),
-        False,
-    ),
+    **dict.fromkeys(MARKS, False),
     "alike": "none",
     "from-least-byte": True,
     "numbers": "single",
