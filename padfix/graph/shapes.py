@@ -9,7 +9,6 @@ else knows. Bodies and functions are inferred as graphs of their own with the ty
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from onnx import (
     FunctionProto,
@@ -45,11 +44,14 @@ from padfix.graph.scopes import (
     weights_of,
 )
 from padfix.graph.types import (
+    OperatorTypes,
+    TypeOf,
     Types,
     as_seen_outside,
     common_type,
     declared_types,
     improvement_of,
+    is_more_static,
     scalar,
     slice_of,
     tensor_type,
@@ -61,25 +63,6 @@ _MAXIMUM_PASSES = 64
 _MAXIMUM_CALL_SITES = 8
 _MAXIMUM_LOOP_PASSES = 4
 _SCHEMA_DOMAINS = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"})
-
-TypeLookup = Callable[[str], TypeProto | None]
-
-
-@dataclass(frozen=True)
-class OperatorTypes:
-    """What is known of operators beyond ONNX's own inference; whoever reads operators gives it.
-
-    Attributes:
-        covered: (Normalised domain, operator) of the nodes that ``result`` is asked about.
-        result: Returns the type of a node's first output, or None when it can't be told; ``elem_type`` 0 leaves the
-            element type open. Given the scope, the node of the scope, the node with the attributes that a caller gives
-            (the same object where it refers to none), and the types of names.
-        put_stand_in: Turns a node into one of ONNX whose first output has the same type; returns whether it did.
-    """
-
-    covered: frozenset[tuple[str, str]]
-    result: Callable[[Scope, NodeProto, NodeProto, Callable[[str], ValueType | None]], ValueType | None]
-    put_stand_in: Callable[[NodeProto], bool]
 
 
 def infer_types(
@@ -263,10 +246,11 @@ class _Inference:
         """Return better types for outputs whose inferred ones are wrong or poorer; fill ``bodies`` on the way."""
         found: dict[str, TypeProto] = {}
         tainted: set[str] = set()
+        fresh: dict[str, TypeProto] = {}  # what is found, and what follows from that without another pass
         children = iter(scope.bodies)
 
         def lookup(name: str) -> ValueType | None:
-            proto = found.get(name) or types.get(name)
+            proto = fresh.get(name) or types.get(name)
             return value_type(proto) if proto is not None else scope.type_of(name)
 
         def raw(name: str) -> TypeProto | None:
@@ -278,14 +262,13 @@ class _Inference:
 
         for node, original in zip(graph.node, scope.nodes, strict=True):
             holders = [(name, next(children)) for name, _ in bodies_of(original)] if scope.bodies else []
-            domain = normal_domain(original.domain)
             function = self._function_of(original)
-            covered = function is None and (domain, original.op_type) in self._operators.covered
-            interesting = holders or function or covered
-            if not interesting and not tainted:
+            covered = self._is_covered(original)
+            if not (holders or function or covered or tainted):
                 continue
             used = {*original.input, *outer_names_of(original)} if tainted or holders else set()
-            if used & tainted and not (covered and used & tainted <= found.keys()):
+            outdated = used & tainted
+            if outdated and (holders or function or not outdated <= fresh.keys()):
                 tainted.update(original.output)
                 continue
             better: Sequence[TypeProto | None] = ()
@@ -294,24 +277,49 @@ class _Inference:
                 better = self._through_bodies(original, holders, captured, bindings, bodies)
             elif function is not None:
                 better = self._through_call(function, original, raw, bindings)
-            elif interesting and original.output and node.domain != PINNED_DOMAIN:
-                result = self._operators.result(scope, original, node if refers(original) else original, lookup)
-                if result is not None:
-                    inferred = lookup(node.output[0])
-                    elem_type = inferred.elem_type if inferred is not None else result.elem_type
-                    better = (tensor_type(ValueType(elem_type, result.shape)),)
-            if node.domain == PINNED_DOMAIN:
-                continue
+            else:
+                result = self._result(scope, node, original, lookup) if covered else None
+                better = () if result is None else (result,)
+                if result is None and outdated:
+                    fresh.update(self._alone(scope, node, lookup))
+                    tainted.update(original.output)
+                    continue
+            is_pinned = node.domain == PINNED_DOMAIN
             for name, proto in zip(original.output, better, strict=False):
                 improved = improvement_of(types.get(name), proto) if name and proto is not None else None
-                if improved is not None:
-                    found[name] = improved
+                # What was set by hand gives way to numbers alone: the names of open lengths change with every pass.
+                if improved is not None and (not is_pinned or is_more_static(improved, types.get(name))):
+                    found[name] = fresh[name] = improved
                     tainted.add(name)
             if found.keys() & set(original.output):
                 # The node as a whole is pinned, so its other outputs keep what is known of them.
                 found.update({name: types[name] for name in original.output if name in types and name not in found})
                 tainted.update(original.output)
         return found
+
+    def _is_covered(self, node: NodeProto) -> bool:
+        key = normal_domain(node.domain), node.op_type
+        return bool(node.output) and self._function_of(node) is None and key in self._operators.covered
+
+    def _result(self, scope: Scope, node: NodeProto, original: NodeProto, lookup: TypeOf) -> TypeProto | None:
+        """Return the type of a node's first output as far as its reading tells."""
+        if refers(original) and node.domain == PINNED_DOMAIN:
+            return None
+        result = self._operators.result(scope, original, node if refers(original) else original, lookup)
+        if result is None:
+            return None
+        inferred = lookup(node.output[0])
+        return tensor_type(ValueType(result.elem_type if inferred is None else inferred.elem_type, result.shape))
+
+    def _alone(self, scope: Scope, node: NodeProto, lookup: TypeOf) -> Types:
+        """Return the types of what a node gives where numbers are known of all lengths that it reads and gives."""
+        if normal_domain(node.domain) or refers(node):
+            return {}
+        given = self._operators.alone(scope, node, lookup)
+        whole = all(known is not None and known.lengths is not None for known in given)
+        return {
+            name: tensor_type(known) for name, known in zip(node.output, given, strict=True) if whole and known and name
+        }
 
     def _through_bodies(
         self,
@@ -402,7 +410,7 @@ class _Inference:
         return key if key in self._functions else None
 
     def _through_call(
-        self, key: FunctionKey, node: NodeProto, raw: TypeLookup, bindings: Bindings
+        self, key: FunctionKey, node: NodeProto, raw: Callable[[str], TypeProto | None], bindings: Bindings
     ) -> list[TypeProto | None]:
         """Infer a function for one call; return the types of the call's outputs."""
         scope = self._functions[key]

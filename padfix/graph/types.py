@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
-from onnx import TypeProto, ValueInfoProto
+from onnx import NodeProto, TypeProto, ValueInfoProto
 
 from padfix.graph import lengths
 from padfix.graph.lengths import is_expression
-from padfix.graph.scopes import ValueType
+from padfix.graph.scopes import Scope, ValueType
 
 Types = dict[str, TypeProto]
 
+TypeOf = Callable[[str], ValueType | None]
+"""Returns the type of a name, as far as it is known."""
+
 _GENERATED_SYMBOL = "unk__"
 """How onnx.shape_inference names the dimensions it makes up; the same name means nothing in another graph."""
+
+
+@dataclass(frozen=True)
+class OperatorTypes:
+    """What is known of operators beyond ONNX's own inference; whoever reads operators gives it.
+
+    Attributes:
+        covered: (Normalised domain, operator) of the nodes that ``result`` is asked about.
+        result: Returns the type of a node's first output, or None when it can't be told; ``elem_type`` 0 leaves the
+            element type open. Given the scope, the node of the scope, the node with the attributes that a caller gives
+            (the same object where it refers to none), and the types of names.
+        alone: Returns the types of all that a node of ONNX without bodies gives, as ONNX's inference has them, None for
+            what can't be told. Given the scope, the node, and the types of names.
+        put_stand_in: Turns a node into one of ONNX whose first output has the same type; returns whether it did.
+    """
+
+    covered: frozenset[tuple[str, str]]
+    result: Callable[[Scope, NodeProto, NodeProto, TypeOf], ValueType | None]
+    alone: Callable[[Scope, NodeProto, TypeOf], Sequence[ValueType | None]]
+    put_stand_in: Callable[[NodeProto], bool]
 
 
 def value_type(proto: TypeProto) -> ValueType | None:
@@ -134,6 +158,16 @@ def slice_of(proto: TypeProto, axis: int) -> TypeProto:
         return without_shape(proto)
     axis %= len(known.shape)
     return tensor_type(ValueType(known.elem_type, known.shape[:axis] + known.shape[axis + 1 :]))
+
+
+def is_more_static(new: TypeProto, old: TypeProto | None) -> bool:
+    """Whether more of the lengths are numbers."""
+    return _numbers_in(new) > (0 if old is None else _numbers_in(old))
+
+
+def _numbers_in(proto: TypeProto) -> int:
+    known = value_type(proto)
+    return 0 if known is None or known.shape is None else sum(isinstance(length, int) for length in known.shape)
 
 
 def improvement_of(inferred: TypeProto | None, better: TypeProto) -> TypeProto | None:

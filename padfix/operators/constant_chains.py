@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import takewhile
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Scope, ValueType, bodies_of, normal_domain
+from padfix.graph.scopes import Scope, bodies_of, normal_domain
+from padfix.graph.types import TypeOf
 from padfix.operators.elementwise import REDUCTIONS
 
 COMPUTED = frozenset(
@@ -53,9 +54,6 @@ _PICKING = ("Gather", "Slice")
 
 _EVALUATED_SINCE = {"DequantizeLinear": 19}
 """Versions that mean the same as those before them, which onnx's evaluator does not have."""
-
-
-TypeOf = Callable[[str], ValueType | None]
 
 
 def is_given_by_node(scope: Scope, name: str) -> bool:

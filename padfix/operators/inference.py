@@ -15,9 +15,9 @@ from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper, s
 from padfix.files.model import Model
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, ValueType, normal_domain
-from padfix.graph.shapes import OperatorTypes, infer_types
-from padfix.graph.types import tensor_type, value_type
-from padfix.operators.constant_chains import STEERED, TypeOf, worked_out
+from padfix.graph.shapes import infer_types
+from padfix.graph.types import OperatorTypes, TypeOf, tensor_type, value_type
+from padfix.operators.constant_chains import STEERED, worked_out
 from padfix.operators.reading import Reading, operator_of, place_in, read, read_at
 from padfix.operators.resample import Resample
 from padfix.operators.stand_ins import put_stand_in
@@ -67,27 +67,39 @@ def _steered(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | None
     known = type_of(node.output[0])
     if known is not None and known.lengths is not None:
         return None
-    places = STEERED[node.op_type]
+    if all(scope.constant(node.input[place]) is not None for place in _steering(node)):
+        return None  # ONNX's inference knows as much
+    return _alone(scope, node, type_of)[0]
+
+
+def _steering(node: NodeProto) -> list[int]:
+    """Return the positions of the inputs whose values say what ``node`` does."""
+    return [place for place in STEERED.get(node.op_type, ()) if place < len(node.input) and node.input[place]]
+
+
+def _alone(scope: Scope, node: NodeProto, type_of: TypeOf) -> Sequence[ValueType | None]:
+    """Return the types of all that a node of ONNX gives, as ONNX's inference has them of nothing but its inputs."""
+    unknown = [None] * len(node.output)
+    places = _steering(node)
     inputs, constants = [], []
     for place, name in enumerate(node.input):
-        value = worked_out(scope, name, type_of) if name and place in places else None
+        value = worked_out(scope, name, type_of) if place in places else None
         data = type_of(name) if name else None
         if value is not None:
             constants.append(numpy_helper.from_array(value, name))
         elif data is not None and place not in places:
             inputs.append(ValueInfoProto(name=name, type=tensor_type(data)))
         elif name:
-            return None
-    if all(scope.constant(each.name) is not None for each in constants):
-        return None  # ONNX's inference knows as much
+            return unknown
     graph = helper.make_graph([node], "node", inputs, [], constants)
-    graph.output.add(name=node.output[0])
+    graph.output.extend(ValueInfoProto(name=name) for name in node.output if name)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", scope.opset)])
     try:
-        (output,) = shape_inference.infer_shapes(model, data_prop=True).graph.output
+        inferred = shape_inference.infer_shapes(model, data_prop=True).graph
     except Exception:  # the library raises many kinds, for what no runtime takes either
-        return None
-    return value_type(output.type)
+        return unknown
+    found = {value.name: value_type(value.type) for value in inferred.output}
+    return [found.get(name) for name in node.output]
 
 
 def _shape(reading: Reading | None, node: NodeProto, data: Shape, type_of: TypeOf) -> Shape | None:
@@ -164,4 +176,4 @@ def _reduced(shape: Shape, axes: Sequence[int] | None, *, keeps: bool) -> Shape 
     return tuple(length for axis, length in enumerate(shape) if axis not in reduced)
 
 
-_OPERATOR_TYPES = OperatorTypes(_COVERED, _result, put_stand_in)
+_OPERATOR_TYPES = OperatorTypes(_COVERED, _result, _alone, put_stand_in)

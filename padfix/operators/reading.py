@@ -14,7 +14,8 @@ from onnx import NodeProto
 
 from padfix.errors import SourceError
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, ValueType, label, normal_domain
-from padfix.operators.constant_chains import TypeOf, worked_out
+from padfix.graph.types import TypeOf
+from padfix.operators.constant_chains import worked_out
 from padfix.operators.refusal import Meaningless, Refusal
 from padfix.operators.resample import Resample, read_resample_node
 from padfix.operators.table import OPERATORS, Family, Operator

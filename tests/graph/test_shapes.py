@@ -279,3 +279,18 @@ def test_the_lengths_of_what_is_computed_of_lengths_are_followed() -> None:
     assert not any(isinstance(each, int) for each in (shape(scopes(proto)["main"], "Y") or ())[:1])
     fix_input_shapes(proto, {"X": (2, 3, 6)})
     assert shape(scopes(proto)["main"], "Y") == (3, 1)
+
+
+def test_lengths_are_followed_through_any_number_of_such_stages() -> None:
+    """As TensorFlow's dilated convolutions, whose batch and length are computed anew for each."""
+    stages = "".join(
+        f"l{k} = Shape (x{k})  p{k} = ReduceProd <keepdims = 1> (l{k})  q{k} = Div (p{k}, four) "
+        f"s{k} = Concat <axis = 0> (one, four, q{k})  r{k} = Reshape (x{k}, s{k})  t{k} = Relu (r{k}) "
+        f"c{k} = Conv <pads = [1, 0]> (t{k}, W)  x{k + 1} = Transpose <perm = [0, 2, 1]> (c{k}) "
+        for k in range(80)
+    )
+    held = f"int64[1] one = {{1}}, int64[1] four = {{4}}, float[4,4,2] W = {{{', '.join('1' * 32)}}}"
+    proto = model(f"g (float[1,N,4] x0) => (float[a,b,c] x80) <{held}> {{ {stages} }}")
+    fix_input_shapes(proto, {"x0": (1, 9, 4)})
+    main = scopes(proto)["main"]
+    assert {shape(main, f"x{k}") for k in range(81)} == {(1, 9, 4)}
