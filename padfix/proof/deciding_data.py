@@ -16,6 +16,7 @@ import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
+from padfix.proof.byte_data import telling_bytes
 from padfix.proof.compare import is_number, is_real, largest_of
 from padfix.proof.constants import Constants
 from padfix.proof.exactness import (
@@ -115,6 +116,7 @@ class DecidingData:
             for each in self._group:
                 yield from (("overlapping", found) for found in suppressing(each, (first, second), self._values))
                 yield from (("nearly tied", found) for found in near_ties(each, (first, second), self._values))
+                yield from (("telling", found) for found in telling_bytes(each, (first, second), self._values))
         if strange:  # a sum with an infinity of either sign is no infinity any more
             yield "infinite", {name: _with_first(self._values[name], np.inf) for name in strange}
 

@@ -42,6 +42,18 @@ class Stretch:
     nodes: tuple[NodeView, ...]
     candidate_nodes: tuple[NodeView, ...]
 
+    def twin(self, node: NodeView, position: int) -> NodeView | None:
+        """Return the candidate's operator of the kind of ``node`` whose input at ``position`` is the same."""
+        partner = self.above[node.inputs[position]]
+        return next(
+            (
+                each
+                for each in self.candidate_nodes
+                if each.op_type == node.op_type and each.inputs[position : position + 1] == (partner,)
+            ),
+            None,
+        )
+
 
 @dataclass
 class Judged:

@@ -110,14 +110,7 @@ def near_ties(
         sums = _sums_of(node, constants[0], values[name])
         if sums is None or not sums.places.size:
             continue
-        twin = next(
-            (
-                each
-                for each in stretch.candidate_nodes
-                if each.op_type == node.op_type and each.inputs[0] == stretch.above[name]
-            ),
-            None,
-        )
+        twin = stretch.twin(node, 0)
         others = None if twin is None else _sums_of(twin, constants[1], values[name])
         if others is None or others.weights.shape != sums.weights.shape:
             others = sums
