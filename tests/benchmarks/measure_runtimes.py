@@ -47,7 +47,7 @@ def main() -> None:
 
 def _measure(runtime: Runtime) -> None:
     version = runtime.label.partition(" ")[2]
-    target = _target(runtime.name, version)
+    target = target_of(runtime)
     results: dict[str, dict[str, str]] = {}
     for case in cases():
         results[case.name] = {"family": case.family, **of_case(runtime, case, target)}
@@ -66,8 +66,9 @@ def _measure(runtime: Runtime) -> None:
     DATA.write_text(json.dumps(content, indent=1) + "\n")
 
 
-def _target(name: str, version: str) -> str:
+def target_of(runtime: Runtime) -> str:
     """Return the target of a runtime, of its version where facts differ by version."""
+    name, _, version = runtime.label.partition(" ")
     known = [each for each in named(name).versions if version.startswith(each) or each.startswith(version)]
     return f"{name}@{known[0]}" if len(named(name).versions) > 1 and known else name
 
