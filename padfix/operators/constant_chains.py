@@ -15,10 +15,10 @@ from padfix.operators.elementwise import REDUCTIONS
 
 COMPUTED = frozenset(
     """
-    Abs Add And Cast Ceil Clip Concat ConstantOfShape Cos CumSum DequantizeLinear Div Equal Exp Expand Flatten Floor
-    Gather Greater GreaterOrEqual Identity Less LessOrEqual Log MatMul Max Min Mod Mul Neg Not Or Pad Pow Range
-    Reciprocal ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Reshape Round Shape Sign Sin Size Slice Split
-    Sqrt Squeeze Sub Tile Transpose Trilu Unsqueeze Where
+    Abs Add And BlackmanWindow Cast Ceil Clip Concat ConstantOfShape Cos CumSum DequantizeLinear Div Equal Exp Expand
+    Flatten Floor Gather Greater GreaterOrEqual HammingWindow HannWindow Identity Less LessOrEqual Log MatMul Max
+    MelWeightMatrix Min Mod Mul Neg Not Or Pad Pow Range Reciprocal ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
+    Reshape Round ScatterND Shape Sign Sin Size Slice Split Sqrt Squeeze Sub Tile Transpose Trilu Unsqueeze Where
     """.split()  # noqa: SIM905
 )
 """Operators that exporters and quantizers write to compute constants: shapes, grids, the weights of a resampling."""

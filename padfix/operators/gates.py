@@ -94,7 +94,18 @@ def erf_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
         if by.op_type == "Mul" and any(scope.constant(name) is not None for name in by.input)
     )
     is_gate = any(each.op_type == "Mul" for by in gates for each in scope.consumers(by.output[0]))
-    return {"halved-gate": is_scaled and is_gate}
+    return {"halved-gate": is_scaled and is_gate, "within-gelu": _is_within_gelu(scope, node)}
+
+
+def _is_within_gelu(scope: Scope, node: NodeProto) -> bool:
+    """Whether an Erf is of a constant part of data, and 1 is added and what that gives multiplied alone."""
+    scaled = scope.own_producer(node.input[0])
+    is_part = scaled is not None and scaled.op_type in ("Div", "Mul") and _has_constant(scope, scaled)
+    sums = scope.consumers(node.output[0])
+    if not is_part or len(sums) != 1 or sums[0].op_type != "Add" or scope.is_output(node.output[0]):
+        return False
+    gates = scope.consumers(sums[0].output[0])
+    return len(gates) == 1 and gates[0].op_type == "Mul" and any(_is_number(scope, each, 1) for each in sums[0].input)
 
 
 def _is_number(scope: Scope, name: str, number: float) -> bool:

@@ -100,6 +100,8 @@ def _reduction(scope: Scope, node: NodeProto) -> Traits:
         if listed is None or every is None
         else CHANNELS in {axis % every for axis in listed} and len(listed) > 1,
         "reduces-all": None if listed is None or every is None else (len(listed) or of_none) == every,
+        "several-of-volume": every is not None and every > _AXES_OF_IMAGES and len(reduced) > 1,
+        "of-volume": every is not None and every > _AXES_OF_IMAGES,
         "over-batch": None if listed is None else reduces_batch(listed, lengths) if listed or of_none else False,
     }
 
@@ -241,10 +243,12 @@ def _is_spread(scope: Scope, node: NodeProto, position: int) -> bool | None:
 def _dense(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Gemm whether it is what a dense layer is: weights that are turned, and no factors."""
     factors = [attributes.find(node, name) for name in ("alpha", "beta")]
+    are_one = all(each is None or each.f == 1 for each in factors)
     is_turned = attributes.integer(node, "transB", 0) != 0 and attributes.integer(node, "transA", 0) == 0
     return {
         "turned-first": attributes.integer(node, "transA", 0) != 0,
-        "plain": is_turned and all(each is None or each.f == 1 for each in factors),
+        "plain": is_turned and are_one,
+        "has-factors": not are_one,
         "biased": len(node.input) > 2 and bool(node.input[2]),
         "between-bytes": is_between_bytes(scope, node),
     }
@@ -370,7 +374,10 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Gemm": _dense,
     "GroupNormalization": _rank_alone,
     "Add": _pairing(_sum),
-    "Clip": lambda scope, node: {"spreads-norm": spreads_norm(scope, node)},
+    "Clip": lambda scope, node: {
+        "spreads-norm": spreads_norm(scope, node),
+        "bounds-computed": any(name and scope.constant(name) is None for name in node.input[1:]),
+    },
     **dict.fromkeys(COMPARING, _pairing(_comparison)),
     "Concat": lambda scope, node: {
         "appends-to-input": appends_to_input(scope, node),
@@ -405,7 +412,10 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "LeakyRelu": lambda scope, node: {"between-bytes": is_between_bytes_of_caller(scope, node)},
     "LRN": _response,
     "LogSoftmax": _along_an_axis,
-    "LpNormalization": _rank_alone,
+    "LpNormalization": lambda scope, node: {
+        **_rank_alone(scope, node),
+        "by-sum": attributes.integer(node, "p", 2) == 1,
+    },
     "Mod": lambda scope, node: {"cuts-off": attributes.integer(node, "fmod", 0) != 0},
     "Mul": _pairing(product_traits),
     "MeanVarianceNormalization": _rank_alone,

@@ -26,11 +26,11 @@ PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
 PLAIN = (
     "Acos", "Acosh", "AffineGrid", "And", "Asin", "Asinh", "Atan", "Atanh", "Attention", "Bernoulli", "BitCast",
     "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CastLike",
-    "CausalConvWithState", "CenterCropPad", "Col2Im", "Compress", "ConcatFromSequence", "Cosh", "CumProd", "CumSum",
-    "DeformConv", "Det", "Einsum", "Equal", "EyeLike", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow",
+    "CausalConvWithState", "CenterCropPad", "Col2Im", "Compress", "ConcatFromSequence", "Cosh", "CumProd",
+    "DeformConv", "Det", "Equal", "EyeLike", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow",
     "If", "ImageDecoder", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "LinearAttention", "Loop",
     "MatMulInteger", "MaxRoiPool", "MaxUnpool", "MelWeightMatrix", "Multinomial", "NegativeLogLikelihoodLoss",
-    "NonZero", "Not", "OneHot", "Optional", "OptionalGetElement", "OptionalHasElement", "Or", "QLinearMatMul",
+    "NonZero", "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "Or", "QLinearMatMul",
     "RMSNormalization", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "RegexFullMatch",
     "Relu", "ReverseSequence", "RotaryEmbedding", "Round", "STFT", "Scan", "Scatter", "Selu", "SequenceAt",
     "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap",
@@ -42,6 +42,9 @@ PLAIN = (
 """Operators of which it is all the same to runtimes how they are."""
 
 _MOVING = ("Cast", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
+
+_PLACES = ("Abs", "ArgMax", "ArgMin", "NonZero", "Relu", "Sigmoid", "TopK")
+"""Operators that give nothing below 0, of a TopK with the positions that it gives."""
 
 _MOST_MOVES = 4
 """Operators that may lie between a weight and what reads it."""
@@ -132,8 +135,33 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         **_ranked(scope, node),
         "both-computed": not is_constant(scope, node.input[1]),
         "negative-indices": indices is not None and bool((indices < 0).any()),
+        "maybe-from-end": may_count_from_end(scope, node.input[1]),
+        "picks-rows": indices is not None and node.op_type == "GatherND" and indices.shape[-1:] == (1,),
+        "by-image": attributes.integer(node, "batch_dims", 0) != 0,
         "joins": (attributes.text(node, "reduction", "none") or "none") != "none",
     }
+
+
+def may_count_from_end(scope: Scope, name: str) -> bool:
+    """Whether indices are computed, and by nothing that gives none below 0."""
+    for _ in range(_MOST_MOVES + 1):
+        known, producer = scope.type_of(name), scope.producer(name)
+        is_unsigned = known is not None and known.elem_type in (TensorProto.UINT8, TensorProto.BOOL)
+        if is_unsigned or is_constant(scope, name) or (producer is not None and _gives_places(scope, producer)):
+            return False
+        if producer is None or producer.op_type not in _MOVING:
+            return True
+        name = producer.input[0]
+    return True
+
+
+def _gives_places(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node gives nothing below 0: positions, magnitudes, or what is left of a division by such."""
+    if node.op_type != "Mod":
+        return node.op_type in _PLACES
+    divisor = scope.constant(node.input[1])
+    is_cut = attributes.integer(node, "fmod", 0) != 0
+    return not is_cut and divisor is not None and bool((divisor > 0).all())
 
 
 def _split(scope: Scope, node: NodeProto) -> Traits:
@@ -240,7 +268,31 @@ def _cast(scope: Scope, node: NodeProto) -> Traits:
         "elements": elements,
         "unsigned": None if elements is None or known is None else known.elem_type == TensorProto.UINT8,
         "gives": numbers_of(scope, node.output[0]),
+        "as-result": _is_result_of_whole_numbers(scope, node),
     }
+
+
+def _is_result_of_whole_numbers(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Cast makes 64-bit integers of other numbers that are computed, or of no integers, as a result."""
+    before, behind = (scope.type_of(name) for name in (node.input[0], node.output[0]))
+    if scope.parent is not None or not scope.is_output(node.output[0]) or before is None or behind is None:
+        return False
+    is_made = elements_of(before.elem_type) == "float" or before.elem_type == TensorProto.BOOL
+    is_computed = before.elem_type != behind.elem_type and node.input[0] not in scope.inputs
+    return behind.elem_type == TensorProto.INT64 and (is_made or is_computed)
+
+
+def is_of_matrices(equation: str) -> bool:
+    """Whether an Einsum is a product of matrices in order, the second of which may be turned."""
+    given, _, gives = equation.replace(" ", "").partition("->")
+    first, _, second = given.partition(",")
+    if len(first) != len(second) or len(first) < MATRIX or "," in second or not given.replace(",", "").isalpha():
+        return False
+    images, row, inner, top, column = first[:-2], first[-2], first[-1], second[-2], second[-1]
+    if top != inner:
+        top, column = column, top
+    is_plain = second[:-2] == images and top == inner and gives == images + row + column
+    return is_plain and len(set(images + row + inner + column)) == len(images) + 3
 
 
 def power_traits(scope: Scope, node: NodeProto) -> Traits:
@@ -249,7 +301,8 @@ def power_traits(scope: Scope, node: NodeProto) -> Traits:
     kind = "others"
     if exponents is not None and exponents.size == 1:
         number = float(exponents.reshape(-1)[0])
-        kind = "two" if number == 2 else "whole" if number.is_integer() else "fraction"
+        kinds = {2.0: "two", 0.5: "half", -0.5: "half"}
+        kind = kinds.get(number, "whole" if number.is_integer() else "fraction")
     is_positive = base is not None and bool((base > 0).all())
     return {"exponent": kind, "of-positive": is_positive, "of-deviation": is_deviation(scope, node.input[0])}
 
@@ -270,6 +323,10 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Cast": _cast,
     "Celu": lambda scope, node: {"of-one": (found := attributes.find(node, "alpha")) is None or found.f == 1},
     "Constant": lambda scope, node: {"of-tensor": attributes.find(node, "value") is not None},
+    "CumSum": lambda scope, node: {
+        "exclusive": attributes.integer(node, "exclusive", 0) != 0,
+        "backwards": attributes.integer(node, "reverse", 0) != 0,
+    },
     "DFT": _dft,
     "DynamicQuantizeLinear": lambda scope, node: {
         "read-apart": any(
@@ -277,9 +334,11 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             for name in node.output
         )
     },
+    "Einsum": lambda scope, node: {"of-matrices": is_of_matrices(attributes.text(node, "equation", "") or "")},
     "Expand": _expand,
     "MatMul": _product,
     "NonMaxSuppression": _suppression,
+    "OneHot": lambda scope, node: {"maybe-from-end": may_count_from_end(scope, node.input[0])},
     "PRelu": _prelu,
     "Split": _split,
     "Squeeze": lambda scope, node: {

@@ -16,7 +16,7 @@ from padfix.graph.scopes import Dimension
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.other_traits import order_of_axes
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import traits_of
+from padfix.operators.traits import is_end_alone, traits_of
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.along_axes import (
     FLOATS,
@@ -86,7 +86,10 @@ class UnsupportedPad(TargetRule):
             return
         cut = [min(0, each) for each in amounts]
         added = [max(0, each) for each in amounts]
-        plain: Traits = {**traits, "mode-written": True, "axes-listed": False, "negative": False}
+        half = len(amounts) // 2
+        ends = bool(half) and is_end_alone((added[half - 1], added[-1]))
+        told = {"mode-written": True, "axes-listed": False, "negative": False, "end-alone": ends}
+        plain: Traits = {**traits, **told}
         written: Operators = (("Pad", plain),)
         cuts: Operators = (("Slice", {"behind-window": False}),) if any(cut) else ()
         for opset in (site.scope.opset, *([_INPUTS_SINCE] if 1 < site.scope.opset < _INPUTS_SINCE else [])):
@@ -98,8 +101,7 @@ class UnsupportedPad(TargetRule):
         why_not = _why_not(lengths, amounts)
         sizes = [(each, 2 * each) for each in lengths if isinstance(each, int)]
         no_products = why_not or why_not_multiplied(site.elem_type(0), sizes)
-        half = len(amounts) // 2
-        if mode == "constant" and traits.get("end-alone"):
+        if mode == "constant" and ends:
             both: Operators = (("Pad", {**plain, "end-alone": False}), ("Gather", {}))
             size = lengths[-1] if lengths and isinstance(lengths[-1], int) and not any(cut) else None
             no_length = None if size is not None else Refusal("it needs the length of the last axis (--shape)")
@@ -107,6 +109,8 @@ class UnsupportedPad(TargetRule):
             yield Form("a Pad at both ends, and a Gather", both, write, no_length)
         if mode == "constant" and traits.get("value") == "finite":
             yield _filled(site, added, cuts, written)
+        if mode == "constant":
+            yield _joined_about(site, added, any_cut=any(cut))
         if mode != "constant":
             yield Form("one Gather an axis", TAKING, lambda: _taken(site, amounts, mode), why_not)
             products = multiplying([axis for axis in range(half) if amounts[axis] or amounts[half + axis]], lengths)
@@ -143,6 +147,39 @@ def _filled(site: Site, added: list[int], cuts: Operators, written: Operators) -
         why_not = Refusal("it takes elements away, or its value is not constant")
     zeros: Operators = tuple((op_type, {**traits, "value": "zero"}) for op_type, traits in written)
     return Form("a Pad with zeros, and a sum", (*zeros, ("Add", {})), write, why_not)
+
+
+def _joined_about(site: Site, added: list[int], *, any_cut: bool) -> Form:
+    """Return a Pad as constants joined before and behind the data, an axis after the other."""
+    known, value = site.input_type(0), site.constant(2)
+    lengths = None if known is None else known.lengths
+    half = len(added) // 2
+    attribute = attributes.find(site.node, "value")
+    fill = (0.0 if attribute is None else attribute.f) if not site.input_name(2) else value
+
+    def write() -> Rewrite | Refusal:
+        assert lengths is not None
+        assert fill is not None
+        dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+        builder = site.builder()
+        data = builder.input(site.input_name(0))
+        result, sizes = data, list(lengths)
+        for axis in range(half):
+            sides = [(*sizes[:axis], added[place], *sizes[axis + 1 :]) for place in (axis, half + axis)]
+            first, second = (np.full(each, np.asarray(fill).reshape(()), dtype) for each in sides)
+            pieces = [builder.constant(first, "before")] if first.size else []
+            pieces += [result, *([builder.constant(second, "behind")] if second.size else [])]
+            result = builder.op("Concat", pieces, {"axis": axis}) if len(pieces) > 1 else result
+            sizes[axis] += added[axis] + added[half + axis]
+        builder.output(site.node.output[0], builder.op("Identity", [result]) if result is data else result)
+        return Rewrite(builder.build(), _trials(site, half), exact=True)
+
+    why_not = None
+    if lengths is None or len(lengths) != half or 0 in lengths or math.prod(lengths) > _MOST_ELEMENTS:
+        why_not = Refusal("it needs all lengths, and not too many elements (--shape)")
+    elif any_cut or fill is None or np.size(fill) != 1:
+        why_not = Refusal("it takes elements away, or its value is not constant")
+    return Form("constants joined about it", (("Concat", {}),), write, why_not)
 
 
 def _unwritten() -> Rewrite | Refusal:

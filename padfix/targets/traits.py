@@ -52,8 +52,9 @@ MARKS = (
     "gate-second",
     # As has a Transpose that padfix writes about the steps of such a layer.
     "over-batch",
-    # Of Slice: whether some step is negative.
+    # Of Slice: whether some step is negative; and of CumSum, which may leave each element out of its own sum.
     "backwards",
+    "exclusive",
     # Of Identity and Dropout. And of all: whether they give what an input, a constant or another result is.
     "of-input",
     "gives-the-same",
@@ -103,6 +104,27 @@ MARKS = (
     "both-computed",
     # Of a constant that other operators compute, which has elements as well.
     "of-constants",
+    # Of what picks elements: whether what is below 0 may be among indices that are computed, and whether constant
+    # ones are of rows. Of OneHot: whether an index may be.
+    "maybe-from-end",
+    "picks-rows",
+    # Of GatherND: whether each image has indices of its own.
+    "by-image",
+    # Of Gemm: whether its product or what is added has a factor.
+    "has-factors",
+    # Of an Erf: whether it is part of a Gelu, however that is written.
+    "within-gelu",
+    # Of Clip: whether its bounds are computed.
+    "bounds-computed",
+    # Of Einsum: whether it is a product of two whose axes are in order.
+    "of-matrices",
+    # Of LpNormalization: whether it divides by the sum of magnitudes. Of reductions: whether they take several axes
+    # of a volume.
+    "by-sum",
+    "several-of-volume",
+    "of-volume",
+    # Of Cast: whether what it gives is a result of the model.
+    "as-result",
 )
 """Switches that are off unless they are told."""
 
@@ -257,7 +279,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of RoiAlign, which also has mode and coordinates.
     "scaled": SWITCH,
     # Of Pow, Cast, Concat and Slice.
-    "exponent": ("two", "whole", "fraction", "others"),
+    "exponent": ("two", "whole", "half", "fraction", "others"),
     "of-positive": SWITCH,
     # Of Cast and Div: whether it cuts fractions off, or makes booleans of other numbers than 0 and 1.
     "gives": ("single", "half", "double", "integer", "boolean"),

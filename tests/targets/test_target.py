@@ -139,6 +139,8 @@ MADE_BY_FORMS: dict[str, set[str]] = {
 """Operators of forms, with the traits that these alone tell of them."""
 
 EXAMPLES = {
+    "OneHot": "(int64[3] I, float[2] V) => (float[3,4] Y) <int64 d = {4}> { Y = OneHot (I, d, V) }",
+    "Einsum": '(float[3,4] X, float[4,5] Z) => (float[3,5] Y) { Y = Einsum <equation = "ij,jk->ik"> (X, Z) }',
     "NonMaxSuppression": "(float[1,5,4] B, float[1,1,5] S) => (int64[N,3] Y) { Y = NonMaxSuppression (B, S) }",
     "Constant": "(float[1] X) => (float[3] Y) { Y = Constant <value_floats = [1.0, 2.0, 3.0]> () }",
     "Conv": "(float[1,2,8,8] X, float[2,2,3,3] W) => (float[1,2,6,6] Y) { Y = Conv (X, W) }",

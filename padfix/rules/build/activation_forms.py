@@ -15,10 +15,12 @@ from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE, clip_bounds
 from padfix.operators.gates import BOUND
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
-from padfix.rules.base import Site
+from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.elementary_forms import clipped, unranked, written
 from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -43,7 +45,10 @@ _ERF_IS_ONE_FROM = 4.0
 
 
 def clip_forms(site: Site) -> Iterator[Form]:
-    """Yield a Clip that reads its bounds."""
+    """Yield a Clip that reads its bounds, and one as the larger and the smaller of its data and what is computed."""
+    if (traits_of(site.scope, site.node) or {}).get("bounds-computed"):
+        yield _between(site)
+        return
     dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
     least, most = (
         np.array(each, dtype) if math.isfinite(each) else None for each in clip_bounds(site.scope, site.node)
@@ -61,6 +66,23 @@ def clip_forms(site: Site) -> Iterator[Form]:
         return builder.op("Max", [value, builder.constant(least, "least")])
 
     yield Form("the larger of both", (("Max", {"inputs": 2}),), partial(written, site, larger), why_not)
+
+
+def _between(site: Site) -> Form:
+    least, most = (site.input_name(place) for place in (1, 2))
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        value = builder.input(site.input_name(0))
+        for op_type, bound in (("Max", least), ("Min", most)):
+            if bound:
+                value = builder.op(op_type, [value, builder.input(bound)])
+        builder.output(site.node.output[0], value)
+        return Rewrite(builder.build(), trials_of(site))
+
+    traits: Traits = {"inputs": 2, "broadcasts": True}
+    operators: Operators = (*((("Max", traits),) if least else ()), *((("Min", traits),) if most else ()))
+    return Form("the larger and the smaller of each", operators, write)
 
 
 def tanh_forms(site: Site) -> Iterator[Form]:

@@ -17,10 +17,14 @@ from padfix.operators.traits import transposed_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.written import Written
 from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.build.curve_forms import CURVE_FORMS
+from padfix.rules.build.einsum_forms import einsum_forms
 from padfix.rules.build.forms import Form
+from padfix.rules.build.index_forms import diagonal_forms, triangle_forms
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.question_forms import infinity_forms, not_a_number_forms, one_hot_forms
+from padfix.rules.build.whole_forms import sign_forms
 
 _MOST_WEIGHTS = 1 << 20
 
@@ -252,13 +256,18 @@ def _unwritten() -> Rewrite | Refusal:
 
 
 DEFINED_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
+    **CURVE_FORMS,
     "AffineGrid": grid_forms,
     "Col2Im": column_forms,
+    "Einsum": einsum_forms,
+    "EyeLike": diagonal_forms,
     "GroupNormalization": group_norm_forms,
     "IsInf": infinity_forms,
     "IsNaN": not_a_number_forms,
     "MaxUnpool": unpooled_forms,
     "OneHot": one_hot_forms,
     "RMSNormalization": root_norm_forms,
+    **dict.fromkeys(("Neg", "Sign"), sign_forms),
+    "Trilu": triangle_forms,
 }
 """By the type of an operator: what yields its forms."""

@@ -22,12 +22,17 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.extreme_forms import extreme_form
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.product_forms import product_form
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
 _AT_ONCE = 2
 """Axes that every runtime reduces in one go."""
+
+_PLANE = 4
+"""Axes of an image with its batch and channels."""
 
 _STEPWISE = ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
 """What gives the same when some of the axes are reduced, and then the others."""
@@ -59,7 +64,18 @@ def reduction_forms(site: Site) -> Iterator[Form]:
     if op_type in _STEPWISE and len(axes) > 1:
         for most in (_AT_ONCE, 1):
             steps = _steps(axes, most)
-            operators = tuple((op_type, reduction_traits(op_type, site.opset, step)) for step in steps)
+            is_volume = rank > _PLANE
+            operators = tuple(
+                (
+                    op_type,
+                    {
+                        **reduction_traits(op_type, site.opset, step),
+                        "of-volume": is_volume,
+                        "several-of-volume": is_volume and len(step) > 1,
+                    },
+                )
+                for step in steps
+            )
             yield Form(
                 f"{most} of its axes at a time",
                 operators,
@@ -71,6 +87,8 @@ def reduction_forms(site: Site) -> Iterator[Form]:
     yield from _by_ones(site, axes, kept)
     if op_type in ("ReduceMax", "ReduceMin"):
         yield extreme_form(site, axes, kept)
+    if op_type == "ReduceProd":
+        yield product_form(site, axes, kept)
     if not kept:
         yield _reshaped(site, axes)
 
@@ -133,9 +151,9 @@ def _by_sum(site: Site, axes: Sequence[int], kept: bool) -> Callable[[], Rewrite
         return after(builder, total(builder, before(builder, value)))
 
     def exponential(builder: FragmentBuilder, value: Any) -> Any:
-        shifted = builder.op("Sub", [value, _stepwise("ReduceMax", axes, _AT_ONCE, True)(builder, value)])
+        shifted = builder.op("Sub", [value, _stepwise("ReduceMax", axes, 1, True)(builder, value)])
         logarithm = builder.op("Log", [total(builder, builder.op("Exp", [shifted]))])
-        return builder.op("Add", [logarithm, _stepwise("ReduceMax", axes, _AT_ONCE, kept)(builder, value)])
+        return builder.op("Add", [logarithm, _stepwise("ReduceMax", axes, 1, kept)(builder, value)])
 
     return partial(written, site, exponential if site.node.op_type == "ReduceLogSumExp" else write)
 
@@ -293,7 +311,8 @@ def hardmax_forms(site: Site) -> Iterator[Form]:
         return builder.op("Reshape", [result, builder.op("Shape", [value])])
 
     asked = {"rank": 2 if together else len(shape), "broadcasts": True}
-    operators: Operators = (("ArgMax", {"takes-last": False, "keeps-axis": True}), ("Equal", asked), ("Cast", {}))
+    cast: Traits = {"elements": "integer", "unsigned": False, "gives": "single"}
+    operators: Operators = (("ArgMax", {"takes-last": False, "keeps-axis": True}), ("Equal", asked), ("Cast", cast))
     if together:
         measured = "static" if all(isinstance(each, int) for each in shape[1:]) else "dynamic"
         operators = (*operators, ("Shape", {"sizes": measured}), ("Reshape", {"rank": len(shape)}))

@@ -70,7 +70,10 @@ def dense_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), trials_of(site))
 
     yield Form(
-        "weights with the factors in them", (("Gemm", {**own, "plain": True, "turned-first": False}),), write, why_not
+        "weights with the factors in them",
+        (("Gemm", {**own, "plain": True, "turned-first": False, "has-factors": False}),),
+        write,
+        why_not,
     )
     yield _by_product(site)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from onnx import TensorProto
 
 from padfix.graph import attributes
 from padfix.operators.passing import passed_on, pieces_of
 from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
 _SIGNED = (*FLOATS, TensorProto.INT32, TensorProto.INT64)
+
+_HALF = 0.5
+"""The exponent of a square root."""
 
 _MOST_FACTORS = 16
 
@@ -42,6 +48,22 @@ def negated_twice(site: Site) -> Form:
     return Form("the sign changed twice", (("Neg", {}),), write, why_not)
 
 
+def summed_with_nothing(site: Site) -> Form:
+    """Return a Cast to integers with 0 added behind it, so that it gives no result of the model itself."""
+    own = traits_of(site.scope, site.node) or {}
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        whole = builder.original(copied(site.node), [builder.input(site.input_name(0))])
+        nothing = builder.constant(np.zeros((), np.int64), "nothing")
+        builder.output(site.node.output[0], builder.op("Add", [whole, nothing]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None if own.get("as-result") else Refusal("it gives no result")
+    operators = (("Cast", {**own, "as-result": False}), ("Add", {"numbers": "integer"}))
+    return Form("a sum with 0 behind it", operators, write, why_not)
+
+
 def joined_forms(site: Site) -> Iterator[Form]:
     """Yield a Concat of those inputs that have elements."""
     pieces = pieces_of(site.scope, site.node)
@@ -62,15 +84,10 @@ def power_forms(site: Site) -> Iterator[Form]:
     """Yield a power of a whole number as a product."""
     exponents = site.constant(1)
     number = float(exponents.reshape(-1)[0]) if exponents is not None and exponents.size == 1 else 0.5
-    known = site.input_type(0)
     factors = abs(int(number))
-    why_not = None
-    if exponents is None or exponents.size != 1:
-        why_not = Refusal("its exponent is not one constant")
-    elif not number.is_integer() or not 0 < factors <= _MOST_FACTORS:
+    why_not = _why_not_raised(site, exponents)
+    if why_not is None and (not number.is_integer() or not 0 < factors <= _MOST_FACTORS):
         why_not = Refusal(f"its exponent is no whole number from 1 to {_MOST_FACTORS}, or one below 0")
-    elif known is None or known.rank is None or known.rank < exponents.ndim or site.elem_type(0) not in FLOATS:
-        why_not = Refusal("its data are no floats, or of fewer axes than its exponent")
 
     def write() -> Rewrite:
         builder = site.builder()
@@ -80,6 +97,31 @@ def power_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), trials_of(site))
 
     yield Form("a product", (("Mul", {"gate-second": False}), ("Reciprocal", {})), write, why_not)
+    yield _root(site, number, _why_not_raised(site, exponents))
+
+
+def _why_not_raised(site: Site, exponents: np.ndarray | None) -> Refusal | None:
+    """Return why a power is not that of one constant exponent, in the shape of its data."""
+    known = site.input_type(0)
+    if exponents is None or exponents.size != 1:
+        return Refusal("its exponent is not one constant")
+    if known is None or known.rank is None or known.rank < exponents.ndim or site.elem_type(0) not in FLOATS:
+        return Refusal("its data are no floats, or of fewer axes than its exponent")
+    return None
+
+
+def _root(site: Site, number: float, why_not: Refusal | None) -> Form:
+    """Return a power of a half as a square root."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        root = builder.op("Sqrt", [builder.input(site.input_name(0))])
+        builder.output(site.node.output[0], root if number > 0 else builder.op("Reciprocal", [root]))
+        return Rewrite(builder.build(), trials_of(site))
+
+    if why_not is None and abs(number) != _HALF:
+        why_not = Refusal("its exponent is no half")
+    return Form("a square root", (("Sqrt", {}), ("Reciprocal", {})), write, why_not)
 
 
 def _product(builder: FragmentBuilder, value: Any, factors: int) -> Any:

@@ -139,12 +139,13 @@ def rows_of_picked(site: Site) -> Iterator[Form]:
     """Yield a GatherND by constant indices of the first axes as a Gather of the rows that these axes make together."""
     known, indices = site.input_type(0), site.constant(1)
     shape = () if known is None or known.shape is None else known.shape
-    depth = 0 if indices is None or not indices.ndim else indices.shape[-1]
+    images = attributes.integer(site.node, "batch_dims", 0) or 0
+    depth = images + (0 if indices is None or not indices.ndim else indices.shape[-1])
     first = [each for each in shape[:depth] if isinstance(each, int)]
     rest = [each if isinstance(each, int) else -1 for each in shape[depth:]]
     why_not = None
-    if indices is None or attributes.integer(site.node, "batch_dims", 0):
-        why_not = Refusal("its indices are not constant, very many, or of each image")
+    if indices is None:
+        why_not = Refusal("its indices are not constant, or very many")
     elif not depth or len(first) != depth or rest.count(-1) > 1 or 0 in (*first, *rest):
         why_not = Refusal("it needs the lengths of its input (--shape)")
 
@@ -152,7 +153,10 @@ def rows_of_picked(site: Site) -> Iterator[Form]:
         assert indices is not None
         lengths = np.array(first, np.int64)
         strides = np.append(np.cumprod(lengths[:0:-1])[::-1], 1)
-        places = (np.where(indices < 0, indices + lengths, indices) * strides).sum(-1).reshape(-1)
+        own = np.indices(indices.shape[:-1])[:images].reshape(images, indices[..., 0].size, 1)
+        flat = indices.reshape(-1, indices.shape[-1])
+        counted = np.where(flat < 0, flat + lengths[images:], flat)
+        places = (np.concatenate([*own, counted], -1) * strides).sum(-1)
         builder = site.builder()
         rows = builder.reshaped(
             builder.input(site.input_name(0)), [math.prod(first), -1 if -1 in rest else math.prod(rest)]

@@ -16,9 +16,11 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying, why_not_multiplied
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.index_forms import rest_forms
 from padfix.rules.build.moved_forms import moved_forms, product_from_left
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.passing_forms import summed_with_nothing
 from padfix.rules.build.picked_elements import rows_of_picked, sorted_forms
 from padfix.rules.build.split_forms import split_forms
 from padfix.targets.traits import Traits
@@ -138,6 +140,7 @@ def _counted(site: Site) -> Iterator[Form]:
 
     own = {**(traits_of(site.scope, site.node) or {}), "negative-indices": False}
     yield Form("indices from the begin", ((op_type, own),), lambda: _written(site, write, exact=True), why_not)
+    yield from rest_forms(site)
     if op_type == "GatherND":
         yield from rows_of_picked(site)
     if op_type == "GatherElements":
@@ -375,6 +378,7 @@ def _cast_twice(site: Site) -> Iterator[Form]:
     why_not = Refusal("its data are no bytes") if own.get("elements") != "byte" else None
     operators = tuple(("Cast", each) for each in casts)
     yield Form("a Cast to whole numbers before it", operators, lambda: _written(site, write, exact=True), why_not)
+    yield summed_with_nothing(site)
 
 
 def _as_tensor(site: Site) -> Iterator[Form]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -18,6 +18,7 @@ from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Traits
 
 _MOD_SINCE = 10
+_INTEGERS_JOINED_SINCE = 12
 _SIGNED = (TensorProto.INT32, TensorProto.INT64)
 
 
@@ -41,6 +42,21 @@ def cut_forms(site: Site) -> Iterator[Form]:
     operators: Operators = (*parts, ("Cast", {**own, "changes-numbers": False}))
     yield Form("what is left of its numbers, before it", operators, write, why_not)
 
+    def compare() -> Rewrite:
+        builder = site.builder()
+        zero = builder.constant(np.zeros((), helper.tensor_dtype_to_np_dtype(site.elem_type(0))), "zero")
+        equal = builder.op("Equal", [builder.input(site.input_name(0)), zero])
+        builder.output(site.node.output[0], builder.op("Not", [equal]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    no_question = None
+    if not is_truth:
+        no_question = Refusal("it makes no booleans")
+    elif site.elem_type(0) not in _SIGNED:
+        no_question = Refusal("its data are no integers with a sign")
+    questions: Operators = (("Equal", {"broadcasts": False}), ("Not", {}))
+    yield Form("not equal to zero", questions, compare, no_question)
+
 
 def divided_forms(site: Site) -> Iterator[Form]:
     """Yield a Div of integers from whose dividend the rest is taken before it."""
@@ -59,6 +75,29 @@ def divided_forms(site: Site) -> Iterator[Form]:
         why_not = Refusal("its data are no integers with a sign, or this opset has no Mod")
     operators: Operators = (("Mod", {"cuts-off": True}), ("Sub", {}), ("Div", {**own, "changes-numbers": False}))
     yield Form("the rest taken off before it", operators, write, why_not)
+
+
+def sign_forms(site: Site) -> Iterator[Form]:
+    """Yield the Neg of integers as what is left of 0, and their Sign as the nearest to them of -1, 0 and 1."""
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        value = builder.input(site.input_name(0))
+        zero, most, least = (builder.constant(np.array(each, dtype), "number") for each in (0, 1, -1))
+        if site.node.op_type == "Neg":
+            result = builder.op("Sub", [zero, value])
+        else:
+            result = builder.op("Max", [builder.op("Min", [value, most]), least])
+        builder.output(site.node.output[0], result)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    traits: Traits = {"inputs": 2, "broadcasts": True}
+    operators: Operators = (("Sub", {}),) if site.node.op_type == "Neg" else (("Min", traits), ("Max", traits))
+    why_not = None
+    if site.elem_type(0) not in _SIGNED or site.opset < _INTEGERS_JOINED_SINCE:
+        why_not = Refusal("its data are no integers with a sign, or this opset does not compare them")
+    yield Form("a difference or extremes of integers", operators, write, why_not)
 
 
 def logic_forms(site: Site) -> Iterator[Form]:

@@ -1,0 +1,122 @@
+"""Functions by their definition, Einsum, triangles, products along axes, and indices that are counted from the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+from padfix.errors import RefusedError
+from tests.support.one_node import run
+
+MATRICES = "(float[2,3,4] X, float[2,5,4] Z) => (float Y) { Y = Einsum <equation = %s> (X, Z) }"
+GELU = """(float[2,5] X) => (float Y) <float s = {1.4142135}, float o = {1}, float h = {0.5}> {
+  D = Div (X, s) E = Erf (D) A = Add (E, o) M = Mul (X, A) Y = Mul (M, h) }"""
+PICKS = "(float[3,4] X, int64[3,2] I) => (float Y) { Y = GatherElements <axis = 1> (%s) }"
+
+
+def saved(folder: Path, graph: str, opset: int = 18) -> Path:
+    path = folder / "model.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> g {graph}'), path)
+    return path
+
+
+def minded(path: Path) -> set[str]:
+    return {each.rule for each in padfix.check(path, target="qnn").findings} & {"PF112", "PF306"}
+
+
+def types_of(path: Path) -> list[str]:
+    return [node.op_type for node in onnx.load(path).graph.node]
+
+
+@pytest.mark.parametrize(
+    ("graph", "gone"),
+    [
+        *((f"(float[2,3] X) => (float Y) {{ Y = {each} (X) }}", each) for each in ("Acos", "Acosh", "Asin", "Asinh")),
+        *((f"(float[2,3] X) => (float Y) {{ Y = {each} (X) }}", each) for each in ("Atanh", "Cosh", "Sinh")),
+        ("(float[2,3] X) => (float Y) { Y = Shrink <lambd = 0.7, bias = 0.2> (X) }", "Shrink"),
+        ("(float[2,3,4] X) => (float Y) { Y = Trilu (X) }", "Trilu"),
+        ("(float[3,4] X) => (float Y) <int64 k = {-1}> { Y = Trilu <upper = 0> (X, k) }", "Trilu"),
+        ("(float[3,4] X) => (float Y) { E = EyeLike <k = 1> (X) Y = Add (X, E) }", "EyeLike"),
+        ("(float[2,8] X) => (float Y) <int64 n = {8}> { H = HannWindow (n) Y = Mul (X, H) }", "HannWindow"),
+        ("(float[2,7,3] X) => (float Y) <int64[1] a = {1}> { Y = ReduceProd (X, a) }", "ReduceProd"),
+        ("(float[2,5] X) => (float Y) { Y = ReduceProd <keepdims = 0> (X) }", "ReduceProd"),
+        *((MATRICES % f'"{each}"', "Einsum") for each in ("bij,bkj->bki", "bij,bkj->ik", "bij,bkj->bikj", "bij,ckj")),
+        ('(float[2,3,4] X) => (float Y) { Y = Einsum <equation = "bij->ji"> (X) }', "Einsum"),
+        ('(float[3] X, float[3] Z) => (float Y) { Y = Einsum <equation = "i,i->"> (X, Z) }', "Einsum"),
+        ("(float[3,4] X) => (float Y) { Y = Erf (X) }", "Erf"),
+        ("(float[3,4] X, float A) => (float Y) { Y = Clip (X, A) }", "Clip"),
+        ("(int64[3,4] X) => (bool Y) { Y = Cast <to = 9> (X) }", "Cast"),
+        ("(int64[3,4] X) => (int64 Y) { Y = Neg (X) }", "Neg"),
+        ("(int64[3,4] X) => (int64 Y) { Y = Sign (X) }", "Sign"),
+        ("(float[2,5] X) => (float Y) { Y = Hardmax (X) }", "Hardmax"),
+        ("(float[3,4] X) => (float Y) <float e = {2}> { Y = Pow (X, e) }", "Pow"),
+        ("(float[3,4] X) => (float Y) <float e = {0.5}> { Z = Abs (X) Y = Pow (Z, e) }", "Pow"),
+        ("(int64[2,3] X) => (int64 Y) <int64[4] p = {1, 0, 0, 2}, int64 v = {7}> { Y = Pad (X, p, v) }", "Pad"),
+        ("(float[2,3] X) => (float Y) { Y = LpNormalization <p = 1> (X) }", "LpNormalization"),
+        (
+            "(float[2,4,3] X) => (float Y) <int64[2,2,1] i = {1, -2, 0, 3}> { Y = GatherND <batch_dims = 1> (X, i) }",
+            "GatherND",
+        ),
+        ("(float[3,2,5] X) => (float Y) <int64[3,1] i = {0, 2, 1}> { Y = GatherND (X, i) }", "GatherND"),
+    ],
+)
+def test_it_is_written_by_other_operators(graph: str, gone: str, tmp_path: Path) -> None:
+    source, result = saved(tmp_path, graph), tmp_path / "result.onnx"
+    padfix.convert(source, result, target="qnn")
+    assert gone not in types_of(result)
+    assert not minded(result)
+
+
+@pytest.mark.parametrize(
+    ("graph", "left"),
+    [
+        ("(float[3,4] X, float[4,5] Z) => (float Y) { Y = Gemm <alpha = 0.5> (X, Z) }", ["MatMul", "Mul"]),
+        ("(float[2,3,2,3,2] X) => (float Y) { Y = ReduceMax <axes = [2, 4]> (X) }", ["ReduceMax", "ReduceMax"]),
+        ("(float[2,5] X) => (float Y) <int64 a = {1}> { Y = CumSum <exclusive = 1> (X, a) }", ["MatMul"]),
+        ("(float[2,5] X) => (int64 Y) { Y = Cast <to = 7> (X) }", ["Cast", "Add"]),
+        (PICKS % "X, I", ["Mod", "GatherElements"]),
+        (
+            "(float[3] X, int64[2] I, float[2] U) => (float Y) { Y = ScatterElements (X, I, U) }",
+            ["Mod", "ScatterElements"],
+        ),
+    ],
+)
+def test_it_is_written_with_less(graph: str, left: list[str], tmp_path: Path) -> None:
+    source, result = saved(tmp_path, graph, 13), tmp_path / "result.onnx"
+    padfix.convert(source, result, target="qnn")
+    assert types_of(result) == left
+    assert not minded(result)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "(float[3,4] X, float[3,4] Z) => (float Y) { I = ArgMax <axis = 1> (Z) Y = GatherElements <axis = 1> (X, I) }",
+        "(float[3,4] X) => (float Y) <int64[3,1] i = {-1, 0, 2}> { Y = GatherElements <axis = 1> (X, i) }",
+        "(float[3,4] X) => (float Y) <float a = {0}, float b = {6}> { Y = Clip (X, a, b) }",
+        "(float[3,4] X) => (int64 Y) { Y = ArgMax (X) }",
+        MATRICES % '"bij,bkj->bik"',
+        "(float[3,4] X, float[4,5] Z) => (float Y) { Y = Gemm (X, Z) }",
+        GELU,
+    ],
+)
+def test_it_is_right_as_it_is(graph: str, tmp_path: Path) -> None:
+    assert not minded(saved(tmp_path, graph, 13))
+
+
+def test_what_counts_from_the_end_is_picked_as_before(tmp_path: Path) -> None:
+    source, result = saved(tmp_path, PICKS % "X, I"), tmp_path / "result.onnx"
+    padfix.convert(source, result, target="qnn")
+    data = {"X": np.arange(12, dtype=np.float32).reshape(3, 4), "I": np.array([[-1, 3], [-4, 0], [2, -3]])}
+    np.testing.assert_array_equal(run(onnx.load(result), data), run(onnx.load(source), data))
+
+
+def test_a_diagonal_has_no_such_form(tmp_path: Path) -> None:
+    source = saved(tmp_path, '(float[3,3] X) => (float Y) { Y = Einsum <equation = "ii->i"> (X) }')
+    with pytest.raises(RefusedError, match="diagonal"):
+        padfix.convert(source, tmp_path / "result.onnx", target="qnn")
