@@ -11,6 +11,9 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.clip import UNBOUNDED, Bounds, clip_bounds
 
+FAR = -80.0
+"""Where an exponential is next to nothing: the square of what it gives is 0 in single precision."""
+
 BOUND = 20.0
 """Where a Tanh gives 1 in every element type."""
 
@@ -75,7 +78,13 @@ def softplus_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
     """Return whether all that the node reads is within the bound, or it is part of a Mish."""
     read = scope.consumers(node.output[0])
     is_gate = len(read) == 1 and read[0].op_type == "Tanh" and gate_traits(scope, read[0])["bounded"]
-    return {"bounded": is_gate or _bounds(scope, node.input[0])[1] <= 2 * BOUND}
+    least, most = _bounds(scope, node.input[0])
+    return {"bounded": is_gate or most <= 2 * BOUND, "falls-far": least < FAR}
+
+
+def falls_far(scope: Scope, node: NodeProto) -> bool:
+    """Whether data may be lower than where an exponential is next to nothing: no Clip keeps it above."""
+    return _bounds(scope, node.input[0])[0] < FAR
 
 
 def erf_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:

@@ -28,7 +28,7 @@ from padfix.operators.data_order import (
 )
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import adds_to_erf, adds_wide_constant, spreads_channels, spreads_norm
-from padfix.operators.gates import erf_traits, gate_traits, product_traits, softplus_traits
+from padfix.operators.gates import erf_traits, falls_far, gate_traits, product_traits, softplus_traits
 from padfix.operators.lists import COMPARING, appends_to_input, joins_a_list
 from padfix.operators.numbers import quotient_changes_numbers
 from padfix.operators.passing import pieces_of
@@ -385,10 +385,11 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     },
     "Elu": _curve(lambda scope, node: {}),
     "Erf": _curve(erf_traits),
+    "Exp": lambda scope, node: {"falls-far": falls_far(scope, node)},
     "Gelu": _curve(lambda scope, node: {"approximate": attributes.text(node, "approximate", "none") or "none"}),
     "HardSigmoid": _curve(gate_traits),
     "HardSwish": _curve(lambda scope, node: {}),
-    "Mish": _curve(_rank_alone),
+    "Mish": _curve(lambda scope, node: {**_rank_alone(scope, node), "falls-far": falls_far(scope, node)}),
     "Sigmoid": _curve(lambda scope, node: {}),
     "Tanh": _curve(gate_traits),
     "GridSample": _grid_sample,

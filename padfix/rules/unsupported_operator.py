@@ -53,6 +53,7 @@ from padfix.rules.build.elementary_forms import (
     softmax_forms,
 )
 from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.exponential_forms import exponential_forms, mish_forms
 from padfix.rules.build.forms import Form
 from padfix.rules.build.layer_forms import (
     batch_norm_forms,
@@ -188,8 +189,8 @@ def _tanh(site: Site) -> Iterator[Form]:
 def _behind_identity(site: Site) -> Iterator[Form]:
     """Yield an activation that is read by itself, not as part of the convolution before it."""
     node = copied(site.node)
-    traits = {**(traits_of(site.scope, node) or {}), "behind-depthwise-volume": False, "halved-gate": False}
-    traits["between-bytes"] = False
+    changed = dict.fromkeys(("behind-depthwise-volume", "halved-gate", "between-bytes"), False)
+    traits = {**(traits_of(site.scope, node) or {}), **changed}
 
     def write() -> Rewrite:
         return _replaced(site, lambda builder, value: builder.original(node, [builder.op("Identity", [value])]))
@@ -386,15 +387,6 @@ def _numbered(site: Site) -> Iterator[Form]:
     )
 
 
-def _by_softplus(site: Site) -> Iterator[Form]:
-    """Yield Mish as the product that it is."""
-
-    def write(builder: FragmentBuilder, value: Any) -> Any:
-        return builder.op("Mul", [value, builder.op("Tanh", [builder.op("Softplus", [value])])])
-
-    yield Form("a product", (("Tanh", {"gates-other-data": False, "bounded": True}),), lambda: _replaced(site, write))
-
-
 _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **PLAIN_FORMS,
     **DEFINED_FORMS,
@@ -415,7 +407,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Pow": rows_first(power_forms),
     "HardSigmoid": _first(_behind_identity, _apart),
     "Tanh": _first(_behind_identity, _tanh),
-    "Mish": _first(_behind_identity, _by_softplus),
+    "Mish": _first(_behind_identity, _first(exponential_forms, mish_forms)),
     "Gelu": _first(_behind_identity, gelu_forms),
     "GlobalAveragePool": _flat,
     "GlobalMaxPool": _flat,
@@ -439,7 +431,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Shape": _lengths,
     "Slice": _first(_first(reordered_forms, slices_of_picked), moved_forms),
     **dict.fromkeys(QUANTIZERS, zero_point_forms),
-    "Softplus": softplus_forms,
+    "Softplus": _first(softplus_forms, exponential_forms),
     **dict.fromkeys(REDUCTIONS, reduction_forms),
     "Hardmax": hardmax_forms,
     "InstanceNormalization": instance_norm_forms,

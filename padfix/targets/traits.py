@@ -114,6 +114,8 @@ MARKS = (
     "has-factors",
     # Of an Erf: whether it is part of a Gelu, however that is written.
     "within-gelu",
+    # Of Exp, Softplus and Mish: whether its data may be far below 0, where nothing is left in half precision.
+    "falls-far",
     # Of Clip: whether its bounds are computed.
     "bounds-computed",
     # Of Einsum: whether it is a product of two whose axes are in order.

@@ -62,6 +62,9 @@ def types_of(path: Path) -> list[str]:
             "(float[2,4,3] X) => (float Y) <int64[2,2,1] i = {1, -2, 0, 3}> { Y = GatherND <batch_dims = 1> (X, i) }",
             "GatherND",
         ),
+        ("(float[2,9] X) => (float Y) <int64[1] a = {1}> { Y = ReduceLogSumExp (X, a) }", "ReduceLogSumExp"),
+        ("(float[4,3,2] X) => (float Y) <int64[3] n = {4, 2, 3}> { Y = ReverseSequence (X, n) }", "ReverseSequence"),
+        ("(float[4,3] X) => (float Y) <bool[4] c = {1, 0, 1, 1}> { Y = Compress <axis = 0> (X, c) }", "Compress"),
         ("(float[3,2,5] X) => (float Y) <int64[3,1] i = {0, 2, 1}> { Y = GatherND (X, i) }", "GatherND"),
     ],
 )
@@ -93,6 +96,19 @@ def test_it_is_written_with_less(graph: str, left: list[str], tmp_path: Path) ->
     assert not minded(result)
 
 
+FALLING = "(float[2,3] X) => (float Y) { Y = %s (X) }"
+
+
+@pytest.mark.parametrize("op_type", ["Exp", "Softplus", "Mish"])
+def test_what_is_far_below_zero_is_taken_apart(op_type: str, tmp_path: Path) -> None:
+    source, result = saved(tmp_path, FALLING % op_type), tmp_path / "result.onnx"
+    padfix.convert(source, result, target="qnn")
+    assert types_of(result).count("Clip") >= 2
+    assert not minded(result)
+    data = {"X": np.array([[-200, -120, -85], [-3, 0, 9]], np.float32)}
+    np.testing.assert_allclose(run(onnx.load(result), data), run(onnx.load(source), data), rtol=1e-5, atol=0)
+
+
 @pytest.mark.parametrize(
     "graph",
     [
@@ -103,6 +119,7 @@ def test_it_is_written_with_less(graph: str, left: list[str], tmp_path: Path) ->
         MATRICES % '"bij,bkj->bik"',
         "(float[3,4] X, float[4,5] Z) => (float Y) { Y = Gemm (X, Z) }",
         GELU,
+        "(float[2,3] X) => (float Y) <float a = {-50}, float b = {5}> { C = Clip (X, a, b) Y = Exp (C) }",
     ],
 )
 def test_it_is_right_as_it_is(graph: str, tmp_path: Path) -> None:

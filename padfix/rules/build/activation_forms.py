@@ -105,7 +105,8 @@ def softplus_forms(site: Site) -> Iterator[Form]:
         above = builder.op("Relu", [builder.op("Sub", [value, builder.constant(bound, "bound")])])
         return builder.op("Add", [curved, above])
 
-    operators: Operators = (("Clip", {}), ("Softplus", {"bounded": True}), ("Relu", {}))
+    falls = (traits_of(site.scope, site.node) or {}).get("falls-far", False)
+    operators: Operators = (("Clip", {}), ("Softplus", {"bounded": True, "falls-far": falls}), ("Relu", {}))
     yield Form("a Clip before it", operators, partial(written, site, write), unranked(site))
 
 

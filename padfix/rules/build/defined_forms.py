@@ -19,8 +19,10 @@ from padfix.operators.written import Written
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.curve_forms import CURVE_FORMS
 from padfix.rules.build.einsum_forms import einsum_forms
+from padfix.rules.build.exponential_forms import exponential_forms
 from padfix.rules.build.forms import Form
 from padfix.rules.build.index_forms import diagonal_forms, triangle_forms
+from padfix.rules.build.moved_forms import moved_forms
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.question_forms import infinity_forms, not_a_number_forms, one_hot_forms
@@ -259,7 +261,9 @@ DEFINED_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **CURVE_FORMS,
     "AffineGrid": grid_forms,
     "Col2Im": column_forms,
+    **dict.fromkeys(("Compress", "ReverseSequence"), moved_forms),
     "Einsum": einsum_forms,
+    "Exp": exponential_forms,
     "EyeLike": diagonal_forms,
     "GroupNormalization": group_norm_forms,
     "IsInf": infinity_forms,

@@ -13,6 +13,7 @@ from onnx import helper
 from padfix.graph import attributes
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
 from padfix.operators.data_order import CHANNELS
+from padfix.operators.gates import FAR
 from padfix.operators.other_traits import reduced_axes, reduces_batch
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -83,7 +84,10 @@ def reduction_forms(site: Site) -> Iterator[Form]:
             )
     if op_type in _BY_SUM:
         sums = tuple(("ReduceSum", reduction_traits("ReduceSum", site.opset, step)) for step in _steps(axes, _AT_ONCE))
-        yield Form("a sum", sums, _by_sum(site, axes, kept))
+        powers: Operators = (("Exp", {"falls-far": True}),) if op_type == "ReduceLogSumExp" else ()
+        yield Form("a sum", (*powers, *sums), _by_sum(site, axes, kept))
+        if powers:
+            yield Form("a sum of what is not far below", sums, _by_sum(site, axes, kept, least=FAR))
     yield from _by_ones(site, axes, kept)
     if op_type in ("ReduceMax", "ReduceMin"):
         yield extreme_form(site, axes, kept)
@@ -143,7 +147,8 @@ def _stepwise(op_type: str, axes: Sequence[int], most: int, kept: bool) -> Write
     return write
 
 
-def _by_sum(site: Site, axes: Sequence[int], kept: bool) -> Callable[[], Rewrite]:
+def _by_sum(site: Site, axes: Sequence[int], kept: bool, *, least: float | None = None) -> Callable[[], Rewrite]:
+    """Return what writes the sum; of exponentials, what is less than ``least`` below the largest counts as that."""
     before, after = _BY_SUM[site.node.op_type]
     total = _stepwise("ReduceSum", axes, _AT_ONCE, kept)
 
@@ -152,6 +157,9 @@ def _by_sum(site: Site, axes: Sequence[int], kept: bool) -> Callable[[], Rewrite
 
     def exponential(builder: FragmentBuilder, value: Any) -> Any:
         shifted = builder.op("Sub", [value, _stepwise("ReduceMax", axes, 1, True)(builder, value)])
+        if least is not None:
+            bound = np.array(least, helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+            shifted = clipped(builder, shifted, bound, None)
         logarithm = builder.op("Log", [total(builder, builder.op("Exp", [shifted]))])
         return builder.op("Add", [logarithm, _stepwise("ReduceMax", axes, 1, kept)(builder, value)])
 

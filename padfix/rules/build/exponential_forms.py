@@ -1,0 +1,63 @@
+"""Exponentials of what is far below 0, where some runtimes give no small number but a very large one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import helper
+
+from padfix.operators.gates import FAR
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Site
+from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.elementary_forms import clipped, unranked, written
+from padfix.rules.build.forms import Form
+from padfix.rules.build.objections import Operators
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+
+def exponential_forms(site: Site) -> Iterator[Form]:
+    """Yield an Exp, a Softplus or a Mish of what is not far below 0, times the exponential of what is left.
+
+    All of them fall as an exponential does, and are 0 in single precision where what is left is as far again.
+    """
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+    op_type = site.node.op_type
+    curve = "Exp" if op_type == "Exp" else "Softplus"
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        near = builder.op(curve, [clipped(builder, value, np.array(FAR, dtype), None)])
+        beyond = builder.op("Sub", [value, builder.constant(np.array(FAR, dtype), "far")])
+        left = builder.op("Exp", [clipped(builder, beyond, np.array(FAR, dtype), np.array(0, dtype))])
+        result = builder.op("Mul", [near, left])
+        return builder.op("Mul", [value, builder.op("Tanh", [result])]) if op_type == "Mish" else result
+
+    own = traits_of(site.scope, site.node) or {}
+    parts: Operators = (("Clip", {}), ("Sub", {}), ("Exp", {"falls-far": False}), ("Mul", {"gate-second": False}))
+    if curve == "Softplus":
+        bounded = own.get("bounded", False) if op_type == "Softplus" else False
+        parts = (*parts, ("Softplus", {"falls-far": False, "bounded": bounded}))
+    if op_type == "Mish":
+        parts = (*parts, ("Tanh", {"gates-other-data": False, "bounded": False}))
+    why_not = unranked(site)
+    if site.elem_type(0) not in FLOATS:
+        why_not = Refusal("its data are no floats")
+    elif not own.get("falls-far"):
+        why_not = Refusal("its data are not far below 0")
+    yield Form("a product with what is left of it", parts, partial(written, site, write), why_not)
+
+
+def mish_forms(site: Site) -> Iterator[Form]:
+    """Yield Mish as the product that it is."""
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.op("Mul", [value, builder.op("Tanh", [builder.op("Softplus", [value])])])
+
+    operators: Operators = (("Tanh", {"gates-other-data": False, "bounded": True}), ("Softplus", {"falls-far": True}))
+    yield Form("a product", operators, partial(written, site, write), unranked(site))
