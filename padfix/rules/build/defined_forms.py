@@ -25,6 +25,7 @@ from padfix.rules.build.index_forms import diagonal_forms, triangle_forms
 from padfix.rules.build.moved_forms import moved_forms
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.quantized_product import product_of_bytes
 from padfix.rules.build.question_forms import infinity_forms, not_a_number_forms, one_hot_forms
 from padfix.rules.build.whole_forms import sign_forms
 
@@ -270,6 +271,7 @@ DEFINED_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "IsNaN": not_a_number_forms,
     "MaxUnpool": unpooled_forms,
     "OneHot": one_hot_forms,
+    "QLinearMatMul": product_of_bytes,
     "RMSNormalization": root_norm_forms,
     **dict.fromkeys(("Neg", "Sign"), sign_forms),
     "Trilu": triangle_forms,
