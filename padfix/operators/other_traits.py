@@ -47,6 +47,8 @@ from padfix.operators.slices import slice_amounts, sliced_axes
 from padfix.targets.traits import COUNT, Traits
 
 _AXES_OF_IMAGES = 4
+_MANY_AXES = 6
+"""Axes of data and of indices together, one of which is picked from, that give more than five."""
 
 
 def any_of(known: Sequence[bool | None]) -> bool | None:
@@ -275,6 +277,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "both-computed": not is_told,
         "picks-a-list": None if rank is None else rank > 0,
         "picks-a-matrix": None if rank is None else rank > 1,
+        "gives-many-axes": bool(rank) and matrix is not None and (matrix.rank or 0) + (rank or 0) > _MANY_AXES,
     }
 
 

@@ -101,6 +101,7 @@ MARKS = (
     "moves-batch",
     "moves-images",
     "picks-a-matrix",
+    "gives-many-axes",
     "both-computed",
     # Of a constant that other operators compute, which has elements as well.
     "of-constants",

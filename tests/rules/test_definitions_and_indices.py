@@ -137,3 +137,32 @@ def test_a_diagonal_has_no_such_form(tmp_path: Path) -> None:
     source = saved(tmp_path, '(float[3,3] X) => (float Y) { Y = Einsum <equation = "ii->i"> (X) }')
     with pytest.raises(RefusedError, match="diagonal"):
         padfix.convert(source, tmp_path / "result.onnx", target="qnn")
+
+
+PRODUCT = """(uint8[3,4] X) => (uint8 Y) <float s = {0.05}, uint8 z = {128}, uint8[4,2] w = {0, 9, 12, 99, 3, 7, 20, 8},
+  float t = {0.01}, uint8 o = {127}, float r = {0.1}, uint8 p = {110}> { Y = QLinearMatMul (X, s, z, w, t, o, r, p) }"""
+
+
+@pytest.mark.parametrize("target", ["qnn", "tvm"])
+def test_a_product_of_bytes_is_one_of_what_they_stand_for(target: str, tmp_path: Path) -> None:
+    padfix.convert(saved(tmp_path, PRODUCT), tmp_path / "result.onnx", target=target)
+    assert types_of(tmp_path / "result.onnx") == ["DequantizeLinear", "DequantizeLinear", "MatMul", "QuantizeLinear"]
+
+
+def test_an_image_of_columns_is_picked_by_lists(tmp_path: Path) -> None:
+    graph = """(float[1,2,3,4] X) => (float Y) <int64[2,2] i = {0, 1, 1, 2}, int64[2,3] j = {0, 1, 2, 1, 2, 3}>
+      { A = Gather <axis = 2> (X, i) B = Gather <axis = 4> (A, j) Y = ReduceMax <keepdims = 0> (B) }"""
+    padfix.convert(saved(tmp_path, graph, 13), tmp_path / "result.onnx", target="qnn")
+    assert types_of(tmp_path / "result.onnx")[:3] == ["Gather", "Gather", "Reshape"]
+
+
+def test_a_pad_that_wraps_before_opset_19_is_written_for_tvm(tmp_path: Path) -> None:
+    graph = '(float[1,2,3,4] X) => (float Y) <int64[8] p = {0,0,1,1,0,0,1,1}> { Y = Pad <mode = "wrap"> (X, p) }'
+    padfix.convert(saved(tmp_path, graph), tmp_path / "result.onnx", target="tvm")
+    assert "Pad" not in types_of(tmp_path / "result.onnx")
+
+
+def test_an_attention_is_written_by_what_opset_22_has(tmp_path: Path) -> None:
+    source = saved(tmp_path, "(float[1,2,4,8] X) => (float Y) { Y = Attention (X, X, X) }", 23)
+    padfix.convert(source, tmp_path / "result.onnx", target="tvm")
+    assert "Attention" not in types_of(tmp_path / "result.onnx")

@@ -217,7 +217,8 @@ def listed_forms(site: Site) -> Iterator[Form]:
         )
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    own: Traits = {**(traits_of(site.scope, site.node) or {}), "picks-a-matrix": False}
+    changed = {"picks-a-matrix": False, "gives-many-axes": False}
+    own: Traits = {**(traits_of(site.scope, site.node) or {}), **changed}
     why_not = None
     if lengths is None or 0 in lengths:
         why_not = Refusal("it needs all its lengths (--shape)")
