@@ -173,6 +173,13 @@ def _mean(*inputs: Array) -> Array:
     return np.asarray(sum(inputs[1:], inputs[0]) / inputs[0].dtype.type(len(inputs)))
 
 
+def _gather_elements(data: Array, indices: Array, axis: int = 0) -> Array:
+    # onnx.reference wants indices for all rows of the other axes.
+    places = list(np.ogrid[tuple(slice(length) for length in indices.shape)])
+    places[axis] = indices
+    return np.asarray(data[tuple(places)])
+
+
 SPEC_OPS: list[type[OpRun]] = [
     operator("Conv", conv, *CONVOLUTION),
     operator("ConvTranspose", conv_transpose, *CONVOLUTION, "output_padding", "output_shape"),
@@ -182,6 +189,7 @@ SPEC_OPS: list[type[OpRun]] = [
     operator("GlobalLpPool", _global_lp_pool, "p"),
     operator("GlobalMaxPool", _global_max_pool),
     operator("Mean", _mean),
+    operator("GatherElements", _gather_elements, "axis"),
     Pad,
     Upsample,
     Resize,
