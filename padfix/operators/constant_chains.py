@@ -68,6 +68,12 @@ def is_constant(scope: Scope, name: str) -> bool:
     return is_fixed or is_given_by_node(scope, name) or scope.constant(name) is not None
 
 
+def is_constant_boolean(scope: Scope, name: str) -> bool:
+    """Whether a value is written in the model and holds booleans."""
+    known = scope.type_of(name) if name else None
+    return known is not None and known.elem_type == TensorProto.BOOL and is_constant(scope, name)
+
+
 def is_steered_by_results(scope: Scope, node: NodeProto) -> bool:
     """Whether the model computes what an operator of :data:`STEERED` goes by, be it of lengths or constants alone."""
     names = [node.input[place] for place in STEERED.get(node.op_type, ()) if place < len(node.input)]

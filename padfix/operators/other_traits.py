@@ -41,14 +41,19 @@ from padfix.operators.quantizers import (
     quantizer_traits,
 )
 from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
+from padfix.operators.reductions import reduction_traits
 from padfix.operators.shuffles import shuffles_channels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
+from padfix.operators.told_lengths import told_lengths
 from padfix.targets.traits import COUNT, Traits
 
 _AXES_OF_IMAGES = 4
 _MANY_AXES = 6
 """Axes of data and of indices together, one of which is picked from, that give more than five."""
+
+_SCALE_OF_CHANNELS_SINCE = 21
+"""The first opset whose GroupNormalization has a scale for each channel, not for each group."""
 
 
 def any_of(known: Sequence[bool | None]) -> bool | None:
@@ -63,6 +68,13 @@ def _rank_alone(scope: Scope, node: NodeProto) -> Traits:
     return {"rank": None if data is None else data.rank}
 
 
+def _group_norm(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a GroupNormalization whether it has a scale for each of several groups."""
+    groups, data = attributes.integer(node, "num_groups", 1), scope.type_of(node.input[0])
+    channels = data.shape[CHANNELS] if data is not None and len(data.shape or ()) > CHANNELS and data.shape else None
+    return {**_rank_alone(scope, node), "of-groups": scope.opset < _SCALE_OF_CHANNELS_SINCE and groups != channels}
+
+
 def _root_of_sums(scope: Scope, node: NodeProto) -> Traits:
     data = scope.type_of(node.input[0])
     shape = None if data is None else data.shape
@@ -73,45 +85,10 @@ def _measured(scope: Scope, node: NodeProto) -> Traits:
     data = scope.type_of(node.input[0])
     lengths = None if data is None else data.shape
     # Runtimes take a batch that is left open for one image.
-    return {"sizes": "static" if lengths and all(isinstance(each, int) for each in lengths[1:]) else "dynamic"}
-
-
-def reduced_axes(scope: Scope, node: NodeProto) -> list[int] | None:
-    """Return which axes a reduction names, none for all of them; None where that is only known at run time."""
-    if len(node.input) < 2 or not node.input[1]:
-        return list(attributes.integers(node, "axes") or ())
-    known = scope.constant(node.input[1])
-    return None if known is None else [int(axis) for axis in known.reshape(-1)]
-
-
-def _reduction(scope: Scope, node: NodeProto) -> Traits:
-    listed, data = reduced_axes(scope, node), scope.type_of(node.input[0])
-    every = None if data is None else data.rank
-    lengths = [] if data is None or data.shape is None or every is None else data.shape
-    reduced = [lengths[axis] for axis in listed or range(len(lengths)) if -len(lengths) <= axis < len(lengths)]
-    of_none = 0 if attributes.integer(node, "noop_with_empty_axes", 0) else every
     return {
-        "one-element": bool(reduced) and all(length == 1 for length in reduced),
-        "axes-as-input": len(node.input) > 1 and bool(node.input[1]),
-        "axes-empty": listed == [] and len(node.input) > 1 and bool(node.input[1]),
-        "reduced-axes": None if listed is None else len(listed) or of_none,
-        "moves-batch": None
-        if listed is None or every is None
-        else 0 in {axis % every for axis in listed or range(every)} and not attributes.integer(node, "keepdims", 1),
-        "reduces-channels": None
-        if listed is None or every is None
-        else CHANNELS in {axis % every for axis in listed} and len(listed) > 1,
-        "reduces-all": None if listed is None or every is None else (len(listed) or of_none) == every,
-        "several-of-volume": every is not None and every > _AXES_OF_IMAGES and len(reduced) > 1,
-        "of-volume": every is not None and every > _AXES_OF_IMAGES,
-        "over-batch": None if listed is None else reduces_batch(listed, lengths) if listed or of_none else False,
+        "sizes": "static" if lengths and all(isinstance(each, int) for each in lengths[1:]) else "dynamic",
+        "open-batch": not all(isinstance(each, int) for each in (lengths or ())[:1]),
     }
-
-
-def reduces_batch(axes: Sequence[int], lengths: Sequence[Dimension]) -> bool:
-    """Whether a reduction along these axes, all of them where none is listed, takes several images together."""
-    takes_first = not axes or any(axis in (0, -len(lengths)) for axis in axes)
-    return len(lengths) >= _AXES_OF_IMAGES and takes_first and lengths[0] != 1
 
 
 def _along_an_axis(scope: Scope, node: NodeProto) -> Traits:
@@ -181,8 +158,15 @@ def _reshape(scope: Scope, node: NodeProto) -> Traits:
         "copies-channels": copies_channels(scope, node),
         "copies-behind-reshape": copies_behind_reshape(scope, node),
         "shuffles": shuffles_channels(scope, node),
+        "measures-images": _measures_images(scope, node),
         "batch-told": _is_batch_told(scope, node) and is_of_another_batch(scope, node.output[0]) is False,
     }
+
+
+def _measures_images(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Reshape goes by lengths that the model measures and that are left open."""
+    told = told_lengths(scope, node.input[1]) if len(node.input) > 1 else None
+    return told is not None and not all(isinstance(each, int) for each in told)
 
 
 def _is_batch_told(scope: Scope, node: NodeProto) -> bool:
@@ -375,15 +359,19 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **PLAINLY,
     "Gather": _picking,
     "Gemm": _dense,
-    "GroupNormalization": _rank_alone,
+    "GroupNormalization": _group_norm,
     "Add": _pairing(_sum),
     "Clip": lambda scope, node: {
         "spreads-norm": spreads_norm(scope, node),
         "bounds-computed": any(name and scope.constant(name) is None for name in node.input[1:]),
+        "bounds-one-side": len(node.input) == 2 or (len(node.input) == 3 and not all(node.input)),
     },
     **dict.fromkeys(COMPARING, _pairing(_comparison)),
     "Concat": lambda scope, node: {
         "appends-to-input": appends_to_input(scope, node),
+        "joins-constant-again": any(
+            list(node.input).count(name) > 1 and scope.constant(name) is not None for name in node.input
+        ),
         "joins-nothing": len(pieces_of(scope, node)) < len(set(node.input)),
     },
     "Elu": _curve(lambda scope, node: {}),
@@ -423,7 +411,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Mod": lambda scope, node: {"cuts-off": attributes.integer(node, "fmod", 0) != 0},
     "Mul": _pairing(product_traits),
     "MeanVarianceNormalization": _rank_alone,
-    **dict.fromkeys(REDUCTIONS, _reduction),
+    **dict.fromkeys(REDUCTIONS, reduction_traits),
     **dict.fromkeys(RECURRENT, recurrent_traits),
     "Pow": _pairing(power_traits),
     "Reshape": _reshape,

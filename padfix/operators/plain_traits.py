@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Scope
+from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.batches import gives_each_image_its_own
 from padfix.operators.constant_chains import COMPUTED, is_constant
 from padfix.operators.data_order import CHANNELS, is_in_blocks
+from padfix.operators.equations import equation_traits
 from padfix.operators.fused_layers import MATRIX, is_activated_convolution, is_deviation, is_product
 from padfix.operators.lists import ON_ONE
 from padfix.operators.numbers import cast_changes_numbers, elements_of, numbers_of
@@ -36,7 +37,7 @@ PLAIN = (
     "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap",
     "Shrink", "Sinh", "Size", "SoftmaxCrossEntropyLoss", "Softsign", "SplitToSequence", "StringConcat",
     "StringNormalizer", "StringSplit", "SwiGLU", "Swish", "Tan", "TensorScatter", "TfIdfVectorizer",
-    "ThresholdedRelu", "Tile", "Trilu", "Unique", "Xor",
+    "ThresholdedRelu", "Trilu", "Unique", "Xor",
 )
 # fmt: on
 """Operators of which it is all the same to runtimes how they are."""
@@ -131,8 +132,13 @@ def _prelu(scope: Scope, node: NodeProto) -> Traits:
 
 def _picking(scope: Scope, node: NodeProto) -> Traits:
     indices = scope.constant(node.input[1])
+    shapes = [None if (known := scope.type_of(name)) is None else known.shape for name in node.input[:3]]
+    updates = shapes[2] if len(shapes) > 2 else None
     return {
         **_ranked(scope, node),
+        "axis-from-end": (attributes.integer(node, "axis", 0) or 0) < 0,
+        "of-fewer-rows": _has_fewer_rows(node, shapes),
+        "of-listed-values": updates is not None and len(updates) == 1,
         "both-computed": not is_constant(scope, node.input[1]),
         "negative-indices": indices is not None and bool((indices < 0).any()),
         "maybe-from-end": may_count_from_end(scope, node.input[1]),
@@ -162,6 +168,15 @@ def _gives_places(scope: Scope, node: NodeProto) -> bool:
     divisor = scope.constant(node.input[1])
     is_cut = attributes.integer(node, "fmod", 0) != 0
     return not is_cut and divisor is not None and bool((divisor > 0).all())
+
+
+def _has_fewer_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) -> bool:
+    """Whether a GatherElements has indices for a part of its rows alone."""
+    if node.op_type != "GatherElements" or shapes[0] is None or shapes[1] is None:
+        return False
+    axis = (attributes.integer(node, "axis", 0) or 0) % max(len(shapes[0]), 1)
+    pairs = enumerate(zip(*shapes[:2], strict=False))
+    return any(here != there for place, (here, there) in pairs if place != axis)
 
 
 def _split(scope: Scope, node: NodeProto) -> Traits:
@@ -334,7 +349,10 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             for name in node.output
         )
     },
-    "Einsum": lambda scope, node: {"of-matrices": is_of_matrices(attributes.text(node, "equation", "") or "")},
+    "Einsum": lambda scope, node: {
+        **equation_traits(scope, node),
+        "of-matrices": is_of_matrices(attributes.text(node, "equation", "") or ""),
+    },
     "Expand": _expand,
     "MatMul": _product,
     "NonMaxSuppression": _suppression,
@@ -350,6 +368,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "axis-from-end": (attributes.integer(node, "axis", -1) or 0) < 0,
         "sorted": attributes.integer(node, "sorted", 1) != 0,
     },
+    "Tile": _ranked,
     "Trilu": _ranked,
     "Unsqueeze": _reranked,
 }

@@ -48,6 +48,7 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "gives-state": given[1] or given[2],
         "gives-cell-alone": given[2] and not given[1],
         "initial-state": _initial_state(node),
+        "states-differ": len({is_constant(scope, name) for name in _states(node)}) > 1,
         "state-computed": not all(is_constant(scope, name) for name in _states(node)),
         "biased": len(node.input) > _BIAS and bool(node.input[_BIAS]),
         "squeezed": _is_squeezed(scope, node),

@@ -12,7 +12,12 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.axis_order import order_traits
 from padfix.operators.batches import OF_IMAGES, is_of_another_batch
-from padfix.operators.constant_chains import is_given_by_node, is_steered_by_results, reads_constant_again
+from padfix.operators.constant_chains import (
+    is_constant_boolean,
+    is_given_by_node,
+    is_steered_by_results,
+    reads_constant_again,
+)
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.lists import ON_ONE, is_of_made_list
 from padfix.operators.numbers import elements_of, numbers_of
@@ -47,6 +52,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["constants-by-nodes"] = by_nodes
     found["steered-by-results"] = is_steered_by_results(scope, node)
     found["constants-again"] = reads_constant_again(scope, node)
+    found["constant-booleans"] = any(is_constant_boolean(scope, name) for name in node.input)
     if node.op_type in ON_ONE:
         found["of-made-list"] = is_of_made_list(scope, node)
     if node.op_type not in OF_IMAGES:
@@ -65,6 +71,8 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
                 **traits_of_bytes(scope, node, window.operator),
                 "behind-pad": pad_before(scope, node),
                 "of-weights": is_weight(scope, node.input[0]),
+                "weights-computed": node.op_type == "Conv" and not is_weight(scope, node.input[1]),
+                "biased": len(node.input) > 2 and bool(node.input[2]),
                 "skips-behind": what_a_window_skips(scope, node, window),
             }
             return {**window_traits(window), **own, "wide-pads": is_wide_with_pad(scope, node, window)}

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from onnx import helper
-
-from padfix.graph import attributes
 from padfix.operators.branches import branch_traits
 from padfix.operators.constant_chains import chain_of
-from padfix.operators.data_order import is_behind_window, number_of_channels
+from padfix.operators.data_order import number_of_channels
 from padfix.operators.decided_bodies import decided_body
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.gates import gate_traits
@@ -24,13 +18,9 @@ from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN
 from padfix.operators.quantizers import QUANTIZERS
 from padfix.operators.recurrent_layers import RECURRENT
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import traits_of, transposed_traits, window_traits
-from padfix.operators.transposed import TransposedWindow
-from padfix.operators.window import Window
-from padfix.operators.written import Written
-from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.activation_forms import clip_forms, erf_forms, gelu_forms, softplus_forms, tanh_forms
-from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.broadcast_forms import (
     apart_forms,
     appended_forms,
@@ -48,7 +38,6 @@ from padfix.rules.build.elementary_forms import (
     hardmax_forms,
     logarithm_forms,
     normalization_forms,
-    reduced,
     reduction_forms,
     softmax_forms,
 )
@@ -65,7 +54,7 @@ from padfix.rules.build.layer_forms import (
 )
 from padfix.rules.build.moved_forms import listed_forms, moved_forms, reshaped_forms
 from padfix.rules.build.objections import Objection
-from padfix.rules.build.passing_forms import joined_forms, power_forms
+from padfix.rules.build.passing_forms import joined_forms, parted_forms, power_forms
 from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
@@ -74,19 +63,14 @@ from padfix.rules.build.response_forms import response_forms
 from padfix.rules.build.roi_forms import roi_forms
 from padfix.rules.build.rounded_forms import round_forms
 from padfix.rules.build.slice_forms import reordered_forms
+from padfix.rules.build.space_forms import depth_forms, pooling_forms, replaced
 from padfix.rules.build.target_rule import TargetRule
+from padfix.rules.build.told_forms import told_forms
 from padfix.rules.build.transpose_forms import exchange_forms
-from padfix.rules.build.whole_forms import cut_forms, divided_forms, logic_forms
+from padfix.rules.build.whole_forms import cut_forms, divided_forms, logic_forms, signed_forms
 
 if TYPE_CHECKING:
-    from padfix.graph.fragment_builder import FragmentBuilder
-
-_PLANE = 4
-"""Axes of an image with its batch and channels."""
-
-_AXES_AS_INPUT_SINCE = 18
-
-_MOST_WEIGHTS = 1 << 20
+    pass
 
 
 class UnsupportedOperator(TargetRule):
@@ -129,9 +113,14 @@ class UnsupportedOperator(TargetRule):
     exchanged; a Round as a sum with a number so large that no fraction fits; a QuantizeLinear with its
     DequantizeLinear as floats that are rounded and cut off; a Clip with the least alone as a maximum; what gives
     its data as they are, which some converters take away, with the sign changed twice; and whole numbers without their
-    fractions, or the rest of a division, before a Cast or a Div that keeps them.
+    fractions, or the rest of a division, before a Cast or a Div that keeps them; a GridSample as a product with the
+    weights that elements have for its places; what takes or puts single elements with axes and indices from the begin,
+    behind a Slice, or with an axis more; a Trilu and constants of booleans as choices by numbers; an Einsum with small
+    letters, a written result and an axis for what has none; a reduction of all axes without listing them; bytes as
+    whole numbers in floats, where their sums stay exact; a Clip of whole numbers as a maximum and a minimum; and a
+    Reshape to an open length that is measured with 0 or -1 in its place.
 
-    Refused: what has no such form, as a GridSample, or bytes that are read as bytes; and a Shape of lengths that are
+    Refused: what has no such form, as a cubic GridSample that reads behind the border; and a Shape of lengths that are
     left open.
 
     Before, opset 17, for opencv:
@@ -174,7 +163,7 @@ class UnsupportedOperator(TargetRule):
 
 def _apart(site: Site) -> Iterator[Form]:
     def write() -> Rewrite:
-        return _replaced(site, lambda builder, value: builder.op("Identity", [builder.original(node, [value])]))
+        return replaced(site, lambda builder, value: builder.op("Identity", [builder.original(node, [value])]))
 
     node = copied(site.node)
     traits = {**gate_traits(site.scope, site.node), "gates-other-data": False}
@@ -193,7 +182,7 @@ def _behind_identity(site: Site) -> Iterator[Form]:
     traits = {**(traits_of(site.scope, node) or {}), **changed}
 
     def write() -> Rewrite:
-        return _replaced(site, lambda builder, value: builder.original(node, [builder.op("Identity", [value])]))
+        return replaced(site, lambda builder, value: builder.original(node, [builder.op("Identity", [value])]))
 
     yield Form("an Identity before it", ((node.op_type, traits),), write)
 
@@ -203,37 +192,6 @@ def _first(
 ) -> Callable[[Site], Iterator[Form]]:
     """Return the forms of an operator, those that leave more of it as it is first."""
     return lambda site: chain(nearest(site), forms(site))
-
-
-def _flat(site: Site) -> Iterator[Form]:
-    """Yield the pool of a volume as one of a plane; and a norm as what sums along axes."""
-    known = site.input_type(0)
-    rank = known.rank if known is not None and known.rank is not None else 0
-    is_volume = rank > _PLANE
-    node = copied(site.node)
-    name = "a plane in place of a volume"
-    yield _pooled(site, name, rank, lambda builder, value: builder.original(node, [value]), site.node.op_type)
-    if site.node.op_type == "GlobalLpPool":
-        power = attributes.integer(site.node, "p", 2) or 0
-        norm = {1: "ReduceL1", 2: "ReduceL2"}.get(power)
-        axes = list(range(2, _PLANE if is_volume else rank))
-
-        def summed(builder: FragmentBuilder, value: Any) -> Any:
-            return reduced(builder, norm or "", value, axes)
-
-        def rooted(builder: FragmentBuilder, value: Any) -> Any:
-            dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
-            powers = [builder.constant(np.array(each, dtype), "power") for each in (power, 1 / power)]
-            magnitudes = builder.op("Abs", [value])
-            if power == 1:
-                return reduced(builder, "ReduceSum", magnitudes, axes)
-            total = reduced(builder, "ReduceSum", builder.op("Pow", [magnitudes, powers[0]]), axes)
-            return builder.op("Pow", [total, powers[1]])
-
-        if norm is not None and rank:
-            yield _pooled(site, "a norm along axes", rank, summed, norm, as_it_is=not is_volume)
-        if power > 0 and rank:
-            yield _pooled(site, "the root of a sum of powers", rank, rooted, "ReduceSum", as_it_is=not is_volume)
 
 
 def _undecided(site: Site) -> Iterator[Form]:
@@ -248,112 +206,6 @@ def _undecided(site: Site) -> Iterator[Form]:
 
 def _unwritten() -> Rewrite | Refusal:
     return Refusal("There is no such form.")
-
-
-def _pooled(
-    site: Site,
-    name: str,
-    rank: int,
-    pool: Callable[[FragmentBuilder, Any], Any],
-    op_type: str,
-    *,
-    as_it_is: bool = False,
-) -> Form:
-    """Return what ``pool`` makes of the data, which is made a plane first and a volume again unless ``as_it_is``."""
-
-    known = site.input_type(0)
-    lengths = [each for each in (known.shape if known is not None and known.shape else ())[2:] if isinstance(each, int)]
-    # A length that is told suits an empty batch as well.
-    flat = math.prod(lengths) if lengths and len(lengths) == rank - 2 else -1
-
-    name_of_data = site.input_name(0)
-    channels = number_of_channels(site.scope, name_of_data) or 0
-    copies = not channels and is_behind_window(site.scope, name_of_data)
-
-    def whole(builder: FragmentBuilder, value: Any) -> Any:
-        if as_it_is:
-            return pool(builder, value)
-        return builder.reshaped(
-            pool(builder, builder.reshaped(value, [0, channels, 1, flat])), [0, 0, *[1] * (rank - 2)]
-        )
-
-    axes = {
-        "axes-as-input": site.opset >= _AXES_AS_INPUT_SINCE,
-        "axes-empty": False,
-        "reduced-axes": max(min(rank, _PLANE) - 2, 0),
-    }
-    reshapes = (
-        () if as_it_is else (("Reshape", {"rank": _PLANE, "copies-channels": copies}), ("Reshape", {"rank": rank}))
-    )
-    why_not = None if as_it_is or rank > _PLANE else Refusal("its data is no volume")
-    return Form(
-        name, (*reshapes, (op_type, {"rank": min(rank, _PLANE), **axes})), lambda: _replaced(site, whole), why_not
-    )
-
-
-def _by_convolution(site: Site) -> Iterator[Form]:
-    """Yield what moves elements between space and depth as a convolution with one tap of 1 for each element."""
-    block = attributes.integer(site.node, "blocksize", 0) or 0
-    known = site.input_type(0)
-    channels = known.shape[1] if known is not None and known.shape is not None and known.rank == _PLANE else None
-    sizes = known.shape[2:] if known is not None and known.shape is not None else (None, None)
-    is_transposed = site.node.op_type == "DepthToSpace"
-    why_not = None
-    if not isinstance(channels, int) or block < 1:
-        why_not, channels = Refusal("the number of channels is not known"), 0
-    elif site.elem_type(0) not in FLOATS:
-        why_not = Refusal("convolutions are of floats")
-    elif channels * channels * (1 if is_transposed else block**4) > _MOST_WEIGHTS:
-        why_not = Refusal(f"it would have more than {_MOST_WEIGHTS} weights")
-    written = Written(kernel_shape=(block, block), strides=(block, block))
-    plain: dict[str, Any] = {
-        "domain": "",
-        "written": written,
-        "kernel": (block, block),
-        "strides": (block, block),
-        "dilations": (1, 1),
-        "sizes": sizes,
-        "elem_type": site.elem_type(0),
-        "channels": channels,
-    }
-    if is_transposed:
-        window = TransposedWindow(**plain, op_type="ConvTranspose", output_padding=(0, 0), output_shape=None)
-        operators = (("ConvTranspose", transposed_traits(window)),)
-    else:
-        operators = (("Conv", window_traits(Window(**plain, op_type="Conv", maps=channels * block**2))),)
-    write = partial(_convolved, site, operators[0][0], block, channels)
-    yield Form("a convolution with weights of 0 and 1", operators, write, why_not)
-
-
-def _convolved(site: Site, op_type: str, block: int, channels: int) -> Rewrite:
-    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
-    deep = channels if op_type == "ConvTranspose" else channels * block**2
-    shallow = deep // block**2
-    is_column_first = op_type == "ConvTranspose" and site.text("mode", "DCR") == "CRD"
-    weights = np.zeros((deep, shallow, block, block), dtype)
-    for row in range(block):
-        for column in range(block):
-            place, maps = row * block + column, np.arange(shallow)
-            first = maps * block**2 + place if is_column_first else place * shallow + maps
-            weights[first, maps, row, column] = 1
-    given = {"kernel_shape": [block, block], "strides": [block, block]}
-    return _replaced(
-        site, lambda builder, value: builder.op(op_type, [value, builder.constant(weights, "weights")], given)
-    )
-
-
-def _replaced(site: Site, write: Callable[[FragmentBuilder, Any], Any]) -> Rewrite:
-    """Return what ``write`` makes of the data in place of the node."""
-    builder = site.builder()
-    builder.output(site.node.output[0], write(builder, builder.input(site.input_name(0))))
-    known = site.input_type(0)
-    shape = [None] * _PLANE if known is None or known.shape is None else list(known.shape)
-    block = attributes.integer(site.node, "blocksize", 1) or 1
-    lengths = tuple(each if isinstance(each, int) else 2 * block for each in shape)
-    trial = {site.input_name(0): TrialInput(lengths, site.elem_type(0))}
-    if (told := site.constant(1)) is not None:
-        trial[site.input_name(1)] = TrialInput.of(told)
-    return Rewrite(builder.build(), (trial,), exact="Space" in site.node.op_type)
 
 
 def _lengths(site: Site) -> Iterator[Form]:
@@ -376,13 +228,13 @@ def _numbered(site: Site) -> Iterator[Form]:
     yield Form(
         "the lengths that it copies",
         (("Reshape", {**own, **left}),),
-        lambda: _replaced(site, lambda builder, value: builder.reshaped(value, numbered)),
+        lambda: replaced(site, lambda builder, value: builder.reshaped(value, numbered)),
         None if given != numbered else Refusal("what it copies is not known"),
     )
     yield Form(
         "an Identity before it",
         (("Reshape", {**own, "copies-behind-reshape": False}),),
-        lambda: _replaced(site, lambda builder, value: builder.reshaped(builder.op("Identity", [value]), given)),
+        lambda: replaced(site, lambda builder, value: builder.reshaped(builder.op("Identity", [value]), given)),
         None if given else Refusal("its shape is not known"),
     )
 
@@ -403,19 +255,20 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "BatchNormalization": batch_norm_forms,
     "Clip": clip_forms,
     "Cast": _first(PLAIN_FORMS["Cast"], cut_forms),
-    "Concat": _first(joined_forms, _first(appended_forms, moved_forms)),
+    **dict.fromkeys(("Abs", "Neg", "Sign"), signed_forms),
+    "Concat": _first(parted_forms, _first(joined_forms, _first(appended_forms, moved_forms))),
     "Pow": rows_first(power_forms),
     "HardSigmoid": _first(_behind_identity, _apart),
     "Tanh": _first(_behind_identity, _tanh),
     "Mish": _first(_behind_identity, _first(exponential_forms, mish_forms)),
     "Gelu": _first(_behind_identity, gelu_forms),
-    "GlobalAveragePool": _flat,
-    "GlobalMaxPool": _flat,
-    "GlobalLpPool": _flat,
+    "GlobalAveragePool": pooling_forms,
+    "GlobalMaxPool": pooling_forms,
+    "GlobalLpPool": pooling_forms,
     "Flatten": _first(flattening_forms, moved_forms),
-    "DepthToSpace": _by_convolution,
-    "SpaceToDepth": _by_convolution,
-    "Reshape": _numbered,
+    "DepthToSpace": depth_forms,
+    "SpaceToDepth": depth_forms,
+    "Reshape": _first(told_forms, _numbered),
     "Sub": rows_first(_first(apart_forms, negated_forms)),
     "Div": rows_first(_first(apart_forms, _first(negated_forms, divided_forms))),
     "Mul": rows_first(_first(apart_forms, exchanged_forms)),

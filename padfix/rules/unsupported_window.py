@@ -10,6 +10,8 @@ from padfix.operators.table import OPERATORS, Family
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Window
 from padfix.rules.base import Site
+from padfix.rules.build.byte_forms import byte_forms
+from padfix.rules.build.computed_weights import weighed_forms
 from padfix.rules.build.forms import Form
 from padfix.rules.build.pads_beside import beside_opset
 from padfix.rules.build.picked_elements import forms_of_what_skips
@@ -85,6 +87,9 @@ class UnsupportedWindow(TargetRule):
         window = read(site.scope, site.node)
         if isinstance(window, Window):
             yield from quantized_forms(site, window)
+            yield from weighed_forms(site, window)
+            if site.node.op_type == "ConvInteger":
+                yield from byte_forms(site)
             yield from forms_of_what_skips(site, window, window_forms(site, window))
             yield from position_forms(site, window)
         elif isinstance(window, TransposedWindow):

@@ -19,6 +19,7 @@ MARKS = (
     "one-element",
     "dequantized",
     "of-weights",
+    "weights-computed",
     "of-bytes",
     "lists-scales",
     "joined-bytes",
@@ -69,7 +70,7 @@ MARKS = (
     "takes-nothing",
     # Of Squeeze, and of Unsqueeze.
     "adds-several",
-    # Of GlobalLpPool: whether the model leaves the length of the first axis open.
+    # Of GlobalLpPool and Shape: whether the model leaves the length of the first axis open.
     "open-batch",
     # Of what works on images: whether the model's inputs have another batch.
     "batch-within",
@@ -103,6 +104,24 @@ MARKS = (
     "picks-a-matrix",
     "gives-many-axes",
     "both-computed",
+    # Of what picks single elements, which has axis-from-end as well; and of what reads constants of booleans.
+    "of-fewer-rows",
+    "of-listed-values",
+    "constant-booleans",
+    # Of GroupNormalization.
+    "of-groups",
+    # Of Concat, and of LSTM.
+    "joins-constant-again",
+    "states-differ",
+    # Of Reshape, as numbers-images is.
+    "measures-images",
+    # Of Einsum.
+    "capital-letters",
+    "gives-a-number",
+    "implicit-result",
+    "of-lists",
+    # Of Clip, which has spreads-norm as well.
+    "bounds-one-side",
     # Of a constant that other operators compute, which has elements as well.
     "of-constants",
     # Of what picks elements: whether what is below 0 may be among indices that are computed, and whether constant

@@ -140,7 +140,12 @@ MADE_BY_FORMS: dict[str, set[str]] = {
 
 EXAMPLES = {
     "OneHot": "(int64[3] I, float[2] V) => (float[3,4] Y) <int64 d = {4}> { Y = OneHot (I, d, V) }",
+    **{name: f"(bool[1,2] X) => (bool[1,2] Y) {{ Y = {name} (X, X) }}" for name in ("And", "Or", "Xor")},
+    "Not": "(bool[1,2] X) => (bool[1,2] Y) { Y = Not (X) }",
     "Einsum": '(float[3,4] X, float[4,5] Z) => (float[3,5] Y) { Y = Einsum <equation = "ij,jk->ik"> (X, Z) }',
+    "ScatterElements": "(float[2] X, int64[1] I, float[1] U) => (float[2] Y) { Y = ScatterElements (X, I, U) }",
+    "ScatterND": "(float[2] X, int64[1,1] I, float[1] U) => (float[2] Y) { Y = ScatterND (X, I, U) }",
+    "GatherElements": "(float[2] X, int64[1] I) => (float[1] Y) { Y = GatherElements (X, I) }",
     "NonMaxSuppression": "(float[1,5,4] B, float[1,1,5] S) => (int64[N,3] Y) { Y = NonMaxSuppression (B, S) }",
     "Constant": "(float[1] X) => (float[3] Y) { Y = Constant <value_floats = [1.0, 2.0, 3.0]> () }",
     "Conv": "(float[1,2,8,8] X, float[2,2,3,3] W) => (float[1,2,6,6] Y) { Y = Conv (X, W) }",

@@ -61,11 +61,22 @@ def clip_forms(site: Site) -> Iterator[Form]:
     yield Form("bounds as inputs", (("Clip", own),), partial(written, site, write, opset=since), unranked(site), since)
     why_not = unranked(site) if least is not None and most is None else Refusal("it has another bound than the least")
 
-    def larger(builder: FragmentBuilder, value: Any) -> Any:
-        assert least is not None
-        return builder.op("Max", [value, builder.constant(least, "least")])
+    def bounded(builder: FragmentBuilder, value: Any) -> Any:
+        for op_type, bound in (("Max", least), ("Min", most)):
+            if bound is not None:
+                value = builder.op(op_type, [value, builder.constant(bound, "bound")])
+        return value
 
-    yield Form("the larger of both", (("Max", {"inputs": 2}),), partial(written, site, larger), why_not)
+    def extremes() -> Rewrite:
+        builder = site.builder()
+        builder.output(site.node.output[0], bounded(builder, builder.input(site.input_name(0))))
+        return Rewrite(builder.build(), trials_of(site))
+
+    larger: Operators = (("Max", {"inputs": 2}),)
+    yield Form("the larger of both", larger, extremes, why_not)
+    is_open = least is None and most is None
+    why_not = Refusal("its bounds are not constant") if is_open else unranked(site)
+    yield Form("a maximum and a minimum", (*larger, ("Min", {"inputs": 2})), extremes, why_not)
 
 
 def _between(site: Site) -> Form:

@@ -5,15 +5,27 @@ from __future__ import annotations
 import math
 from functools import partial
 
+import numpy as np
 from onnx import helper, numpy_helper
 
-from padfix.operators.constant_chains import LARGEST, chain_of, is_given_by_node, leaves_of, values_of
+from padfix.operators.constant_chains import (
+    LARGEST,
+    chain_of,
+    is_constant_boolean,
+    is_given_by_node,
+    leaves_of,
+    values_of,
+)
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
+
+_ASKING = frozenset(("And", "Not", "Or", "Where", "Xor"))
+"""What takes booleans element by element, in the shape of its result."""
 
 _TRIED = 2
 """In place of a length that is left open, of which the constant is none."""
@@ -54,6 +66,29 @@ def initialized_form(site: Site) -> Form:
     operators = ((site.node.op_type, {**own, "constants-by-nodes": False, "constants-again": False}),)
     why_not = Refusal("its constants are very large") if all(value is None for value in copies) else None
     return Form("constants of its own as initializers", operators, write, why_not)
+
+
+def asked_form(site: Site) -> Form:
+    """Return the node with its constants of booleans as what is greater than a half, of numbers 0 and 1."""
+    gives, own = site.scope.type_of(site.node.output[0]), traits_of(site.scope, site.node) or {}
+    rank = 0 if gives is None else gives.rank or 0
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        given = []
+        for place, name in enumerate(site.node.input):
+            told = site.constant(place) if is_constant_boolean(site.scope, name) else None
+            if told is None:
+                given.append(builder.input(name))
+                continue
+            numbers = told.astype(np.float32).reshape([1] * max(0, rank - told.ndim) + list(told.shape))
+            half = builder.constant(np.array(0.5, np.float32), "half")
+            given.append(builder.op("Greater", [builder.constant(numbers, "numbers"), half]))
+        return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site), exact=True)
+
+    why_not = None if site.node.op_type in _ASKING else Refusal("it does more to them than to ask")
+    operators: Operators = (("Greater", {}), (site.node.op_type, {**own, "constant-booleans": False}))
+    return Form("what is greater than a half", operators, write, why_not)
 
 
 def _worked_out(site: Site) -> Rewrite | Refusal:

@@ -56,11 +56,11 @@ def unpooled_forms(site: Site) -> Iterator[Form]:
         zero = np.zeros(1, helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
         zeros = builder.op(
             "ConstantOfShape",
-            [builder.integers([total])],
+            [builder.integers([1, total])],
             {"value": helper.make_tensor("", site.elem_type(0), [1], zero.tobytes(), raw=True)},
         )
-        values, places = (builder.reshaped(builder.input(name), [-1]) for name in site.node.input[:2])
-        scattered = builder.op("ScatterElements", [zeros, places, values], {"axis": 0})
+        values, places = (builder.reshaped(builder.input(name), [1, -1]) for name in site.node.input[:2])
+        scattered = builder.op("ScatterElements", [zeros, places, values], {"axis": 1})
         builder.output(site.node.output[0], builder.reshaped(scattered, after))
         positions = np.random.default_rng(count).permutation(total)[:count].reshape(before)
         trial = {
@@ -69,8 +69,8 @@ def unpooled_forms(site: Site) -> Iterator[Form]:
         }
         return Rewrite(builder.build(), (trial,), exact=True)
 
-    scatter = {"negative-indices": False, "joins": False}
-    flat = ("Reshape", {"rank": 1})
+    scatter = {"negative-indices": False, "joins": False, "rank": 2}
+    flat = ("Reshape", {"rank": 2})
     operators: Operators = (
         flat,
         ("ConstantOfShape", {}),
@@ -240,6 +240,7 @@ def root_norm_forms(site: Site) -> Iterator[Form]:
         why_not = Refusal("it computes half precision in single")
     mean_traits = {
         "axes-as-input": True,
+        "axes-listed": True,
         "axes-empty": False,
         "reduced-axes": len(axes),
         "reduces-all": len(axes) == rank,

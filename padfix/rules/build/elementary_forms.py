@@ -14,7 +14,7 @@ from padfix.graph import attributes
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
 from padfix.operators.data_order import CHANNELS
 from padfix.operators.gates import FAR
-from padfix.operators.other_traits import reduced_axes, reduces_batch
+from padfix.operators.reductions import reduced_axes, reduces_batch
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
@@ -62,6 +62,13 @@ def reduction_forms(site: Site) -> Iterator[Form]:
         return
     axes = sorted(axis % rank for axis in axes) or list(range(rank))
     op_type, kept = site.node.op_type, attributes.integer(site.node, "keepdims", 1) != 0
+    if len(axes) == rank:
+        own = {**(traits_of(site.scope, site.node) or {}), "axes-listed": False, "axes-as-input": False}
+
+        def whole(builder: FragmentBuilder, value: Any) -> Any:
+            return builder.op(op_type, [value], {"keepdims": int(kept)})
+
+        yield Form("no axes listed", ((op_type, own),), partial(written, site, whole))
     if op_type in _STEPWISE and len(axes) > 1:
         for most in (_AT_ONCE, 1):
             steps = _steps(axes, most)
@@ -115,6 +122,7 @@ def reduction_traits(op_type: str, opset: int, axes: Sequence[int]) -> dict[str,
     """Return what a reduction is like that a form writes by :func:`reduced`."""
     return {
         "axes-as-input": _takes_axes_as_input(op_type, opset),
+        "axes-listed": True,
         "axes-empty": False,
         "reduced-axes": len(axes),
         "reduces-channels": CHANNELS in axes and len(axes) > 1,
@@ -149,6 +157,8 @@ def _stepwise(op_type: str, axes: Sequence[int], most: int, kept: bool) -> Write
 
 def _by_sum(site: Site, axes: Sequence[int], kept: bool, *, least: float | None = None) -> Callable[[], Rewrite]:
     """Return what writes the sum; of exponentials, what is less than ``least`` below the largest counts as that."""
+    known = site.input_type(0)
+    whole = known is not None and len(axes) == known.rank
     before, after = _BY_SUM[site.node.op_type]
     total = _stepwise("ReduceSum", axes, _AT_ONCE, kept)
 
@@ -160,6 +170,12 @@ def _by_sum(site: Site, axes: Sequence[int], kept: bool, *, least: float | None 
         if least is not None:
             bound = np.array(least, helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
             shifted = clipped(builder, shifted, bound, None)
+        if not kept and whole:
+            largest = _stepwise("ReduceMax", axes, 1, True)(builder, value)
+            summed = _stepwise("ReduceSum", axes, _AT_ONCE, True)(builder, builder.op("Exp", [shifted]))
+            # A number that is computed is a list to some importers: it becomes one last.
+            one = builder.op("Add", [builder.op("Log", [summed]), largest])
+            return builder.op("ReduceMax", [one], {"keepdims": 0})
         logarithm = builder.op("Log", [total(builder, builder.op("Exp", [shifted]))])
         return builder.op("Add", [logarithm, _stepwise("ReduceMax", axes, 1, kept)(builder, value)])
 
@@ -351,7 +367,7 @@ def logarithm_forms(site: Site) -> Iterator[Form]:
 
     largest, total = (
         tuple(
-            (each, {**reduction_traits(each, site.opset, step), "reduces-all": len(step) == rank})
+            (each, {**reduction_traits(each, site.opset, step), "axes-listed": len(step) < rank})
             for step in _steps(axes, at_once)
         )
         for each in ("ReduceMax", "ReduceSum")

@@ -131,3 +131,21 @@ def _product(builder: FragmentBuilder, value: Any, factors: int) -> Any:
     half = _product(builder, value, factors // 2)
     square = builder.op("Mul", [half, half])
     return builder.op("Mul", [square, value]) if factors % 2 else square
+
+
+def parted_forms(site: Site) -> Iterator[Form]:
+    """Yield a Concat in which each constant is one of its own, where one is joined several times."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        told = [site.constant(place) for place in range(len(site.node.input))]
+        given = [
+            builder.input(name) if value is None else builder.constant(value, "given")
+            for name, value in zip(site.node.input, told, strict=True)
+        ]
+        axis = attributes.integer(site.node, "axis", 1)
+        builder.output(site.node.output[0], builder.op("Concat", given, {"axis": axis}))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    own = {**(traits_of(site.scope, site.node) or {}), "joins-constant-again": False}
+    yield Form("constants of its own", (("Concat", own),), write)

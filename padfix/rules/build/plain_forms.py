@@ -14,14 +14,17 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying, why_not_multiplied
+from padfix.rules.build.byte_forms import byte_forms, dynamic_forms
+from padfix.rules.build.element_forms import element_forms, eye_forms, triangle_forms, type_forms
+from padfix.rules.build.equation_forms import equation_forms
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.index_forms import rest_forms
 from padfix.rules.build.moved_forms import moved_forms, product_from_left
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.passing_forms import summed_with_nothing
-from padfix.rules.build.picked_elements import rows_of_picked, sorted_forms
+from padfix.rules.build.picked_elements import sorted_forms
+from padfix.rules.build.sampled_forms import sampled_forms
 from padfix.rules.build.split_forms import split_forms
 from padfix.targets.traits import Traits
 
@@ -115,36 +118,6 @@ def _scaled(site: Site) -> Iterator[Form]:
         (("Div", {}), ("Elu", {"behind-depthwise-volume": False}), ("Mul", {"gate-second": False})),
         lambda: _written(site, write, exact=False),
     )
-
-
-def _counted(site: Site) -> Iterator[Form]:
-    """Yield what is picked by indices that are all counted from the begin."""
-    known, indices = site.input_type(0), site.constant(1)
-    op_type = site.node.op_type
-    shape = () if known is None or known.shape is None else known.shape
-    axis = attributes.integer(site.node, "axis", 0) or 0
-    first = attributes.integer(site.node, "batch_dims", 0) or 0
-    if op_type.endswith("ND"):
-        places = range(first, first + (0 if indices is None or not indices.ndim else indices.shape[-1]))
-    else:
-        places = range(axis % len(shape), axis % len(shape) + 1) if shape else range(0)
-    lengths = [shape[place] if place < len(shape) else None for place in places]
-    why_not = None
-    if indices is None or not lengths or not all(isinstance(each, int) for each in lengths):
-        why_not = Refusal("it needs the lengths of its input (--shape)")
-
-    def write(builder: FragmentBuilder, value: Any, listed: Any, *updates: Any) -> Any:
-        assert indices is not None
-        counted = np.where(indices < 0, indices + np.array(lengths, indices.dtype), indices).astype(indices.dtype)
-        return builder.original(copied(site.node), [value, builder.constant(counted, "indices"), *updates])
-
-    own = {**(traits_of(site.scope, site.node) or {}), "negative-indices": False}
-    yield Form("indices from the begin", ((op_type, own),), lambda: _written(site, write, exact=True), why_not)
-    yield from rest_forms(site)
-    if op_type == "GatherND":
-        yield from rows_of_picked(site)
-    if op_type == "GatherElements":
-        yield from moved_forms(site)
 
 
 def _matrices(site: Site) -> Iterator[Form]:
@@ -403,17 +376,24 @@ def _written(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:
 
 
 PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
-    **dict.fromkeys(PICKING, _counted),
+    **dict.fromkeys(PICKING, element_forms),
+    **dict.fromkeys(("Compress", "ReverseSequence"), moved_forms),
     **dict.fromkeys(("ArgMax", "ArgMin"), _keeping),
     "Cast": _cast_twice,
+    "CastLike": type_forms,
     "Celu": _scaled,
     "Constant": _as_tensor,
     "CumSum": _added_up,
     "DFT": _transformed,
+    "DynamicQuantizeLinear": dynamic_forms,
     "Dropout": _passed,
+    "Einsum": equation_forms,
     "Expand": _repeated,
+    "EyeLike": eye_forms,
+    "GridSample": sampled_forms,
     "Less": _less,
     "MatMul": _matrices,
+    **dict.fromkeys(("MatMulInteger", "QLinearMatMul"), byte_forms),
     "NonMaxSuppression": _limited,
     "PRelu": _sloped,
     "Softsign": _softened,
@@ -422,5 +402,6 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "ThresholdedRelu": _cut_off,
     "Tile": _joined,
     "TopK": sorted_forms,
+    "Trilu": triangle_forms,
 }
 """By the type of an operator: what yields its forms."""

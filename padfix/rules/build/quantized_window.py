@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import TensorProto
 
-from padfix.operators.quantizers import is_of_caller
 from padfix.operators.refusal import Refusal
 from padfix.operators.window import Window
 from padfix.rules.base import Rewrite, Site
@@ -73,6 +72,6 @@ def quantizers_around(site: Site) -> Operators:
     unsigned = site.elem_type(0) == TensorProto.UINT8
     alike = {"zero-point-written": True, "zero-point-alike": True, "unsigned": unsigned, "one-element": False}
     return tuple(
-        (op_type, {**alike, "of-caller": is_of_caller(site.scope, name)})
-        for op_type, name in (("DequantizeLinear", site.node.input[0]), ("QuantizeLinear", site.node.output[0]))
+        (op_type, {**alike, "of-caller": False})  # a caller's bytes have forms of their own where they stand
+        for op_type in ("DequantizeLinear", "QuantizeLinear")
     )

@@ -10,6 +10,7 @@ from onnx import helper
 from padfix.operators.quantizers import ZERO_POINT, quantizer_traits
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.byte_forms import caller_forms
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
@@ -44,6 +45,7 @@ def zero_point_forms(site: Site) -> Iterator[Form]:
     if traits["one-element"] and site.node.op_type == "QuantizeLinear":
         yield _doubled(site)
     yield from stepped_forms(site)
+    yield from caller_forms(site)
 
 
 def _doubled(site: Site) -> Form:

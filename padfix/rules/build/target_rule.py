@@ -13,7 +13,7 @@ from padfix.operators.traits import traits_of
 from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.build.broadcast_forms import on_rows
-from padfix.rules.build.constant_forms import constant_form, initialized_form
+from padfix.rules.build.constant_forms import asked_form, constant_form, initialized_form
 from padfix.rules.build.folded_batch import folded_batch
 from padfix.rules.build.forms import Form, first_right
 from padfix.rules.build.moved_forms import behind_convolution, behind_reshapes
@@ -101,6 +101,8 @@ class TargetRule(Rule):
         else:
             if objection is not None and not {"constants-by-nodes", "constants-again"}.isdisjoint(objection.fact.where):
                 yield initialized_form(site)
+            if objection is not None and "constant-booleans" in objection.fact.where:
+                yield asked_form(site)
             if objection is not None and "of-made-list" in objection.fact.where:
                 yield from on_rows(site)
             if objection is not None and "channels-last" in objection.fact.where:

@@ -117,3 +117,26 @@ def logic_forms(site: Site) -> Iterator[Form]:
     traits: Traits = {"inputs": 2, "broadcasts": True}
     operators: Operators = (("Cast", {"gives": "single"}), (joint, traits), ("Abs", {}), ("Greater", {}))
     yield Form("numbers of 0 and 1", operators, write)
+
+
+def signed_forms(site: Site) -> Iterator[Form]:
+    """Yield the magnitude, the negative or the sign of whole numbers as differences, minima and maxima."""
+    elem_type = site.elem_type(0)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        value = builder.input(site.input_name(0))
+        dtype = helper.tensor_dtype_to_np_dtype(elem_type)
+        least, none, most = (builder.constant(np.array(each, dtype), "bound") for each in (-1, 0, 1))
+        if site.node.op_type == "Sign":
+            result = builder.op("Min", [builder.op("Max", [value, least]), most])
+        else:
+            negative = builder.op("Sub", [none, value])
+            result = negative if site.node.op_type == "Neg" else builder.op("Max", [value, negative])
+        builder.output(site.node.output[0], result)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    parts = {"Abs": ("Sub", "Max"), "Neg": ("Sub",), "Sign": ("Max", "Min")}[site.node.op_type]
+    traits = {"inputs": 2, "broadcasts": False, "from-constant": False, "from-softmax": False}
+    why_not = None if elem_type in _SIGNED else Refusal("its data are no whole numbers of 32 or 64 bits")
+    yield Form("differences and extremes", tuple((part, traits) for part in parts), write, why_not)

@@ -1,0 +1,56 @@
+"""What the operators that reduce axes are like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onnx import NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Dimension, Scope
+from padfix.operators.data_order import CHANNELS
+from padfix.targets.traits import Traits
+
+_AXES_OF_IMAGES = 4
+
+
+def reduced_axes(scope: Scope, node: NodeProto) -> list[int] | None:
+    """Return which axes a reduction names, none for all of them; None where that is only known at run time."""
+    if len(node.input) < 2 or not node.input[1]:
+        return list(attributes.integers(node, "axes") or ())
+    known = scope.constant(node.input[1])
+    return None if known is None else [int(axis) for axis in known.reshape(-1)]
+
+
+def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return what axes a reduction has, and how it names them."""
+    listed, data = reduced_axes(scope, node), scope.type_of(node.input[0])
+    every = None if data is None else data.rank
+    lengths = [] if data is None or data.shape is None or every is None else data.shape
+    reduced = [lengths[axis] for axis in listed or range(len(lengths)) if -len(lengths) <= axis < len(lengths)]
+    of_none = 0 if attributes.integer(node, "noop_with_empty_axes", 0) else every
+    return {
+        "one-element": bool(reduced) and all(length == 1 for length in reduced),
+        "axes-as-input": len(node.input) > 1 and bool(node.input[1]),
+        "axes-listed": bool(listed),
+        "axes-empty": listed == [] and len(node.input) > 1 and bool(node.input[1]),
+        "reduced-axes": None if listed is None else len(listed) or of_none,
+        "moves-batch": None
+        if listed is None or every is None
+        else 0 in {axis % every for axis in listed or range(every)} and not attributes.integer(node, "keepdims", 1),
+        "reduces-channels": None
+        if listed is None or every is None
+        else CHANNELS in {axis % every for axis in listed} and len(listed) > 1,
+        "rank": every,
+        "keeps-axis": attributes.integer(node, "keepdims", 1) != 0,
+        "reduces-all": None if listed is None or every is None else (len(listed) or of_none) == every,
+        "several-of-volume": every is not None and every > _AXES_OF_IMAGES and len(reduced) > 1,
+        "of-volume": every is not None and every > _AXES_OF_IMAGES,
+        "over-batch": None if listed is None else reduces_batch(listed, lengths) if listed or of_none else False,
+    }
+
+
+def reduces_batch(axes: Sequence[int], lengths: Sequence[Dimension]) -> bool:
+    """Whether a reduction along these axes, all of them where none is listed, takes several images together."""
+    takes_first = not axes or any(axis in (0, -len(lengths)) for axis in axes)
+    return len(lengths) >= _AXES_OF_IMAGES and takes_first and lengths[0] != 1

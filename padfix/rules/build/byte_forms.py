@@ -1,0 +1,213 @@
+"""What works on bytes, on the whole numbers that they are: floats hold these, and their sums up to 2 ** 24, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_EXACT_BELOW = 1 << 24
+_WIDEST = 255
+
+_BOUNDS = {TensorProto.UINT8: (0, 255), TensorProto.INT8: (-128, 127)}
+
+_STEPS: Operators = (
+    ("Cast", {"elements": "byte", "unsigned": True, "gives": "single", "changes-numbers": False}),
+    ("Sub", {"numbers": "single", "from-constant": False, "from-softmax": False}),
+)
+_BACK: Operators = (
+    (
+        "Cast",
+        {"numbers": "single", "elements": "float", "unsigned": False, "gives": "integer", "changes-numbers": False},
+    ),
+)
+_ROUNDED: Operators = (
+    ("Mul", {"numbers": "single", "gate-second": False}),
+    ("Div", {"numbers": "single", "from-constant": False, "from-softmax": False}),
+    ("Round", {"numbers": "single"}),
+    ("Add", {"numbers": "single"}),
+    ("Clip", {"numbers": "single"}),
+)
+_PRODUCT: Operators = (("MatMul", {"numbers": "single", "list-first": False, "list-second": False}),)
+
+Write = Callable[["FragmentBuilder", list[Any]], Any]
+
+
+def byte_forms(site: Site) -> Iterator[Form]:
+    """Yield a product or a convolution of bytes as one of floats."""
+    first, second = ((0, 3), (2, 5)) if site.node.op_type == "QLinearMatMul" else ((0, 1), (2, 3))
+    why_not = _why_not_summed(site, first[1], second[1])
+
+    def factors(builder: FragmentBuilder, given: list[Any]) -> list[Any]:
+        pairs = zip(first, second, (-1, 0), strict=True)
+        return [_centred(site, builder, given, data, zero, axis) for data, zero, axis in pairs]
+
+    def product(builder: FragmentBuilder, given: list[Any]) -> Any:
+        return builder.op("Cast", [builder.op("MatMul", factors(builder, given))], {"to": TensorProto.INT32})
+
+    def convolution(builder: FragmentBuilder, given: list[Any]) -> Any:
+        told = {each.name: helper.get_attribute_value(each) for each in site.node.attribute}
+        return builder.op("Cast", [builder.op("Conv", factors(builder, given), told)], {"to": TensorProto.INT32})
+
+    def rounded(builder: FragmentBuilder, given: list[Any]) -> Any:
+        scales = [site.constant(place) for place in (1, 4, 6)]
+        assert scales[0] is not None
+        assert scales[1] is not None
+        assert scales[2] is not None
+        factor = (scales[0] * scales[1] / scales[2]).astype(np.float32).reshape(-1)
+        result = builder.op("MatMul", factors(builder, given))
+        result = builder.op("Mul", [result, builder.constant(factor.reshape(()) if factor.size == 1 else factor)])
+        return _as_bytes(builder, result, site.constant(7))
+
+    if site.node.op_type == "QLinearMatMul":
+        known = [site.constant(place) for place in (1, 4, 6, 7)]
+        rows = [each for each in known[::2] if each is not None and each.size != 1]
+        if rows or any(each is None for each in known):
+            why_not = Refusal("its scales and zero points are not constant, or differ from row to row")
+        operators = (*_STEPS, *_PRODUCT, *_ROUNDED, *_BACK)
+        yield Form("whole numbers in floats", operators, lambda: _written(site, rounded), why_not)
+    elif site.node.op_type == "MatMulInteger":
+        operators = (*_STEPS, *_PRODUCT, *_BACK)
+        yield Form("whole numbers in floats", operators, lambda: _written(site, product), why_not)
+    else:
+        padded = attributes.text(site.node, "auto_pad", "NOTSET") or "NOTSET"
+        why_not = why_not or (None if padded in ("NOTSET", "VALID") else Refusal("its pads are implicit"))
+        yield Form("whole numbers in floats", (*_STEPS, *_BACK), lambda: _written(site, convolution), why_not)
+
+
+def _centred(site: Site, builder: FragmentBuilder, given: list[Any], data: int, zero: int, axis: int) -> Any:
+    """Return bytes without their zero point, in floats; a constant is worked out."""
+    told = site.constant(data), site.constant(zero) if site.input_name(zero) else np.zeros((), np.uint8)
+    places = None if told[1] is None else told[1].astype(np.float32)
+    if places is not None and places.size == 1:
+        places = places.reshape(())
+    elif places is not None and site.node.op_type == "ConvInteger":
+        places = places.reshape(-1, 1, 1, 1)
+    elif places is not None and places.ndim == 1 and axis == -1:
+        places = places.reshape(-1, 1)
+    if told[0] is not None and places is not None:
+        return builder.constant(told[0].astype(np.float32) - places, "numbers")
+    numbers = builder.op("Cast", [given[data]], {"to": TensorProto.FLOAT})
+    if places is None:
+        return builder.op("Sub", [numbers, builder.op("Cast", [given[zero]], {"to": TensorProto.FLOAT})])
+    return builder.op("Sub", [numbers, builder.constant(places, "zero")]) if places.any() else numbers
+
+
+def _why_not_summed(site: Site, weights: int, zero: int) -> Refusal | None:
+    """Return why sums may be too large for floats; or that zero points are lists that are computed."""
+    told, places, known = site.constant(weights), site.constant(zero), site.input_type(weights)
+    for place in (2, 5) if site.node.op_type == "QLinearMatMul" else (2, 3):
+        given = site.input_type(place) if site.input_name(place) else None
+        if site.input_name(place) and site.constant(place) is None and (given is None or given.shape != ()):
+            return Refusal("its zero points are lists that are computed")
+    is_convolution = site.node.op_type == "ConvInteger"
+    if told is not None and (places is not None or not site.input_name(zero)):
+        centred = told.astype(np.int64)
+        if places is not None:
+            shaped = places.reshape(-1, *[1] * (told.ndim - 1)) if is_convolution and places.ndim else places
+            centred = centred - shaped.astype(np.int64)
+        axes = tuple(range(1, told.ndim)) if is_convolution else max(0, told.ndim - 2)
+        largest = int(np.abs(centred).sum(axes).max(initial=0)) * _WIDEST
+    else:
+        lengths = None if known is None else known.lengths
+        if lengths is None or len(lengths) < 2:
+            return Refusal("how many numbers it sums is not known")
+        count = int(np.prod(lengths[1:])) if is_convolution else lengths[-2]
+        largest = count * _WIDEST**2
+    return None if largest < _EXACT_BELOW else Refusal("its sums may be larger than floats hold exactly")
+
+
+def _as_bytes(builder: FragmentBuilder, value: Any, zero: np.ndarray | None) -> Any:
+    """Return numbers rounded to whole ones, a zero point added, as bytes of its type."""
+    assert zero is not None
+    elem_type = helper.np_dtype_to_tensor_dtype(zero.dtype)
+    places = builder.constant(zero.astype(np.float32).reshape(() if zero.size == 1 else zero.shape), "zero")
+    least, most = (builder.constant(np.array(each, np.float32), "bound") for each in _BOUNDS[elem_type])
+    whole = builder.op("Add", [builder.op("Round", [value]), places])
+    return builder.op("Cast", [builder.op("Clip", [whole, least, most])], {"to": elem_type})
+
+
+def caller_forms(site: Site) -> Iterator[Form]:
+    """Yield what takes a caller's bytes for numbers, or gives numbers as bytes, in floats."""
+    known, scale, zero = site.input_type(0), site.constant(1), site.constant(2)
+    rank = 0 if known is None or known.rank is None else known.rank
+    axis = (attributes.integer(site.node, "axis", 1) or 0) % max(rank, 1)
+    why_not = None
+    if scale is None or (zero is None and site.input_name(2)) or scale.ndim > 1 or not rank:
+        why_not = Refusal("its scale or zero point is not constant, or one of blocks")
+    elif zero is not None and zero.dtype not in (np.uint8, np.int8):
+        why_not = Refusal("its zero point is no byte")
+
+    def aligned(value: np.ndarray) -> np.ndarray:
+        return value.reshape(()) if value.size == 1 else value.reshape(-1, *[1] * (rank - axis - 1))
+
+    def write(builder: FragmentBuilder, given: list[Any]) -> Any:
+        assert scale is not None
+        steps = builder.constant(aligned(scale), "scale")
+        if site.node.op_type == "QuantizeLinear":
+            told = np.zeros((), np.uint8) if zero is None else zero
+            return _as_bytes(builder, builder.op("Div", [given[0], steps]), aligned(told))
+        numbers = builder.op("Cast", [given[0]], {"to": TensorProto.FLOAT})
+        if zero is not None and zero.any():
+            numbers = builder.op("Sub", [numbers, builder.constant(aligned(zero.astype(np.float32)), "zero")])
+        return builder.op("Mul", [numbers, steps])
+
+    operators = (*_ROUNDED, *_BACK) if site.node.op_type == "QuantizeLinear" else (*_STEPS, _ROUNDED[0])
+    yield Form(
+        "numbers that a Cast makes of bytes, or bytes of them", operators, lambda: _written(site, write), why_not
+    )
+
+
+def dynamic_forms(site: Site) -> Iterator[Form]:
+    """Yield a DynamicQuantizeLinear as what it is defined by, with a step of 1 where all is 0."""
+    known = site.input_type(0)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data = builder.input(site.input_name(0))
+
+        def number(value: float) -> Any:
+            return builder.constant(np.array(value, np.float32), "number")
+
+        least, most = (
+            builder.op(bound, [builder.op(f"Reduce{reduced}", [data], {"keepdims": 0}), number(0)])
+            for bound, reduced in (("Min", "Min"), ("Max", "Max"))
+        )
+        span = builder.op("Sub", [most, least])
+        is_zero = builder.op("Equal", [span, number(0)])
+        step = builder.op("Where", [is_zero, number(1), builder.op("Div", [span, number(_WIDEST)])])
+        begin = builder.op("Sub", [number(0), builder.op("Div", [least, step])])
+        zero = builder.op("Round", [builder.op("Clip", [begin, number(0), number(_WIDEST)])])
+        whole = builder.op("Add", [builder.op("Round", [builder.op("Div", [data, step])]), zero])
+        values = (builder.op("Clip", [whole, number(0), number(_WIDEST)]), step, zero)
+        for place, (name, value) in enumerate(zip(site.node.output, values, strict=False)):
+            if name:
+                result = value if place == 1 else builder.op("Cast", [value], {"to": TensorProto.UINT8})
+                builder.output(name, result)
+        return Rewrite(builder.build(), trials_of(site))
+
+    why_not = None if known is not None and known.rank else Refusal("the rank of its input is not known")
+    rank = 0 if known is None or known.rank is None else known.rank
+    whole = {"axes-listed": False, "reduces-all": True, "reduced-axes": rank, "rank": rank, "keeps-axis": False}
+    extremes: Operators = tuple((f"Reduce{each}", whole) for each in ("Max", "Min"))
+    operators = (*extremes, *_ROUNDED, *_BACK, ("Equal", {"broadcasts": False}), ("Where", {"broadcasts": False}))
+    yield Form("its definition", operators, write, why_not)
+
+
+def _written(site: Site, write: Write) -> Rewrite:
+    builder = site.builder()
+    given: Sequence[Any] = [builder.input(name) if name else None for name in site.node.input]
+    builder.output(site.node.output[0], write(builder, list(given)))
+    return Rewrite(builder.build(), trials_of(site))

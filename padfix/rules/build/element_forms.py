@@ -1,0 +1,212 @@
+"""What takes or puts single elements: with axes and indices from the begin, of lists, and of fewer rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from padfix.graph import attributes
+from padfix.operators.numbers import elements_of
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.index_forms import rest_forms
+from padfix.rules.build.moved_forms import moved_forms
+from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
+from padfix.rules.build.picked_elements import rows_of_picked
+
+_LENGTHS = Refusal("it needs the lengths of its inputs (--shape)")
+
+
+def element_forms(site: Site) -> Iterator[Form]:
+    """Yield what takes or puts elements by indices in the forms of its type."""
+    if not site.node.op_type.endswith("ND"):
+        yield _axis_from_begin(site)
+    yield _counted(site)
+    yield from rest_forms(site)
+    if site.node.op_type == "GatherND":
+        yield from rows_of_picked(site)
+        yield from moved_forms(site)
+    elif site.node.op_type == "GatherElements":
+        yield _of_fewer(site)
+        yield from moved_forms(site)
+    elif site.node.op_type == "ScatterND":
+        yield _behind_an_axis(site)
+    else:
+        yield _in_a_row(site)
+
+
+def _axis_from_begin(site: Site) -> Form:
+    known, axis = site.input_type(0), attributes.integer(site.node, "axis", 0) or 0
+    rank = 0 if known is None or known.rank is None else known.rank
+    node = copied(site.node)
+    attributes.set_integer(node, "axis", axis % max(rank, 1))
+    own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False}
+    why_not = None if rank and axis < 0 else Refusal("its axis is counted from the begin, or of how many is not known")
+    return Form("its axis from the begin", ((node.op_type, own),), lambda: _written(site, node), why_not)
+
+
+def _counted(site: Site) -> Form:
+    """Return what is picked by an axis and indices that are all counted from the begin."""
+    known, indices = site.input_type(0), site.constant(1)
+    op_type = site.node.op_type
+    shape = () if known is None or known.shape is None else known.shape
+    axis = (attributes.integer(site.node, "axis", 0) or 0) % max(len(shape), 1)
+    first = attributes.integer(site.node, "batch_dims", 0) or 0
+    if op_type.endswith("ND"):
+        places = range(first, first + (0 if indices is None or not indices.ndim else indices.shape[-1]))
+    else:
+        places = range(axis, axis + 1) if shape else range(0)
+    lengths = [shape[place] if place < len(shape) else None for place in places]
+    why_not = None
+    if indices is None or not lengths or not all(isinstance(each, int) for each in lengths):
+        why_not = _LENGTHS
+
+    def write() -> Rewrite:
+        assert indices is not None
+        counted = np.where(indices < 0, indices + np.array(lengths, indices.dtype), indices).astype(indices.dtype)
+        node = copied(site.node)
+        if not op_type.endswith("ND"):
+            attributes.set_integer(node, "axis", axis)
+        return _written(site, node, counted)
+
+    own = {**(traits_of(site.scope, site.node) or {}), "negative-indices": False, "axis-from-end": False}
+    return Form("indices from the begin", ((op_type, own),), write, why_not)
+
+
+def _of_fewer(site: Site) -> Form:
+    """Return a GatherElements of data that a Slice has cut to the rows that have indices."""
+    known, indices = site.input_type(0), site.input_type(1)
+    shape = () if known is None or known.shape is None else known.shape
+    listed = () if indices is None or indices.shape is None else indices.shape
+    axis = (attributes.integer(site.node, "axis", 0) or 0) % max(len(shape), 1)
+    cut = [each for each, pair in enumerate(zip(shape, listed, strict=False)) if each != axis and pair[0] != pair[1]]
+    ends = [length for each in cut if isinstance(length := listed[each], int)]
+    why_not = None if cut and len(ends) == len(cut) else _LENGTHS
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, *rest = (builder.input(name) for name in site.node.input)
+        bounds = [builder.integers(each) for each in ([0] * len(cut), ends, cut)]
+        node = copied(site.node)
+        attributes.set_integer(node, "axis", axis)
+        builder.output(site.node.output[0], builder.original(node, [builder.op("Slice", [data, *bounds]), *rest]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    own = {**(traits_of(site.scope, site.node) or {}), "of-fewer-rows": False, "axis-from-end": False}
+    operators: Operators = (("Slice", {"behind-window": False, "rank": len(shape)}), ("GatherElements", own))
+    return Form("a Slice before it", operators, write, why_not)
+
+
+def _behind_an_axis(site: Site) -> Form:
+    """Return a ScatterND of data and updates that have an axis of one element more."""
+    shapes = [None if (known := site.input_type(place)) is None else known.lengths for place in (0, 2)]
+    data, updates = ((), ()) if shapes[0] is None or shapes[1] is None else (shapes[0], shapes[1])
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        given = [builder.input(name) for name in site.node.input]
+        for place, shape in ((0, data), (2, updates)):
+            told = site.constant(place)
+            given[place] = (
+                builder.reshaped(given[place], [*shape, 1])
+                if told is None
+                else builder.constant(told.reshape(*shape, 1), "value")
+            )
+        result = builder.reshaped(builder.original(copied(site.node), given), data)
+        builder.output(site.node.output[0], result)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    own = {**(traits_of(site.scope, site.node) or {}), "of-listed-values": False, "rank": len(data) + 1}
+    reshapes: Operators = (("Reshape", {"rank": len(data) + 1}), ("Reshape", {"rank": len(data)}))
+    return Form("an axis more behind all", (*reshapes, ("ScatterND", own)), write, None if data else _LENGTHS)
+
+
+def _in_a_row(site: Site) -> Form:
+    """Return what puts elements into a list as what puts them into a matrix of one row."""
+    known = site.input_type(0)
+    rank = None if known is None else known.rank
+    indices = site.constant(1)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        given = [builder.reshaped(builder.input(name), [1, -1]) for name in site.node.input]
+        if indices is not None:
+            given[1] = builder.constant(indices.reshape(1, -1), "indices")
+        node = copied(site.node)
+        attributes.set_integer(node, "axis", 1)
+        builder.output(site.node.output[0], builder.reshaped(builder.original(node, given), [-1]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    own = {**(traits_of(site.scope, site.node) or {}), "rank": 2, "axis-from-end": False}
+    why_not = None if rank == 1 else Refusal("it puts elements into no list")
+    operators: Operators = (("Reshape", {"rank": 2}), (site.node.op_type, own), ("Reshape", {"rank": 1}))
+    return Form("a matrix of one row", operators, write, why_not)
+
+
+def triangle_forms(site: Site) -> Iterator[Form]:
+    """Yield a Trilu as a choice between its data and 0."""
+    known, number = site.input_type(0), site.constant(1) if site.input_name(1) else np.zeros(1, np.int64)
+    shape = () if known is None or known.shape is None else known.shape
+    last = [each for each in shape[-2:] if isinstance(each, int)]
+
+    def write() -> Rewrite:
+        assert number is not None
+        ones, diagonal = np.ones(last, bool), int(number.reshape(-1)[0])
+        is_upper = attributes.integer(site.node, "upper", 1)
+        kept = np.triu(ones, diagonal) if is_upper else np.tril(ones, diagonal)
+        builder = site.builder()
+        zero = np.zeros((), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+        given = [builder.constant(kept, "kept"), builder.input(site.input_name(0)), builder.constant(zero, "zero")]
+        builder.output(site.node.output[0], builder.op("Where", given))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None if len(last) > 1 and number is not None else Refusal("its diagonal, or its lengths, are not known")
+    yield Form("a choice", (("Where", {"broadcasts": False}),), write, why_not)
+
+
+def type_forms(site: Site) -> Iterator[Form]:
+    """Yield a CastLike as a Cast to the type that it is to be like."""
+    here, there = (site.elem_type(place) for place in (0, 1))
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        value = builder.op("Cast", [builder.input(site.input_name(0))], {"to": there})
+        builder.output(site.node.output[0], value)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    elements = elements_of(here)
+    traits = {"elements": elements, "unsigned": here == TensorProto.UINT8, "changes-numbers": False}
+    yield Form("a Cast", (("Cast", traits),), write, None if there else Refusal("its type is not known"))
+
+
+def eye_forms(site: Site) -> Iterator[Form]:
+    """Yield an EyeLike as the constant that it is."""
+    known = site.input_type(0)
+    lengths = None if known is None else known.lengths
+    dtype = attributes.integer(site.node, "dtype", 0) or site.elem_type(0)
+
+    def write() -> Rewrite:
+        assert lengths is not None
+        ones = np.eye(lengths[0], lengths[1], k=attributes.integer(site.node, "k", 0) or 0)
+        value = numpy_helper.from_array(ones.astype(helper.tensor_dtype_to_np_dtype(dtype)))
+        node = helper.make_node("Constant", [], [site.node.output[0]], value=value)
+        return Rewrite(site.only(node), trials_of(site), exact=True)
+
+    why_not = None if lengths is not None and dtype and math.prod(lengths) <= 1 << 20 else _LENGTHS
+    yield Form("a constant", (), write, why_not)
+
+
+def _written(site: Site, node: Any, indices: np.ndarray | None = None) -> Rewrite:
+    builder = site.builder()
+    given = [builder.input(name) for name in site.node.input]
+    if indices is not None:
+        given[1] = builder.constant(indices, "indices")
+    return Rewrite(builder.ending_in(node, given), trials_of(site), exact=True)

@@ -1,0 +1,166 @@
+"""A GridSample as a product with the weight that each element of an image has for each place of the grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import helper
+
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_PLANE = 4
+
+_MOST_WEIGHTS = 1 << 24
+
+_CUBIC = -0.75
+"""The coefficient of a cubic GridSample, which has no attribute for it."""
+
+
+def sampled_forms(site: Site) -> Iterator[Form]:
+    """Yield a GridSample of planes as a product."""
+    own = traits_of(site.scope, site.node) or {}
+    shapes = [None if (known := site.input_type(place)) is None else known.lengths for place in (0, 1)]
+    image, grid = (each if each is not None and len(each) == _PLANE else () for each in shapes)
+    why_not = None
+    if not image or not grid or 0 in (*image, *grid):
+        why_not = Refusal("it samples no planes, or it needs the lengths of its inputs (--shape)")
+    elif site.elem_type(0) not in FLOATS:
+        why_not = Refusal("products are of floats")
+    elif own["mode"] == "cubic" and own["outside"] != "zeros":
+        why_not = Refusal("what a cubic one takes from behind the border is not settled")
+    elif own["outside"] == "reflection" and own["aligned"] and 1 in image[2:]:
+        why_not = Refusal("a single element has no border to reflect at")
+    elif math.prod(image[2:]) * math.prod(grid[:-1]) > _MOST_WEIGHTS:
+        why_not = Refusal(f"it would have more than {_MOST_WEIGHTS} weights")
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, places = (builder.input(name) for name in site.node.input[:2])
+        told = site.constant(1)
+        made = builder if told is None else _WorkedOut()
+        rows, columns = (_weights(site, made, places if told is None else told, grid, axis, image) for axis in (2, 3))
+        images, channels, height, width = image
+        count = math.prod(grid[1:3])
+        pair = [made.reshaped(rows, [images, height, 1, count]), made.reshaped(columns, [images, 1, width, count])]
+        weights = made.reshaped(made.op("Mul", pair), [images, height * width, count])
+        weights = weights if told is None else builder.constant(weights, "weights")
+        flat = builder.reshaped(data, [images, channels, height * width])
+        result = builder.reshaped(builder.op("MatMul", [flat, weights]), [images, channels, *grid[1:3]])
+        builder.output(site.node.output[0], result)
+        return Rewrite(builder.build(), trials_of(site))
+
+    operators: Operators = (
+        ("Reshape", {"rank": 3}),
+        ("Reshape", {"rank": _PLANE}),
+        ("Slice", {"rank": _PLANE, "behind-window": False}),
+        *((name, {}) for name in ("Abs", "Add", "Relu")),
+        ("Sub", {"from-constant": False, "from-softmax": False}),
+        ("Mul", {"gate-second": False}),
+        ("MatMul", {"rank": 3, "list-first": False, "list-second": False, "by-a-matrix": False}),
+    )
+    yield Form("a product with the weights of its elements", operators, write, why_not)
+
+
+class _WorkedOut:
+    """What a builder does, of constants, which it works out."""
+
+    def constant(self, array: np.ndarray, hint: str = "") -> Any:
+        """Return the array itself."""
+        return array
+
+    def integers(self, numbers: int | Sequence[int]) -> Any:
+        """Return the numbers as an array."""
+        return np.array(numbers, np.int64)
+
+    def reshaped(self, value: Any, shape: Sequence[int]) -> Any:
+        """Return the array in another shape."""
+        return value.reshape(shape)
+
+    def op(self, op_type: str, given: Sequence[Any]) -> Any:
+        """Return what an operator gives."""
+        return _WORKED_OUT[op_type](*given)
+
+
+_WORKED_OUT: Mapping[str, Callable[..., Any]] = {
+    "Abs": np.abs,
+    "Add": np.add,
+    "Div": np.divide,
+    "Floor": np.floor,
+    "Max": np.maximum,
+    "Min": np.minimum,
+    "Mul": np.multiply,
+    "Relu": lambda value: np.maximum(value, value.dtype.type(0)),
+    "Round": np.rint,
+    "Slice": lambda value, start, end, axis: np.take(value, range(start[0], end[0]), axis[0]),
+    "Sub": np.subtract,
+}
+
+
+def _weights(
+    site: Site, builder: FragmentBuilder | _WorkedOut, places: Any, grid: Sequence[int], axis: int, image: Sequence[int]
+) -> Any:
+    """Return the weight of each element along ``axis`` for each place: (images, elements, places)."""
+    own = traits_of(site.scope, site.node) or {}
+    mode, length = own["mode"], image[axis]
+
+    def number(value: float) -> Any:
+        return builder.constant(np.array(value, helper.tensor_dtype_to_np_dtype(site.elem_type(0))), "number")
+
+    first = 3 - axis  # the grid's first number is the column
+    bounds = [builder.integers(each) for each in ([first], [first + 1], [3])]
+    coordinate = builder.reshaped(builder.op("Slice", [places, *bounds]), [grid[0], 1, math.prod(grid[1:3])])
+    # In the order of ONNX Runtime's own operations, so that no tie is rounded the other way.
+    coordinate = builder.op("Add", [coordinate, number(1)])
+    if own["aligned"]:
+        coordinate = builder.op("Mul", [builder.op("Mul", [coordinate, number(0.5)]), number(length - 1)])
+    else:
+        coordinate = builder.op("Sub", [builder.op("Mul", [coordinate, number(length)]), number(1)])
+        coordinate = builder.op("Mul", [coordinate, number(0.5)])
+    if mode == "nearest":
+        coordinate = builder.op("Round", [coordinate])
+    if own["outside"] == "reflection":
+        coordinate = _reflected(builder, coordinate, number, 0 if own["aligned"] else -0.5, length)
+    if own["outside"] != "zeros":
+        dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+        bounds = [builder.constant(np.array(each, dtype), "bound") for each in (0, length - 1)]
+        coordinate = builder.op("Min", [builder.op("Max", [coordinate, bounds[0]]), bounds[1]])
+    elements = builder.constant(
+        np.arange(length, dtype=helper.tensor_dtype_to_np_dtype(site.elem_type(0))).reshape(1, length, 1), "elements"
+    )
+    distance = builder.op("Abs", [builder.op("Sub", [coordinate, elements])])
+    if mode != "cubic":
+        return builder.op("Relu", [builder.op("Sub", [number(1), distance])])
+    near = builder.op("Min", [distance, number(1)])
+    far = builder.op("Max", [builder.op("Min", [distance, number(2)]), number(1)])
+    inner = _polynomial(builder, near, [number(each) for each in (_CUBIC + 2, -(_CUBIC + 3), 0, 1)])
+    outer = _polynomial(builder, far, [number(each * _CUBIC) for each in (1, -5, 8, -4)])
+    return builder.op("Add", [inner, outer])
+
+
+def _reflected(builder: FragmentBuilder | _WorkedOut, value: Any, number: Any, first: float, length: int) -> Any:
+    """Return a coordinate that turns round at both borders, as often as it meets one."""
+    span = length - 1 - 2 * first
+    from_border = builder.op("Sub", [value, number(first)])
+    turns = builder.op("Floor", [builder.op("Div", [from_border, number(2 * span)])])
+    rest = builder.op("Sub", [from_border, builder.op("Mul", [turns, number(2 * span)])])
+    back = builder.op("Sub", [number(2 * span), rest])
+    return builder.op("Add", [builder.op("Min", [rest, back]), number(first)])
+
+
+def _polynomial(builder: FragmentBuilder | _WorkedOut, value: Any, factors: Sequence[Any]) -> Any:
+    result = factors[0]
+    for factor in factors[1:]:
+        result = builder.op("Add", [builder.op("Mul", [value, result]), factor])
+    return result

@@ -1,0 +1,50 @@
+"""A Reshape to lengths that the model measures, with those that it copies or finds by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from padfix.operators.constant_chains import chain_of, leaves_of
+from padfix.operators.refusal import Refusal
+from padfix.operators.told_lengths import told_lengths
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.build.forms import Form
+
+_TRIED = 2
+"""In place of a length that is left open."""
+
+
+def told_forms(site: Site) -> Iterator[Form]:
+    """Yield a Reshape with its shape written: 0 for an open length that it copies, -1 for another."""
+    own = traits_of(site.scope, site.node) or {}
+    if not own.get("measures-images"):
+        return
+    known, name = site.input_type(0), site.input_name(1)
+    shape = () if known is None or known.shape is None else known.shape
+    told = told_lengths(site.scope, name) or []
+    copied = [place < len(shape) and isinstance(each, str) and each == shape[place] for place, each in enumerate(told)]
+    lengths = [
+        each if isinstance(each, int) else 0 if is_copied else -1 for each, is_copied in zip(told, copied, strict=True)
+    ]
+    producer = site.scope.own_producer(name)
+    chain = None if producer is None else chain_of(site.scope, producer, open_lengths=True)
+    why_not = Refusal("more than one of its lengths is left open (--shape)") if lengths.count(-1) > 1 else None
+    if chain is None:
+        why_not = Refusal("its shape is computed of data")
+
+    def write() -> Rewrite:
+        assert chain is not None
+        builder = site.builder()
+        builder.output(site.node.output[0], builder.reshaped(builder.input(site.input_name(0)), lengths))
+        constants, measured = leaves_of(site.scope, chain)
+        trial = {each: TrialInput.of(value) for each in constants if (value := site.scope.constant(each)) is not None}
+        for each in dict.fromkeys([*measured, site.input_name(0)]):
+            of_it = site.scope.type_of(each)
+            sizes = () if of_it is None or of_it.shape is None else of_it.shape
+            tried = tuple(size if isinstance(size, int) else _TRIED for size in sizes)
+            trial[each] = TrialInput(tried) if of_it is None else TrialInput(tried, of_it.elem_type)
+        return Rewrite(builder.build(), (trial,), exact=True, replaces=tuple(chain))
+
+    left = {"measures-images": False, "steered-by-results": False}
+    yield Form("what it copies, and what it finds by itself", (("Reshape", {**own, **left}),), write, why_not)

@@ -1,0 +1,154 @@
+"""What OpenCV counts, lists or sums otherwise: axes, elements by indices, booleans, grids, equations and bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime
+import pytest
+
+import padfix
+
+OLD, NEW = "opencv@4.14", "opencv@5"
+CONSTANTS = (
+    "<int64[3] all = {0, 1, 2}, int64[2] ends = {1, 2}, int64[1] two = {2}, int64 n = {2}, int64 k = {-1}, "
+    "float half = {0.5}, float zero = {0}, bool[4] mask = {1, 0, 1, 0}, bool[5] rows = {1, 0, 1, 1, 0}, "
+    "int64[2] lengths = {2, 3}, int64[1,3,4] i = {0, 1, 2, 0, 2, 0, 1, 1, 1, 2, 0, 2}, "
+    "int64[3] three = {1, 3, 4}, int64[1] first = {0}, int64[1] rest = {-1}, float[2,1] column = {7, 8}, "
+    "int64[2,3] places = {0, 1, 2, 1, 0, 3}, int64[2,1] each = {2, -1}, float[2] few = {5, 6}, "
+    "float[1,2,2,2] grid = {-1, 0.3, 0.5, 1.2, 0.1, -0.4, 1, -0.9}, float[4] list = {1, 2, 3, 4}, "
+    "float scale = {0.1}, uint8 middle = {120}, float[3] bias = {1, 2, 3}, "
+    "int8[4,2] weights = {1, 2, 3, 4, 5, 6, 7, 8}>"
+)
+FLOATS, IMAGE = "float[2,3,4] X", "float[1,2,5,6] X"
+
+
+def outcome(nodes: str, given: str, target: str, folder: Path, gives: str = "float") -> list[str]:
+    """Return the operators of what is written for ``target``, which computes the same and in which nothing is found."""
+    source, result = folder / "model.onnx", folder / "result.onnx"
+    body = f"g ({given}) => ({gives} Y) {CONSTANTS} {{ {nodes} }}"
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {body}')
+    read = {name for node in model.graph.node for name in node.input}
+    kept = [each for each in model.graph.initializer if each.name in read]
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(kept)
+    onnx.save(model, source)
+    padfix.convert(source, result, target=target)
+    assert not padfix.check(result, target=target).findings
+    random = np.random.default_rng(1)
+    feeds = {}
+    for value in model.graph.input:
+        lengths = [each.dim_value or 2 for each in value.type.tensor_type.shape.dim]
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        feeds[value.name] = random.uniform(0 if dtype == np.uint8 else -2, 3, lengths).astype(dtype)
+    before, after = (onnxruntime.InferenceSession(each).run(None, feeds)[0] for each in (source, result))
+    np.testing.assert_allclose(before, after, rtol=1e-4, atol=1e-5)
+    return [node.op_type for node in onnx.load(result).graph.node]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "given", "target", "expected"),
+    [
+        ("Y = ReduceMax <axes = [0, 1, 2], keepdims = 0> (X)", FLOATS, OLD, {"ReduceMax"}),
+        ("Y = ReduceLogSumExp <keepdims = 0> (X)", FLOATS, OLD, {"ReduceMax", "ReduceSum", "Log"}),
+        ("Y = ScatterElements <axis = -1> (X, i, U)", f"{FLOATS}, float[1,3,4] U", NEW, {"ScatterElements"}),
+        ("Y = ScatterND (X, places, few)", FLOATS, OLD, {"Reshape", "ScatterND"}),
+        ("Y = GatherElements <axis = 1> (X, i)", FLOATS, NEW, {"Slice", "GatherElements"}),
+        ("Y = GatherND <batch_dims = 1> (X, each)", FLOATS, OLD, {"Gather"}),
+        ("Y = Where (mask, X, zero)", FLOATS, OLD, {"Greater", "Where"}),
+        ("m = Not (mask) Y = Where (m, X, zero)", FLOATS, OLD, {"Greater", "Where"}),
+        ("m = Constant <value = bool[4] {1, 0, 1, 0}> () Y = Where (m, X, zero)", FLOATS, NEW, {"Where"}),
+        ("Y = Trilu (X, k)", FLOATS, OLD, {"Greater", "Where"}),
+        ("e = EyeLike <k = 1> (X) Y = Add (X, e)", "float[3,4] X", OLD, {"Add"}),
+        ("Y = CastLike (X, half)", "int64[3,4] X", OLD, {"Cast"}),
+        ("Y = Compress <axis = 0> (X, rows)", "float[5,3] X", NEW, {"Gather"}),
+        ("Y = ReverseSequence <batch_axis = 0, time_axis = 1> (X, lengths)", FLOATS, NEW, {"Gather"}),
+        ("c = Conv <pads = [1, 1, 1, 1]> (X, W) Y = Relu (c)", f"{IMAGE}, float[3,2,3,3] W", OLD, {"Conv"}),
+        ("c = Conv (X, W, bias) Y = Relu (c)", f"{IMAGE}, float[3,2,3,3] W", OLD, {"Conv", "Add"}),
+        ("t = Tile (X, two) Y = Neg (t)", "float[4] X", OLD, {"Concat", "Neg"}),
+    ],
+)
+def test_it_is_written_as_it_is_right(nodes: str, given: str, target: str, expected: set[str], tmp_path: Path) -> None:
+    assert expected <= set(outcome(nodes, given, target, tmp_path))
+
+
+@pytest.mark.parametrize("outside", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_a_grid_is_a_product(mode: str, outside: str, tmp_path: Path) -> None:
+    told = f'<mode = "{mode}", padding_mode = "{outside}", align_corners = {int(mode == "nearest")}>'
+    given = f"{IMAGE}, float[1,3,2,2] G"
+    assert "GridSample" not in outcome(f"Y = GridSample {told} (X, G)", given, OLD, tmp_path)
+
+
+def test_a_constant_grid_is_one_matrix(tmp_path: Path) -> None:
+    found = outcome("Y = GridSample (X, grid)", IMAGE, OLD, tmp_path)
+    assert set(found) == {"MatMul", "Reshape"}
+
+
+def test_a_cubic_grid_is_read_within_the_border_alone(tmp_path: Path) -> None:
+    given = f"{IMAGE}, float[1,3,2,2] G"
+    assert "Min" in outcome('Y = GridSample <mode = "bicubic"> (X, G)', given, NEW, tmp_path)
+    with pytest.raises(padfix.errors.RefusedError, match="behind the border"):
+        outcome('Y = GridSample <mode = "bicubic", padding_mode = "border"> (X, G)', given, NEW, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("equation", "given", "target"),
+    [
+        ("BIJ,BKJ->BIK", "float[2,3,4] X, float[2,5,4] Z", NEW),
+        ("ij,jk", "float[3,4] X, float[4,2] Z", OLD),
+        ("ij,ij->", "float[3,4] X, float[3,4] Z", OLD),
+        ("i,j->ij", "float[3] X, float[4] Z", OLD),
+    ],
+)
+def test_an_equation_is_spelled_out(equation: str, given: str, target: str, tmp_path: Path) -> None:
+    assert "Einsum" in outcome(f'Y = Einsum <equation = "{equation}"> (X, Z)', given, target, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "given", "gives", "target", "expected"),
+    [
+        ("Y = Clip (X, k, n)", "int64[2,5] X", "int64", OLD, {"Max", "Min"}),
+        ("Y = Clip (X, k)", "int64[2,5] X", "int64", NEW, {"Max"}),
+        ("Y = MatMulInteger (X, weights, middle)", "uint8[3,4] X", "int32", NEW, {"Cast", "MatMul", "Sub"}),
+        ("Y = DequantizeLinear (X, scale, middle)", "uint8[3,4] X", "float", OLD, {"Cast", "Sub", "Mul"}),
+        ("Y = QuantizeLinear (X, scale, middle)", "float[3,4] X", "uint8", OLD, {"Div", "Round", "Clip", "Cast"}),
+        (
+            "q, s, z = DynamicQuantizeLinear (X) Y = DequantizeLinear (q, s, z)",
+            "float[3,4] X",
+            "float",
+            NEW,
+            {"ReduceMax", "ReduceMin", "Round"},
+        ),
+    ],
+)
+def test_whole_numbers_are_held_by_floats(
+    nodes: str, given: str, gives: str, target: str, expected: set[str], tmp_path: Path
+) -> None:
+    assert expected <= set(outcome(nodes, given, target, tmp_path, gives))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "given", "gives", "target", "expected"),
+    [
+        ("Y = ReduceSum (X, three)", "float[2,3,2,2,2] X", "float", NEW, ["ReduceSum", "ReduceSum"]),
+        ("s = ReduceSum <keepdims = 0> (X, all) Y = Mul (X, s)", FLOATS, "float", NEW, ["ReduceSum", "Mul"]),
+        ("Y = Sign (X)", "int32[3,4] X", "int32", NEW, ["Max", "Min"]),
+        ("Y = Concat <axis = 1> (column, X, column)", "float[2,3] X", "float", OLD, ["Identity", "Concat"]),
+        ("Y = Reshape (X, lengths)", "float[3,2] X", "float", OLD, ["Reshape"]),
+        (
+            "s = Shape (X) f = Gather (s, first) c = Concat <axis = 0> (f, rest) Y = Reshape (X, c)",
+            "float[N,2,3] X",
+            "float",
+            OLD,
+            ["Reshape"],
+        ),
+    ],
+)
+def test_it_says_what_the_runtime_counts_on(
+    nodes: str, given: str, gives: str, target: str, expected: list[str], tmp_path: Path
+) -> None:
+    assert outcome(nodes, given, target, tmp_path, gives) == expected
