@@ -123,6 +123,20 @@ def spreads_norm(scope: Scope, node: NodeProto) -> bool:
     return any(each.op_type == "Div" and each.input[0] == norm.input[0] for each in readers)
 
 
+def takes_largest_off(scope: Scope, name: str, axis: int) -> bool:
+    """Whether data are what is left of other data without their largest along an axis, counted from the begin."""
+    node = _producer(scope, name)
+    largest = _producer(scope, node.input[1]) if node is not None and node.op_type == "Sub" else None
+    if node is None or largest is None or largest.op_type != "ReduceMax" or largest.input[0] != node.input[0]:
+        return False
+    return _reduced_axes(scope, largest) == [axis] and attributes.integer(largest, "keepdims", 1) != 0
+
+
+def _reduced_axes(scope: Scope, node: NodeProto) -> list[int] | None:
+    constant = scope.constant(node.input[1]) if len(node.input) > 1 and node.input[1] else None
+    return attributes.integers(node, "axes") if constant is None else [int(axis) for axis in constant.reshape(-1)]
+
+
 def is_deviation(scope: Scope, name: str) -> bool:
     """Whether data are what is left of other data without their mean, but along the last of three axes."""
     node = _producer(scope, name)
@@ -130,6 +144,5 @@ def is_deviation(scope: Scope, name: str) -> bool:
     if node is None or mean is None or mean.op_type != "ReduceMean" or mean.input[0] != node.input[0]:
         return False
     known = scope.type_of(name)
-    constant = scope.constant(mean.input[1]) if len(mean.input) > 1 and mean.input[1] else None
-    axes = attributes.integers(mean, "axes") if constant is None else [int(axis) for axis in constant.reshape(-1)]
+    axes = _reduced_axes(scope, mean)
     return known is None or known.rank != _AXES_OF_SEQUENCES or axes not in ([-1], [_AXES_OF_SEQUENCES - 1])

@@ -27,7 +27,13 @@ from padfix.operators.data_order import (
     turns_back,
 )
 from padfix.operators.elementwise import REDUCTIONS
-from padfix.operators.fused_layers import adds_to_erf, adds_wide_constant, spreads_channels, spreads_norm
+from padfix.operators.fused_layers import (
+    adds_to_erf,
+    adds_wide_constant,
+    spreads_channels,
+    spreads_norm,
+    takes_largest_off,
+)
 from padfix.operators.gates import erf_traits, falls_far, gate_traits, product_traits, softplus_traits
 from padfix.operators.lists import COMPARING, appends_to_input, joins_a_list
 from padfix.operators.numbers import quotient_changes_numbers
@@ -115,8 +121,22 @@ def _along_an_axis(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
-def _softmax(scope: Scope, node: NodeProto) -> Traits:
+def _on_images(scope: Scope, node: NodeProto) -> Traits:
     return {
+        **_rank_alone(scope, node),
+        "behind-window": is_behind_window(scope, node.input[0]),
+        "epsilon-written": attributes.find(node, "epsilon") is not None,
+    }
+
+
+def _softmax(scope: Scope, node: NodeProto) -> Traits:
+    axis, known = attributes.integer(node, "axis", -1 if scope.opset >= 13 else 1) or 0, scope.type_of(node.input[0])
+    shape = () if known is None or known.shape is None else known.shape
+    return {
+        "axis-inside": any_of([None if each is None else each != 1 for each in shape[axis:][1:]])
+        if axis >= -len(shape) and shape
+        else axis != -1 and None,
+        "largest-off": takes_largest_off(scope, node.input[0], axis % max(len(shape), 1)),
         **_along_an_axis(scope, node),
         "between-bytes": is_between_bytes(scope, node, ("Clip", "Identity")),
         "from-least-byte": is_from_least_byte(scope, node),
@@ -392,13 +412,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "SpaceToDepth": lambda scope, node: {},
     "Hardmax": _along_an_axis,
     "If": branch_traits,
-    **dict.fromkeys(
-        ("Flatten", "InstanceNormalization"),
-        lambda scope, node: {
-            **_rank_alone(scope, node),
-            "behind-window": is_behind_window(scope, node.input[0]),
-        },
-    ),
+    **dict.fromkeys(("Flatten", "InstanceNormalization"), _on_images),
     **dict.fromkeys(JOINING, _pairing(_joining)),
     "LayerNormalization": _layer_norm,
     "LeakyRelu": lambda scope, node: {"between-bytes": is_between_bytes_of_caller(scope, node)},

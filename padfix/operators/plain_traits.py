@@ -36,8 +36,8 @@ PLAIN = (
     "Relu", "ReverseSequence", "RotaryEmbedding", "Round", "STFT", "Scan", "Scatter", "Selu", "SequenceAt",
     "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap",
     "Shrink", "Sinh", "Size", "SoftmaxCrossEntropyLoss", "Softsign", "SplitToSequence", "StringConcat",
-    "StringNormalizer", "StringSplit", "SwiGLU", "Swish", "Tan", "TensorScatter", "TfIdfVectorizer",
-    "ThresholdedRelu", "Trilu", "Unique", "Xor",
+    "StringNormalizer", "StringSplit", "SwiGLU", "Tan", "TensorScatter", "TfIdfVectorizer",
+    "ThresholdedRelu", "Tile", "Trilu", "Unique", "Xor",
 )
 # fmt: on
 """Operators of which it is all the same to runtimes how they are."""
@@ -102,6 +102,7 @@ def _batch_norm(scope: Scope, node: NodeProto) -> Traits:
         "trains": attributes.integer(node, "training_mode", 0) != 0,
         "rank": None if known is None else known.rank,
         "about-a-product": is_product(scope, node.input[0]),
+        "epsilon-written": attributes.find(node, "epsilon") is not None,
         "behind-activation": is_activated_convolution(scope, node.input[0]),
     }
 
@@ -336,7 +337,10 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     ),
     "BatchNormalization": _batch_norm,
     "Cast": _cast,
-    "Celu": lambda scope, node: {"of-one": (found := attributes.find(node, "alpha")) is None or found.f == 1},
+    **dict.fromkeys(
+        ("Celu", "Swish"),
+        lambda scope, node: {"of-one": (found := attributes.find(node, "alpha")) is None or found.f == 1},
+    ),
     "Constant": lambda scope, node: {"of-tensor": attributes.find(node, "value") is not None},
     "CumSum": lambda scope, node: {
         "exclusive": attributes.integer(node, "exclusive", 0) != 0,
@@ -356,7 +360,10 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Expand": _expand,
     "MatMul": _product,
     "NonMaxSuppression": _suppression,
-    "OneHot": lambda scope, node: {"maybe-from-end": may_count_from_end(scope, node.input[0])},
+    "OneHot": lambda scope, node: {
+        "axis-written": attributes.find(node, "axis") is not None,
+        "maybe-from-end": may_count_from_end(scope, node.input[0]),
+    },
     "PRelu": _prelu,
     "Split": _split,
     "Squeeze": lambda scope, node: {

@@ -242,6 +242,7 @@ def _numbered(site: Site) -> Iterator[Form]:
 _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **PLAIN_FORMS,
     **DEFINED_FORMS,
+    **{name: _first(PLAIN_FORMS[name], DEFINED_FORMS[name]) for name in PLAIN_FORMS.keys() & DEFINED_FORMS.keys()},
     "Unsqueeze": reshaped_forms,
     "Squeeze": _first(PLAIN_FORMS["Squeeze"], reshaped_forms),
     **{name: _first(PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Split", "Tile")},

@@ -61,6 +61,9 @@ MARKS = (
     "gives-the-same",
     # Of Clip: whether it keeps a norm from zero by which the data themselves are divided.
     "spreads-norm",
+    # Of Softmax: whether several elements lie behind its axis, and whether its data are without their largest along it.
+    "axis-inside",
+    "largest-off",
     # Of Pow, Cast, Concat and Slice.
     "of-deviation",
     "changes-type",
@@ -239,6 +242,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "takes-axes-together": SWITCH,
     # Of Reshape, behind a convolution or pool, and behind another one; numbers-images of Resize and joins, too.
     "batch-told": SWITCH,
+    # Of what normalises by a variance.
+    "epsilon-written": SWITCH,
     # Of LRN.
     "whole-bias": SWITCH,
     "even-size": SWITCH,
@@ -345,6 +350,7 @@ UNSAID: Mapping[str, Trait] = {
     "constants": "none",
     "channels-last": True,
     "behind-pad": "none",
+    "epsilon-written": True,
     "behind-window": True,
     "skips-behind": "none",
 }

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import TensorProto, helper
 
+from padfix.graph import attributes
 from padfix.operators.axis_order import ORDER
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE, clip_bounds
 from padfix.operators.gates import BOUND
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.elementary_forms import clipped, unranked, written
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
@@ -166,3 +168,53 @@ def gelu_forms(site: Site) -> Iterator[Form]:
 
     operators: Operators = (("Tanh", {"gates-other-data": False, "bounded": True}),) if by_tanh else (("Erf", {}),)
     yield Form("a product", operators, partial(written, site, write), unranked(site))
+
+
+def swish_forms(site: Site) -> Iterator[Form]:
+    """Yield a Swish as the product that it is."""
+    found = attributes.find(site.node, "alpha")
+    factor = np.array(1 if found is None else found.f, helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        inner = value if factor == 1 else builder.op("Mul", [value, builder.constant(factor, "alpha")])
+        return builder.op("Mul", [value, builder.op("Sigmoid", [inner])])
+
+    operators: Operators = (("Sigmoid", {}), ("Mul", {"gate-second": True}))
+    yield Form("a product", operators, partial(written, site, write, 1))
+
+
+def shrink_forms(site: Site) -> Iterator[Form]:
+    """Yield a Shrink as what a Clip takes off, and as the sum of what is left on both sides of zero."""
+    dtype: Any = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    limit, bias = (
+        np.array(default if (found := attributes.find(site.node, name)) is None else found.f, dtype)
+        for name, default in (("lambd", 0.5), ("bias", 0.0))
+    )
+
+    def cut(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.op("Sub", [value, clipped(builder, value, -limit, limit)])
+
+    def sides(builder: FragmentBuilder, value: Any) -> Any:
+        parts = []
+        for joint, beyond in (("Sub", value), ("Add", builder.op("Neg", [value]))):
+            above = builder.op("Relu", [builder.op("Sub", [beyond, builder.constant(limit, "limit")])])
+            moved = builder.op(joint, [value, builder.constant(bias, "bias")]) if bias else value
+            parts.append(builder.op("Mul", [moved, builder.op("Sign", [above])]))
+        return builder.op("Add", parts)
+
+    why_not = unranked(site)
+    if site.elem_type(0) not in FLOATS or limit < 0:
+        why_not = Refusal("its data are no floats, or its limit is below zero")
+    is_soft = None if limit == bias else Refusal("it moves by another number than its limit")
+    yield Form(
+        "without what a Clip leaves", (("Clip", {}), ("Sub", {})), partial(written, site, cut), why_not or is_soft
+    )
+    operators: Operators = (
+        ("Neg", {}),
+        ("Sub", {}),
+        ("Relu", {}),
+        ("Sign", {}),
+        ("Mul", {"gate-second": False}),
+        ("Add", {}),
+    )
+    yield Form("both sides of zero", operators, partial(written, site, sides), why_not)

@@ -17,6 +17,7 @@ from padfix.operators.traits import transposed_traits
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.written import Written
 from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.build.activation_forms import shrink_forms, swish_forms
 from padfix.rules.build.curve_forms import CURVE_FORMS
 from padfix.rules.build.einsum_forms import einsum_forms
 from padfix.rules.build.exponential_forms import exponential_forms
@@ -27,7 +28,6 @@ from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.quantized_product import product_of_bytes
 from padfix.rules.build.question_forms import infinity_forms, not_a_number_forms, one_hot_forms
-from padfix.rules.build.whole_forms import sign_forms
 
 _MOST_WEIGHTS = 1 << 20
 
@@ -263,7 +263,7 @@ DEFINED_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **CURVE_FORMS,
     "AffineGrid": grid_forms,
     "Col2Im": column_forms,
-    **dict.fromkeys(("Compress", "ReverseSequence"), moved_forms),
+    "Compress": moved_forms,
     "Einsum": einsum_forms,
     "Exp": exponential_forms,
     "EyeLike": diagonal_forms,
@@ -274,7 +274,8 @@ DEFINED_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "OneHot": one_hot_forms,
     "QLinearMatMul": product_of_bytes,
     "RMSNormalization": root_norm_forms,
-    **dict.fromkeys(("Neg", "Sign"), sign_forms),
     "Trilu": triangle_forms,
+    "Shrink": shrink_forms,
+    "Swish": swish_forms,
 }
 """By the type of an operator: what yields its forms."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 
 from padfix.graph import attributes
 from padfix.operators.numbers import elements_of
@@ -151,27 +150,6 @@ def _in_a_row(site: Site) -> Form:
     return Form("a matrix of one row", operators, write, why_not)
 
 
-def triangle_forms(site: Site) -> Iterator[Form]:
-    """Yield a Trilu as a choice between its data and 0."""
-    known, number = site.input_type(0), site.constant(1) if site.input_name(1) else np.zeros(1, np.int64)
-    shape = () if known is None or known.shape is None else known.shape
-    last = [each for each in shape[-2:] if isinstance(each, int)]
-
-    def write() -> Rewrite:
-        assert number is not None
-        ones, diagonal = np.ones(last, bool), int(number.reshape(-1)[0])
-        is_upper = attributes.integer(site.node, "upper", 1)
-        kept = np.triu(ones, diagonal) if is_upper else np.tril(ones, diagonal)
-        builder = site.builder()
-        zero = np.zeros((), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
-        given = [builder.constant(kept, "kept"), builder.input(site.input_name(0)), builder.constant(zero, "zero")]
-        builder.output(site.node.output[0], builder.op("Where", given))
-        return Rewrite(builder.build(), trials_of(site), exact=True)
-
-    why_not = None if len(last) > 1 and number is not None else Refusal("its diagonal, or its lengths, are not known")
-    yield Form("a choice", (("Where", {"broadcasts": False}),), write, why_not)
-
-
 def type_forms(site: Site) -> Iterator[Form]:
     """Yield a CastLike as a Cast to the type that it is to be like."""
     here, there = (site.elem_type(place) for place in (0, 1))
@@ -185,23 +163,6 @@ def type_forms(site: Site) -> Iterator[Form]:
     elements = elements_of(here)
     traits = {"elements": elements, "unsigned": here == TensorProto.UINT8, "changes-numbers": False}
     yield Form("a Cast", (("Cast", traits),), write, None if there else Refusal("its type is not known"))
-
-
-def eye_forms(site: Site) -> Iterator[Form]:
-    """Yield an EyeLike as the constant that it is."""
-    known = site.input_type(0)
-    lengths = None if known is None else known.lengths
-    dtype = attributes.integer(site.node, "dtype", 0) or site.elem_type(0)
-
-    def write() -> Rewrite:
-        assert lengths is not None
-        ones = np.eye(lengths[0], lengths[1], k=attributes.integer(site.node, "k", 0) or 0)
-        value = numpy_helper.from_array(ones.astype(helper.tensor_dtype_to_np_dtype(dtype)))
-        node = helper.make_node("Constant", [], [site.node.output[0]], value=value)
-        return Rewrite(site.only(node), trials_of(site), exact=True)
-
-    why_not = None if lengths is not None and dtype and math.prod(lengths) <= 1 << 20 else _LENGTHS
-    yield Form("a constant", (), write, why_not)
 
 
 def _written(site: Site, node: Any, indices: np.ndarray | None = None) -> Rewrite:

@@ -237,13 +237,27 @@ def _by_ones(site: Site, axes: Sequence[int], kept: bool) -> Iterator[Form]:
 
 
 def softmax_forms(site: Site) -> Iterator[Form]:
-    """Yield a Softmax with a Relu behind it, which changes nothing, and as one of the matrix that it means."""
+    """Yield a Softmax with a Relu behind it, of its data without their largest, and of the matrix that it means."""
     own = {**(traits_of(site.scope, site.node) or {}), "between-bytes": False}
+    known, axis = site.input_type(0), attributes.integer(site.node, "axis", -1) or 0
+    rank = 0 if known is None or known.rank is None else known.rank
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
         return builder.op("Relu", [builder.original(copied(site.node), [value])])
 
     yield Form("a Relu behind it", (("Softmax", own), ("Relu", {})), partial(written, site, write, 2))
+
+    def lessened(builder: FragmentBuilder, value: Any) -> Any:
+        largest = reduced(builder, "ReduceMax", value, [axis % rank])
+        return builder.original(copied(site.node), [builder.op("Sub", [value, largest])])
+
+    operators: Operators = (
+        ("ReduceMax", reduction_traits("ReduceMax", site.opset, [axis])),
+        ("Sub", {"from-constant": False}),
+        ("Softmax", {**own, "largest-off": True}),
+    )
+    why_not = Refusal("it is along several axes, or of how many is not known") if own["takes-axes-together"] else None
+    yield Form("its largest taken off", operators, partial(written, site, lessened), why_not or unranked(site))
     yield from matrix_forms(site)
 
 

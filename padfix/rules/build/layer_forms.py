@@ -19,6 +19,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.written_forms import epsilon_forms
 from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
@@ -186,7 +187,8 @@ def layer_norm_forms(site: Site) -> Iterator[Form]:
 
 
 def instance_norm_forms(site: Site) -> Iterator[Form]:
-    """Yield the norm of lines or of a volume as that of a plane."""
+    """Yield the norm with its epsilon written, and that of lines or of a volume as that of a plane."""
+    yield from epsilon_forms(site)
     known = site.input_type(0)
     shape = () if known is None or known.shape is None else known.shape
     lengths = [each for each in shape[1:] if isinstance(each, int)]
@@ -220,7 +222,8 @@ def instance_norm_forms(site: Site) -> Iterator[Form]:
 
 
 def batch_norm_forms(site: Site) -> Iterator[Form]:
-    """Yield a BatchNormalization behind an Identity, and as a product with a factor a channel, and a sum."""
+    """Yield the norm with its epsilon written, behind an Identity, and as a product and a sum."""
+    yield from epsilon_forms(site)
     own = {**(traits_of(site.scope, site.node) or {}), "behind-activation": False}
 
     def write_apart() -> Rewrite:

@@ -15,7 +15,7 @@ from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying, why_not_multiplied
 from padfix.rules.build.byte_forms import byte_forms, dynamic_forms
-from padfix.rules.build.element_forms import element_forms, eye_forms, triangle_forms, type_forms
+from padfix.rules.build.element_forms import element_forms, type_forms
 from padfix.rules.build.equation_forms import equation_forms
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
@@ -24,6 +24,7 @@ from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.passing_forms import summed_with_nothing
 from padfix.rules.build.picked_elements import sorted_forms
+from padfix.rules.build.place_forms import compressed_forms, extreme_place_forms
 from padfix.rules.build.sampled_forms import sampled_forms
 from padfix.rules.build.split_forms import split_forms
 from padfix.targets.traits import Traits
@@ -304,23 +305,6 @@ def _named(site: Site) -> Iterator[Form]:
     yield Form("as opset 13 has it", operators, lambda: _written(site, modern, exact=True), opset=as_it_is)
 
 
-def _keeping(site: Site) -> Iterator[Form]:
-    """Yield the places of extremes with the axis along which they are kept, and a Squeeze that takes it out."""
-    kept = copied(site.node)
-    attributes.set_integer(kept, "keepdims", 1)
-    axis = attributes.integer(site.node, "axis", 0) or 0
-
-    def write(builder: FragmentBuilder, value: Any) -> Any:
-        return builder.unsqueezed(builder.original(kept, [value]), axis, back=True)
-
-    own = traits_of(site.scope, site.node) or {}
-    operators: Operators = (
-        (site.node.op_type, {**own, "keeps-axis": True}),
-        ("Squeeze", {"rank": own.get("rank"), "axes-written": True, "moves-batch": axis == 0}),
-    )
-    yield Form("its axis kept, and taken out behind it", operators, lambda: _written(site, write, exact=True))
-
-
 def _limited(site: Site) -> Iterator[Form]:
     """Yield a NonMaxSuppression whose limits are lists of one number."""
     limits = range(2, len(site.node.input))
@@ -377,19 +361,19 @@ def _written(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:
 
 PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(PICKING, element_forms),
-    **dict.fromkeys(("Compress", "ReverseSequence"), moved_forms),
-    **dict.fromkeys(("ArgMax", "ArgMin"), _keeping),
+    "ReverseSequence": moved_forms,
+    **dict.fromkeys(("ArgMax", "ArgMin"), extreme_place_forms),
     "Cast": _cast_twice,
     "CastLike": type_forms,
     "Celu": _scaled,
     "Constant": _as_tensor,
+    "Compress": compressed_forms,
     "CumSum": _added_up,
     "DFT": _transformed,
     "DynamicQuantizeLinear": dynamic_forms,
     "Dropout": _passed,
     "Einsum": equation_forms,
     "Expand": _repeated,
-    "EyeLike": eye_forms,
     "GridSample": sampled_forms,
     "Less": _less,
     "MatMul": _matrices,
@@ -402,6 +386,5 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "ThresholdedRelu": _cut_off,
     "Tile": _joined,
     "TopK": sorted_forms,
-    "Trilu": triangle_forms,
 }
 """By the type of an operator: what yields its forms."""

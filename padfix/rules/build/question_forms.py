@@ -15,6 +15,7 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.written_forms import axis_forms
 
 _FLOATS_EQUAL_SINCE = 11
 
@@ -53,7 +54,11 @@ def not_a_number_forms(site: Site) -> Iterator[Form]:
 
 
 def one_hot_forms(site: Site) -> Iterator[Form]:
-    """Yield the one value where an index is equal to a place, counted from the begin or the end, else the other."""
+    """Yield a OneHot that says its axis, and one value where an index is equal to a place, else the other.
+
+    An index is counted from the begin or the end.
+    """
+    yield from axis_forms(site)
     depth, values, known = site.constant(1), site.constant(2), site.input_type(0)
     rank = -1 if known is None or known.rank is None else known.rank
     axis = (attributes.integer(site.node, "axis", -1) or 0) % max(rank + 1, 1)

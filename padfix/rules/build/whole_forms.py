@@ -77,29 +77,6 @@ def divided_forms(site: Site) -> Iterator[Form]:
     yield Form("the rest taken off before it", operators, write, why_not)
 
 
-def sign_forms(site: Site) -> Iterator[Form]:
-    """Yield the Neg of integers as what is left of 0, and their Sign as the nearest to them of -1, 0 and 1."""
-    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
-
-    def write() -> Rewrite:
-        builder = site.builder()
-        value = builder.input(site.input_name(0))
-        zero, most, least = (builder.constant(np.array(each, dtype), "number") for each in (0, 1, -1))
-        if site.node.op_type == "Neg":
-            result = builder.op("Sub", [zero, value])
-        else:
-            result = builder.op("Max", [builder.op("Min", [value, most]), least])
-        builder.output(site.node.output[0], result)
-        return Rewrite(builder.build(), trials_of(site), exact=True)
-
-    traits: Traits = {"inputs": 2, "broadcasts": True}
-    operators: Operators = (("Sub", {}),) if site.node.op_type == "Neg" else (("Min", traits), ("Max", traits))
-    why_not = None
-    if site.elem_type(0) not in _SIGNED or site.opset < _INTEGERS_JOINED_SINCE:
-        why_not = Refusal("its data are no integers with a sign, or this opset does not compare them")
-    yield Form("a difference or extremes of integers", operators, write, why_not)
-
-
 def logic_forms(site: Site) -> Iterator[Form]:
     """Yield what two booleans give as whether the product, the larger or the distance of 0 and 1 is above a half."""
     joint = {"And": "Mul", "Or": "Max", "Xor": "Sub"}[site.node.op_type]
@@ -137,6 +114,8 @@ def signed_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     parts = {"Abs": ("Sub", "Max"), "Neg": ("Sub",), "Sign": ("Max", "Min")}[site.node.op_type]
-    traits = {"inputs": 2, "broadcasts": False, "from-constant": False, "from-softmax": False}
-    why_not = None if elem_type in _SIGNED else Refusal("its data are no whole numbers of 32 or 64 bits")
+    traits = {"inputs": 2, "broadcasts": True, "from-constant": False, "from-softmax": False}
+    why_not = None
+    if elem_type not in _SIGNED or (len({*parts} - {"Sub"}) and site.opset < _INTEGERS_JOINED_SINCE):
+        why_not = Refusal("its data are no whole numbers of 32 or 64 bits, or this opset does not compare them")
     yield Form("differences and extremes", tuple((part, traits) for part in parts), write, why_not)

@@ -1,0 +1,98 @@
+"""Equal forms of what gives the places of extremes (ArgMax, ArgMin), or takes elements by truths (Compress)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import helper
+
+from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import TAKING, multiplied, multiplying, selection, taken, why_not_multiplied
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_NEEDS_LENGTHS = Refusal("it needs the lengths of its input (--shape)")
+
+
+def extreme_place_forms(site: Site) -> Iterator[Form]:
+    """Yield the places of extremes with their axis kept, which a Squeeze takes out, and counted from the end."""
+    kept = copied(site.node)
+    attributes.set_integer(kept, "keepdims", 1)
+    axis = attributes.integer(site.node, "axis", 0) or 0
+    known = site.input_type(0)
+    lengths = () if known is None or known.shape is None else known.shape
+    length = lengths[axis] if -len(lengths) <= axis < len(lengths) else None
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.unsqueezed(builder.original(kept, [value]), axis, back=True)
+
+    own = traits_of(site.scope, site.node) or {}
+    operators: Operators = (
+        (site.node.op_type, {**own, "keeps-axis": True}),
+        ("Squeeze", {"rank": own.get("rank"), "axes-written": True, "moves-batch": axis == 0}),
+    )
+    yield Form("its axis kept, and taken out behind it", operators, lambda: _written(site, write))
+    why_not = None if own.get("takes-last") else Refusal("it takes the first of equal numbers")
+
+    def turned(builder: FragmentBuilder, value: Any) -> Any:
+        assert isinstance(length, int)
+        value = taken(builder, value, {axis: range(length - 1, -1, -1)})
+        place = builder.original(copied(site.node, without=("select_last_index",)), [value])
+        return builder.op("Sub", [builder.constant(np.array(length - 1, np.int64), "last"), place])
+
+    operators = (
+        ("Gather", {"picks-a-list": True}),
+        (site.node.op_type, {**own, "takes-last": False}),
+        ("Sub", {"numbers": "integer", "constants": "number"}),
+    )
+    if not isinstance(length, int):
+        why_not = why_not or Refusal("an equal form needs the length of its axis (--shape)")
+    yield Form("its axis turned round", operators, lambda: _written(site, turned), why_not)
+
+
+def compressed_forms(site: Site) -> Iterator[Form]:
+    """Yield what takes elements by constant truths as what takes them by their places, and as a product."""
+    known, truths = site.input_type(0), site.constant(1)
+    is_flat = all(each.name != "axis" for each in site.node.attribute)
+    lengths = () if known is None or known.shape is None else known.shape
+    rank = 1 if is_flat else len(lengths)
+    axis = 0 if is_flat else attributes.integer(site.node, "axis", 0) % max(rank, 1)
+    places = [] if truths is None else [int(each) for each in np.flatnonzero(truths)]
+    why_not = None if places else Refusal("which elements it takes is not constant, or it takes none")
+    if not lengths:
+        why_not = _NEEDS_LENGTHS
+
+    def write(builder: FragmentBuilder, value: Any, _: Any) -> Any:
+        return taken(builder, builder.reshaped(value, [-1]) if is_flat else value, {axis: places})
+
+    row: Operators = (("Reshape", {"rank": 1}),) if is_flat else ()
+    yield Form("a Gather", (*row, *TAKING), lambda: _written(site, write), why_not)
+    size = lengths[axis] if lengths else None
+
+    def product(builder: FragmentBuilder, value: Any, _: Any) -> Any:
+        assert isinstance(size, int)
+        matrix = selection(places, size).astype(helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+        return multiplied(builder, value, {axis: matrix}, lengths)
+
+    if is_flat or not isinstance(size, int):
+        why_not = why_not or Refusal("it takes elements of all axes, or how long its axis is, is not known")
+    else:
+        why_not = why_not or why_not_multiplied(site.elem_type(0), [(size, len(places))])
+    yield Form("a product", multiplying([axis], lengths) if lengths else (), lambda: _written(site, product), why_not)
+
+
+def _written(site: Site, write: Any) -> Rewrite:
+    builder = site.builder()
+    inputs = [builder.input(name) for name in site.node.input]
+    builder.output(site.node.output[0], write(builder, *inputs))
+    return Rewrite(builder.build(), trials_of(site), exact=True)

@@ -1,0 +1,40 @@
+"""Operators with an attribute written that they leave out, for runtimes that have another default than ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import AttributeProto
+
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+from padfix.targets.traits import Traits
+
+_EPSILON = 1e-5
+"""What every norm of ONNX's adds to a variance where it does not say."""
+
+
+def epsilon_forms(site: Site) -> Iterator[Form]:
+    """Yield a norm that says what it adds to a variance."""
+    own = {**(traits_of(site.scope, site.node) or {}), "epsilon-written": True}
+    yield _form(site, "its epsilon written", own, AttributeProto(name="epsilon", type=AttributeProto.FLOAT, f=_EPSILON))
+
+
+def axis_forms(site: Site) -> Iterator[Form]:
+    """Yield what works along its last axis, saying so."""
+    own = {**(traits_of(site.scope, site.node) or {}), "axis-written": True}
+    yield _form(site, "its axis written", own, AttributeProto(name="axis", type=AttributeProto.INT, i=-1))
+
+
+def _form(site: Site, name: str, traits: Traits, attribute: AttributeProto) -> Form:
+    def write() -> Rewrite:
+        node = copied(site.node)
+        node.attribute.append(attribute)
+        return Rewrite(site.only(node), trials_of(site))
+
+    is_there = any(each.name == attribute.name for each in site.node.attribute)
+    return Form(name, ((site.node.op_type, traits),), write, Refusal("it is written") if is_there else None)
