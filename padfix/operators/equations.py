@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import string
 from collections import Counter
 
 from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
-from padfix.targets.traits import Traits
+from padfix.operators.fused_layers import MATRIX
+from padfix.targets.traits import COUNT, Traits
 
 _REST = "..."
 
@@ -30,12 +32,63 @@ def result_of(equation: str) -> str:
 
 
 def equation_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return of an Einsum how its equation is written, and whether it is of lists or gives a number."""
+    """Return of an Einsum how its equation is written, how many axes it has at most, and what it is of and gives."""
     text = attributes.text(node, "equation", "") or ""
     factors, result = parts_of(text)
+    types = [scope.type_of(name) for name in (*node.input, node.output[0])]
+    ranks = [0 if each is None or each.rank is None else each.rank for each in types]
     return {
+        "plain": text.replace(" ", "") == spelled_out(scope, node),
+        "rank": min(max(ranks), COUNT[-1]) if all(types) else None,
+        "of-matrices": _is_of_matrices(text),
         "capital-letters": text != text.lower(),
         "implicit-result": result is None,
         "gives-a-number": not result_of(text),
         "of-lists": any(len(each) == 1 for each in factors),
     }
+
+
+def spelled_out(scope: Scope, node: NodeProto) -> str | None:
+    """Return the equation with a letter for every axis, and what it gives; None where a term has one twice.
+
+    And where it can't be told what the dots stand for.
+    """
+    given, arrow, gives = attributes.text(node, "equation", "").replace(" ", "").partition("->")
+    terms = given.split(",")
+    if len(terms) != len(node.input):
+        return None
+    free = [each for each in string.ascii_letters if each not in given]
+    if _REST in given:
+        known = [scope.type_of(name) for name in node.input]
+        ranks = [None if each is None else each.rank for each in known]
+        dots = {
+            rank - len(term) + len(_REST)
+            for term, rank in zip(terms, ranks, strict=True)
+            if rank is not None and _REST in term
+        }
+        if len(dots) != 1 or None in ranks:
+            return None
+        named = "".join(free[: dots.pop()])
+        terms = [term.replace(_REST, named) for term in terms]
+        if not arrow:
+            gives = named
+        gives = gives.replace(_REST, named)
+    letters = "".join(terms)
+    if not arrow:
+        gives += "".join(sorted(each for each in set(letters) if letters.count(each) == 1 and each not in gives))
+    if any(len(set(term)) < len(term) for term in (*terms, gives)):
+        return None
+    return f"{','.join(terms)}->{gives}"
+
+
+def _is_of_matrices(equation: str) -> bool:
+    """Whether an Einsum is a product of matrices in order, the second of which may be turned."""
+    given, _, gives = equation.replace(" ", "").partition("->")
+    first, _, second = given.partition(",")
+    if len(first) != len(second) or len(first) < MATRIX or "," in second or not given.replace(",", "").isalpha():
+        return False
+    images, row, inner, top, column = first[:-2], first[-2], first[-1], second[-2], second[-1]
+    if top != inner:
+        top, column = column, top
+    is_plain = second[:-2] == images and top == inner and gives == images + row + column
+    return is_plain and len(set(images + row + inner + column)) == len(images) + 3

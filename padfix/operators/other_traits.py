@@ -48,7 +48,7 @@ from padfix.operators.quantizers import (
 )
 from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.reductions import reduction_traits
-from padfix.operators.shuffles import shuffles_channels
+from padfix.operators.shuffles import shuffles_channels, shuffles_pixels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
 from padfix.operators.told_lengths import told_lengths
@@ -116,6 +116,7 @@ def _along_an_axis(scope: Scope, node: NodeProto) -> Traits:
         "rank": None if shape is None else rank,
         "takes-axes-together": together,
         "axis-written": is_written,
+        "over-batch": axis in (0, -rank) and rank > 0 and shape is not None and shape[0] != 1,
         "one-element": together is False and shape is not None and -rank <= axis < rank and shape[axis] == 1,
         "axis-from-end": axis < 0,
     }
@@ -130,13 +131,12 @@ def _on_images(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _softmax(scope: Scope, node: NodeProto) -> Traits:
-    axis, known = attributes.integer(node, "axis", -1 if scope.opset >= 13 else 1) or 0, scope.type_of(node.input[0])
-    shape = () if known is None or known.shape is None else known.shape
+    axis, known = attributes.integer(node, "axis", -1), scope.type_of(node.input[0])
+    lengths = None if known is None else known.shape
+    behind = [1 if scope.opset < 13 or axis == -1 else None] if lengths is None else lengths[axis:][1:]
     return {
-        "axis-inside": any_of([None if each is None else each != 1 for each in shape[axis:][1:]])
-        if axis >= -len(shape) and shape
-        else axis != -1 and None,
-        "largest-off": takes_largest_off(scope, node.input[0], axis % max(len(shape), 1)),
+        "axis-inside": scope.opset >= 13 and any_of([None if each is None else each != 1 for each in behind]),
+        "largest-off": takes_largest_off(scope, node.input[0], axis % max(len(lengths or ()), 1)),
         **_along_an_axis(scope, node),
         "between-bytes": is_between_bytes(scope, node, ("Clip", "Identity")),
         "from-least-byte": is_from_least_byte(scope, node),
@@ -177,7 +177,7 @@ def _reshape(scope: Scope, node: NodeProto) -> Traits:
         "numbers-images": numbers_images(scope, node),
         "copies-channels": copies_channels(scope, node),
         "copies-behind-reshape": copies_behind_reshape(scope, node),
-        "shuffles": shuffles_channels(scope, node),
+        "shuffles": shuffles_channels(scope, node) or shuffles_pixels(scope, node),
         "measures-images": _measures_images(scope, node),
         "batch-told": _is_batch_told(scope, node) and is_of_another_batch(scope, node.output[0]) is False,
     }
@@ -334,6 +334,7 @@ def _transpose(scope: Scope, node: NodeProto) -> Traits:
         "turned-back": turns_back(scope, node),
         "turned-back-alike": alike,
         "batch-told": _is_batch_told(scope, node),
+        "shuffles": shuffles_pixels(scope, node),
         "moves-batch": moves,
     }
 

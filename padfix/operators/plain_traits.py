@@ -9,6 +9,7 @@ from onnx import NodeProto, TensorProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.batches import gives_each_image_its_own
+from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import COMPUTED, is_constant
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.equations import equation_traits
@@ -298,17 +299,35 @@ def _is_result_of_whole_numbers(scope: Scope, node: NodeProto) -> bool:
     return behind.elem_type == TensorProto.INT64 and (is_made or is_computed)
 
 
-def is_of_matrices(equation: str) -> bool:
-    """Whether an Einsum is a product of matrices in order, the second of which may be turned."""
-    given, _, gives = equation.replace(" ", "").partition("->")
-    first, _, second = given.partition(",")
-    if len(first) != len(second) or len(first) < MATRIX or "," in second or not given.replace(",", "").isalpha():
+def is_kept_from_zero(scope: Scope, name: str) -> bool:
+    """Whether 1 is added to numbers where they are zero: what is left of 1 without the sign of their magnitude."""
+    total = scope.own_producer(name)
+    rest = scope.own_producer(total.input[1]) if total is not None and total.op_type == "Add" else None
+    sign = scope.own_producer(rest.input[1]) if rest is not None and rest.op_type == "Sub" else None
+    size = scope.own_producer(sign.input[0]) if sign is not None and sign.op_type == "Sign" else None
+    is_of_it = size is not None and size.op_type == "Abs" and total is not None and size.input[0] == total.input[0]
+    one = None if rest is None else scope.constant(rest.input[0])
+    return is_of_it and one is not None and bool((one == 1).all())
+
+
+def is_positive_for_certain(scope: Scope, name: str, *, or_zero: bool = False) -> bool:
+    """Whether computed numbers are above zero, or zero at the least, by the operator that gives them."""
+    constant, producer = scope.constant(name), scope.producer(name)
+    if constant is not None:
+        return bool((constant >= 0 if or_zero else constant > 0).all())
+    if producer is None:
         return False
-    images, row, inner, top, column = first[:-2], first[-2], first[-1], second[-2], second[-1]
-    if top != inner:
-        top, column = column, top
-    is_plain = second[:-2] == images and top == inner and gives == images + row + column
-    return is_plain and len(set(images + row + inner + column)) == len(images) + 3
+    if producer.op_type in ("Abs", "Relu", "Sqrt", "ReduceL1", "ReduceL2", "ReduceSumSquare"):
+        return or_zero
+    if producer.op_type == "Clip":
+        least = clip_bounds(scope, producer)[0]
+        return least >= 0 if or_zero else least > 0
+    if producer.op_type in ("Add", "Max"):
+        signs = [is_positive_for_certain(scope, each) for each in producer.input]
+        if producer.op_type == "Max":
+            return any(signs)
+        return any(signs) and all(is_positive_for_certain(scope, each, or_zero=True) for each in producer.input)
+    return or_zero and producer.op_type in ("Exp", "Sigmoid", "Softmax", "Softplus")  # they round to zero
 
 
 def power_traits(scope: Scope, node: NodeProto) -> Traits:
@@ -319,7 +338,9 @@ def power_traits(scope: Scope, node: NodeProto) -> Traits:
         number = float(exponents.reshape(-1)[0])
         kinds = {2.0: "two", 0.5: "half", -0.5: "half"}
         kind = kinds.get(number, "whole" if number.is_integer() else "fraction")
-    is_positive = base is not None and bool((base > 0).all())
+    is_positive = bool((base > 0).all()) if base is not None else is_positive_for_certain(scope, node.input[0])
+    if kind in ("half", "fraction"):
+        is_positive = is_positive or is_kept_from_zero(scope, node.input[0])
     return {"exponent": kind, "of-positive": is_positive, "of-deviation": is_deviation(scope, node.input[0])}
 
 
@@ -353,10 +374,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             for name in node.output
         )
     },
-    "Einsum": lambda scope, node: {
-        **equation_traits(scope, node),
-        "of-matrices": is_of_matrices(attributes.text(node, "equation", "") or ""),
-    },
+    "Einsum": equation_traits,
     "Expand": _expand,
     "MatMul": _product,
     "NonMaxSuppression": _suppression,

@@ -1,4 +1,4 @@
-"""Channels that change places between groups, as ShuffleNet has them: runtimes know it by three nodes in a row."""
+"""Channels that change places between groups, or with rows and columns: runtimes know it by three nodes in a row."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, normal_domain
 
 _GROUPS_EXCHANGED = [0, 2, 1, 3, 4]
+_SPREAD, _GATHERED = [0, 1, 4, 2, 5, 3], [0, 1, 3, 5, 2, 4]
+_AXES_OF_PIXELS = 6
 _CHANNELS = 1
 
 
@@ -22,6 +24,27 @@ def shuffles_channels(scope: Scope, node: NodeProto) -> bool:
     before, split, after = (_lengths(scope, name) for name in (node.input[0], node.output[0], back.output[0]))
     spatial = before[_CHANNELS + 1 :]
     return bool(spatial) and None not in spatial and split[_CHANNELS + 2 :] == spatial and after[1:] == before[1:]
+
+
+def shuffles_pixels(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Reshape, or the Transpose behind it, spreads channels over as many rows as columns, or the way back.
+
+    So PyTorch has it: the channels of one place lie side by side.
+    """
+    split = scope.own_producer(node.input[0]) if node.op_type == "Transpose" else node
+    exchange = None if split is None or split.op_type != "Reshape" else _only_reader(scope, split, "Transpose")
+    back = None if exchange is None else _only_reader(scope, exchange, "Reshape")
+    if split is None or exchange is None or back is None:
+        return False
+    perm, lengths = attributes.integers(exchange, "perm"), _lengths(scope, split.output[0])
+    before, after = _lengths(scope, split.input[0]), _lengths(scope, back.output[0])
+    if len(lengths) != _AXES_OF_PIXELS or {len(before), len(after)} != {4} or before[0] != after[0]:
+        return False
+    if perm == _SPREAD:
+        return lengths[2] == lengths[3] and [*before[2:], after[_CHANNELS]] == [*lengths[4:], lengths[_CHANNELS]]
+    if perm == _GATHERED:
+        return lengths[3] == lengths[5] and [before[_CHANNELS], *after[2:]] == [lengths[_CHANNELS], *lengths[2:5:2]]
+    return False
 
 
 def _only_reader(scope: Scope, node: NodeProto, op_type: str) -> NodeProto | None:

@@ -67,6 +67,7 @@ from padfix.rules.build.space_forms import depth_forms, pooling_forms, replaced
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.build.told_forms import told_forms
 from padfix.rules.build.transpose_forms import exchange_forms
+from padfix.rules.build.truth_forms import truth_forms
 from padfix.rules.build.whole_forms import cut_forms, divided_forms, logic_forms, signed_forms
 
 if TYPE_CHECKING:
@@ -246,8 +247,9 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Unsqueeze": reshaped_forms,
     "Squeeze": _first(PLAIN_FORMS["Squeeze"], reshaped_forms),
     **{name: _first(PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Split", "Tile")},
-    **dict.fromkeys(COMPARING, rows_first(lambda site: iter(()))),
-    "Less": rows_first(PLAIN_FORMS["Less"]),
+    **dict.fromkeys(COMPARING, rows_first(truth_forms)),
+    "Less": rows_first(_first(PLAIN_FORMS["Less"], truth_forms)),
+    "Not": truth_forms,
     **dict.fromkeys(("Elu", "HardSwish", "LeakyRelu", "Sigmoid"), _behind_identity),
     **dict.fromkeys(("If", "Loop", "Scan"), _undecided),
     "Erf": _first(_behind_identity, erf_forms),

@@ -253,7 +253,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "gates-other-data": SWITCH,
     # Of a Tanh, and of a Softplus.
     "bounded": SWITCH,
-    # Of Gather, Gemm and LayerNormalization.
+    # Of Gather, Gemm, Einsum and LayerNormalization.
     "picks-a-list": SWITCH,
     "plain": SWITCH,
     "turned-first": SWITCH,

@@ -79,3 +79,38 @@ def test_a_form_is_written(target: str, nodes: str, more: str, expected: list[st
 def test_a_swish_is_a_product(target: str, told: str, factors: int, tmp_path: Path) -> None:
     nodes = converted(target, f"Y = Swish {told} (X)", "", tmp_path, opset=24)
     assert sorted(each.op_type for each in nodes) == ["Mul"] * factors + ["Sigmoid"]
+
+
+@pytest.mark.parametrize(
+    ("equation", "shape", "expected"),
+    [
+        ("ij,jk", "float[3,4] X, float[4,5] Z", "ij,jk->ik"),
+        ("...ij,...jk->...ik", "float[2,3,4] X, float[2,4,5] Z", "aij,ajk->aik"),
+        ("...i,ij", "float[2,3,4] X, float[4,5] Z", "abi,ij->abj"),
+        ("b i j, b j k -> b i k", "float[2,3,4] X, float[2,4,5] Z", None),
+    ],
+)
+def test_an_equation_is_spelled_out_for_ncnn(equation: str, shape: str, expected: str | None, tmp_path: Path) -> None:
+    graph = f'g ({shape}) => (Y) {{ Y = Einsum <equation = "{equation}"> (X, Z) }}'
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> {graph}')
+    onnx.save(onnx.shape_inference.infer_shapes(model), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="ncnn")
+    (node,) = onnx.load(tmp_path / "out.onnx").graph.node
+    assert node.attribute[0].s.decode() == (expected or equation)
+
+
+@pytest.mark.parametrize(
+    ("split", "perm", "back", "is_right"),
+    [
+        ("{1, 2, 2, 2, 3, 4}", "0, 1, 4, 2, 5, 3", "{1, 2, 6, 8}", True),
+        ("{1, 2, 2, 2, 3, 4}", "0, 3, 4, 1, 5, 2", "{1, 2, 6, 8}", False),
+        ("{1, 4, 1, 2, 3, 4}", "0, 1, 4, 2, 5, 3", "{1, 4, 3, 8}", False),
+        ("{1, 8, 1, 3, 2, 2}", "0, 1, 3, 5, 2, 4", "{1, 48, 1, 2}", False),
+    ],
+)
+def test_shuffled_pixels_are_right_on_ncnn(split: str, perm: str, back: str, is_right: bool, tmp_path: Path) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 13]> g (float[1,8,3,4] X) => (float[a,b,c,d] Y)
+     <int64[6] s = {split}, int64[4] b = {back}>
+     {{ r = Reshape (X, s) t = Transpose <perm = [{perm}]> (r) Y = Reshape (t, b) }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    assert bool(padfix.check(tmp_path / "model.onnx", target="ncnn").findings) != is_right

@@ -17,7 +17,8 @@ TEXT = """
 <ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]> g (%s[1,3,4,5] X) => (%s Y)
 <float one = {1}, float half = {0.5}, float two = {2}, float three = {3}, float below = {-2}, float root = {1.4142135},
  int64[8] P = {0, 0, 0, 0, 0, 0, 0, 0}, int64[4] S = {1, 3, 4, 5}, int64[2] M = {1, -1}, int64[1] z = {0},
- int64[1] o = {1}, int64[3] G = {0, 1, 2}, int64[1] l = {-1}, float[1,0,4,5] E = {}, float[3,1,1] L = {1, 2, 3},
+ int64[2] P2 = {12, 5}, int64[1] o = {1}, int64[3] G = {0, 1, 2}, int64[1] l = {-1}, float[1,0,4,5] E = {},
+ float[3,1,1] L = {1, 2, 3},
  float16[2,3,1,1] H = {1, 2, 3, 4, 5, 6}, float steps = {0.04},
  float wide = {0.05}, uint8 mid = {120}, uint8 low = {90}>
 { %s }
@@ -52,7 +53,9 @@ def saved(nodes: str, folder: Path, given: str = "float", gives: str = "float") 
         ("ncnn", "Y = Pow (X, three)", ["Mul", "Mul"]),
         ("ncnn", "Y = Pow (X, below)", ["Mul", "Reciprocal"]),
         ("ncnn", "Y = Pow (X, two)", ["Pow"]),
-        ("ncnn", "a = Abs (X) Y = Pow (a, half)", ["Abs", "Pow"]),
+        ("ncnn", "a = Abs (X) Y = Pow (a, half)", ["Abs", "Sqrt"]),
+        ("ncnn", "a = Exp (X) b = Add (a, one) Y = Pow (b, root)", ["Add", "Exp", "Pow"]),
+        ("ncnn", "r = Relu (X) Y = Pow (r, root)", ["Abs", "Add", "Mul", "Pow", "Relu", "Sign", "Sub"]),
         ("ncnn", "Y = Cast <to = 1> (X)", ["Neg", "Neg"]),
         ("ncnn", "Y = LpPool <kernel_shape = [2, 2], p = 1> (X)", ["Abs", "AveragePool", "Mul"]),
         (
@@ -107,6 +110,7 @@ def test_the_terms_of_the_sum_in_a_gelu_are_exchanged_for_mnn(tmp_path: Path) ->
         ("ncnn", "float", "float16", "r = Relu (X) Y = Cast <to = 10> (r)", "another type"),
         ("ncnn", "int32", "int32", "Y = Add (X, X)", "bits of integers"),
         ("ncnn", "float", "float", "Y = Pow (X, L)", "below 0"),
+        ("ncnn", "float", "float", "r = Reshape (X, P2) Y = Softmax <axis = 0> (r)", "together"),
         ("ncnn", "float", "float", "r = Relu (X) Y = Identity (one)", "a constant"),
         ("ncnn", "float", "float", "m = Reshape (X, M) Y = Transpose (m)", "no matrix"),
         ("ncnn", "float", "float", "Y = com.microsoft.Inverse (X)", "operators of ONNX Runtime"),

@@ -162,6 +162,7 @@ EXAMPLES = {
     "Reshape": "(float[1,2,4] X) => (float[1,2,2,2] Y) <int64[4] s = {0, 0, 2, 2}> { Y = Reshape (X, s) }",
     "GridSample": "(float[1,2,8,8] X, float[1,3,3,2] G) => (float[1,2,3,3] Y) { Y = GridSample (X, G) }",
     "HardSigmoid": "(float[1,2] X) => (float[1,2] Y) { Y = HardSigmoid (X) }",
+    "Swish": "(float[1,2] X) => (float[1,2] Y) { Y = Swish (X) }",
     **{
         name: f"(float[1,2] X) => (float[1,2] Y) {{ Y = {name} (X) }}"
         for name in ON_ONE

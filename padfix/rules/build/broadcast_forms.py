@@ -21,6 +21,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.truth_forms import truth_forms
 from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
@@ -212,6 +213,7 @@ def choice_forms(site: Site) -> Iterator[Form]:
     turned.input[1], turned.input[2] = site.node.input[2], site.node.input[1]
     operators = (("Where", OTHERS["Where"](site.scope, turned)),)
     yield Form("the branches exchanged", operators, lambda: _written(site, write, exact=True))
+    yield from truth_forms(site)
 
 
 def negated_forms(site: Site) -> Iterator[Form]:

@@ -6,10 +6,12 @@ import string
 from collections import Counter
 from collections.abc import Iterator
 
-from padfix.operators.equations import parts_of, result_of
+from padfix.graph import attributes
+from padfix.operators.equations import parts_of, result_of, spelled_out
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
@@ -48,3 +50,19 @@ def equation_forms(site: Site) -> Iterator[Form]:
     reshapes: Operators = tuple(("Reshape", {"rank": len(shapes[place] or ()) + 1}) for place in widened)
     operators: Operators = (*reshapes, ("Einsum", {**own, **dict.fromkeys(_MARKS, False)}))
     yield Form("small letters, and axes for what has none", operators, write, why_not)
+    yield _spelled(site)
+
+
+def _spelled(site: Site) -> Form:
+    """Return an Einsum with a letter for every axis, and what it gives."""
+    equation = spelled_out(site.scope, site.node)
+
+    def write() -> Rewrite:
+        assert equation is not None
+        node = copied(site.node)
+        attributes.set_text(node, "equation", equation)
+        return Rewrite(site.only(node), trials_of(site))
+
+    own = {**(traits_of(site.scope, site.node) or {}), "plain": True, "implicit-result": False}
+    why_not = None if equation else Refusal("a term has an axis twice, or how many axes there are is not known")
+    return Form("its equation spelled out", (("Einsum", own),), write, why_not)

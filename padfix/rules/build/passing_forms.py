@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from padfix.graph import attributes
 from padfix.operators.passing import passed_on, pieces_of
@@ -17,6 +17,7 @@ from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -81,7 +82,7 @@ def joined_forms(site: Site) -> Iterator[Form]:
 
 
 def power_forms(site: Site) -> Iterator[Form]:
-    """Yield a power of a whole number as a product."""
+    """Yield a power of a whole number as a product, one of a half as a root, and one of what is kept from zero."""
     exponents = site.constant(1)
     number = float(exponents.reshape(-1)[0]) if exponents is not None and exponents.size == 1 else 0.5
     factors = abs(int(number))
@@ -98,6 +99,7 @@ def power_forms(site: Site) -> Iterator[Form]:
 
     yield Form("a product", (("Mul", {"gate-second": False}), ("Reciprocal", {})), write, why_not)
     yield _root(site, number, _why_not_raised(site, exponents))
+    yield _kept_from_zero(site, number, _why_not_raised(site, exponents))
 
 
 def _why_not_raised(site: Site, exponents: np.ndarray | None) -> Refusal | None:
@@ -122,6 +124,26 @@ def _root(site: Site, number: float, why_not: Refusal | None) -> Form:
     if why_not is None and abs(number) != _HALF:
         why_not = Refusal("its exponent is no half")
     return Form("a square root", (("Sqrt", {}), ("Reciprocal", {})), write, why_not)
+
+
+def _kept_from_zero(site: Site, number: float, why_not: Refusal | None) -> Form:
+    """Return a power of numbers to which 1 is added where they are zero, and which is zero there."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, exponent = (builder.input(name) for name in site.node.input)
+        one = builder.constant(np.array(1, helper.tensor_dtype_to_np_dtype(site.elem_type(0))), "one")
+        sign = builder.op("Sign", [builder.op("Abs", [data])])
+        kept = builder.op("Add", [data, builder.op("Sub", [one, sign])])
+        power = builder.original(copied(site.node), [kept, exponent])
+        builder.output(site.node.output[0], builder.op("Mul", [power, sign]))
+        return Rewrite(builder.build(), trials_of(site))
+
+    own = {**(traits_of(site.scope, site.node) or {}), "of-positive": True}
+    operators: Operators = (*((each, {}) for each in ("Abs", "Sign", "Sub", "Add", "Mul")), ("Pow", own))
+    if why_not is None and (number <= 0 or number.is_integer()):
+        why_not = Refusal("its exponent is no fraction above 0")
+    return Form("a power of what is kept from zero", operators, write, why_not)
 
 
 def _product(builder: FragmentBuilder, value: Any, factors: int) -> Any:

@@ -15,6 +15,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.truth_forms import truth_forms
 from padfix.targets.traits import Traits
 
 _MOD_SINCE = 10
@@ -41,6 +42,8 @@ def cut_forms(site: Site) -> Iterator[Form]:
     why_not = None if own.get("changes-numbers") else Refusal("it keeps the numbers")
     operators: Operators = (*parts, ("Cast", {**own, "changes-numbers": False}))
     yield Form("what is left of its numbers, before it", operators, write, why_not)
+    if site.elem_type(0) == TensorProto.BOOL:
+        yield from truth_forms(site)
 
     def compare() -> Rewrite:
         builder = site.builder()
@@ -94,6 +97,7 @@ def logic_forms(site: Site) -> Iterator[Form]:
     traits: Traits = {"inputs": 2, "broadcasts": True}
     operators: Operators = (("Cast", {"gives": "single"}), (joint, traits), ("Abs", {}), ("Greater", {}))
     yield Form("numbers of 0 and 1", operators, write)
+    yield from truth_forms(site)
 
 
 def signed_forms(site: Site) -> Iterator[Form]:
