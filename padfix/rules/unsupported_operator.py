@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING
 
 from padfix.operators.branches import branch_traits
 from padfix.operators.constant_chains import chain_of
@@ -34,13 +33,7 @@ from padfix.rules.build.broadcast_forms import (
 )
 from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.defined_forms import DEFINED_FORMS
-from padfix.rules.build.elementary_forms import (
-    hardmax_forms,
-    logarithm_forms,
-    normalization_forms,
-    reduction_forms,
-    softmax_forms,
-)
+from padfix.rules.build.elementary_forms import normalization_forms, reduction_forms
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.exponential_forms import exponential_forms, mish_forms
 from padfix.rules.build.forms import Form
@@ -63,15 +56,13 @@ from padfix.rules.build.response_forms import response_forms
 from padfix.rules.build.roi_forms import roi_forms
 from padfix.rules.build.rounded_forms import round_forms
 from padfix.rules.build.slice_forms import reordered_forms
+from padfix.rules.build.softmax_forms import hardmax_forms, logarithm_forms, softmax_forms
 from padfix.rules.build.space_forms import depth_forms, pooling_forms, replaced
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.build.told_forms import told_forms
 from padfix.rules.build.transpose_forms import exchange_forms
 from padfix.rules.build.truth_forms import truth_forms
 from padfix.rules.build.whole_forms import cut_forms, divided_forms, logic_forms, signed_forms
-
-if TYPE_CHECKING:
-    pass
 
 
 class UnsupportedOperator(TargetRule):

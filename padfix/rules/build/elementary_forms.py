@@ -1,8 +1,7 @@
-"""Reductions, norms and Softmax in operators that say less at once: a few axes, sums, matrices, quotients."""
+"""Reductions and norms in operators that say less at once: a few axes, sums, matrices, quotients."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,17 +18,15 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import LONGEST, multiplied, multiplying, why_not_multiplied
-from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.extreme_forms import extreme_form
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.product_forms import product_form
-from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
-_AT_ONCE = 2
+AT_ONCE = 2
 """Axes that every runtime reduces in one go."""
 
 _PLANE = 4
@@ -37,12 +34,6 @@ _PLANE = 4
 
 _STEPWISE = ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
 """What gives the same when some of the axes are reduced, and then the others."""
-
-_FROM_THE_END = 11
-"""The first opset whose Softmax counts its axis from the end, as tells that it is the last whatever their number."""
-
-_ONE_AXIS_SINCE = 13
-"""The first opset whose Softmax is along one axis alone."""
 
 _SHORT = 3
 """In place of a length that is not known, where a form is tried."""
@@ -70,8 +61,8 @@ def reduction_forms(site: Site) -> Iterator[Form]:
 
         yield Form("no axes listed", ((op_type, own),), partial(written, site, whole))
     if op_type in _STEPWISE and len(axes) > 1:
-        for most in (_AT_ONCE, 1):
-            steps = _steps(axes, most)
+        for most in (AT_ONCE, 1):
+            steps = steps_of(axes, most)
             is_volume = rank > _PLANE
             operators = tuple(
                 (
@@ -87,10 +78,10 @@ def reduction_forms(site: Site) -> Iterator[Form]:
             yield Form(
                 f"{most} of its axes at a time",
                 operators,
-                partial(written, site, _stepwise(op_type, axes, most, kept)),
+                partial(written, site, stepwise(op_type, axes, most, kept)),
             )
     if op_type in _BY_SUM:
-        sums = tuple(("ReduceSum", reduction_traits("ReduceSum", site.opset, step)) for step in _steps(axes, _AT_ONCE))
+        sums = tuple(("ReduceSum", reduction_traits("ReduceSum", site.opset, step)) for step in steps_of(axes, AT_ONCE))
         powers: Operators = (("Exp", {"falls-far": True}),) if op_type == "ReduceLogSumExp" else ()
         yield Form("a sum", (*powers, *sums), _by_sum(site, axes, kept))
         if powers:
@@ -141,14 +132,16 @@ def reduced(builder: FragmentBuilder, op_type: str, value: Any, axes: Sequence[i
     return builder.op(op_type, [value], {"axes": list(axes), **told})
 
 
-def _steps(axes: Sequence[int], most: int) -> list[Sequence[int]]:
+def steps_of(axes: Sequence[int], most: int) -> list[Sequence[int]]:
     """Return the axes in groups, the last first, so that what is taken out moves none that is still to come."""
     return [axes[max(0, end - most) : end] for end in range(len(axes), 0, -most)]
 
 
-def _stepwise(op_type: str, axes: Sequence[int], most: int, kept: bool) -> Write:
+def stepwise(op_type: str, axes: Sequence[int], most: int, kept: bool) -> Write:
+    """Return what reduces at most so many axes at a time."""
+
     def write(builder: FragmentBuilder, value: Any) -> Any:
-        for step in _steps(axes, most):
+        for step in steps_of(axes, most):
             value = reduced(builder, op_type, value, step, kept=kept)
         return value
 
@@ -160,24 +153,24 @@ def _by_sum(site: Site, axes: Sequence[int], kept: bool, *, least: float | None 
     known = site.input_type(0)
     whole = known is not None and len(axes) == known.rank
     before, after = _BY_SUM[site.node.op_type]
-    total = _stepwise("ReduceSum", axes, _AT_ONCE, kept)
+    total = stepwise("ReduceSum", axes, AT_ONCE, kept)
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
         return after(builder, total(builder, before(builder, value)))
 
     def exponential(builder: FragmentBuilder, value: Any) -> Any:
-        shifted = builder.op("Sub", [value, _stepwise("ReduceMax", axes, 1, True)(builder, value)])
+        shifted = builder.op("Sub", [value, stepwise("ReduceMax", axes, 1, True)(builder, value)])
         if least is not None:
             bound = np.array(least, helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
             shifted = clipped(builder, shifted, bound, None)
         if not kept and whole:
-            largest = _stepwise("ReduceMax", axes, 1, True)(builder, value)
-            summed = _stepwise("ReduceSum", axes, _AT_ONCE, True)(builder, builder.op("Exp", [shifted]))
+            largest = stepwise("ReduceMax", axes, 1, True)(builder, value)
+            summed = stepwise("ReduceSum", axes, AT_ONCE, True)(builder, builder.op("Exp", [shifted]))
             # A number that is computed is a list to some importers: it becomes one last.
             one = builder.op("Add", [builder.op("Log", [summed]), largest])
             return builder.op("ReduceMax", [one], {"keepdims": 0})
         logarithm = builder.op("Log", [total(builder, builder.op("Exp", [shifted]))])
-        return builder.op("Add", [logarithm, _stepwise("ReduceMax", axes, 1, kept)(builder, value)])
+        return builder.op("Add", [logarithm, stepwise("ReduceMax", axes, 1, kept)(builder, value)])
 
     return partial(written, site, exponential if site.node.op_type == "ReduceLogSumExp" else write)
 
@@ -236,165 +229,6 @@ def _by_ones(site: Site, axes: Sequence[int], kept: bool) -> Iterator[Form]:
     yield Form("a product with ones", operators, partial(written, site, write), why_not)
 
 
-def softmax_forms(site: Site) -> Iterator[Form]:
-    """Yield a Softmax with a Relu behind it, of its data without their largest, and of the matrix that it means."""
-    own = {**(traits_of(site.scope, site.node) or {}), "between-bytes": False}
-    known, axis = site.input_type(0), attributes.integer(site.node, "axis", -1) or 0
-    rank = 0 if known is None or known.rank is None else known.rank
-
-    def write(builder: FragmentBuilder, value: Any) -> Any:
-        return builder.op("Relu", [builder.original(copied(site.node), [value])])
-
-    yield Form("a Relu behind it", (("Softmax", own), ("Relu", {})), partial(written, site, write, 2))
-
-    def lessened(builder: FragmentBuilder, value: Any) -> Any:
-        largest = reduced(builder, "ReduceMax", value, [axis % rank])
-        return builder.original(copied(site.node), [builder.op("Sub", [value, largest])])
-
-    operators: Operators = (
-        ("ReduceMax", reduction_traits("ReduceMax", site.opset, [axis])),
-        ("Sub", {"from-constant": False}),
-        ("Softmax", {**own, "largest-off": True}),
-    )
-    why_not = Refusal("it is along several axes, or of how many is not known") if own["takes-axes-together"] else None
-    yield Form("its largest taken off", operators, partial(written, site, lessened), why_not or unranked(site))
-    yield from matrix_forms(site)
-
-
-def _with_axis(site: Site) -> Iterator[Form]:
-    """Yield a Softmax whose axis is written, and counted from the begin."""
-    own = traits_of(site.scope, site.node) or {}
-    axis = attributes.integer(site.node, "axis", -1 if site.opset >= _ONE_AXIS_SINCE else 1) or 0
-
-    def write(axis: int, builder: FragmentBuilder, value: Any) -> Any:
-        node = copied(site.node)
-        attributes.set_integer(node, "axis", axis)
-        return builder.original(node, [value])
-
-    told = {**own, "axis-written": True}
-    if not own["axis-written"]:
-        yield Form("its axis written", ((site.node.op_type, told),), partial(written, site, partial(write, axis)))
-    known = site.input_type(0)
-    if axis < 0 and known is not None and known.rank:
-        told = {**told, "axis-from-end": False}
-        write_it = partial(written, site, partial(write, axis + known.rank))
-        yield Form("its axis counted from the begin", ((site.node.op_type, told),), write_it)
-
-
-def matrix_forms(site: Site) -> Iterator[Form]:
-    """Yield a Softmax with its axis written, and one that takes axes together as that of the matrix that it means."""
-    yield from _with_axis(site)
-    if (traits_of(site.scope, site.node) or {}).get("takes-axes-together") is False:
-        return
-    known = site.input_type(0)
-    shape = None if known is None else known.shape
-    axis = attributes.integer(site.node, "axis", 1) or 0
-    why_not, behind = None, list[int]()
-    if shape is None:
-        why_not = Refusal("an equal form needs the lengths of its input (--shape)")
-    else:
-        axis %= max(len(shape), 1)
-        behind = [each for each in shape[1:] if isinstance(each, int)]
-        if len(behind) < len(shape) - 1 or (axis == 0 and not isinstance(shape[0], int)):
-            why_not = Refusal("an equal form needs the lengths of its input (--shape)")
-    batch = shape[0] if shape and isinstance(shape[0], int) else -1
-    first = batch if axis == 0 else 0 if axis == 1 else -1
-
-    def write(builder: FragmentBuilder, value: Any) -> Any:
-        rows = builder.op("Flatten", [value], {"axis": axis})
-        return builder.reshaped(builder.op(site.node.op_type, [rows], {"axis": 1}), [first, *behind])
-
-    rank = 0 if shape is None else len(shape)
-    operators: Operators = (
-        (site.node.op_type, {"rank": 2, "takes-axes-together": False, "axis-written": True}),
-        ("Reshape", {"rank": rank}),
-    )
-    yield Form("the matrix that it works on", operators, partial(written, site, write), why_not)
-
-    def measured(builder: FragmentBuilder, value: Any) -> Any:
-        rows = builder.op("Flatten", [value], {"axis": axis})
-        softened = builder.op(site.node.op_type, [rows], {"axis": -1})
-        return builder.op("Reshape", [softened, builder.op("Shape", [value])])
-
-    operators = (operators[0], ("Shape", {"sizes": "dynamic"}), ("Reshape", {"rank": rank or None}))
-    too_old = None if site.opset >= _FROM_THE_END else Refusal("an axis is not counted from the end before opset 11")
-    least = abs(axis) + 2
-    yield Form("that matrix, measured at run time", operators, partial(written, site, measured, least), too_old)
-
-
-def hardmax_forms(site: Site) -> Iterator[Form]:
-    """Yield a Hardmax as a Softmax is written, and by asking of each place whether it is that of the maximum."""
-    yield from matrix_forms(site)
-    known, own = site.input_type(0), traits_of(site.scope, site.node) or {}
-    shape = () if known is None or known.shape is None else known.shape
-    first = (attributes.integer(site.node, "axis", -1 if site.opset >= _ONE_AXIS_SINCE else 1) or 0) % max(
-        len(shape), 1
-    )
-    together = own["takes-axes-together"] is not False
-    behind = [each for each in shape[first if together else 1 :] if isinstance(each, int)]
-    length = math.prod(behind) if together else shape[first] if shape else None
-    why_not = None
-    if not isinstance(length, int) or (together and len(behind) < len(shape) - first):
-        why_not = Refusal("an equal form needs the lengths of its input (--shape)")
-
-    def write(builder: FragmentBuilder, value: Any) -> Any:
-        assert isinstance(length, int)
-        axis, rank = (1, 2) if together else (first, len(shape))
-        rows = builder.op("Flatten", [value], {"axis": first}) if together else value
-        places = builder.constant(np.arange(length).reshape([-1, *[1] * (rank - axis - 1)]), "places")
-        largest = builder.op("ArgMax", [rows], {"axis": axis, "keepdims": 1})
-        result = builder.op("Cast", [builder.op("Equal", [largest, places])], {"to": site.elem_type(0)})
-        if not together:
-            return result
-        return builder.op("Reshape", [result, builder.op("Shape", [value])])
-
-    asked = {"rank": 2 if together else len(shape), "broadcasts": True}
-    cast: Traits = {"elements": "integer", "unsigned": False, "gives": "single"}
-    operators: Operators = (("ArgMax", {"takes-last": False, "keeps-axis": True}), ("Equal", asked), ("Cast", cast))
-    if together:
-        measured = "static" if all(isinstance(each, int) for each in shape[1:]) else "dynamic"
-        operators = (*operators, ("Shape", {"sizes": measured}), ("Reshape", {"rank": len(shape)}))
-    yield Form("the place of the maximum", operators, partial(written, site, write), why_not)
-
-
-def logarithm_forms(site: Site) -> Iterator[Form]:
-    """Yield a LogSoftmax as that of a matrix, and as a difference of logarithms, infinite for no small share."""
-    yield from matrix_forms(site)
-    known = site.input_type(0)
-    rank = 0 if known is None or known.rank is None else known.rank
-    together = site.opset < _ONE_AXIS_SINCE
-    first = (attributes.integer(site.node, "axis", 1 if together else -1) or 0) % max(rank, 1)
-    axes = list(range(first, rank)) if together else [first]
-
-    at_once = 1 if len(axes) == rank else _AT_ONCE  # runtimes mind all axes at once
-    shape = () if known is None or known.shape is None else known.shape
-    length = shape[first] if shape and len(axes) == 1 else None
-
-    def difference(summed: Write) -> Write:
-        def write(builder: FragmentBuilder, value: Any) -> Any:
-            apart = builder.op("Sub", [value, _stepwise("ReduceMax", axes, at_once, True)(builder, value)])
-            total = summed(builder, builder.op("Exp", [apart]))
-            # With a Sub of the logarithm, OpenCV takes it for a LogSoftmax.
-            return builder.op("Add", [apart, builder.op("Neg", [builder.op("Log", [total])])])
-
-        return write
-
-    largest, total = (
-        tuple(
-            (each, {**reduction_traits(each, site.opset, step), "axes-listed": len(step) < rank})
-            for step in _steps(axes, at_once)
-        )
-        for each in ("ReduceMax", "ReduceSum")
-    )
-    why_not, write = unranked(site), difference(_stepwise("ReduceSum", axes, at_once, True))
-    yield Form("a difference of logarithms", (*largest, *total), partial(written, site, write), why_not)
-    if isinstance(length, int) and 0 < length <= LONGEST and why_not_multiplied(site.elem_type(0), []) is None:
-        ones = np.ones((1, length), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
-        write = difference(lambda builder, value: multiplied(builder, value, {first: ones}, shape))
-        operators = (*largest, *multiplying([first], shape))
-        yield Form("one with a product", operators, partial(written, site, write), why_not)
-
-
 def normalization_forms(site: Site) -> Iterator[Form]:
     """Yield MeanVarianceNormalization and LpNormalization as the quotients that they are."""
     known = site.input_type(0)
@@ -415,7 +249,7 @@ def normalization_forms(site: Site) -> Iterator[Form]:
         return builder.op("Div", [value, clipped(builder, length, np.array(least, dtype), None)])
 
     def by_deviation(builder: FragmentBuilder, value: Any) -> Any:
-        mean = _stepwise("ReduceMean", axes, _AT_ONCE, True)
+        mean = stepwise("ReduceMean", axes, AT_ONCE, True)
         centred = builder.op("Sub", [value, mean(builder, value)])
         deviation = builder.op("Sqrt", [mean(builder, _squared(builder, centred))])
         least = builder.constant(np.array(1e-9, dtype), "least")
@@ -428,7 +262,7 @@ def normalization_forms(site: Site) -> Iterator[Form]:
     over_batch = reduces_batch(axes, () if known is None or known.shape is None else known.shape)
     operators = tuple(
         (norm, {**reduction_traits(norm, site.opset, step), "over-batch": over_batch})
-        for step in _steps(axes, _AT_ONCE)
+        for step in steps_of(axes, AT_ONCE)
     )
     write = by_deviation if norm == "ReduceMean" else by_norm
     yield Form("a quotient", operators, partial(written, site, write), why_not)

@@ -1,0 +1,199 @@
+"""Softmax, LogSoftmax and Hardmax in other equal forms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import helper
+
+from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Site
+from padfix.rules.build.along_axes import LONGEST, multiplied, multiplying, why_not_multiplied
+from padfix.rules.build.elementary_forms import (
+    AT_ONCE,
+    Write,
+    reduced,
+    reduction_traits,
+    steps_of,
+    stepwise,
+    unranked,
+    written,
+)
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.objections import Operators
+from padfix.targets.traits import Traits
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_FROM_THE_END = 11
+"""The first opset whose Softmax counts its axis from the end, as tells that it is the last whatever their number."""
+
+_ONE_AXIS_SINCE = 13
+"""The first opset whose Softmax is along one axis alone."""
+
+
+def softmax_forms(site: Site) -> Iterator[Form]:
+    """Yield a Softmax with a Relu behind it, of its data without their largest, and of the matrix that it means."""
+    own = {**(traits_of(site.scope, site.node) or {}), "between-bytes": False}
+    known, axis = site.input_type(0), attributes.integer(site.node, "axis", -1) or 0
+    rank = 0 if known is None or known.rank is None else known.rank
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.op("Relu", [builder.original(copied(site.node), [value])])
+
+    yield Form("a Relu behind it", (("Softmax", own), ("Relu", {})), partial(written, site, write, 2))
+
+    def lessened(builder: FragmentBuilder, value: Any) -> Any:
+        largest = reduced(builder, "ReduceMax", value, [axis % rank])
+        return builder.original(copied(site.node), [builder.op("Sub", [value, largest])])
+
+    operators: Operators = (
+        ("ReduceMax", reduction_traits("ReduceMax", site.opset, [axis])),
+        ("Sub", {"from-constant": False}),
+        ("Softmax", {**own, "largest-off": True}),
+    )
+    why_not = Refusal("it is along several axes, or of how many is not known") if own["takes-axes-together"] else None
+    yield Form("its largest taken off", operators, partial(written, site, lessened), why_not or unranked(site))
+    yield from matrix_forms(site)
+
+
+def _with_axis(site: Site) -> Iterator[Form]:
+    """Yield a Softmax whose axis is written, and counted from the begin."""
+    own = traits_of(site.scope, site.node) or {}
+    axis = attributes.integer(site.node, "axis", -1 if site.opset >= _ONE_AXIS_SINCE else 1) or 0
+
+    def write(axis: int, builder: FragmentBuilder, value: Any) -> Any:
+        node = copied(site.node)
+        attributes.set_integer(node, "axis", axis)
+        return builder.original(node, [value])
+
+    told = {**own, "axis-written": True}
+    if not own["axis-written"]:
+        yield Form("its axis written", ((site.node.op_type, told),), partial(written, site, partial(write, axis)))
+    known = site.input_type(0)
+    if axis < 0 and known is not None and known.rank:
+        told = {**told, "axis-from-end": False}
+        write_it = partial(written, site, partial(write, axis + known.rank))
+        yield Form("its axis counted from the begin", ((site.node.op_type, told),), write_it)
+
+
+def matrix_forms(site: Site) -> Iterator[Form]:
+    """Yield a Softmax with its axis written, and one that takes axes together as that of the matrix that it means."""
+    yield from _with_axis(site)
+    if (traits_of(site.scope, site.node) or {}).get("takes-axes-together") is False:
+        return
+    known = site.input_type(0)
+    shape = None if known is None else known.shape
+    axis = attributes.integer(site.node, "axis", 1) or 0
+    why_not, behind = None, list[int]()
+    if shape is None:
+        why_not = Refusal("an equal form needs the lengths of its input (--shape)")
+    else:
+        axis %= max(len(shape), 1)
+        behind = [each for each in shape[1:] if isinstance(each, int)]
+        if len(behind) < len(shape) - 1 or (axis == 0 and not isinstance(shape[0], int)):
+            why_not = Refusal("an equal form needs the lengths of its input (--shape)")
+    batch = shape[0] if shape and isinstance(shape[0], int) else -1
+    first = batch if axis == 0 else 0 if axis == 1 else -1
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        rows = builder.op("Flatten", [value], {"axis": axis})
+        return builder.reshaped(builder.op(site.node.op_type, [rows], {"axis": 1}), [first, *behind])
+
+    rank = 0 if shape is None else len(shape)
+    operators: Operators = (
+        (site.node.op_type, {"rank": 2, "takes-axes-together": False, "axis-written": True}),
+        ("Reshape", {"rank": rank}),
+    )
+    yield Form("the matrix that it works on", operators, partial(written, site, write), why_not)
+
+    def measured(builder: FragmentBuilder, value: Any) -> Any:
+        rows = builder.op("Flatten", [value], {"axis": axis})
+        softened = builder.op(site.node.op_type, [rows], {"axis": -1})
+        return builder.op("Reshape", [softened, builder.op("Shape", [value])])
+
+    operators = (operators[0], ("Shape", {"sizes": "dynamic"}), ("Reshape", {"rank": rank or None}))
+    too_old = None if site.opset >= _FROM_THE_END else Refusal("an axis is not counted from the end before opset 11")
+    least = abs(axis) + 2
+    yield Form("that matrix, measured at run time", operators, partial(written, site, measured, least), too_old)
+
+
+def hardmax_forms(site: Site) -> Iterator[Form]:
+    """Yield a Hardmax as a Softmax is written, and by asking of each place whether it is that of the maximum."""
+    yield from matrix_forms(site)
+    known, own = site.input_type(0), traits_of(site.scope, site.node) or {}
+    shape = () if known is None or known.shape is None else known.shape
+    first = (attributes.integer(site.node, "axis", -1 if site.opset >= _ONE_AXIS_SINCE else 1) or 0) % max(
+        len(shape), 1
+    )
+    together = own["takes-axes-together"] is not False
+    behind = [each for each in shape[first if together else 1 :] if isinstance(each, int)]
+    length = math.prod(behind) if together else shape[first] if shape else None
+    why_not = None
+    if not isinstance(length, int) or (together and len(behind) < len(shape) - first):
+        why_not = Refusal("an equal form needs the lengths of its input (--shape)")
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        assert isinstance(length, int)
+        axis, rank = (1, 2) if together else (first, len(shape))
+        rows = builder.op("Flatten", [value], {"axis": first}) if together else value
+        places = builder.constant(np.arange(length).reshape([-1, *[1] * (rank - axis - 1)]), "places")
+        largest = builder.op("ArgMax", [rows], {"axis": axis, "keepdims": 1})
+        result = builder.op("Cast", [builder.op("Equal", [largest, places])], {"to": site.elem_type(0)})
+        if not together:
+            return result
+        return builder.op("Reshape", [result, builder.op("Shape", [value])])
+
+    asked = {"rank": 2 if together else len(shape), "broadcasts": True}
+    cast: Traits = {"elements": "integer", "unsigned": False, "gives": "single"}
+    operators: Operators = (("ArgMax", {"takes-last": False, "keeps-axis": True}), ("Equal", asked), ("Cast", cast))
+    if together:
+        measured = "static" if all(isinstance(each, int) for each in shape[1:]) else "dynamic"
+        operators = (*operators, ("Shape", {"sizes": measured}), ("Reshape", {"rank": len(shape)}))
+    yield Form("the place of the maximum", operators, partial(written, site, write), why_not)
+
+
+def logarithm_forms(site: Site) -> Iterator[Form]:
+    """Yield a LogSoftmax as that of a matrix, and as a difference of logarithms, infinite for no small share."""
+    yield from matrix_forms(site)
+    known = site.input_type(0)
+    rank = 0 if known is None or known.rank is None else known.rank
+    together = site.opset < _ONE_AXIS_SINCE
+    first = (attributes.integer(site.node, "axis", 1 if together else -1) or 0) % max(rank, 1)
+    axes = list(range(first, rank)) if together else [first]
+
+    at_once = 1 if len(axes) == rank else AT_ONCE  # runtimes mind all axes at once
+    shape = () if known is None or known.shape is None else known.shape
+    length = shape[first] if shape and len(axes) == 1 else None
+
+    def difference(summed: Write) -> Write:
+        def write(builder: FragmentBuilder, value: Any) -> Any:
+            apart = builder.op("Sub", [value, stepwise("ReduceMax", axes, at_once, True)(builder, value)])
+            total = summed(builder, builder.op("Exp", [apart]))
+            # With a Sub of the logarithm, OpenCV takes it for a LogSoftmax.
+            return builder.op("Add", [apart, builder.op("Neg", [builder.op("Log", [total])])])
+
+        return write
+
+    largest, total = (
+        tuple(
+            (each, {**reduction_traits(each, site.opset, step), "axes-listed": len(step) < rank})
+            for step in steps_of(axes, at_once)
+        )
+        for each in ("ReduceMax", "ReduceSum")
+    )
+    why_not, write = unranked(site), difference(stepwise("ReduceSum", axes, at_once, True))
+    yield Form("a difference of logarithms", (*largest, *total), partial(written, site, write), why_not)
+    if isinstance(length, int) and 0 < length <= LONGEST and why_not_multiplied(site.elem_type(0), []) is None:
+        ones = np.ones((1, length), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+        write = difference(lambda builder, value: multiplied(builder, value, {first: ones}, shape))
+        operators = (*largest, *multiplying([first], shape))
+        yield Form("one with a product", operators, partial(written, site, write), why_not)
