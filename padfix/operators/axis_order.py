@@ -33,7 +33,7 @@ _AS_WRITTEN = frozenset(
 
 _POOLED = frozenset(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"))
 
-_RANKS = ("none", "others", "channels", "all")
+RANKS = ("none", "others", "channels", "all")
 
 _NEAR = 64  # tensors that are looked at before data counts as far from any such operator
 
@@ -42,9 +42,11 @@ def order_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return which axes of what a node reads and gives are alike, and whether its data has its channels at the end."""
     shapes = _shapes(scope, node)
     alike = alike_axes(shapes)
+    if node.op_type == "Reshape":
+        alike = alike_of(scope, node.input[0])
     if node.op_type == "Transpose" and any(len(set(each)) < len(each) == _MATRIX for each in shapes):
         alike = "others"
-    orders = _orders(scope, _data(scope, node), _RANKS[0] if _works_on_images(node) else alike)
+    orders = _orders(scope, _data(scope, node), RANKS[0] if _works_on_images(node) else alike)
     # The factors of a product are apart; of all else, what is not moved decides.
     is_moved = True in orders if node.op_type == "MatMul" else False not in orders
     return {"alike": alike, "channels-last": is_moved}
@@ -52,7 +54,34 @@ def order_traits(scope: Scope, node: NodeProto) -> Traits:
 
 def alike_axes(shapes: Sequence[Sequence[Dimension]]) -> str:
     """Return which axes of data of these shapes are alike, as :func:`order_traits` does of a node."""
-    return max((_alike(shape) for shape in shapes), key=_RANKS.index, default=_RANKS[0])
+    return max((_alike(shape) for shape in shapes), key=RANKS.index, default=RANKS[0])
+
+
+def alike_of(scope: Scope, name: str) -> str:
+    """Return which axes of data are alike; at most "channels" of a product, whose axes are known to be as written."""
+    known = scope.type_of(name)
+    alike = RANKS[0] if known is None or known.shape is None else _alike(known.shape)
+    return RANKS[-2] if alike == RANKS[-1] and _is_product(scope, name) else alike
+
+
+def _is_product(scope: Scope, name: str) -> bool:
+    producer = scope.own_producer(name)
+    return producer is not None and producer.op_type == "MatMul" and not normal_domain(producer.domain)
+
+
+def before_reshapes(scope: Scope, name: str) -> str:
+    """Return the data of which one Reshape, or several one behind the other, make what is called ``name``."""
+    while (producer := scope.own_producer(name)) is not None:
+        if normal_domain(producer.domain) or producer.op_type != "Reshape":
+            break
+        name = producer.input[0]
+    return name
+
+
+def order_of(scope: Scope, name: str) -> Traits:
+    """Return what :func:`order_traits` says of an operator that reads this data alone, and gives what is not alike."""
+    alike = alike_of(scope, name)
+    return {"alike": alike, "channels-last": False not in _orders(scope, [name], alike)}
 
 
 def _alike(shape: Sequence[Dimension]) -> str:
@@ -124,7 +153,7 @@ def _orders(scope: Scope, names: Sequence[str], alike: str) -> set[bool]:
         seen.add(name)
         producer = scope.own_producer(name)
         if producer is None:
-            found |= set() if scope.constant(name) is not None else {alike != _RANKS[-1]}
+            found |= set() if scope.constant(name) is not None else {alike != RANKS[-1]}
             continue
         if not normal_domain(producer.domain) and producer.op_type in _AS_WRITTEN:
             found.add(False)

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
-from padfix.operators.axis_order import ORDER, alike_axes
+from padfix.operators.axis_order import ORDER, RANKS, alike_axes, alike_of, before_reshapes
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -60,9 +60,11 @@ def moved_forms(site: Site) -> Iterator[Form]:
 
     results = [site.scope.type_of(name) for name in site.node.output if name]
     known = [each.shape for each in results if each is not None and each.shape is not None]
-    alike: dict[str, Trait | None] = {"alike": alike_axes([*lengths, *known]), "channels-last": False}
+    names = [before_reshapes(site.scope, name) for name in site.node.input[: len(lengths)]]
+    read = max((alike_of(site.scope, name) for name in names), key=RANKS.index, default=RANKS[0])
+    alike: dict[str, Trait | None] = {"alike": "none", "channels-last": False}
     operators: Operators = (
-        ("Reshape", {"rank": 2, **alike}),
+        ("Reshape", {"rank": 2, "alike": read, "channels-last": False}),
         *((("Concat", {"alike": "none"}),) if len(lengths) > 1 else ()),
         ("Gather", {"picks-a-list": True, "alike": "none"}),
         *(("Reshape", {"rank": len(each), **alike}) for each in known),

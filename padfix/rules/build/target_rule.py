@@ -12,6 +12,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site
+from padfix.rules.build.axis_forms import beside_an_axis, joined_reshapes
 from padfix.rules.build.broadcast_forms import on_rows
 from padfix.rules.build.constant_forms import asked_form, constant_form, initialized_form
 from padfix.rules.build.folded_batch import folded_batch
@@ -107,6 +108,7 @@ class TargetRule(Rule):
                 yield from on_rows(site)
             if objection is not None and "channels-last" in objection.fact.where:
                 yield from behind_convolution(site)
+                yield from joined_reshapes(site) if site.node.op_type == "Reshape" else beside_an_axis(site)
             yield from self.forms(site)
             if objection is not None and "channels-last" in objection.fact.where:
                 yield from behind_reshapes(site)
