@@ -112,7 +112,10 @@ def beside_an_axis(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), (as_declared(site),))
 
     own: Traits = {**(traits_of(site.scope, node) or {}), "rank": rank + 1, "constants": "none"}
-    wide: Traits = {"alike": alike_axes([[shape[0], 1, *shape[1:]] for shape in moved.values()]), "channels-last": False}
+    wide: Traits = {
+        "alike": alike_axes([[shape[0], 1, *shape[1:]] for shape in moved.values()]),
+        "channels-last": False,
+    }
     reads = [before_reshapes(site.scope, node.input[place]) for place in moved]
     operators: Operators = (
         *(("Reshape", {"rank": rank + 1, **order_of(site.scope, name)}) for name in reads),

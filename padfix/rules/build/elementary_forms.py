@@ -63,17 +63,19 @@ def reduction_forms(site: Site) -> Iterator[Form]:
     if op_type in _STEPWISE and len(axes) > 1:
         for most in (AT_ONCE, 1):
             steps = steps_of(axes, most)
+            left = [rank - (0 if kept else sum(map(len, steps[:place]))) for place in range(len(steps))]
             is_volume = rank > _PLANE
             operators = tuple(
                 (
                     op_type,
                     {
                         **reduction_traits(op_type, site.opset, step),
+                        "reduces-all": len(step) == every,
                         "of-volume": is_volume,
                         "several-of-volume": is_volume and len(step) > 1,
                     },
                 )
-                for step in steps
+                for step, every in zip(steps, left, strict=True)
             )
             yield Form(
                 f"{most} of its axes at a time",
@@ -92,21 +94,39 @@ def reduction_forms(site: Site) -> Iterator[Form]:
     if op_type == "ReduceProd":
         yield product_form(site, axes, kept)
     if not kept:
-        yield _reshaped(site, axes)
+        yield _reshaped(site, [axes])
+    if not kept and op_type in _STEPWISE and len(axes) > 1:
+        yield from _kept_stepwise(site, axes)
 
 
-def _reshaped(site: Site, axes: Sequence[int]) -> Form:
-    """Return a reduction that keeps its axes, which a Reshape takes away."""
-    known, op_type = site.scope.type_of(site.node.output[0]), site.node.op_type
+def _kept_stepwise(site: Site, axes: Sequence[int]) -> Iterator[Form]:
+    """Yield a reduction that keeps its axes: of two each time, one of them again if need be, or of one."""
+    if len(axes) > AT_ONCE:
+        # What is left of an axis that is reduced again has one element.
+        yield _reshaped(site, [(axes[max(0, end - 2)], axes[max(1, end - 1)]) for end in range(len(axes), 0, -2)])
+    yield _reshaped(site, [(axis,) for axis in reversed(axes)])
+
+
+def _reshaped(site: Site, steps: Sequence[Sequence[int]]) -> Form:
+    """Return a reduction that keeps its axes, in several steps or in one, which a Reshape takes away."""
+    given, known, op_type = site.input_type(0), site.scope.type_of(site.node.output[0]), site.node.op_type
+    rank = None if given is None else given.rank
     lengths = None if known is None else known.lengths
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
-        return builder.reshaped(reduced(builder, op_type, value, axes), lengths or ())
+        for step in steps:
+            value = reduced(builder, op_type, value, step)
+        return builder.reshaped(value, lengths or ())
 
-    traits = {**reduction_traits(op_type, site.opset, axes), "moves-batch": False}
+    traits = [
+        {**reduction_traits(op_type, site.opset, step), "moves-batch": False, "reduces-all": len(step) == rank}
+        for step in steps
+    ]
     why_not = None if lengths is not None else Refusal("it needs the lengths of what it gives (--shape)")
-    operators = ((op_type, traits), ("Reshape", {"rank": len(lengths or ())}))
-    return Form("its axes kept, and a Reshape", operators, partial(written, site, write), why_not)
+    operators = (*((op_type, each) for each in traits), ("Reshape", {"rank": len(lengths or ())}))
+    at_once = "" if len(steps) == 1 else f"{len(steps[0])} at a time, "
+    name = f"its axes kept, {at_once}and a Reshape"
+    return Form(name, operators, partial(written, site, write), why_not)
 
 
 def reduction_traits(op_type: str, opset: int, axes: Sequence[int]) -> dict[str, bool | int]:
