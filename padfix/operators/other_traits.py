@@ -179,6 +179,7 @@ def _reshape(scope: Scope, node: NodeProto) -> Traits:
         "copies-behind-reshape": copies_behind_reshape(scope, node),
         "shuffles": shuffles_channels(scope, node) or shuffles_pixels(scope, node),
         "measures-images": _measures_images(scope, node),
+        "of-thin-image": _is_of_thin_image(scope, node),
         "batch-told": _is_batch_told(scope, node) and is_of_another_batch(scope, node.output[0]) is False,
     }
 
@@ -187,6 +188,13 @@ def _measures_images(scope: Scope, node: NodeProto) -> bool:
     """Whether a Reshape goes by lengths that the model measures and that are left open."""
     told = told_lengths(scope, node.input[1]) if len(node.input) > 1 else None
     return told is not None and not all(isinstance(each, int) for each in told)
+
+
+def _is_of_thin_image(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Reshape takes what a convolution gives, an image of one row or column."""
+    before, known = scope.own_producer(node.input[0]), scope.type_of(node.input[0])
+    is_thin = known is not None and known.rank == _AXES_OF_IMAGES and 1 in (known.shape or ())[2:]
+    return is_thin and before is not None and before.op_type == "Conv"
 
 
 def _is_batch_told(scope: Scope, node: NodeProto) -> bool:

@@ -43,6 +43,7 @@ from padfix.rules.build.layer_forms import (
     flattening_forms,
     instance_norm_forms,
     layer_norm_forms,
+    listed_first,
     picking_forms,
 )
 from padfix.rules.build.moved_forms import listed_forms, moved_forms, reshaped_forms
@@ -262,7 +263,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Flatten": _first(flattening_forms, moved_forms),
     "DepthToSpace": depth_forms,
     "SpaceToDepth": depth_forms,
-    "Reshape": _first(told_forms, _numbered),
+    "Reshape": _first(_first(told_forms, _numbered), listed_first),
     "Sub": rows_first(_first(apart_forms, negated_forms)),
     "Div": rows_first(_first(apart_forms, _first(negated_forms, divided_forms))),
     "Mul": rows_first(_first(apart_forms, exchanged_forms)),

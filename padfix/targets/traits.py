@@ -31,6 +31,7 @@ MARKS = (
     "copies-channels",
     "copies-behind-reshape",
     "shuffles",
+    "of-thin-image",
     "numbers-images",
     # Of Sub and Div.
     "from-constant",

@@ -166,3 +166,10 @@ def test_an_attention_is_written_by_what_opset_22_has(tmp_path: Path) -> None:
     source = saved(tmp_path, "(float[1,2,4,8] X) => (float Y) { Y = Attention (X, X, X) }", 23)
     padfix.convert(source, tmp_path / "result.onnx", target="tvm")
     assert "Attention" not in types_of(tmp_path / "result.onnx")
+
+
+def test_the_channels_of_a_thin_image_are_split_behind_a_flatten(tmp_path: Path) -> None:
+    graph = """(float[1,4,1,1] X, float[8,4,1,1] w) => (float Y) <int64[5] s = {1, 2, 4, 1, 1}> {
+      C = Conv (X, w) Y = Reshape (C, s) }"""
+    padfix.convert(saved(tmp_path, graph), tmp_path / "result.onnx", target="qnn")
+    assert types_of(tmp_path / "result.onnx") == ["Conv", "Flatten", "Reshape"]

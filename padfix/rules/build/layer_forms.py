@@ -126,6 +126,25 @@ def flattening_forms(site: Site) -> Iterator[Form]:
     yield Form("a Reshape", (("Reshape", {"rank": 2}),), write, why_not)
 
 
+def listed_first(site: Site) -> Iterator[Form]:
+    """Yield a Reshape of an image behind a Flatten."""
+    own = traits_of(site.scope, site.node) or {}
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, shape = (builder.input(name) for name in site.node.input)
+        flat = builder.op("Flatten", [data], {"axis": 1})
+        builder.output(site.node.output[0], builder.original(copied(site.node), [flat, shape]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    told, known = site.constant(1), site.input_type(0)
+    why_not = None if own.get("of-thin-image") else Refusal("it is of no such image")
+    if told is None or 0 in told[1:] or known is None or known.rank is None:
+        why_not = Refusal("its shape is not constant, or it copies lengths")
+    changed = {"of-thin-image": False, "copies-channels": False}
+    yield Form("a Flatten before it", (("Flatten", {}), ("Reshape", {**own, **changed})), write, why_not)
+
+
 def _turned(site: Site, traits: Traits) -> Form:
     """Return a Gemm whose data is turned before it."""
 
