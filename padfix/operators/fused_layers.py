@@ -110,6 +110,24 @@ def adds_to_erf(scope: Scope, node: NodeProto) -> bool:
     return before is not None and before.op_type == "Erf" and constant is not None and constant.size == 1
 
 
+def adds_turned_half(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node adds to a product of data that of their second half, negated, and their first, by Slices.
+
+    So exporters write a rotary embedding.
+    """
+    products = [_producer(scope, name) for name in node.input]
+    if any(each is None or each.op_type != "Mul" for each in products):
+        return False
+    data, turned = (each.input[0] for each in products if each is not None)
+    joined = _producer(scope, turned)
+    if joined is None or joined.op_type != "Concat" or len(joined.input) != len(products):
+        return False
+    negated, first = (_producer(scope, name) for name in joined.input)
+    second = _producer(scope, negated.input[0]) if negated is not None and negated.op_type == "Neg" else None
+    halves = [each for each in (first, second) if each is not None and each.op_type == "Slice"]
+    return [each.input[0] for each in halves] == [data, data]
+
+
 def spreads_norm(scope: Scope, node: NodeProto) -> bool:
     """Whether a Clip keeps from zero the norm that an Expand spreads over the data it is of, which are divided by it.
 

@@ -29,6 +29,7 @@ from padfix.operators.data_order import (
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import (
     adds_to_erf,
+    adds_turned_half,
     adds_wide_constant,
     spreads_channels,
     spreads_norm,
@@ -221,6 +222,7 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
         "adds-to-volume": computed and any(is_behind_volume(scope, name) for name in node.input),
         "adds-wide-constant": adds_wide_constant(scope, node),
         "adds-to-erf": adds_to_erf(scope, node),
+        "adds-turned-half": adds_turned_half(scope, node),
     }
 
 

@@ -84,6 +84,7 @@ MARKS = (
     "adds-to-volume",
     "adds-wide-constant",
     "adds-to-erf",
+    "adds-turned-half",
     "joins-a-list",
     # Of what computes each element from one: whether its data are a list that is made of what is none, and computed.
     "of-made-list",

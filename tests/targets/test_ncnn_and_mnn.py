@@ -17,8 +17,8 @@ TEXT = """
 <ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]> g (%s[1,3,4,5] X) => (%s Y)
 <float one = {1}, float half = {0.5}, float two = {2}, float three = {3}, float below = {-2}, float root = {1.4142135},
  int64[8] P = {0, 0, 0, 0, 0, 0, 0, 0}, int64[4] S = {1, 3, 4, 5}, int64[2] M = {1, -1}, int64[1] z = {0},
- int64[2] P2 = {12, 5}, int64[1] o = {1}, int64[3] G = {0, 1, 2}, int64[1] l = {-1}, float[1,0,4,5] E = {},
- float[3,1,1] L = {1, 2, 3},
+ int64[2] P2 = {12, 5}, int64[1] z2 = {0}, int64[1] o2 = {2}, int64[1] e2 = {4}, int64[1] ax = {2},
+ int64[1] o = {1}, int64[3] G = {0, 1, 2}, int64[1] l = {-1}, float[1,0,4,5] E = {}, float[3,1,1] L = {1, 2, 3},
  float16[2,3,1,1] H = {1, 2, 3, 4, 5, 6}, float steps = {0.04},
  float wide = {0.05}, uint8 mid = {120}, uint8 low = {90}>
 { %s }
@@ -29,6 +29,8 @@ MEASURED = """r = Relu (X) s = Shape (r) g = Gather (s, G) b = Slice (g, z, o) n
 QUANTIZED = "q = QuantizeLinear (X, steps, mid) Y = DequantizeLinear (q, wide, mid)"
 RECENTRED = "q = QuantizeLinear (X, steps, mid) Y = DequantizeLinear (q, wide, low)"
 UNIT = """n = ReduceL2 <axes = [1], keepdims = 1> (X) c = Clip (n, steps) e = Expand (c, S) Y = Div (X, e)"""
+ROTATED = """r = Relu (X) a = Slice (r, o2, e2, ax) b = Slice (r, z2, o2, ax) n = Neg (a) c = Concat <axis = 2> (n, b)
+ p = Mul (r, half) q = Mul (c, root) Y = Add (p, q)"""
 NORMALISED = """m = ReduceMean <axes = [2, 3]> (X) d = Sub (X, m) p = Pow (d, two) v = ReduceMean <axes = [2, 3]> (p)
  s = Sqrt (v) Y = Div (d, s)"""
 
@@ -83,6 +85,7 @@ def saved(nodes: str, folder: Path, given: str = "float", gives: str = "float") 
         ("ncnn", RECENTRED, ["Add", "Clip", "Div", "Mul", "Round"]),
         ("mnn", QUANTIZED, ["Add", "Clip", "Div", "Mul", "Sub"]),
         ("mnn", "Y = Round (X)", ["Abs", "Add", "Add", "Min", "Mul", "Sign", "Sub", "Sub"]),
+        ("ncnn", ROTATED, ["Add", "Concat", "Mul", "Mul", "Neg", "Relu", "Slice", "Slice"]),
         ("ncnn", UNIT, ["Div", "Expand", "Max", "ReduceL2"]),
     ],
 )

@@ -55,7 +55,8 @@ def apart_forms(site: Site) -> Iterator[Form]:
 def exchanged_forms(site: Site) -> Iterator[Form]:
     """Yield a product with its factors exchanged, or a sum with its terms."""
     op_type = site.node.op_type
-    traits = {**OTHERS[op_type](site.scope, site.node), "gate-second": False, "adds-to-erf": False}
+    own = OTHERS[op_type](site.scope, site.node)
+    traits = {**own, "gate-second": False, "adds-to-erf": False, "adds-turned-half": False}
 
     def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
         return builder.op(op_type, [second, first])
