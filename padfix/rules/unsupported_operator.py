@@ -52,6 +52,7 @@ from padfix.rules.build.passing_forms import joined_forms, parted_forms, power_f
 from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
+from padfix.rules.build.question_forms import equal_forms
 from padfix.rules.build.recurrent_forms import recurrent_forms
 from padfix.rules.build.response_forms import response_forms
 from padfix.rules.build.roi_forms import roi_forms
@@ -240,6 +241,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Squeeze": _first(PLAIN_FORMS["Squeeze"], reshaped_forms),
     **{name: _first(PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Split", "Tile")},
     **dict.fromkeys(COMPARING, rows_first(truth_forms)),
+    "Equal": rows_first(equal_forms),
     "Less": rows_first(_first(PLAIN_FORMS["Less"], truth_forms)),
     "Not": truth_forms,
     **dict.fromkeys(("Elu", "HardSwish", "LeakyRelu", "Sigmoid"), _behind_identity),
@@ -257,9 +259,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Tanh": _first(_behind_identity, _tanh),
     "Mish": _first(_behind_identity, _first(exponential_forms, mish_forms)),
     "Gelu": _first(_behind_identity, gelu_forms),
-    "GlobalAveragePool": pooling_forms,
-    "GlobalMaxPool": pooling_forms,
-    "GlobalLpPool": pooling_forms,
+    **dict.fromkeys(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"), pooling_forms),
     "Flatten": _first(flattening_forms, moved_forms),
     "DepthToSpace": depth_forms,
     "SpaceToDepth": depth_forms,

@@ -15,6 +15,7 @@ import padfix
 NORMS = {"A": "float[4] A = {1, 2, 3, 4}", "B": "float[4] B = {1, -1, 0.5, 2}"}
 BATCH = "Y = BatchNormalization%s (X, A, B, B, A)"
 INSTANCE = "Y = InstanceNormalization%s (X, A, B)"
+OR_EQUAL = ["GreaterOrEqual", "GreaterOrEqual"]
 TRUTHS = "bool[3] t = {1, 0, 1}"
 LIST = "float[6] w = {1, 2, 3, 4, 5, 6}"
 
@@ -65,6 +66,10 @@ def test_the_axis_of_a_one_hot_is_written_for_mnn(tmp_path: Path) -> None:
         ("ncnn", "Y = Compress <axis = 1> (X, t)", TRUTHS, ["MatMul", "Reshape", "Reshape"]),
         ("mnn", "Y = ArgMax <axis = 1, select_last_index = 1> (X)", "", ["ArgMax", "Gather", "Sub"]),
         ("mnn", "Y = ArgMin <axis = -1, keepdims = 0, select_last_index = 1> (X)", "", ["ArgMin", "Gather", "Sub"]),
+        ("mnn", "n = Neg (X) e = Equal (X, n) Y = Cast <to = 1> (e)", "", ["And", "Cast", *OR_EQUAL, "Neg"]),
+        ("mnn", "e = IsNaN (X) Y = Cast <to = 1> (e)", "", ["Cast", "GreaterOrEqual", "Not"]),
+        ("mnn", "e = IsInf (X) Y = Cast <to = 1> (e)", "", ["Abs", "Cast", "GreaterOrEqual"]),
+        ("mnn", "e = IsInf <detect_positive = 0> (X) Y = Cast <to = 1> (e)", "", ["Cast", "GreaterOrEqual", "Neg"]),
         ("mnn", "Y = Shrink <lambd = 1.5, bias = 1.5> (X)", "", ["Clip", "Sub"]),
         ("ncnn", "Y = Shrink (X)", "", sorted([*["Mul", "Relu", "Sign", "Sub"] * 2, "Add", "Neg"])),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,18 @@ from onnx import helper
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.truth_forms import truth_forms
 from padfix.rules.build.written_forms import axis_forms
 
 _FLOATS_EQUAL_SINCE = 11
+
+_OR_EQUAL_SINCE = 12
+
+_OR_EQUAL: Operators = (("GreaterOrEqual", {"broadcasts": True}),)
 
 _EQUAL: Operators = (("Equal", {"broadcasts": True}),)
 
@@ -34,8 +41,19 @@ def infinity_forms(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], builder.op("Equal", [size, builder.constant(infinite, "infinity")]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
+    def bound() -> Rewrite:
+        builder = site.builder(max(site.opset, _OR_EQUAL_SINCE))
+        value = builder.input(site.input_name(0))
+        if signs == {-1}:
+            value = builder.op("Neg", [value])
+        size = builder.op("Abs", [value]) if len(signs) > 1 else value
+        infinite = builder.constant(np.array(math.inf, _dtype(site)), "infinity")
+        builder.output(site.node.output[0], builder.op("GreaterOrEqual", [size, infinite]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
     why_not = None if signs else Refusal("it asks for neither infinity")
     yield Form("equal to infinity", (("Abs", {}), *_EQUAL), write, why_not, _FLOATS_EQUAL_SINCE)
+    yield Form("no less than infinity", (("Abs", {}), ("Neg", {}), *_OR_EQUAL), bound, why_not, _OR_EQUAL_SINCE)
 
 
 _NAMES = {-1: "negative", 1: "positive"}
@@ -44,13 +62,30 @@ _NAMES = {-1: "negative", 1: "positive"}
 def not_a_number_forms(site: Site) -> Iterator[Form]:
     """Yield whether a number is not equal to itself."""
 
-    def write() -> Rewrite:
-        builder = site.builder(max(site.opset, _FLOATS_EQUAL_SINCE))
+    def write(op_type: str, since: int) -> Rewrite:
+        builder = site.builder(max(site.opset, since))
         value = builder.input(site.input_name(0))
-        builder.output(site.node.output[0], builder.op("Not", [builder.op("Equal", [value, value])]))
+        builder.output(site.node.output[0], builder.op("Not", [builder.op(op_type, [value, value])]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    yield Form("not equal to itself", (*_EQUAL, ("Not", {})), write, opset=_FLOATS_EQUAL_SINCE)
+    for op_type, since in (("Equal", _FLOATS_EQUAL_SINCE), ("GreaterOrEqual", _OR_EQUAL_SINCE)):
+        operators: Operators = ((op_type, {"broadcasts": True}), ("Not", {}))
+        yield Form(f"not {op_type} to itself", operators, partial(write, op_type, since), opset=since)
+
+
+def equal_forms(site: Site) -> Iterator[Form]:
+    """Yield whether neither number is less than the other."""
+
+    def write() -> Rewrite:
+        builder = site.builder(max(site.opset, _OR_EQUAL_SINCE))
+        first, second = (builder.input(name) for name in site.node.input)
+        sides = [builder.op("GreaterOrEqual", each) for each in ([first, second], [second, first])]
+        builder.output(site.node.output[0], builder.op("And", sides))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None if site.elem_type(0) in FLOATS else Refusal("its data are no floats")
+    yield Form("neither is less", (*_OR_EQUAL, ("And", {})), write, why_not, _OR_EQUAL_SINCE)
+    yield from truth_forms(site)
 
 
 def one_hot_forms(site: Site) -> Iterator[Form]:

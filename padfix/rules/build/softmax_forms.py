@@ -152,7 +152,7 @@ def hardmax_forms(site: Site) -> Iterator[Form]:
             return result
         return builder.op("Reshape", [result, builder.op("Shape", [value])])
 
-    asked = {"rank": 2 if together else len(shape), "broadcasts": True}
+    asked: Traits = {"rank": 2 if together else len(shape), "broadcasts": True, "numbers": "integer"}
     cast: Traits = {"elements": "integer", "unsigned": False, "gives": "single"}
     operators: Operators = (("ArgMax", {"takes-last": False, "keeps-axis": True}), ("Equal", asked), ("Cast", cast))
     if together:
