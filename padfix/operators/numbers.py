@@ -9,6 +9,7 @@ from onnx import NodeProto, TensorProto, helper
 
 from padfix.graph.scopes import Scope
 
+_MOVING = ("Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
 _MAKING_WHOLE = ("Ceil", "Floor", "Round", "Sign")
 _STAYING_WHOLE = ("Abs", "Add", "Cast", "Identity", "Max", "Min", "Mul", "Neg", "Relu", "Reshape", "Sub", "Transpose")
 
@@ -58,9 +59,23 @@ def cast_changes_numbers(scope: Scope, node: NodeProto) -> bool:
         return False
     if behind.elem_type != TensorProto.BOOL:
         return elements_of(behind.elem_type) in _INTEGERS and not is_whole(scope, node.input[0])
-    sign = scope.producer(node.input[0])
-    size = scope.producer(sign.input[0]) if sign is not None and sign.op_type == "Sign" else None
-    return size is None or size.op_type != "Abs"
+    return not _is_truth(scope, node.input[0])
+
+
+def _is_truth(scope: Scope, name: str, depth: int = 0) -> bool:
+    """Whether numbers are 0 and 1 alone: the signs of magnitudes, and what is made of booleans."""
+    known, producer = scope.type_of(name), scope.producer(name)
+    if known is not None and known.elem_type == TensorProto.BOOL:
+        return True
+    if producer is None or depth > _MOST_BETWEEN:
+        return False
+    if producer.op_type == "Sign":
+        size = scope.producer(producer.input[0])
+        while size is not None and size.op_type in _MOVING:
+            size = scope.producer(size.input[0])
+        return size is not None and size.op_type == "Abs"
+    is_kept = producer.op_type in (*_MOVING, "Cast", "ReduceMax", "ReduceMin")
+    return is_kept and _is_truth(scope, producer.input[0], depth + 1)
 
 
 def quotient_changes_numbers(scope: Scope, node: NodeProto) -> bool:

@@ -387,6 +387,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Squeeze": lambda scope, node: {
         **_reranked(scope, node),
         "axes-written": len(node.input) > 1 or attributes.find(node, "axes") is not None,
+        "gives-a-number": (gives := scope.type_of(node.output[0])) is not None and gives.shape == (),
     },
     "TopK": lambda scope, node: {
         **_ranked(scope, node),

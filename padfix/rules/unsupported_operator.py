@@ -33,7 +33,7 @@ from padfix.rules.build.broadcast_forms import (
 )
 from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.defined_forms import DEFINED_FORMS
-from padfix.rules.build.elementary_forms import normalization_forms, reduction_forms
+from padfix.rules.build.elementary_forms import reduction_forms
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.exponential_forms import exponential_forms, mish_forms
 from padfix.rules.build.forms import Form
@@ -53,6 +53,7 @@ from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
 from padfix.rules.build.question_forms import equal_forms
+from padfix.rules.build.quotient_forms import normalization_forms, number_forms
 from padfix.rules.build.recurrent_forms import recurrent_forms
 from padfix.rules.build.response_forms import response_forms
 from padfix.rules.build.roi_forms import roi_forms
@@ -238,7 +239,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **DEFINED_FORMS,
     **{name: _first(PLAIN_FORMS[name], DEFINED_FORMS[name]) for name in PLAIN_FORMS.keys() & DEFINED_FORMS.keys()},
     "Unsqueeze": reshaped_forms,
-    "Squeeze": _first(PLAIN_FORMS["Squeeze"], reshaped_forms),
+    "Squeeze": _first(number_forms, _first(PLAIN_FORMS["Squeeze"], reshaped_forms)),
     **{name: _first(PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Split", "Tile")},
     **dict.fromkeys(COMPARING, rows_first(truth_forms)),
     "Equal": rows_first(equal_forms),
@@ -252,7 +253,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "BatchNormalization": batch_norm_forms,
     "Clip": clip_forms,
     "Cast": _first(PLAIN_FORMS["Cast"], cut_forms),
-    **dict.fromkeys(("Abs", "Neg", "Sign"), signed_forms),
+    **dict.fromkeys(("Abs", "Sign"), signed_forms),
     "Concat": _first(parted_forms, _first(joined_forms, _first(appended_forms, moved_forms))),
     "Pow": rows_first(power_forms),
     "HardSigmoid": _first(_behind_identity, _apart),
@@ -263,7 +264,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Flatten": _first(flattening_forms, moved_forms),
     "DepthToSpace": depth_forms,
     "SpaceToDepth": depth_forms,
-    "Reshape": _first(_first(told_forms, _numbered), listed_first),
+    "Reshape": _first(number_forms, _first(_first(told_forms, _numbered), listed_first)),
     "Sub": rows_first(_first(apart_forms, negated_forms)),
     "Div": rows_first(_first(apart_forms, _first(negated_forms, divided_forms))),
     "Mul": rows_first(_first(apart_forms, exchanged_forms)),

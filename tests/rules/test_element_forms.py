@@ -23,6 +23,10 @@ CONSTANTS = (
     "float scale = {0.1}, uint8 middle = {120}, float[3] bias = {1, 2, 3}, "
     "int8[4,2] weights = {1, 2, 3, 4, 5, 6, 7, 8}>"
 )
+TRUTHS = (
+    "g = Greater (X, zero) h = Cast <to = 7> (g) m = ReduceMax <axes = [1], keepdims = 0> (h) "
+    "b = Cast <to = 9> (m) Y = Cast <to = 1> (b)"
+)
 FLOATS, IMAGE = "float[2,3,4] X", "float[1,2,5,6] X"
 
 
@@ -53,6 +57,8 @@ def outcome(nodes: str, given: str, target: str, folder: Path, gives: str = "flo
     ("nodes", "given", "target", "expected"),
     [
         ("Y = ReduceMax <axes = [0, 1, 2], keepdims = 0> (X)", FLOATS, OLD, {"ReduceMax"}),
+        ("Y = ReduceLogSumExp (X)", "float[5] X", OLD, {"Reshape", "ReduceMax", "Log"}),
+        ("Y = LogSoftmax <axis = 0> (X)", "float[5] X", OLD, {"Reshape", "ReduceMax", "Log"}),
         ("Y = ReduceLogSumExp <keepdims = 0> (X)", FLOATS, OLD, {"ReduceMax", "ReduceSum", "Log"}),
         ("Y = ScatterElements <axis = -1> (X, i, U)", f"{FLOATS}, float[1,3,4] U", NEW, {"ScatterElements"}),
         ("Y = ScatterND (X, places, few)", FLOATS, OLD, {"Reshape", "ScatterND"}),
@@ -136,6 +142,14 @@ def test_whole_numbers_are_held_by_floats(
     [
         ("Y = ReduceSum (X, three)", "float[2,3,2,2,2] X", "float", NEW, ["ReduceSum", "ReduceSum"]),
         ("s = ReduceSum <keepdims = 0> (X, all) Y = Mul (X, s)", FLOATS, "float", NEW, ["ReduceSum", "Mul"]),
+        ("m = ReduceMean <keepdims = 1> (X) Y = Squeeze (m)", FLOATS, "float", OLD, ["ReduceMean", "ReduceMax"]),
+        (
+            TRUTHS,
+            FLOATS,
+            "float",
+            OLD,
+            ["Greater", "Cast", "ReduceMax", "Cast", "Cast"],
+        ),
         ("Y = Sign (X)", "int32[3,4] X", "int32", NEW, ["Max", "Min"]),
         ("Y = Concat <axis = 1> (column, X, column)", "float[2,3] X", "float", OLD, ["Identity", "Concat"]),
         ("Y = Reshape (X, lengths)", "float[3,2] X", "float", OLD, ["Reshape"]),

@@ -13,7 +13,7 @@ from padfix.graph import attributes
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
 from padfix.operators.data_order import CHANNELS
 from padfix.operators.gates import FAR
-from padfix.operators.reductions import reduced_axes, reduces_batch
+from padfix.operators.reductions import reduced_axes
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
@@ -82,6 +82,8 @@ def reduction_forms(site: Site) -> Iterator[Form]:
                 operators,
                 partial(written, site, stepwise(op_type, axes, most, kept)),
             )
+    if op_type == "ReduceLogSumExp":
+        yield from in_a_row(site)
     if op_type in _BY_SUM:
         sums = tuple(("ReduceSum", reduction_traits("ReduceSum", site.opset, step)) for step in steps_of(axes, AT_ONCE))
         powers: Operators = (("Exp", {"falls-far": True}),) if op_type == "ReduceLogSumExp" else ()
@@ -249,46 +251,25 @@ def _by_ones(site: Site, axes: Sequence[int], kept: bool) -> Iterator[Form]:
     yield Form("a product with ones", operators, partial(written, site, write), why_not)
 
 
-def normalization_forms(site: Site) -> Iterator[Form]:
-    """Yield MeanVarianceNormalization and LpNormalization as the quotients that they are."""
+def in_a_row(site: Site) -> Iterator[Form]:
+    """Yield what sums the powers of a list on a matrix of one row: some importers keep lists for columns."""
     known = site.input_type(0)
-    rank = 0 if known is None or known.rank is None else known.rank
-    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
-    why_not = unranked(site)
-    norm = "ReduceMean"
-    if site.node.op_type == "LpNormalization":
-        norm = "ReduceL1" if attributes.integer(site.node, "p", 2) == 1 else "ReduceL2"
-        axes = [(attributes.integer(site.node, "axis", -1) or 0) % max(rank, 1)]
-    else:
-        axes = sorted(axis % max(rank, 1) for axis in attributes.integers(site.node, "axes") or [0, 2, 3])
+    if known is None or known.rank != 1:
+        return
+    reduces = site.node.op_type.startswith("Reduce")
 
-    def by_norm(builder: FragmentBuilder, value: Any, *, sums: bool = False) -> Any:
-        least = np.finfo(dtype).tiny
-        magnitudes = builder.op("Abs", [value]) if sums else value
-        length = reduced(builder, "ReduceSum" if sums else norm, magnitudes, axes)
-        return builder.op("Div", [value, clipped(builder, length, np.array(least, dtype), None)])
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        row = builder.reshaped(value, [1, -1])
+        if not reduces:
+            return builder.reshaped(builder.op(site.node.op_type, [row], {"axis": 1}), [-1])
+        one = reduced(builder, site.node.op_type, row, [1])
+        if attributes.integer(site.node, "keepdims", 1):
+            return builder.reshaped(one, [1])
+        return builder.op("ReduceMax", [one], {"keepdims": 0})
 
-    def by_deviation(builder: FragmentBuilder, value: Any) -> Any:
-        mean = stepwise("ReduceMean", axes, AT_ONCE, True)
-        centred = builder.op("Sub", [value, mean(builder, value)])
-        deviation = builder.op("Sqrt", [mean(builder, _squared(builder, centred))])
-        least = builder.constant(np.array(1e-9, dtype), "least")
-        return builder.op("Div", [centred, builder.op("Add", [deviation, least])])
-
-    if known is not None and known.shape and all(known.shape[axis] == 1 for axis in axes if axis < rank):
-        if norm != "ReduceMean":
-            yield Form("its sign", (("Sign", {}),), partial(written, site, _by("Sign")), why_not)
-        why_not = why_not or Refusal("an axis of one element is no length to divide by")
-    over_batch = reduces_batch(axes, () if known is None or known.shape is None else known.shape)
-    operators = tuple(
-        (norm, {**reduction_traits(norm, site.opset, step), "over-batch": over_batch})
-        for step in steps_of(axes, AT_ONCE)
-    )
-    write = by_deviation if norm == "ReduceMean" else by_norm
-    yield Form("a quotient", operators, partial(written, site, write), why_not)
-    if norm == "ReduceL1":
-        operators = (("ReduceSum", reduction_traits("ReduceSum", site.opset, axes)),)
-        yield Form("a quotient with a sum", operators, partial(written, site, partial(by_norm, sums=True)), why_not)
+    # What the target has against it on a matrix has forms of its own.
+    operators: Operators = (("Reshape", {"rank": 2}), ("Reshape", {"rank": 1}))
+    yield Form("a matrix of one row", operators, partial(written, site, write))
 
 
 def clipped(builder: FragmentBuilder, value: Any, least: np.ndarray | None, most: np.ndarray | None) -> Any:

@@ -18,6 +18,7 @@ from padfix.rules.build.along_axes import LONGEST, multiplied, multiplying, why_
 from padfix.rules.build.elementary_forms import (
     AT_ONCE,
     Write,
+    in_a_row,
     reduced,
     reduction_traits,
     steps_of,
@@ -163,6 +164,7 @@ def hardmax_forms(site: Site) -> Iterator[Form]:
 
 def logarithm_forms(site: Site) -> Iterator[Form]:
     """Yield a LogSoftmax as that of a matrix, and as a difference of logarithms, infinite for no small share."""
+    yield from in_a_row(site)
     yield from matrix_forms(site)
     known = site.input_type(0)
     rank = 0 if known is None or known.rank is None else known.rank

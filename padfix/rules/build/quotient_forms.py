@@ -1,0 +1,93 @@
+"""Norms as the quotients that they are, and what takes all axes away as a maximum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import helper
+
+from padfix.graph import attributes
+from padfix.operators.reductions import reduces_batch
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Site
+from padfix.rules.build.elementary_forms import (
+    AT_ONCE,
+    clipped,
+    reduced,
+    reduction_traits,
+    steps_of,
+    stepwise,
+    unranked,
+    written,
+)
+from padfix.rules.build.forms import Form
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+
+def normalization_forms(site: Site) -> Iterator[Form]:
+    """Yield MeanVarianceNormalization and LpNormalization as the quotients that they are."""
+    known = site.input_type(0)
+    rank = 0 if known is None or known.rank is None else known.rank
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    why_not = unranked(site)
+    norm = "ReduceMean"
+    if site.node.op_type == "LpNormalization":
+        norm = "ReduceL1" if attributes.integer(site.node, "p", 2) == 1 else "ReduceL2"
+        axes = [(attributes.integer(site.node, "axis", -1) or 0) % max(rank, 1)]
+    else:
+        axes = sorted(axis % max(rank, 1) for axis in attributes.integers(site.node, "axes") or [0, 2, 3])
+
+    def by_norm(builder: FragmentBuilder, value: Any, *, sums: bool = False) -> Any:
+        least = np.finfo(dtype).tiny
+        magnitudes = builder.op("Abs", [value]) if sums else value
+        length = reduced(builder, "ReduceSum" if sums else norm, magnitudes, axes)
+        return builder.op("Div", [value, clipped(builder, length, np.array(least, dtype), None)])
+
+    def by_deviation(builder: FragmentBuilder, value: Any) -> Any:
+        mean = stepwise("ReduceMean", axes, AT_ONCE, True)
+        centred = builder.op("Sub", [value, mean(builder, value)])
+        deviation = builder.op("Sqrt", [mean(builder, builder.op("Mul", [centred, centred]))])
+        least = builder.constant(np.array(1e-9, dtype), "least")
+        return builder.op("Div", [centred, builder.op("Add", [deviation, least])])
+
+    def sign(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.op("Sign", [value])
+
+    if known is not None and known.shape and all(known.shape[axis] == 1 for axis in axes if axis < rank):
+        if norm != "ReduceMean":
+            yield Form(
+                "its sign",
+                (("Sign", {}),),
+                partial(written, site, sign),
+                why_not,
+            )
+        why_not = why_not or Refusal("an axis of one element is no length to divide by")
+    over_batch = reduces_batch(axes, () if known is None or known.shape is None else known.shape)
+    operators = tuple(
+        (norm, {**reduction_traits(norm, site.opset, step), "over-batch": over_batch})
+        for step in steps_of(axes, AT_ONCE)
+    )
+    write = by_deviation if norm == "ReduceMean" else by_norm
+    yield Form("a quotient", operators, partial(written, site, write), why_not)
+    if norm == "ReduceL1":
+        operators = (("ReduceSum", reduction_traits("ReduceSum", site.opset, axes)),)
+        yield Form("a quotient with a sum", operators, partial(written, site, partial(by_norm, sums=True)), why_not)
+
+
+def number_forms(site: Site) -> Iterator[Form]:
+    """Yield what takes all axes away, of one element each, as a maximum."""
+    known, gives = site.input_type(0), site.scope.type_of(site.node.output[0])
+    rank = 0 if known is None or known.rank is None else known.rank
+    if not rank or gives is None or gives.shape != ():
+        return
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.op("ReduceMax", [value], {"keepdims": 0})
+
+    traits = {"axes-listed": False, "reduces-all": True, "reduced-axes": rank, "rank": rank, "keeps-axis": False}
+    yield Form("the maximum of one element", (("ReduceMax", traits),), partial(written, site, write))
