@@ -17,9 +17,9 @@ CHANNELS = "float[3] k = {0.01, 0.02, 0.015}, int8[3] o = {0, 0, 0}, int32[3] b 
 LISTS = "float[1] k = {0.01}, int8[1] o = {3}, int32[3] b = {100, -200, 300}"
 
 
-def operators(text: str, target: str, folder: Path) -> list[str]:
+def operators(text: str, target: str, folder: Path, **options: str) -> list[str]:
     onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> {text}'), folder / "before.onnx")
-    report = padfix.convert(folder / "before.onnx", folder / "after.onnx", target=target)
+    report = padfix.convert(folder / "before.onnx", folder / "after.onnx", target=target, **options)
     assert report.verdict is not None
     assert report.verdict.equivalent
     return sorted(each.op_type for each in onnx.load(folder / "after.onnx").graph.node)
@@ -38,7 +38,8 @@ def test_bytes_are_taken_for_the_numbers_that_they_stand_for(scales: str, pads: 
 
 def test_unsigned_bytes_of_a_caller_are_cast_where_they_are_taken_for_signed_ones(tmp_path: Path) -> None:
     text = f"g (uint8[1,2,7,8] X) => (uint8 Y) <{HELD}, {CHANNELS}> {{ Y = QLinearConv (X, s, z, w, k, o, t, v, b) }}"
-    assert {"Cast", "Conv", "Round"} <= set(operators(text, "opencv@4.14", tmp_path))
+    # ONNX Runtime's own sums overflow on some processors.
+    assert {"Cast", "Conv", "Round"} <= set(operators(text, "opencv@4.14", tmp_path, reference="spec"))
 
 
 @pytest.mark.parametrize("target", ["openvino", "opencv@5.0.0.93"])
