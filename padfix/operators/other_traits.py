@@ -290,6 +290,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "embeds": is_matrix and attributes.integer(node, "axis", 0) == 0 and rank in (1, 2),
         "both-computed": not is_told,
         "picks-a-list": None if rank is None else rank > 0,
+        "gives-a-number": rank == 0 and matrix is not None and matrix.rank == 1,
         "picks-a-matrix": None if rank is None else rank > 1,
         "gives-many-axes": bool(rank) and matrix is not None and (matrix.rank or 0) + (rank or 0) > _MANY_AXES,
     }

@@ -33,6 +33,7 @@ from padfix.rules.build.broadcast_forms import (
 )
 from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.defined_forms import DEFINED_FORMS
+from padfix.rules.build.element_forms import single_forms
 from padfix.rules.build.elementary_forms import reduction_forms
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.exponential_forms import exponential_forms, mish_forms
@@ -276,7 +277,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Transpose": _first(_first(reshaped_forms, exchange_forms), moved_forms),
     "Gemm": dense_forms,
     "LayerNormalization": layer_norm_forms,
-    "Gather": _first(_first(picking_forms, listed_forms), moved_forms),
+    "Gather": _first(single_forms, _first(_first(picking_forms, listed_forms), moved_forms)),
     "Shape": _lengths,
     "Slice": _first(_first(reordered_forms, slices_of_picked), moved_forms),
     **dict.fromkeys(QUANTIZERS, zero_point_forms),

@@ -120,9 +120,9 @@ MARKS = (
     "states-differ",
     # Of Reshape, as numbers-images is.
     "measures-images",
-    # Of Einsum.
-    "capital-letters",
+    # Of Einsum, Squeeze and Gather, and of Einsum alone.
     "gives-a-number",
+    "capital-letters",
     "implicit-result",
     "of-lists",
     # Of Clip, which has spreads-norm as well.

@@ -15,7 +15,7 @@ import padfix
 OLD, NEW = "opencv@4.14", "opencv@5"
 CONSTANTS = (
     "<int64[3] all = {0, 1, 2}, int64[2] ends = {1, 2}, int64[1] two = {2}, int64 n = {2}, int64 k = {-1}, "
-    "float half = {0.5}, float zero = {0}, bool[4] mask = {1, 0, 1, 0}, bool[5] rows = {1, 0, 1, 1, 0}, "
+    "float half = {0.5}, float zero = {0}, bool no = {0}, bool[4] mask = {1, 0, 1, 0}, bool[5] rows = {1, 0, 1, 1, 0}, "
     "int64[2] lengths = {2, 3}, int64[1,3,4] i = {0, 1, 2, 0, 2, 0, 1, 1, 1, 2, 0, 2}, "
     "int64[3] three = {1, 3, 4}, int64[1] first = {0}, int64[1] rest = {-1}, float[2,1] column = {7, 8}, "
     "int64[2,3] places = {0, 1, 2, 1, 0, 3}, int64[2,1] each = {2, -1}, float[2] few = {5, 6}, "
@@ -150,6 +150,8 @@ def test_whole_numbers_are_held_by_floats(
             OLD,
             ["Greater", "Cast", "ReduceMax", "Cast", "Cast"],
         ),
+        ("d = Dropout (X, half, no) Y = Relu (d)", FLOATS, "float", OLD, ["Identity", "Relu"]),
+        ("g = Gather (X, n) Y = Neg (g)", "float[5] X", "float", OLD, ["Gather", "ReduceMax", "Neg"]),
         ("Y = Sign (X)", "int32[3,4] X", "int32", NEW, ["Max", "Min"]),
         ("Y = Concat <axis = 1> (column, X, column)", "float[2,3] X", "float", OLD, ["Identity", "Concat"]),
         ("Y = Reshape (X, lengths)", "float[3,2] X", "float", OLD, ["Reshape"]),

@@ -150,6 +150,25 @@ def _in_a_row(site: Site) -> Form:
     return Form("a matrix of one row", operators, write, why_not)
 
 
+def single_forms(site: Site) -> Iterator[Form]:
+    """Yield a Gather of one number as that of a list of one, of which the maximum is that number."""
+    own, told = traits_of(site.scope, site.node) or {}, site.constant(1)
+    if not own.get("gives-a-number"):
+        return
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, index = (builder.input(name) for name in site.node.input)
+        index = builder.reshaped(index, [1]) if told is None else builder.constant(told.reshape(1), "index")
+        picked = builder.original(copied(site.node), [data, index])
+        builder.output(site.node.output[0], builder.op("ReduceMax", [picked], {"keepdims": 0}))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    whole = {"axes-listed": False, "reduces-all": True, "reduced-axes": 1, "rank": 1, "keeps-axis": False}
+    gather = {**own, "gives-a-number": False, "picks-a-list": True}
+    yield Form("the maximum of a list of one", (("Gather", gather), ("ReduceMax", whole)), write)
+
+
 def type_forms(site: Site) -> Iterator[Form]:
     """Yield a CastLike as a Cast to the type that it is to be like."""
     here, there = (site.elem_type(place) for place in (0, 1))

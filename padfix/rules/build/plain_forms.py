@@ -275,7 +275,7 @@ def _passed(site: Site) -> Iterator[Form]:
     why_not = Refusal("it drops elements, or whether it does is not known") if is_random else None
     if mask and (site.scope.consumers(mask) or site.scope.is_output(mask)):
         why_not = Refusal("which elements it keeps is read")
-    traits = traits_of(site.scope, site.node) or {}
+    traits = {**(traits_of(site.scope, site.node) or {}), "constant-booleans": False}
     operators: Operators = (("Identity", traits),)
 
     def write() -> Rewrite:
