@@ -9,17 +9,12 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.axis_order import holds_channels_last, spread_of_constants
-from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch, numbers_images
+from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
 from padfix.operators.branches import branch_traits
-from padfix.operators.constant_chains import worked_out
 from padfix.operators.data_order import (
     CHANNELS,
-    copies_behind_reshape,
-    copies_channels,
-    is_before_images,
     is_behind_convolution,
     is_behind_depthwise_volume,
-    is_behind_images,
     is_behind_softmax,
     is_behind_volume,
     is_behind_window,
@@ -49,10 +44,10 @@ from padfix.operators.quantizers import (
 )
 from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.reductions import reduction_traits
-from padfix.operators.shuffles import shuffles_channels, shuffles_pixels
+from padfix.operators.reshape_traits import reshape_traits
+from padfix.operators.shuffles import shuffles_pixels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
-from padfix.operators.told_lengths import told_lengths
 from padfix.targets.traits import COUNT, Traits
 
 _AXES_OF_IMAGES = 4
@@ -166,40 +161,6 @@ def _grid_sample(scope: Scope, node: NodeProto) -> Traits:
         "outside": attributes.text(node, "padding_mode", "zeros") or "zeros",
         "aligned": attributes.integer(node, "align_corners", 0) != 0,
     }
-
-
-def _reshape(scope: Scope, node: NodeProto) -> Traits:
-    known = scope.type_of(node.output[0])
-    rank = None if known is None else known.rank
-    if rank is None and len(node.input) > 1 and (shape := worked_out(scope, node.input[1])) is not None:
-        rank = shape.size
-    return {
-        "rank": rank,
-        "numbers-images": numbers_images(scope, node),
-        "copies-channels": copies_channels(scope, node),
-        "copies-behind-reshape": copies_behind_reshape(scope, node),
-        "shuffles": shuffles_channels(scope, node) or shuffles_pixels(scope, node),
-        "measures-images": _measures_images(scope, node),
-        "of-thin-image": _is_of_thin_image(scope, node),
-        "batch-told": _is_batch_told(scope, node) and is_of_another_batch(scope, node.output[0]) is False,
-    }
-
-
-def _measures_images(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Reshape goes by lengths that the model measures and that are left open."""
-    told = told_lengths(scope, node.input[1]) if len(node.input) > 1 else None
-    return told is not None and not all(isinstance(each, int) for each in told)
-
-
-def _is_of_thin_image(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Reshape takes what a convolution gives, an image of one row or column."""
-    before, known = scope.own_producer(node.input[0]), scope.type_of(node.input[0])
-    is_thin = known is not None and known.rank == _AXES_OF_IMAGES and 1 in (known.shape or ())[2:]
-    return is_thin and before is not None and before.op_type == "Conv"
-
-
-def _is_batch_told(scope: Scope, node: NodeProto) -> bool:
-    return is_behind_images(scope, node.input[0]) or is_before_images(scope, node.output[0])
 
 
 def _difference(scope: Scope, node: NodeProto) -> Traits:
@@ -440,7 +401,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(REDUCTIONS, reduction_traits),
     **dict.fromkeys(RECURRENT, recurrent_traits),
     "Pow": _pairing(power_traits),
-    "Reshape": _reshape,
+    "Reshape": reshape_traits,
     "RoiAlign": _roi_align,
     "Slice": _slice,
     "Softmax": _softmax,

@@ -1,0 +1,50 @@
+"""What a Reshape is like: whether it says lengths or copies them, of what it is, and what it moves."""
+
+from __future__ import annotations
+
+from onnx import NodeProto
+
+from padfix.graph.scopes import Scope
+from padfix.operators.batches import is_of_another_batch, numbers_images
+from padfix.operators.constant_chains import worked_out
+from padfix.operators.data_order import copies_behind_reshape, copies_channels, is_before_images, is_behind_images
+from padfix.operators.shuffles import shuffles_channels, shuffles_pixels
+from padfix.operators.told_lengths import told_lengths
+from padfix.targets.traits import Traits
+
+_AXES_OF_IMAGES = 4
+
+
+def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return how a Reshape tells lengths, and what it does to images."""
+    known = scope.type_of(node.output[0])
+    rank = None if known is None else known.rank
+    if rank is None and len(node.input) > 1 and (shape := worked_out(scope, node.input[1])) is not None:
+        rank = shape.size
+    return {
+        "rank": rank,
+        "numbers-images": numbers_images(scope, node),
+        "copies-channels": copies_channels(scope, node),
+        "copies-behind-reshape": copies_behind_reshape(scope, node),
+        "shuffles": shuffles_channels(scope, node) or shuffles_pixels(scope, node),
+        "measures-images": _measures_images(scope, node),
+        "of-thin-image": _is_of_thin_image(scope, node),
+        "batch-told": _is_batch_told(scope, node) and is_of_another_batch(scope, node.output[0]) is False,
+    }
+
+
+def _measures_images(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Reshape goes by lengths that the model measures and that are left open."""
+    told = told_lengths(scope, node.input[1]) if len(node.input) > 1 else None
+    return told is not None and not all(isinstance(each, int) for each in told)
+
+
+def _is_of_thin_image(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Reshape takes what a convolution gives, an image of one row or column."""
+    before, known = scope.own_producer(node.input[0]), scope.type_of(node.input[0])
+    is_thin = known is not None and known.rank == _AXES_OF_IMAGES and 1 in (known.shape or ())[2:]
+    return is_thin and before is not None and before.op_type == "Conv"
+
+
+def _is_batch_told(scope: Scope, node: NodeProto) -> bool:
+    return is_behind_images(scope, node.input[0]) or is_before_images(scope, node.output[0])
