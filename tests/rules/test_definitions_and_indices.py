@@ -173,3 +173,8 @@ def test_the_channels_of_a_thin_image_are_split_behind_a_flatten(tmp_path: Path)
       C = Conv (X, w) Y = Reshape (C, s) }"""
     padfix.convert(saved(tmp_path, graph), tmp_path / "result.onnx", target="qnn")
     assert types_of(tmp_path / "result.onnx") == ["Conv", "Flatten", "Reshape"]
+
+
+def test_an_exponential_before_opset_11_is_taken_apart_in_opset_11(tmp_path: Path) -> None:
+    padfix.convert(saved(tmp_path, FALLING % "Exp", 9), tmp_path / "result.onnx", target="qnn")
+    assert types_of(tmp_path / "result.onnx").count("Clip") == 2

@@ -7,9 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 
-from padfix.operators.gates import FAR
+from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
+from padfix.operators.gates import BOUND, FAR
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
@@ -32,25 +33,33 @@ def exponential_forms(site: Site) -> Iterator[Form]:
     curve = "Exp" if op_type == "Exp" else "Softplus"
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
-        near = builder.op(curve, [clipped(builder, value, np.array(FAR, dtype), None)])
+        bound = np.array(BOUND, dtype)
+        near = builder.op(curve, [clipped(builder, value, np.array(FAR, dtype), None if curve == "Exp" else bound)])
         beyond = builder.op("Sub", [value, builder.constant(np.array(FAR, dtype), "far")])
         left = builder.op("Exp", [clipped(builder, beyond, np.array(FAR, dtype), np.array(0, dtype))])
         result = builder.op("Mul", [near, left])
-        return builder.op("Mul", [value, builder.op("Tanh", [result])]) if op_type == "Mish" else result
+        if op_type == "Mish":
+            return builder.op("Mul", [value, builder.op("Tanh", [clipped(builder, result, -bound, bound)])])
+        if op_type == "Exp":
+            return result
+        above = builder.op("Relu", [builder.op("Sub", [value, builder.constant(bound, "bound")])])
+        return builder.op("Add", [result, above])
 
     own = traits_of(site.scope, site.node) or {}
     parts: Operators = (("Clip", {}), ("Sub", {}), ("Exp", {"falls-far": False}), ("Mul", {"gate-second": False}))
     if curve == "Softplus":
-        bounded = own.get("bounded", False) if op_type == "Softplus" else False
-        parts = (*parts, ("Softplus", {"falls-far": False, "bounded": bounded}))
+        parts = (*parts, ("Softplus", {"falls-far": False, "bounded": True}), ("Relu", {}), ("Add", {}))
     if op_type == "Mish":
-        parts = (*parts, ("Tanh", {"gates-other-data": False, "bounded": False}))
+        parts = (*parts, ("Tanh", {"gates-other-data": False, "bounded": True}))
     why_not = unranked(site)
     if site.elem_type(0) not in FLOATS:
         why_not = Refusal("its data are no floats")
     elif not own.get("falls-far"):
         why_not = Refusal("its data are not far below 0")
-    yield Form("a product with what is left of it", parts, partial(written, site, write), why_not)
+    elif curve == "Softplus" and site.elem_type(0) != TensorProto.FLOAT:
+        why_not = Refusal("where it is its own data depends on its element type")
+    since = BOUNDS_AS_INPUT_SINCE
+    yield Form("a product with what is left of it", parts, partial(written, site, write, opset=since), why_not, since)
 
 
 def mish_forms(site: Site) -> Iterator[Form]:
@@ -59,5 +68,8 @@ def mish_forms(site: Site) -> Iterator[Form]:
     def write(builder: FragmentBuilder, value: Any) -> Any:
         return builder.op("Mul", [value, builder.op("Tanh", [builder.op("Softplus", [value])])])
 
-    operators: Operators = (("Tanh", {"gates-other-data": False, "bounded": True}), ("Softplus", {"falls-far": True}))
+    operators: Operators = (
+        ("Tanh", {"gates-other-data": False, "bounded": True}),
+        ("Softplus", {"falls-far": True, "bounded": True}),
+    )
     yield Form("a product", operators, partial(written, site, write), unranked(site))
