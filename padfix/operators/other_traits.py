@@ -44,7 +44,7 @@ from padfix.operators.quantizers import (
 )
 from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.reductions import reduction_traits
-from padfix.operators.reshape_traits import reshape_traits
+from padfix.operators.reshape_traits import is_batch_told, reshape_traits
 from padfix.operators.shuffles import shuffles_pixels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
@@ -305,7 +305,7 @@ def _transpose(scope: Scope, node: NodeProto) -> Traits:
         "moves-images": moves and is_of_another_batch(scope, node.input[0]) is False,
         "turned-back": turns_back(scope, node),
         "turned-back-alike": alike,
-        "batch-told": _is_batch_told(scope, node),
+        "batch-told": is_batch_told(scope, node),
         "shuffles": shuffles_pixels(scope, node),
         "moves-batch": moves,
     }

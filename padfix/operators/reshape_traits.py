@@ -29,7 +29,7 @@ def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
         "shuffles": shuffles_channels(scope, node) or shuffles_pixels(scope, node),
         "measures-images": _measures_images(scope, node),
         "of-thin-image": _is_of_thin_image(scope, node),
-        "batch-told": _is_batch_told(scope, node) and is_of_another_batch(scope, node.output[0]) is False,
+        "batch-told": is_batch_told(scope, node) and is_of_another_batch(scope, node.output[0]) is False,
     }
 
 
@@ -46,5 +46,6 @@ def _is_of_thin_image(scope: Scope, node: NodeProto) -> bool:
     return is_thin and before is not None and before.op_type == "Conv"
 
 
-def _is_batch_told(scope: Scope, node: NodeProto) -> bool:
+def is_batch_told(scope: Scope, node: NodeProto) -> bool:
+    """Whether it stands next to what works on images, and so tells how many there are."""
     return is_behind_images(scope, node.input[0]) or is_before_images(scope, node.output[0])
