@@ -115,7 +115,7 @@ def model_of(
     graph = GraphProto(name="trial", node=nodes, initializer=initializers)
     for name, given in trial.items():
         if given.constant:
-            value = fill("normal", given.shape, given.elem_type, np.random.default_rng(0))
+            value = _weights(given, np.random.default_rng(0))
             graph.initializer.append(numpy_helper.from_array(value if given.value is None else given.value, name))
         else:
             # The inputs that aren't data (sizes, scales) have the length that the rank of the data gives them.
@@ -142,13 +142,23 @@ def feeds_of(trial: Trial, number: int) -> Iterator[dict[str, Array]]:
         }
 
 
+def _weights(given: TrialInput, random: np.random.Generator) -> Array:
+    """Return numbers by chance; signed bytes of half the range, since on some processors more of them overflow.
+
+    Where a processor has no instructions for it, ONNX Runtime sums products of bytes in pairs, in 16 bits:
+    https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html (reduce_range).
+    """
+    values = fill("normal", given.shape, given.elem_type, random)
+    return values >> 1 if values.dtype == np.int8 else values
+
+
 def _data(kind: str, given: TrialInput, random: np.random.Generator, *, first: bool) -> Array:
     """Return data for one input; beside a ramp, weights are small integers, so sums have no rounding to hide in."""
     if given.value is not None:
         return given.value
     if first or kind == "ones":
         return fill(kind, given.shape, given.elem_type, random)
-    values = fill("normal", given.shape, given.elem_type, random)
+    values = _weights(given, random)
     if kind == "ramp" and values.dtype.kind not in "iubOSU":
         small: Array = (np.arange(values.size) % 5 - 2).reshape(values.shape).astype(values.dtype)
         return small

@@ -11,7 +11,8 @@ import pytest
 import padfix
 from padfix.errors import RefusedError
 
-WEIGHTS = f"int8[3,2,3,2] w = {{{', '.join(str(each % 200 - 100) for each in range(0, 36 * 7, 7))}}}"
+# Small enough that no processor's products of two bytes, which are summed in pairs of 16 bits, overflow.
+WEIGHTS = f"int8[3,2,3,2] w = {{{', '.join(str(each % 120 - 60) for each in range(0, 36 * 7, 7))}}}"
 HELD = f"{WEIGHTS}, float s = {{0.02}}, uint8 z = {{120}}, float t = {{0.3}}, uint8 v = {{99}}"
 CHANNELS = "float[3] k = {0.01, 0.02, 0.015}, int8[3] o = {0, 0, 0}, int32[3] b = {100, -200, 300}"
 LISTS = "float[1] k = {0.01}, int8[1] o = {3}, int32[3] b = {100, -200, 300}"

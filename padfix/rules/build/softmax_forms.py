@@ -155,7 +155,12 @@ def hardmax_forms(site: Site) -> Iterator[Form]:
 
     asked: Traits = {"rank": 2 if together else len(shape), "broadcasts": True, "numbers": "integer"}
     cast: Traits = {"elements": "integer", "unsigned": False, "gives": "single"}
-    operators: Operators = (("ArgMax", {"takes-last": False, "keeps-axis": True}), ("Equal", asked), ("Cast", cast))
+    rank = asked["rank"]
+    operators: Operators = (
+        ("ArgMax", {"takes-last": False, "keeps-axis": True, "rank": rank}),
+        ("Equal", asked),
+        ("Cast", cast),
+    )
     if together:
         measured = "static" if all(isinstance(each, int) for each in shape[1:]) else "dynamic"
         operators = (*operators, ("Shape", {"sizes": measured}), ("Reshape", {"rank": len(shape)}))
