@@ -260,7 +260,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Pow": rows_first(power_forms),
     "HardSigmoid": _first(_behind_identity, _apart),
     "Tanh": _first(_behind_identity, _tanh),
-    "Mish": _first(_behind_identity, _first(exponential_forms, mish_forms)),
+    "Mish": _first(_behind_identity, _first(mish_forms, exponential_forms)),
     "Gelu": _first(_behind_identity, gelu_forms),
     **dict.fromkeys(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"), pooling_forms),
     "Flatten": _first(flattening_forms, moved_forms),

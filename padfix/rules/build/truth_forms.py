@@ -61,7 +61,8 @@ def truth_forms(site: Site) -> Iterator[Form]:
     """Yield a Cast of truths, or a Where, as sums and products; a comparison is by what reads it."""
     scope, node = site.scope, site.node
     if node.op_type in (*COMPARING, *_JOINING):
-        if all(_is_rewritten(site, each) for each in scope.consumers(node.output[0])):
+        readers = [] if scope.is_output(node.output[0]) else list(scope.consumers(node.output[0]))
+        if readers and all(_is_rewritten(site, each) for each in readers):
             yield Form("numbers of 0 and 1, with what reads it", _PARTS, by_another_rule)
         return
     truths = _truths_of(scope, node.input[0])

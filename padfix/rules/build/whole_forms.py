@@ -101,7 +101,7 @@ def logic_forms(site: Site) -> Iterator[Form]:
 
 
 def signed_forms(site: Site) -> Iterator[Form]:
-    """Yield the magnitude or the sign of whole numbers as differences, minima and maxima."""
+    """Yield the magnitude, the negative or the sign of whole numbers as differences, minima and maxima."""
     elem_type = site.elem_type(0)
 
     def write() -> Rewrite:
@@ -112,7 +112,8 @@ def signed_forms(site: Site) -> Iterator[Form]:
         if site.node.op_type == "Sign":
             result = builder.op("Min", [builder.op("Max", [value, least]), most])
         else:
-            result = builder.op("Max", [value, builder.op("Sub", [none, value])])
+            negative = builder.op("Sub", [none, value])
+            result = negative if site.node.op_type == "Neg" else builder.op("Max", [value, negative])
         builder.output(site.node.output[0], result)
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
