@@ -40,13 +40,18 @@ def round_forms(site: Site) -> Iterator[Form]:
         large = builder.constant(np.array(2.0 ** np.finfo(dtype).nmant, dtype), "large")
         size = builder.op("Abs", [value])
         within = builder.op("Min", [size, large])  # what is larger has no fraction
-        whole = builder.op("Sub", [builder.op("Add", [within, large]), large])
+        whole = _without_fractions(builder, within, large)
         total = builder.op("Add", [whole, builder.op("Sub", [size, within])])
         return builder.op("Mul", [builder.op("Sign", [value]), total])
 
     parts = ("Abs", "Sign", "Min", "Add", "Sub", "Mul")
     operators: Operators = tuple((each, {"constants": "number", "inputs": 2}) for each in parts)
     yield Form("the sum with a large number, without it", operators, partial(written, site, write), why_not)
+
+
+def _without_fractions(builder: FragmentBuilder, value: Any, large: Any) -> Any:
+    """Return the sum with a large number, without it; the Abs, of what is above 0, keeps both apart."""
+    return builder.op("Sub", [builder.op("Abs", [builder.op("Add", [value, large])]), large])
 
 
 @dataclass(frozen=True)
@@ -88,11 +93,12 @@ def stepped_forms(site: Site) -> Iterator[Form]:
             return builder.constant(np.array(each, np.float32), "steps")
 
         steps = builder.op("Div", [builder.input(first.input[0]), number(before.scale)])
-        bounds = (np.array(each - before.zero, np.float32) for each in (least, most))
+        bounds = [np.array(each - before.zero, np.float32) for each in (least, most)]
         steps = clipped(builder, steps, *bounds)
         if by_sum:
             large = number(1.5 * 2.0 ** np.finfo(np.float32).nmant)
-            steps = builder.op("Sub", [builder.op("Add", [steps, large]), large])
+            # Cut off again, or OpenVINO multiplies before it takes the large number away.
+            steps = clipped(builder, _without_fractions(builder, steps, large), *bounds)
         else:
             steps = builder.op("Round", [steps])
         if before.zero != behind.zero:
@@ -111,7 +117,13 @@ def stepped_forms(site: Site) -> Iterator[Form]:
 
     since = BOUNDS_AS_INPUT_SINCE
     yield Form("floats, rounded", (*_PARTS, ("Round", _OF_FLOATS)), partial(write, False), why_not, since)
-    yield Form("floats, rounded by a sum", (*_PARTS, ("Sub", _OF_FLOATS)), partial(write, True), why_not, since)
+    yield Form(
+        "floats, rounded by a sum",
+        (*_PARTS, ("Abs", _OF_FLOATS), ("Sub", _OF_FLOATS)),
+        partial(write, True),
+        why_not,
+        since,
+    )
 
 
 _OF_FLOATS = {"numbers": "single", "constants": "number"}
