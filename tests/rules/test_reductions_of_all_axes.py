@@ -29,3 +29,11 @@ def test_all_axes_are_reduced_in_steps(lengths: str, node: str, expected: list[s
     padfix.convert(source, result, target="portable")
     assert [each.op_type for each in onnx.load(result).graph.node if each.op_type != "Constant"] == expected
     assert not {each.rule for each in padfix.check(result, target="portable").findings} & {"PF306"}
+
+
+def test_what_reduces_nothing_is_an_identity(tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    model = onnx.parser.parse_model(TEXT.replace("13", "18") % ("1,5,6", "ReduceSum <noop_with_empty_axes = 1>"))
+    onnx.save(model, source)
+    padfix.convert(source, result, target="portable")
+    assert "ReduceSum" not in {each.op_type for each in onnx.load(result).graph.node}

@@ -21,6 +21,7 @@ from padfix.rules.build.along_axes import LONGEST, multiplied, multiplying, why_
 from padfix.rules.build.extreme_forms import extreme_form
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.passing_forms import reducing_nothing
 from padfix.rules.build.product_forms import product_form
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def reduction_forms(site: Site) -> Iterator[Form]:
         yield Form("other operators", (), _unwritten, Refusal("its axes are not known"))
         return
     if not axes and attributes.integer(site.node, "noop_with_empty_axes", 0):
-        yield Form("other operators", (), _unwritten, Refusal("it reduces nothing"))
+        yield reducing_nothing(site)
         return
     axes = sorted(axis % rank for axis in axes) or list(range(rank))
     op_type, kept = site.node.op_type, attributes.integer(site.node, "keepdims", 1) != 0

@@ -30,6 +30,22 @@ _HALF = 0.5
 _MOST_FACTORS = 16
 
 
+_LEFT_AS_IT_IS = ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
+"""What gives its data as they are where it reduces no axis."""
+
+
+def reducing_nothing(site: Site) -> Form:
+    """Return what reduces no axis as the Identity that it is, but for operators that do something to each element."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        builder.output(site.node.output[0], builder.op("Identity", [builder.input(site.input_name(0))]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None if site.node.op_type in _LEFT_AS_IT_IS else Refusal("it reduces nothing")
+    return Form("an Identity", (("Identity", {}),), write, why_not)
+
+
 def negated_twice(site: Site) -> Form:
     """Return what gives its data as they are with the sign changed and changed back, which is not taken away."""
     name = passed_on(site.scope, site.node)

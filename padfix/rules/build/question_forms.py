@@ -19,6 +19,7 @@ from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.truth_forms import truth_forms
 from padfix.rules.build.written_forms import axis_forms
+from padfix.targets.traits import Traits
 
 _FLOATS_EQUAL_SINCE = 11
 
@@ -98,25 +99,34 @@ def one_hot_forms(site: Site) -> Iterator[Form]:
     rank = -1 if known is None or known.rank is None else known.rank
     axis = (attributes.integer(site.node, "axis", -1) or 0) % max(rank + 1, 1)
 
-    def write() -> Rewrite:
+    def write(*, flat: bool) -> Rewrite:
         assert depth is not None
         assert values is not None
-        builder = site.builder()
-        index = builder.unsqueezed(builder.input(site.input_name(0)), axis)
+        builder, given = site.builder(), site.input_name(0)
+        index = builder.input(given)
+        index = builder.reshaped(index, [-1, 1]) if flat else builder.unsqueezed(index, axis)
         number = int(depth.reshape(-1)[0])
         off, on = (builder.constant(each.reshape(()), "value") for each in values)
         chosen: Any = off
         for first in (-number, 0):
             places = np.arange(first, first + number, dtype=_dtype(site)).reshape(-1, *[1] * (rank - axis))
+            places = places.reshape(1, -1) if flat else places
             chosen = builder.op("Where", [builder.op("Equal", [index, builder.constant(places, "places")]), on, chosen])
-        builder.output(site.node.output[0], chosen)
+        builder.output(site.node.output[0], builder.reshaped(chosen, lengths or ()) if flat else chosen)
         return Rewrite(builder.build(), (as_declared(site),), exact=True)
 
+    result = site.scope.type_of(site.node.output[0])
+    lengths = None if result is None else result.lengths
     why_not = None
     if depth is None or values is None or rank < 0:
         why_not = Refusal("its depth or its values are not constant, or how many axes it has is not known")
     operators: Operators = (("Unsqueeze", {"rank": rank}), *_EQUAL, ("Where", {"broadcasts": True}))
-    yield Form("equal to a place", operators, write, why_not)
+    yield Form("equal to a place", operators, partial(write, flat=False), why_not)
+    if lengths is None or 0 in lengths or axis != rank:
+        why_not = why_not or Refusal("it needs the lengths of its input (--shape), and its places as the last axis")
+    two: Traits = {"rank": 2, "broadcasts": True, "constants": "none"}
+    matrix: Operators = (("Reshape", {"rank": 2}), ("Equal", two), ("Where", two), ("Reshape", {"rank": rank + 1}))
+    yield Form("equal to a place, as a matrix", matrix, partial(write, flat=True), why_not)
 
 
 def _dtype(site: Site) -> np.dtype[Any]:
