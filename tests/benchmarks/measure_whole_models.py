@@ -4,7 +4,7 @@
     python -m tests.support.runtime_pages
 
 The networks of Keras have random weights and are written by tf2onnx; the others come with theirs, in packages that pip
-downloads. The first command adds what it finds to ``padfix/docs/measured/whole-models.json``, under the runtime and
+downloads. The first command adds what it finds to ``padfix/docs/measured/whole_models.json``, under the runtime and
 its version, so that it can be run in several environments; the second writes the page. It needs ``padfix[tf]`` and the
 runtimes' extras.
 """

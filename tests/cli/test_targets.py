@@ -19,7 +19,7 @@ g (float[1,3,9,8] X, float[4,3,3,3] W) => (float[1,4,5,4] Y) {
 }
 """
 PLAIN = """<ir_version: 8, opset_import: ["" : 17]>
-g (float[1,3,9,8] X, float[4,3,3,3] W) => (float[1,4,7,6] Y) { Y = Conv (X, W) }
+g (float[1,3,9,8] X, float[4,3,3,3] W) => (float[1,4,7,6] Y) { Y = Conv <kernel_shape = [3, 3]> (X, W) }
 """
 
 

@@ -16,10 +16,10 @@ TEXT = '<ir_version: 8, opset_import: ["" : 13]> g (float[%s] X) => (float Y) { 
 @pytest.mark.parametrize(
     ("lengths", "node", "expected"),
     [
-        ("1,5,6,7", "ReduceSum <keepdims = 0>", ["ReduceSum", "ReduceSum", "Reshape"]),
-        ("3,5,6", "ReduceSum <keepdims = 0>", ["ReduceSum", "ReduceSum", "Reshape"]),
-        ("2,5,6", "ReduceMax <keepdims = 0>", ["ReduceMax", "ReduceMax", "ReduceMax", "Reshape"]),
-        ("5,6", "ReduceMin <keepdims = 0>", ["ReduceMin", "ReduceMin", "Reshape"]),
+        ("1,5,6,7", "ReduceSum <keepdims = 0>", ["ReduceSum"]),
+        ("3,5,6", "ReduceSum <keepdims = 0>", ["ReduceSum"]),
+        ("2,5,6", "ReduceMax <keepdims = 0>", ["ReduceMax", "ReduceMax", "ReduceMax", "Reshape", "ReduceMax"]),
+        ("5,6", "ReduceMin <keepdims = 0>", ["ReduceMin", "ReduceMin", "Reshape", "ReduceMax"]),
     ],
 )
 def test_all_axes_are_reduced_in_steps(lengths: str, node: str, expected: list[str], tmp_path: Path) -> None:

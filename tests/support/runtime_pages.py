@@ -87,7 +87,7 @@ def files() -> dict[str, str]:
     """Return the pages and the picture by their names."""
     found = measured()
     pages = {"README.md": _overview(found), "runtimes.svg": _picture(found).file() + "\n"}
-    pages["whole-models.md"] = whole_model_pages.page(HEAD.replace(DATA.name, whole_model_pages.DATA.name))
+    pages["whole_models.md"] = whole_model_pages.page(HEAD.replace(DATA.name, whole_model_pages.DATA.name))
     for runtime in dict.fromkeys(each.runtime for each in found):
         pages[f"{runtime}.md"] = _page([each for each in found if each.runtime == runtime])
     return pages
@@ -104,7 +104,7 @@ def _overview(found: Sequence[Measured]) -> str:
         "it runs and gives other numbers; *refused*: the runtime does not load or run it; *declined*: padfix knows no",
         "equal form that the runtime gets right, says so, and writes nothing. A network is more than its operators:",
         "what a runtime makes of one says `padfix verify model.onnx --on NAME`, and of some the page of",
-        "[whole models](whole-models.md).",
+        "[whole models](whole_models.md).",
         "",
         "![How many of the models each runtime gets right, before and after](runtimes.svg)",
         "",

@@ -9,7 +9,7 @@ from typing import Any
 
 from padfix import targets
 
-DATA = Path(__file__).parents[2] / "padfix" / "docs" / "measured" / "whole-models.json"
+DATA = Path(__file__).parents[2] / "padfix" / "docs" / "measured" / "whole_models.json"
 
 SAME = 1e-3
 """Of an output's range: further off than this is another result."""

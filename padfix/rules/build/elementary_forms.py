@@ -119,17 +119,34 @@ def _reshaped(site: Site, steps: Sequence[Sequence[int]]) -> Form:
     def write(builder: FragmentBuilder, value: Any) -> Any:
         for step in steps:
             value = reduced(builder, op_type, value, step)
-        return builder.reshaped(value, lengths or ())
+        return builder.reshaped(value, lengths) if lengths else as_number(builder, value)
 
     traits = [
         {**reduction_traits(op_type, site.opset, step), "moves-batch": False, "reduces-all": len(step) == rank}
         for step in steps
     ]
     why_not = None if lengths is not None else Refusal("it needs the lengths of what it gives (--shape)")
-    operators = (*((op_type, each) for each in traits), ("Reshape", {"rank": len(lengths or ())}))
+    last: Operators = (("Reshape", {"rank": len(lengths)}),) if lengths else AS_NUMBER
+    operators = (*((op_type, each) for each in traits), *last)
     at_once = "" if len(steps) == 1 else f"{len(steps[0])} at a time, "
     name = f"its axes kept, {at_once}and a Reshape"
     return Form(name, operators, partial(written, site, write), why_not)
+
+
+_LAST = {
+    **dict.fromkeys(("axes-listed", "axes-as-input", "axes-empty", "keeps-axis"), False),
+    "reduces-all": True,
+    "reduced-axes": 1,
+    "rank": 1,
+}
+
+AS_NUMBER: Operators = (("Reshape", {"rank": 1}), ("ReduceMax", _LAST))
+"""What :func:`as_number` consists of."""
+
+
+def as_number(builder: FragmentBuilder, value: Any) -> Any:
+    """Return one element without axes, as the maximum of a list: some importers read no shape without lengths."""
+    return builder.op("ReduceMax", [builder.reshaped(value, [1])], {"keepdims": 0})
 
 
 def reduction_traits(op_type: str, opset: int, axes: Sequence[int]) -> dict[str, bool | int]:

@@ -14,7 +14,9 @@ from padfix.operators.reductions import reduces_batch
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Site
 from padfix.rules.build.elementary_forms import (
+    AS_NUMBER,
     AT_ONCE,
+    as_number,
     clipped,
     reduced,
     reduction_traits,
@@ -91,3 +93,4 @@ def number_forms(site: Site) -> Iterator[Form]:
 
     traits = {"axes-listed": False, "reduces-all": True, "reduced-axes": rank, "rank": rank, "keeps-axis": False}
     yield Form("the maximum of one element", (("ReduceMax", traits),), partial(written, site, write))
+    yield Form("the maximum of a list of one", AS_NUMBER, partial(written, site, as_number))
