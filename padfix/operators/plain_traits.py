@@ -190,6 +190,7 @@ def _split(scope: Scope, node: NodeProto) -> Traits:
     is_even = None if length is None or isinstance(length, str) else length % (counts or 1) == 0
     has_lengths = len(node.input) > 1 or attributes.find(node, "split") is not None
     return {
+        "axis-written": attributes.find(node, "axis") is not None,
         "split-evenly": is_even if counts else True,
         "pieces-told": has_lengths or bool(counts),
         "splits-constant": is_weight(scope, node.input[0]),

@@ -168,3 +168,10 @@ def test_it_says_what_the_runtime_counts_on(
     nodes: str, given: str, gives: str, target: str, expected: list[str], tmp_path: Path
 ) -> None:
     assert outcome(nodes, given, target, tmp_path, gives) == expected
+
+
+@pytest.mark.parametrize("target", [NEW, "portable"])
+def test_a_split_says_its_axis(target: str, tmp_path: Path) -> None:
+    assert outcome("a, b = Split (X) Y = Sub (a, b)", "float[2,3] X", target, tmp_path) == ["Split", "Sub"]
+    (split,) = [each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type == "Split"]
+    assert [each.i for each in split.attribute if each.name == "axis"] == [0]

@@ -25,7 +25,10 @@ def product_form(site: Site, axes: Sequence[int], kept: bool) -> Form:
     shape = () if known is None or known.shape is None else known.shape
     lengths = [shape[axis] for axis in axes if axis < len(shape)]
     sizes = [each for each in lengths if isinstance(each, int) and 0 < each <= _LONGEST]
-    operators: Operators = (("Split", {"split-evenly": True, "pieces-told": True}), ("Mul", {"gate-second": False}))
+    operators: Operators = (
+        ("Split", {"axis-written": True, "split-evenly": True, "pieces-told": True}),
+        ("Mul", {"gate-second": False}),
+    )
     if not kept:
         operators = (*operators, ("Squeeze", {"rank": len(shape), "axes-written": True, "moves-batch": 0 in axes}))
     why_not = None if len(sizes) == len(axes) else Refusal("it needs the lengths of its axes (--shape), none very long")

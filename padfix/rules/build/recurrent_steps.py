@@ -39,7 +39,7 @@ _TURNING = {"turned-back": False, "turned-back-alike": False}
 _OPERATORS: Operators = (
     ("MatMul", {"rank": 3, "list-first": False, "list-second": False}),
     ("Transpose", {**_TURNING, "rank": 2}),
-    ("Split", {"split-evenly": True, "pieces-told": True}),
+    ("Split", {"axis-written": True, "split-evenly": True, "pieces-told": True}),
     ("Squeeze", {}),
     ("Unsqueeze", {}),
     ("Concat", {}),

@@ -1,4 +1,4 @@
-"""Equal forms of a Split: with the length of each piece, and a Slice for each."""
+"""Equal forms of a Split: with its axis or the length of each piece, and a Slice for each."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from padfix.graph import attributes
-from padfix.operators.plain_traits import is_weight
 from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.pad_node import sliced
+from padfix.rules.build.written_forms import axis_forms
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -23,11 +24,12 @@ _SIZES_AS_INPUT_SINCE = 13
 
 
 def split_forms(site: Site) -> Iterator[Form]:
-    """Yield a Split with the length of each piece, and as a Slice for each."""
+    """Yield a Split that says its axis, or the length of each piece, and as a Slice for each."""
+    yield from axis_forms(site, 0)
     sizes = _sizes(site)
     unread = Refusal("it needs the length that it splits (--shape)") if sizes is None else None
-    told: dict[str, bool | None] = {"split-evenly": True, "pieces-told": True}
-    told["splits-constant"] = is_weight(site.scope, site.input_name(0))
+    told = {**(traits_of(site.scope, site.node) or {}), "axis-written": True, "split-evenly": True}
+    told["pieces-told"] = True
     yield Form("the length of each piece", (("Split", told),), partial(_written, site, _split), unread)
     yield Form(
         "a Slice for each piece", (("Slice", {"behind-window": False}),), partial(_written, site, _sliced), unread
@@ -61,6 +63,7 @@ def _written(site: Site, write: Callable[[Site, FragmentBuilder, Any, list[int]]
 
 def _split(site: Site, builder: FragmentBuilder, value: Any, sizes: list[int]) -> list[Any]:
     node, inputs = copied(site.node, without=("num_outputs",)), [value]
+    attributes.set_integer(node, "axis", attributes.integer(node, "axis", 0) or 0)
     if builder.opset < _SIZES_AS_INPUT_SINCE:
         attributes.set_integers(node, "split", sizes)
     else:

@@ -24,10 +24,10 @@ def epsilon_forms(site: Site) -> Iterator[Form]:
     yield _form(site, "its epsilon written", own, AttributeProto(name="epsilon", type=AttributeProto.FLOAT, f=_EPSILON))
 
 
-def axis_forms(site: Site) -> Iterator[Form]:
-    """Yield what works along its last axis, saying so."""
+def axis_forms(site: Site, axis: int = -1) -> Iterator[Form]:
+    """Yield what works along an axis that it does not name, saying so."""
     own = {**(traits_of(site.scope, site.node) or {}), "axis-written": True}
-    yield _form(site, "its axis written", own, AttributeProto(name="axis", type=AttributeProto.INT, i=-1))
+    yield _form(site, "its axis written", own, AttributeProto(name="axis", type=AttributeProto.INT, i=axis))
 
 
 def _form(site: Site, name: str, traits: Traits, attribute: AttributeProto) -> Form:
