@@ -51,7 +51,6 @@ KERAS = {
     "InceptionV3": 299,
     "InceptionResNetV2": 299,
     "Xception": 299,
-    "ConvNeXtTiny": 224,
 }
 """Networks of ``keras.applications``, each with the length of its images."""
 
