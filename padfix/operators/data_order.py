@@ -15,6 +15,9 @@ from padfix.operators.table import PADDED, TRANSPOSED, Key
 CHANNELS = 1
 """The axis of channels."""
 
+AXES_OF_IMAGES = 4
+"""Those of images, with the batch and the channels."""
+
 _LAST_EXCHANGED = [0, 2, 1]
 """The permutation that exchanges channels and places of what is 1-D."""
 

@@ -50,7 +50,6 @@ from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
 from padfix.targets.traits import COUNT, Traits
 
-_AXES_OF_IMAGES = 4
 _MANY_AXES = 6
 """Axes of data and of indices together, one of which is picked from, that give more than five."""
 

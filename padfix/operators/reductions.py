@@ -8,10 +8,8 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
-from padfix.operators.data_order import CHANNELS
+from padfix.operators.data_order import AXES_OF_IMAGES, CHANNELS
 from padfix.targets.traits import Traits
-
-_AXES_OF_IMAGES = 4
 
 
 def reduced_axes(scope: Scope, node: NodeProto) -> list[int] | None:
@@ -44,8 +42,8 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
         "rank": every,
         "keeps-axis": attributes.integer(node, "keepdims", 1) != 0,
         "reduces-all": None if listed is None or every is None else (len(listed) or of_none) == every,
-        "several-of-volume": every is not None and every > _AXES_OF_IMAGES and len(reduced) > 1,
-        "of-volume": every is not None and every > _AXES_OF_IMAGES,
+        "several-of-volume": every is not None and every > AXES_OF_IMAGES and len(reduced) > 1,
+        "of-volume": every is not None and every > AXES_OF_IMAGES,
         "over-batch": None if listed is None else reduces_batch(listed, lengths) if listed or of_none else False,
     }
 
@@ -53,4 +51,4 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
 def reduces_batch(axes: Sequence[int], lengths: Sequence[Dimension]) -> bool:
     """Whether a reduction along these axes, all of them where none is listed, takes several images together."""
     takes_first = not axes or any(axis in (0, -len(lengths)) for axis in axes)
-    return len(lengths) >= _AXES_OF_IMAGES and takes_first and lengths[0] != 1
+    return len(lengths) >= AXES_OF_IMAGES and takes_first and lengths[0] != 1

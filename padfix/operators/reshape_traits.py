@@ -7,12 +7,16 @@ from onnx import NodeProto
 from padfix.graph.scopes import Scope
 from padfix.operators.batches import is_of_another_batch, numbers_images
 from padfix.operators.constant_chains import worked_out
-from padfix.operators.data_order import copies_behind_reshape, copies_channels, is_before_images, is_behind_images
+from padfix.operators.data_order import (
+    AXES_OF_IMAGES,
+    copies_behind_reshape,
+    copies_channels,
+    is_before_images,
+    is_behind_images,
+)
 from padfix.operators.shuffles import shuffles_channels, shuffles_pixels
 from padfix.operators.told_lengths import told_lengths
 from padfix.targets.traits import Traits
-
-_AXES_OF_IMAGES = 4
 
 
 def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
@@ -42,7 +46,7 @@ def _measures_images(scope: Scope, node: NodeProto) -> bool:
 def _is_of_thin_image(scope: Scope, node: NodeProto) -> bool:
     """Whether a Reshape takes what a convolution gives, an image of one row or column."""
     before, known = scope.own_producer(node.input[0]), scope.type_of(node.input[0])
-    is_thin = known is not None and known.rank == _AXES_OF_IMAGES and 1 in (known.shape or ())[2:]
+    is_thin = known is not None and known.rank == AXES_OF_IMAGES and 1 in (known.shape or ())[2:]
     return is_thin and before is not None and before.op_type == "Conv"
 
 
