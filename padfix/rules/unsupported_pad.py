@@ -121,13 +121,20 @@ class UnsupportedPad(TargetRule):
             yield Form("products with matrices and a Pad", (*products, *written), write, no_products)
 
 
+def _value_of(site: Site) -> Any:
+    """Return what is padded with, None where that is not constant."""
+    if site.input_name(2):
+        return site.constant(2)
+    attribute = attributes.find(site.node, "value")
+    return 0.0 if attribute is None else attribute.f
+
+
 def _filled(site: Site, added: list[int], cuts: Operators, written: Operators) -> Form:
     """Return a Pad with zeros, to which the value is added where there are no elements."""
-    known, value = site.scope.type_of(site.node.output[0]), site.constant(2)
+    known = site.scope.type_of(site.node.output[0])
     lengths = None if known is None else known.lengths
     half = len(added) // 2
-    attribute = attributes.find(site.node, "value")
-    fill = (0.0 if attribute is None else attribute.f) if not site.input_name(2) else value
+    fill = _value_of(site)
 
     def write() -> Rewrite | Refusal:
         assert lengths is not None
@@ -151,11 +158,10 @@ def _filled(site: Site, added: list[int], cuts: Operators, written: Operators) -
 
 def _joined_about(site: Site, added: list[int], *, any_cut: bool) -> Form:
     """Return a Pad as constants joined before and behind the data, an axis after the other."""
-    known, value = site.input_type(0), site.constant(2)
+    known = site.input_type(0)
     lengths = None if known is None else known.lengths
     half = len(added) // 2
-    attribute = attributes.find(site.node, "value")
-    fill = (0.0 if attribute is None else attribute.f) if not site.input_name(2) else value
+    fill = _value_of(site)
 
     def write() -> Rewrite | Refusal:
         assert lengths is not None
