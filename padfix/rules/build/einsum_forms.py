@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from padfix.operators.equations import parts_of, result_of
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
@@ -25,7 +26,8 @@ _MATRIX = 2
 
 def einsum_forms(site: Site) -> Iterator[Form]:
     """Yield an Einsum as sums along axes and products of matrices, one for each data but the first."""
-    terms, gives = _terms(site.text("equation"))
+    equation = site.text("equation")
+    terms, gives = parts_of(equation)[0], result_of(equation)
     lengths = _lengths(site, terms)
 
     def write() -> Rewrite:
@@ -51,13 +53,6 @@ def einsum_forms(site: Site) -> Iterator[Form]:
         *((("ReduceSum", reduction_traits("ReduceSum", site.opset, [0])),) if _sums(terms, gives) else ()),
     )
     yield Form("products of matrices", operators, write, lengths if isinstance(lengths, Refusal) else None)
-
-
-def _terms(equation: str) -> tuple[list[str], str]:
-    """Return the letters of each data and of the result, which are in alphabetical order where it does not tell."""
-    given, arrow, gives = equation.replace(" ", "").partition("->")
-    counted = Counter(given.replace(",", ""))
-    return given.split(","), gives if arrow else "".join(sorted(each for each, times in counted.items() if times == 1))
 
 
 def _lengths(site: Site, terms: Sequence[str]) -> Lengths | Refusal:
