@@ -183,11 +183,9 @@ def _behind_identity(site: Site) -> Iterator[Form]:
     yield Form("an Identity before it", ((node.op_type, traits),), write)
 
 
-def _first(
-    nearest: Callable[[Site], Iterator[Form]], forms: Callable[[Site], Iterator[Form]]
-) -> Callable[[Site], Iterator[Form]]:
+def _first(*forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iterator[Form]]:
     """Return the forms of an operator, those that leave more of it as it is first."""
-    return lambda site: chain(nearest(site), forms(site))
+    return lambda site: chain.from_iterable(each(site) for each in forms)
 
 
 def _undecided(site: Site) -> Iterator[Form]:
@@ -241,7 +239,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **{name: _first(PLAIN_FORMS[name], DEFINED_FORMS[name]) for name in PLAIN_FORMS.keys() & DEFINED_FORMS.keys()},
     "QLinearMatMul": _first(DEFINED_FORMS["QLinearMatMul"], PLAIN_FORMS["QLinearMatMul"]),
     "Unsqueeze": reshaped_forms,
-    "Squeeze": _first(number_forms, _first(PLAIN_FORMS["Squeeze"], reshaped_forms)),
+    "Squeeze": _first(number_forms, PLAIN_FORMS["Squeeze"], reshaped_forms),
     **{name: _first(PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Split", "Tile")},
     **dict.fromkeys(COMPARING, rows_first(truth_forms)),
     "Equal": rows_first(equal_forms),
@@ -251,36 +249,36 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(("If", "Loop", "Scan"), _undecided),
     "Erf": _first(_behind_identity, erf_forms),
     **dict.fromkeys(("And", "Or", "Xor"), logic_forms),
-    "Add": rows_first(_first(narrowed_forms, _first(apart_forms, _first(exchanged_forms, summed_forms)))),
+    "Add": rows_first(_first(narrowed_forms, apart_forms, exchanged_forms, summed_forms)),
     "BatchNormalization": batch_norm_forms,
     "Clip": clip_forms,
     "Cast": _first(PLAIN_FORMS["Cast"], cut_forms),
     **dict.fromkeys(("Abs", "Neg", "Sign"), signed_forms),
-    "Concat": _first(parted_forms, _first(joined_forms, _first(appended_forms, moved_forms))),
+    "Concat": _first(parted_forms, joined_forms, appended_forms, moved_forms),
     "Pow": rows_first(power_forms),
     "HardSigmoid": _first(_behind_identity, _apart),
     "Tanh": _first(_behind_identity, _tanh),
-    "Mish": _first(_behind_identity, _first(mish_forms, exponential_forms)),
+    "Mish": _first(_behind_identity, mish_forms, exponential_forms),
     "Gelu": _first(_behind_identity, gelu_forms),
     **dict.fromkeys(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"), pooling_forms),
     "Flatten": _first(flattening_forms, moved_forms),
     "DepthToSpace": depth_forms,
     "SpaceToDepth": depth_forms,
-    "Reshape": _first(number_forms, _first(_first(told_forms, _numbered), listed_first)),
+    "Reshape": _first(number_forms, told_forms, _numbered, listed_first),
     "Sub": rows_first(_first(apart_forms, negated_forms)),
-    "Div": rows_first(_first(apart_forms, _first(negated_forms, divided_forms))),
+    "Div": rows_first(_first(apart_forms, negated_forms, divided_forms)),
     "Mul": rows_first(_first(apart_forms, exchanged_forms)),
     **dict.fromkeys(JOINING, rows_first(_first(apart_forms, paired_forms))),
     "Where": rows_first(choice_forms),
     **dict.fromkeys(RECURRENT, recurrent_forms),
     "RoiAlign": roi_forms,
     "Round": round_forms,
-    "Transpose": _first(_first(reshaped_forms, exchange_forms), moved_forms),
+    "Transpose": _first(reshaped_forms, exchange_forms, moved_forms),
     "Gemm": dense_forms,
     "LayerNormalization": layer_norm_forms,
-    "Gather": _first(single_forms, _first(_first(picking_forms, listed_forms), moved_forms)),
+    "Gather": _first(single_forms, picking_forms, listed_forms, moved_forms),
     "Shape": _lengths,
-    "Slice": _first(_first(reordered_forms, slices_of_picked), moved_forms),
+    "Slice": _first(reordered_forms, slices_of_picked, moved_forms),
     **dict.fromkeys(QUANTIZERS, zero_point_forms),
     "Softplus": _first(softplus_forms, exponential_forms),
     **dict.fromkeys(REDUCTIONS, reduction_forms),
