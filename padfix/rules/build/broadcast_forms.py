@@ -19,7 +19,8 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import as_declared, trials_of
+from padfix.rules.build.node_forms import of_inputs
+from padfix.rules.build.node_trials import as_declared
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.truth_forms import truth_forms
 from padfix.targets.traits import Traits
@@ -48,7 +49,7 @@ def apart_forms(site: Site) -> Iterator[Form]:
     is_open = own.get("spreads-channels") is None
     why_not = Refusal("no input has one channel alone") if place is None and not is_open else None
     yield Form(
-        "an Identity before it", ((site.node.op_type, traits),), lambda: _written(site, write, exact=True), why_not
+        "an Identity before it", ((site.node.op_type, traits),), lambda: of_inputs(site, write, exact=True), why_not
     )
 
 
@@ -61,7 +62,7 @@ def exchanged_forms(site: Site) -> Iterator[Form]:
     def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
         return builder.op(op_type, [second, first])
 
-    yield Form("its inputs exchanged", ((op_type, traits),), lambda: _written(site, write, exact=True))
+    yield Form("its inputs exchanged", ((op_type, traits),), lambda: of_inputs(site, write, exact=True))
 
 
 def rows_first(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iterator[Form]]:
@@ -91,7 +92,7 @@ def on_rows(site: Site) -> Iterator[Form]:
 
     why_not = Refusal("how many axes its inputs have is not known") if None in ranks else None
     operators: Operators = (("Reshape", {"rank": 2}), (site.node.op_type, own), ("Reshape", {"rank": 1}))
-    yield Form("rows in place of lists", operators, lambda: _written(site, write, exact=True), why_not)
+    yield Form("rows in place of lists", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def _whole(site: Site) -> Form:
@@ -121,7 +122,7 @@ def _whole(site: Site) -> Form:
     operators: Operators = ((site.node.op_type, own),)
 
     def write_whole() -> Rewrite:
-        return dataclasses.replace(_written(site, write, exact=True), trials=(as_declared(site),))
+        return dataclasses.replace(of_inputs(site, write, exact=True), trials=(as_declared(site),))
 
     return Form("constants of the whole shape", operators, write_whole, why_not)
 
@@ -141,7 +142,7 @@ def appended_forms(site: Site) -> Iterator[Form]:
         return builder.original(copied(site.node), apart)
 
     operators: Operators = (("Concat", {"appends-to-input": False}),)
-    yield Form("an Identity before it", operators, lambda: _written(site, write, exact=True))
+    yield Form("an Identity before it", operators, lambda: of_inputs(site, write, exact=True))
 
 
 def narrowed_forms(site: Site) -> Iterator[Form]:
@@ -166,8 +167,8 @@ def narrowed_forms(site: Site) -> Iterator[Form]:
         return builder.op("Add", [builder.op("Identity", [value]) for value in values])
 
     operators = (("Add", traits),)
-    yield Form("its constant without axes of one", operators, lambda: _written(site, narrowed, exact=True), why_not)
-    yield Form("an Identity before both", operators, lambda: _written(site, apart, exact=True))
+    yield Form("its constant without axes of one", operators, lambda: of_inputs(site, narrowed, exact=True), why_not)
+    yield Form("an Identity before both", operators, lambda: of_inputs(site, apart, exact=True))
 
 
 def summed_forms(site: Site) -> Iterator[Form]:
@@ -181,7 +182,7 @@ def summed_forms(site: Site) -> Iterator[Form]:
     def write(builder: FragmentBuilder, *values: Any) -> Any:
         return builder.op("Sum", list(values))
 
-    yield Form("a Sum", (("Sum", traits),), lambda: _written(site, write, exact=True), why_not)
+    yield Form("a Sum", (("Sum", traits),), lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def paired_forms(site: Site) -> Iterator[Form]:
@@ -201,7 +202,7 @@ def paired_forms(site: Site) -> Iterator[Form]:
 
     why_not = None if count > 1 else Refusal("it has one input alone")
     operators = ((joint, {"inputs": 2, "broadcasts": True}),)
-    yield Form("two at a time", operators, lambda: _written(site, write, exact=joint == op_type), why_not)
+    yield Form("two at a time", operators, lambda: of_inputs(site, write, exact=joint == op_type), why_not)
 
 
 def choice_forms(site: Site) -> Iterator[Form]:
@@ -213,7 +214,7 @@ def choice_forms(site: Site) -> Iterator[Form]:
     turned = copied(site.node)
     turned.input[1], turned.input[2] = site.node.input[2], site.node.input[1]
     operators = (("Where", OTHERS["Where"](site.scope, turned)),)
-    yield Form("the branches exchanged", operators, lambda: _written(site, write, exact=True))
+    yield Form("the branches exchanged", operators, lambda: of_inputs(site, write, exact=True))
     yield from truth_forms(site)
 
 
@@ -238,14 +239,9 @@ def negated_forms(site: Site) -> Iterator[Form]:
             return builder.op("Neg", [builder.op("Sub", [subtrahend, minuend])])
 
         operators: Operators = (("Sub", {"from-constant": False, "from-softmax": False}), ("Neg", {}))
-        yield Form("the difference negated", operators, lambda: _written(site, turned, exact=True), why_not)
+        yield Form("the difference negated", operators, lambda: of_inputs(site, turned, exact=True), why_not)
     name, joint = ("a sum", "Add") if is_sum else ("both with the other sign", "Div")
     told: Traits = {"from-softmax": own.get("from-softmax")}
-    yield Form(name, (("Neg", {}), (joint, {} if is_sum else told)), lambda: _written(site, write, exact=True), why_not)
-
-
-def _written(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:
-    """Return what ``write`` makes of all the inputs."""
-    builder = site.builder()
-    builder.output(site.node.output[0], write(builder, *(builder.input(name) for name in site.node.input)))
-    return Rewrite(builder.build(), trials_of(site), exact=exact)
+    yield Form(
+        name, (("Neg", {}), (joint, {} if is_sum else told)), lambda: of_inputs(site, write, exact=True), why_not
+    )

@@ -11,11 +11,11 @@ from onnx import helper
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
-from padfix.rules.base import Rewrite, Site
+from padfix.rules.base import Site
 from padfix.rules.build.along_axes import TAKING, multiplied, multiplying, selection, taken, why_not_multiplied
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.objections import Operators
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def extreme_place_forms(site: Site) -> Iterator[Form]:
         (site.node.op_type, {**own, "keeps-axis": True}),
         ("Squeeze", {"rank": own.get("rank"), "axes-written": True, "moves-batch": axis == 0}),
     )
-    yield Form("its axis kept, and taken out behind it", operators, lambda: _written(site, write))
+    yield Form("its axis kept, and taken out behind it", operators, lambda: of_inputs(site, write, exact=True))
     why_not = None if own.get("takes-last") else Refusal("it takes the first of equal numbers")
 
     def turned(builder: FragmentBuilder, value: Any) -> Any:
@@ -57,7 +57,7 @@ def extreme_place_forms(site: Site) -> Iterator[Form]:
     )
     if not isinstance(length, int):
         why_not = why_not or Refusal("an equal form needs the length of its axis (--shape)")
-    yield Form("its axis turned round", operators, lambda: _written(site, turned), why_not)
+    yield Form("its axis turned round", operators, lambda: of_inputs(site, turned, exact=True), why_not)
 
 
 def compressed_forms(site: Site) -> Iterator[Form]:
@@ -76,7 +76,7 @@ def compressed_forms(site: Site) -> Iterator[Form]:
         return taken(builder, builder.reshaped(value, [-1]) if is_flat else value, {axis: places})
 
     row: Operators = (("Reshape", {"rank": 1}),) if is_flat else ()
-    yield Form("a Gather", (*row, *TAKING), lambda: _written(site, write), why_not)
+    yield Form("a Gather", (*row, *TAKING), lambda: of_inputs(site, write, exact=True), why_not)
     size = lengths[axis] if lengths else None
 
     def product(builder: FragmentBuilder, value: Any, _: Any) -> Any:
@@ -88,11 +88,9 @@ def compressed_forms(site: Site) -> Iterator[Form]:
         why_not = why_not or Refusal("it takes elements of all axes, or how long its axis is, is not known")
     else:
         why_not = why_not or why_not_multiplied(site.elem_type(0), [(size, len(places))])
-    yield Form("a product", multiplying([axis], lengths) if lengths else (), lambda: _written(site, product), why_not)
-
-
-def _written(site: Site, write: Any) -> Rewrite:
-    builder = site.builder()
-    inputs = [builder.input(name) for name in site.node.input]
-    builder.output(site.node.output[0], write(builder, *inputs))
-    return Rewrite(builder.build(), trials_of(site), exact=True)
+    yield Form(
+        "a product",
+        multiplying([axis], lengths) if lengths else (),
+        lambda: of_inputs(site, product, exact=True),
+        why_not,
+    )

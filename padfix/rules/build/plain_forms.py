@@ -20,6 +20,7 @@ from padfix.rules.build.equation_forms import equation_forms
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.moved_forms import moved_forms, product_from_left
+from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.passing_forms import summed_with_nothing
@@ -45,7 +46,7 @@ def _less(site: Site) -> Iterator[Form]:
     def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
         return builder.op("Greater", [second, first])
 
-    yield Form("what is greater, the other way round", (("Greater", {}),), lambda: _written(site, write, exact=True))
+    yield Form("what is greater, the other way round", (("Greater", {}),), lambda: of_inputs(site, write, exact=True))
 
 
 def _sloped(site: Site) -> Iterator[Form]:
@@ -57,7 +58,7 @@ def _sloped(site: Site) -> Iterator[Form]:
         return builder.original(copied(site.node), [builder.op("Identity", [value]), slope])
 
     operators: Operators = (("PRelu", {**own, "behind-window": False}),)
-    yield Form("an Identity before it", operators, lambda: _written(site, apart, exact=True))
+    yield Form("an Identity before it", operators, lambda: of_inputs(site, apart, exact=True))
     rank = None if known is None else known.rank
 
     def whole(builder: FragmentBuilder, value: Any, slope: Any) -> Any:
@@ -69,14 +70,14 @@ def _sloped(site: Site) -> Iterator[Form]:
     if rank is None or (slopes is not None and slopes.ndim >= rank):
         why_not = Refusal("it has slopes for every axis, or how many there are is not known")
     operators = (("PRelu", {**own, "slopes": "others"}),)
-    yield Form("slopes for every axis", operators, lambda: _written(site, whole, exact=True), why_not)
+    yield Form("slopes for every axis", operators, lambda: of_inputs(site, whole, exact=True), why_not)
 
     def write(builder: FragmentBuilder, value: Any, slope: Any) -> Any:
         below = builder.op("Neg", [builder.op("Relu", [builder.op("Neg", [value])])])
         return builder.op("Add", [builder.op("Relu", [value]), builder.op("Mul", [below, slope])])
 
     operators = (("Relu", {}), ("Neg", {}), ("Mul", {"gate-second": False}), ("Add", {}))
-    yield Form("the sum of both sides of zero", operators, lambda: _written(site, write, exact=False))
+    yield Form("the sum of both sides of zero", operators, lambda: of_inputs(site, write, exact=False))
 
 
 def _softened(site: Site) -> Iterator[Form]:
@@ -88,7 +89,7 @@ def _softened(site: Site) -> Iterator[Form]:
         return builder.op("Mul", [value, builder.op("Reciprocal", [length])])
 
     operators: Operators = (("Abs", {}), ("Add", {}), ("Reciprocal", {}), ("Mul", {"gate-second": False}))
-    yield Form("a product", operators, lambda: _written(site, write, exact=False))
+    yield Form("a product", operators, lambda: of_inputs(site, write, exact=False))
 
 
 def _cut_off(site: Site) -> Iterator[Form]:
@@ -101,7 +102,7 @@ def _cut_off(site: Site) -> Iterator[Form]:
         return builder.op("Mul", [value, builder.op("Sign", [above])])
 
     operators: Operators = (("Sub", {}), ("Relu", {}), ("Sign", {}), ("Mul", {"gate-second": False}))
-    yield Form("a product with 0 and 1", operators, lambda: _written(site, write, exact=True))
+    yield Form("a product with 0 and 1", operators, lambda: of_inputs(site, write, exact=True))
 
 
 def _scaled(site: Site) -> Iterator[Form]:
@@ -117,7 +118,7 @@ def _scaled(site: Site) -> Iterator[Form]:
     yield Form(
         "a scaled Elu",
         (("Div", {}), ("Elu", {"behind-depthwise-volume": False}), ("Mul", {"gate-second": False})),
-        lambda: _written(site, write, exact=False),
+        lambda: of_inputs(site, write, exact=False),
     )
 
 
@@ -143,7 +144,7 @@ def _matrices(site: Site) -> Iterator[Form]:
     operators: Operators = (("Unsqueeze", {"rank": 1}), ("MatMul", traits), ("Squeeze", {"rank": traits["rank"]}))
     why_not = None if None not in ranks else Refusal("the ranks of what it multiplies are not known")
     if own["list-first"] or own["list-second"]:
-        yield Form("matrices in place of lists", operators, lambda: _written(site, write, exact=False), why_not)
+        yield Form("matrices in place of lists", operators, lambda: of_inputs(site, write, exact=False), why_not)
     yield from _row_by_row(site)
     yield from product_from_left(site)
 
@@ -168,7 +169,7 @@ def _row_by_row(site: Site) -> Iterator[Form]:
 
     traits: Traits = {"rank": 2, "by-a-matrix": True, "list-first": False, "list-second": False, "alike": "none"}
     operators: Operators = (("Reshape", {"rank": 2}), ("MatMul", traits), ("Reshape", {"rank": len(lengths)}))
-    yield Form("all rows in one matrix", operators, lambda: _written(site, write, exact=False), why_not)
+    yield Form("all rows in one matrix", operators, lambda: of_inputs(site, write, exact=False), why_not)
 
 
 def _transformed(site: Site) -> Iterator[Form]:
@@ -193,7 +194,7 @@ def _transformed(site: Site) -> Iterator[Form]:
     own = {**(traits_of(site.scope, site.node) or {}), "first-axis": True, "axis-written": True}
     turns = ("Transpose", {"rank": rank, "turned-back": False, "turned-back-alike": False})
     why_not = None if rank and axis is not None else Refusal("its axis, or how many there are, is not known")
-    yield Form("the first axis", (turns, ("DFT", own)), lambda: _written(site, write, exact=False), why_not)
+    yield Form("the first axis", (turns, ("DFT", own)), lambda: of_inputs(site, write, exact=False), why_not)
 
 
 def _joined(site: Site) -> Iterator[Form]:
@@ -212,7 +213,7 @@ def _joined(site: Site) -> Iterator[Form]:
         why_not = Refusal("how often it repeats is not constant")
     elif 0 in copies or sum(copies) - len(copies) > _MOST_COPIES:
         why_not = Refusal("it repeats nothing at all, or too often")
-    yield Form("its copies joined", (("Concat", {}),), lambda: _written(site, write, exact=True), why_not)
+    yield Form("its copies joined", (("Concat", {}),), lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def _repeated(site: Site) -> Iterator[Form]:
@@ -239,7 +240,7 @@ def _repeated(site: Site) -> Iterator[Form]:
         why_not = Refusal("it needs the lengths of the input (--shape)")
     elif 0 in after or sum(copies) - len(copies) > _MOST_COPIES:
         why_not = Refusal("it repeats nothing at all, or too often")
-    yield Form("its copies joined", operators, lambda: _written(site, write, exact=True), why_not)
+    yield Form("its copies joined", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def _added_up(site: Site) -> Iterator[Form]:
@@ -263,7 +264,7 @@ def _added_up(site: Site) -> Iterator[Form]:
         return multiplied(builder, value, {axis: matrix}, lengths)
 
     operators = multiplying([axis], lengths) if lengths else ()
-    yield Form("a product with ones", operators, lambda: _written(site, write, exact=False), why_not)
+    yield Form("a product with ones", operators, lambda: of_inputs(site, write, exact=False), why_not)
 
 
 def _passed(site: Site) -> Iterator[Form]:
@@ -299,10 +300,10 @@ def _named(site: Site) -> Iterator[Form]:
         return builder.original(copied(site.node), [value])
 
     operators: Operators = (("Squeeze", {"axes-written": True}),)
-    yield Form("its axes written", operators, lambda: _written(site, write, exact=True), why_not)
+    yield Form("its axes written", operators, lambda: of_inputs(site, write, exact=True), why_not)
     operators = (("Squeeze", {"axes-written": False}),)
     as_it_is = _SIZES_AS_INPUT_SINCE
-    yield Form("as opset 13 has it", operators, lambda: _written(site, modern, exact=True), opset=as_it_is)
+    yield Form("as opset 13 has it", operators, lambda: of_inputs(site, modern, exact=True), opset=as_it_is)
 
 
 def _limited(site: Site) -> Iterator[Form]:
@@ -334,7 +335,7 @@ def _cast_twice(site: Site) -> Iterator[Form]:
     casts = ({**own, "gives": "integer"}, {**own, "elements": "integer", "unsigned": False})
     why_not = Refusal("its data are no bytes") if own.get("elements") != "byte" else None
     operators = tuple(("Cast", each) for each in casts)
-    yield Form("a Cast to whole numbers before it", operators, lambda: _written(site, write, exact=True), why_not)
+    yield Form("a Cast to whole numbers before it", operators, lambda: of_inputs(site, write, exact=True), why_not)
     yield summed_with_nothing(site)
 
 
@@ -349,14 +350,6 @@ def _as_tensor(site: Site) -> Iterator[Form]:
 
     why_not = Refusal("it holds no numbers") if value is None else None
     yield Form("a tensor", (("Constant", {"of-tensor": True}),), write, why_not)
-
-
-def _written(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:
-    """Return what ``write`` makes of all the inputs that there are."""
-    builder = site.builder()
-    inputs = [builder.input(name) for name in site.node.input if name]
-    builder.output(site.node.output[0], write(builder, *inputs))
-    return Rewrite(builder.build(), trials_of(site), exact=exact)
 
 
 PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
