@@ -70,13 +70,13 @@ _KNOWN = {
 }
 
 
-_WEB = "onnxruntime-web"
-"""The one that is no package of Python's."""
+_ON_NODE = {"onnxruntime-web": ("onnxruntime-web",), "onnxruntime-webgpu": ("onnxruntime-web", "webgpu")}
+"""Those that run in Node, with their packages; their version is that of the first."""
 
 
 def names() -> tuple[str, ...]:
     """Return the runtimes that there are adapters of, installed or not."""
-    own = (*_KNOWN, _WEB)
+    own = (*_KNOWN, *_ON_NODE)
     return (*own, *sorted({each.name for each in importlib.metadata.entry_points(group=GROUP)} - set(own)))
 
 
@@ -128,12 +128,12 @@ def open_runtime(name: str) -> Runtime:
         UsageError: There is no adapter for it.
         ProofUnavailableError: Its package is not installed.
     """
-    if name == _WEB:
-        found = version_of(name)
-        if found is None:
-            hint = f"npm install {name}, and let {FOLDER} name the folder node_modules."
+    if name in _ON_NODE:
+        versions = [version_of(each) for each in _ON_NODE[name]]
+        if versions[0] is None or None in versions:
+            hint = f"npm install {' '.join(_ON_NODE[name])}, and let {FOLDER} name the folder node_modules."
             raise ProofUnavailableError(f"{name} is not installed, or Node is not.", hint)
-        return Runtime(name, f"{_ROOM}.on_onnxruntime_web", found)
+        return Runtime(name, f"{_ROOM}.on_{name.replace('-', '_')}", versions[0])
     if name in _KNOWN:
         package = _KNOWN[name]
         if importlib.util.find_spec(package.imported) is None:

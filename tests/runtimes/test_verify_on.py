@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,8 +25,9 @@ from padfix.proof.executors import OnnxRuntimeExecutor
 from padfix.proof.on_runtime import Repro, prove_on
 from padfix.reports import proof_text
 from padfix.results import RuntimesReport
-from padfix.runtimes import names, open_runtime
+from padfix.runtimes import Request, names, open_runtime
 from padfix.runtimes.adapter import Runtime, said
+from padfix.runtimes.node_process import runner
 
 NETWORK = """<ir_version: 8, opset_import: ["" : 17]>
 network (float[N,3,12,10] X) => (float[N,4,6,5] Y)
@@ -431,7 +433,7 @@ def test_what_can_not_be_asked(network: Path, tmp_path: Path) -> None:
         padfix.verify_on(tmp_path / "text.onnx", "onnxruntime")
     for name in names():
         if (
-            name not in ("onnxruntime", "onnxruntime-web")
+            name not in ("onnxruntime", "onnxruntime-web", "onnxruntime-webgpu")
             and importlib.util.find_spec({"opencv": "cv2", "mnn": "MNN", "qnn": "onnxruntime_qnn"}.get(name, name))
             is None
         ):
@@ -466,18 +468,52 @@ def test_a_real_runtime_is_caught_and_helped(name: str, network: Path, tmp_path:
     assert [each.agrees for each in report.runtimes] == [True]
 
 
-def test_onnxruntime_web(network: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert "onnxruntime-web" in names()
+@pytest.mark.parametrize(
+    ("name", "packages"), [("onnxruntime-web", "onnxruntime-web"), ("onnxruntime-webgpu", "onnxruntime-web webgpu")]
+)
+def test_onnxruntime_web(
+    name: str, packages: str, network: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert name in names()
     try:
-        verdict = padfix.verify_on(network, "onnxruntime-web")
+        verdict = padfix.verify_on(network, name)
     except ProofUnavailableError as error:
-        assert "PADFIX_NODE_MODULES" in str(error.hint)
+        assert f"npm install {packages}, and let PADFIX_NODE_MODULES" in str(error.hint)
         pytest.skip(error.message)
     assert verdict.agrees
-    assert verdict.runtime.startswith("onnxruntime-web 1.")
+    assert verdict.runtime.startswith(f"{name} 1.")
     monkeypatch.setenv("PADFIX_NODE_MODULES", str(tmp_path))
     with pytest.raises(ProofUnavailableError, match="not installed"):
-        open_runtime("onnxruntime-web")
+        open_runtime(name)
+
+
+_PRETENDED = """
+exports.env = { wasm: {} };
+exports.Tensor = class { constructor(type, data, dims) { Object.assign(this, { type, data, dims }); } };
+exports.InferenceSession = { async create(bytes) {
+  if (bytes.length % 2) throw new Error("an odd number of bytes");
+  if (bytes.length == 2) process.exit(3);
+  console.log("nobody reads this");
+  return { outputNames: ["y"], release() {}, async run({ x }) { return { y: x }; } };
+} };
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node")
+def test_node_is_asked_again_behind_what_it_refused_and_behind_its_end(tmp_path: Path) -> None:
+    (tmp_path / "ort.cjs").write_text(_PRETENDED)
+    run = runner(tmp_path / "ort.cjs", "wasm")
+    data = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+    def ask(model: bytes) -> list[np.ndarray]:
+        return run(Request(model, {"x": data}, [(2, 3)]))
+
+    assert [each.tolist() for each in ask(b"four")] == [data.tolist()]
+    with pytest.raises(RuntimeError, match="an odd number of bytes"):
+        ask(b"odd")
+    with pytest.raises(RuntimeError, match="Node ended"):
+        ask(b"ab")
+    assert [each.tolist() for each in ask(b"four")] == [data.tolist()]
 
 
 def test_of_a_stack_the_words_before_it_are_said() -> None:
