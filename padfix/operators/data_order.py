@@ -23,6 +23,8 @@ _LAST_EXCHANGED = [0, 2, 1]
 
 _CONVOLUTION = frozenset({("", "Conv")})
 
+_CONVOLUTIONS = _CONVOLUTION | TRANSPOSED
+
 _SOFTMAX = frozenset({("", "LogSoftmax"), ("", "Softmax")})
 
 _WITHIN_ACTIVATIONS = frozenset(("Add", "BatchNormalization", "Div", "Mul", "Softplus"))
@@ -156,6 +158,16 @@ def is_behind_depthwise_volume(scope: Scope, name: str) -> bool:
     sources = _sources(scope, name, _CONVOLUTION, lambda node: node.op_type in _WITHIN_ACTIVATIONS)
     found = ((attributes.integer(node, "group", 1), _weights(scope, node)) for node in sources)
     return any(shape is not None and shape[: CHANNELS + 1] == (group, 1) for group, shape in found)
+
+
+def is_cut_off_volume(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node gives a result of the model, and what it reads is what any convolution of three axes gives.
+
+    Between may lie what runtimes make a part of that, or leave out.
+    """
+    passing = ("BatchNormalization", "Dropout")
+    sources = _sources(scope, node.input[0], _CONVOLUTIONS, lambda each: each.op_type in passing)
+    return scope.is_output(node.output[0]) and any(_weights(scope, each) is not None for each in sources)
 
 
 def is_of_bytes(scope: Scope, name: str) -> bool:

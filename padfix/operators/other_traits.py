@@ -11,6 +11,7 @@ from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.axis_order import holds_channels_last, spread_of_constants
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
 from padfix.operators.branches import branch_traits
+from padfix.operators.clip import clip_bounds
 from padfix.operators.data_order import (
     CHANNELS,
     is_behind_convolution,
@@ -18,6 +19,7 @@ from padfix.operators.data_order import (
     is_behind_softmax,
     is_behind_volume,
     is_behind_window,
+    is_cut_off_volume,
     turns_alike_back,
     turns_back,
 )
@@ -52,6 +54,9 @@ from padfix.targets.traits import COUNT, Traits
 
 _MANY_AXES = 6
 """Axes of data and of indices together, one of which is picked from, that give more than five."""
+
+_OF_RELU6 = (0.0, 6.0)
+"""The bounds of a Clip that frameworks call Relu6."""
 
 _SCALE_OF_CHANNELS_SINCE = 21
 """The first opset whose GroupNormalization has a scale for each channel, not for each group."""
@@ -357,6 +362,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "spreads-norm": spreads_norm(scope, node),
         "bounds-computed": any(name and scope.constant(name) is None for name in node.input[1:]),
         "bounds-one-side": len(node.input) == 2 or (len(node.input) == 3 and not all(node.input)),
+        "cuts-volume-off": clip_bounds(scope, node) == _OF_RELU6 and is_cut_off_volume(scope, node),
     },
     **dict.fromkeys(COMPARING, _pairing(_comparison)),
     "Concat": lambda scope, node: {
@@ -400,6 +406,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(REDUCTIONS, reduction_traits),
     **dict.fromkeys(RECURRENT, recurrent_traits),
     "Pow": _pairing(power_traits),
+    "Relu": lambda scope, node: {"cuts-volume-off": is_cut_off_volume(scope, node)},
     "Reshape": reshape_traits,
     "RoiAlign": _roi_align,
     "Slice": _slice,

@@ -14,6 +14,8 @@ from padfix.targets.traits import Traits
 
 QUANTIZERS = ("DequantizeLinear", "QuantizeLinear")
 
+OPERATOR_OF_BYTES = "QLinearConv"
+
 ZERO_POINT = 2
 """The input that both have it at."""
 
@@ -30,7 +32,20 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "one-element": _is_one_element(None if quantized is None else quantized.shape),
         "unsigned": None if quantized is None else quantized.elem_type == TensorProto.UINT8,
         "of-caller": is_of_caller(scope, name),
+        "undoes-quantizer": node.op_type == "DequantizeLinear" and _is_quantized(scope, name),
     }
+
+
+def is_between_quantizers(scope: Scope, node: NodeProto) -> bool:
+    """Whether the bytes that a node reads are made in the model, and what it gives is taken for numbers there."""
+    behind = scope.consumers(node.output[0])
+    are_taken = bool(behind) and all(each.op_type in ("DequantizeLinear", OPERATOR_OF_BYTES) for each in behind)
+    return _is_quantized(scope, node.input[0]) and are_taken and not scope.is_output(node.output[0])
+
+
+def _is_quantized(scope: Scope, name: str) -> bool:
+    producer = scope.own_producer(name)
+    return producer is not None and producer.op_type in ("QuantizeLinear", OPERATOR_OF_BYTES)
 
 
 def is_of_caller(scope: Scope, name: str) -> bool:

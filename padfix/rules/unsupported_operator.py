@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, zip_longest
+from typing import TYPE_CHECKING, Any
 
 from padfix.operators.branches import branch_traits
 from padfix.operators.constant_chains import chain_of
@@ -48,6 +49,7 @@ from padfix.rules.build.layer_forms import (
     picking_forms,
 )
 from padfix.rules.build.moved_forms import listed_forms, moved_forms, reshaped_forms
+from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.objections import Objection
 from padfix.rules.build.passing_forms import joined_forms, parted_forms, power_forms
 from padfix.rules.build.picked_elements import slices_of_picked
@@ -67,6 +69,9 @@ from padfix.rules.build.told_forms import told_forms
 from padfix.rules.build.transpose_forms import exchange_forms
 from padfix.rules.build.truth_forms import truth_forms
 from padfix.rules.build.whole_forms import cut_forms, divided_forms, logic_forms, signed_forms
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
 
 
 class UnsupportedOperator(TargetRule):
@@ -174,13 +179,15 @@ def _tanh(site: Site) -> Iterator[Form]:
 def _behind_identity(site: Site) -> Iterator[Form]:
     """Yield an activation that is read by itself, not as part of the convolution before it."""
     node = copied(site.node)
-    changed = dict.fromkeys(("behind-depthwise-volume", "halved-gate", "between-bytes"), False)
+    changed = dict.fromkeys(("behind-depthwise-volume", "cuts-volume-off", "halved-gate", "between-bytes"), False)
     traits = {**(traits_of(site.scope, node) or {}), **changed}
 
-    def write() -> Rewrite:
-        return replaced(site, lambda builder, value: builder.original(node, [builder.op("Identity", [value])]))
+    def write(builder: FragmentBuilder, value: Any, *bounds: Any) -> Any:
+        return builder.original(node, [builder.op("Identity", [value]), *bounds])
 
-    yield Form("an Identity before it", ((node.op_type, traits),), write)
+    why_not = None if all(node.input) else Refusal("it leaves an input out")
+    operators = ((node.op_type, traits),)
+    yield Form("an Identity before it", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def _first(*forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iterator[Form]]:
@@ -245,13 +252,13 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Equal": rows_first(equal_forms),
     "Less": rows_first(_first(PLAIN_FORMS["Less"], truth_forms)),
     "Not": truth_forms,
-    **dict.fromkeys(("Elu", "HardSwish", "LeakyRelu", "Sigmoid"), _behind_identity),
+    **dict.fromkeys(("Elu", "HardSwish", "LeakyRelu", "Relu", "Sigmoid"), _behind_identity),
     **dict.fromkeys(("If", "Loop", "Scan"), _undecided),
     "Erf": _first(_behind_identity, erf_forms),
     **dict.fromkeys(("And", "Or", "Xor"), logic_forms),
     "Add": rows_first(_first(narrowed_forms, apart_forms, exchanged_forms, summed_forms)),
     "BatchNormalization": batch_norm_forms,
-    "Clip": clip_forms,
+    "Clip": _first(_behind_identity, clip_forms),
     "Cast": _first(PLAIN_FORMS["Cast"], cut_forms),
     **dict.fromkeys(("Abs", "Neg", "Sign"), signed_forms),
     "Concat": _first(parted_forms, joined_forms, appended_forms, moved_forms),

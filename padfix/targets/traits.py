@@ -62,6 +62,10 @@ MARKS = (
     "gives-the-same",
     # Of Clip: whether it keeps a norm from zero by which the data themselves are divided.
     "spreads-norm",
+    # Of Relu and Clip: whether it gives a result, cutting off at 0, or at 0 and 6, what a convolution of volumes gives.
+    "cuts-volume-off",
+    # Of DequantizeLinear: whether the bytes are what a QuantizeLinear gives.
+    "undoes-quantizer",
     # Of Softmax: whether several elements lie behind its axis, and whether its data are without their largest along it.
     "axis-inside",
     "largest-off",

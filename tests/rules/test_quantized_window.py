@@ -37,6 +37,29 @@ def test_bytes_are_taken_for_the_numbers_that_they_stand_for(scales: str, pads: 
     assert operators(text, "openvino", tmp_path) == expected
 
 
+NODE = "QLinearConv <kernel_shape = [3, 2]> (q, s, z, w, k, o, t, v, b)"
+WITHIN = f"q = QuantizeLinear (X, s, z) r = {NODE} Y = DequantizeLinear (r, t, v)"
+PAIR = "q = QuantizeLinear (X, s, z) r = DequantizeLinear (q, t, v) Y = Relu (r)"
+FLOATS, BYTES = "float[1,2,7,8] X) => (float Y", "uint8[1,2,7,8] q) => (uint8 Y"
+BY_SUM = ["Abs", "Add", "Clip", "Clip", "Div", "Sub"]
+
+
+@pytest.mark.parametrize(
+    ("target", "given", "nodes", "expected"),
+    [
+        ("ncnn", FLOATS, WITHIN, ["Conv", "DequantizeLinear", *["Clip", "Div", "Mul", "Round"] * 2]),
+        ("mnn", FLOATS, WITHIN, ["Constant", "Conv", *[*BY_SUM, "Mul"] * 2]),
+        ("mnn", BYTES, f"Y = {NODE}", ["Add", "Cast", "Cast", "Constant", "Conv", "Mul", "Sub", *BY_SUM]),
+        ("onnx2tf", FLOATS, PAIR, ["Add", "Clip", "Div", "Mul", "Relu", "Round"]),
+    ],
+)
+def test_bytes_are_numbers_that_are_rounded(
+    target: str, given: str, nodes: str, expected: list[str], tmp_path: Path
+) -> None:
+    text = f"g ({given}) <{HELD}, {CHANNELS}> {{ {nodes} }}"
+    assert operators(text, target, tmp_path, reference="spec") == sorted(expected)
+
+
 def test_unsigned_bytes_of_a_caller_are_cast_where_they_are_taken_for_signed_ones(tmp_path: Path) -> None:
     text = f"g (uint8[1,2,7,8] X) => (uint8 Y) <{HELD}, {CHANNELS}> {{ Y = QLinearConv (X, s, z, w, k, o, t, v, b) }}"
     # ONNX Runtime's own sums overflow on some processors.

@@ -183,7 +183,25 @@ def test_steps_of_channels_and_their_ties_are_rounded_as_bytes_are(target: str, 
 def test_bytes_that_are_read_as_bytes_are_declined(nodes: str, tmp_path: Path) -> None:
     gives = "uint8" if nodes.startswith("Y") else "float"
     with pytest.raises(RefusedError, match="No equal form"):
-        padfix.convert(saved(nodes, tmp_path, gives=gives), tmp_path / "out.onnx", target="mnn")
+        padfix.convert(saved(nodes, tmp_path, gives=gives), tmp_path / "out.onnx", target="ncnn")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_apart"),
+    [
+        ("c = ConvTranspose <kernel_shape = [3, 3, 3], strides = [1, 1, 1]> (V, W) Y = Relu (c)", True),
+        ("c = Conv <kernel_shape = [3, 3, 3], strides = [1, 1, 1]> (V, W) Y = Clip (c, none, six)", True),
+        ("c = Conv <kernel_shape = [3, 3, 3], strides = [1, 1, 1]> (V, W) Y = Clip (c, none, five)", False),
+        ("c = Conv <kernel_shape = [3, 3, 3], strides = [1, 1, 1]> (V, W) r = Relu (c) Y = Neg (r)", False),
+    ],
+)
+def test_a_relu_behind_a_volume_keeps_the_name_of_a_result_for_mnn(nodes: str, is_apart: bool, tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "out.onnx"
+    held = f"float[1,1,3,3,3] W = {{{', '.join(map(str, range(-13, 14)))}}}, float none = {{0}}, float five = {{5}}, "
+    text = f"g (float[1,1,4,5,6] V) => (float Y) <{held} float six = {{6}}> {{ {nodes} }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> {text}'), source)
+    padfix.convert(source, result, target="mnn")
+    assert ("Identity" in [each.op_type for each in onnx.load(result).graph.node]) is is_apart
 
 
 def test_a_slice_of_data_of_unknown_rank_goes_forwards(tmp_path: Path) -> None:

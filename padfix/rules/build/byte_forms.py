@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from onnx import TensorProto, helper
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.elementary_forms import clipped
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.rounded_forms import rounded_by_sum
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -24,13 +27,20 @@ _WIDEST = 255
 _BOUNDS = {TensorProto.UINT8: (0, 255), TensorProto.INT8: (-128, 127)}
 
 _STEPS: Operators = (
-    ("Cast", {"elements": "byte", "unsigned": True, "gives": "single", "changes-numbers": False}),
+    ("Cast", {"elements": "byte", "unsigned": True, "gives": "single", "changes-type": True, "changes-numbers": False}),
     ("Sub", {"numbers": "single", "from-constant": False, "from-softmax": False}),
 )
 _BACK: Operators = (
     (
         "Cast",
-        {"numbers": "single", "elements": "float", "unsigned": False, "gives": "integer", "changes-numbers": False},
+        {
+            "numbers": "single",
+            "elements": "float",
+            "unsigned": False,
+            "gives": "integer",
+            "changes-type": True,
+            "changes-numbers": False,
+        },
     ),
 )
 _ROUNDED: Operators = (
@@ -40,6 +50,17 @@ _ROUNDED: Operators = (
     ("Add", {"numbers": "single"}),
     ("Clip", {"numbers": "single"}),
 )
+_BY_SUM: Operators = (
+    *(each for each in _ROUNDED if each[0] != "Round"),
+    *((each, {"numbers": "single", "constants": "number"}) for each in ("Abs", "Sub")),
+)
+
+OF_CALLER: Mapping[str, Operators] = {
+    "rounded": (*_STEPS, *_ROUNDED, *_BACK),
+    "rounded by a sum": (*_STEPS, *_BY_SUM, *_BACK),
+}
+"""What takes the place of a DequantizeLinear and a QuantizeLinear of a caller's bytes, by how they are rounded."""
+
 _PRODUCT: Operators = (("MatMul", {"numbers": "single", "list-first": False, "list-second": False}),)
 
 Write = Callable[["FragmentBuilder", list[Any]], Any]
@@ -129,10 +150,15 @@ def _why_not_summed(site: Site, weights: int, zero: int) -> Refusal | None:
     return None if largest < _EXACT_BELOW else Refusal("its sums may be larger than floats hold exactly")
 
 
-def _as_bytes(builder: FragmentBuilder, value: Any, zero: np.ndarray | None) -> Any:
+def _as_bytes(builder: FragmentBuilder, value: Any, zero: np.ndarray | None, *, by_sum: bool = False) -> Any:
     """Return numbers rounded to whole ones, a zero point added, as bytes of its type."""
     assert zero is not None
     elem_type = helper.np_dtype_to_tensor_dtype(zero.dtype)
+    if by_sum:
+        bounds = [np.array(each - int(zero.item()), np.float32) for each in _BOUNDS[elem_type]]
+        value = rounded_by_sum(builder, clipped(builder, value, *bounds), *bounds)
+        whole = builder.op("Add", [value, builder.constant(zero.astype(np.float32).reshape(()), "zero")])
+        return builder.op("Cast", [whole], {"to": elem_type})
     places = builder.constant(zero.astype(np.float32).reshape(() if zero.size == 1 else zero.shape), "zero")
     least, most = (builder.constant(np.array(each, np.float32), "bound") for each in _BOUNDS[elem_type])
     whole = builder.op("Add", [builder.op("Round", [value]), places])
@@ -153,21 +179,25 @@ def caller_forms(site: Site) -> Iterator[Form]:
     def aligned(value: np.ndarray) -> np.ndarray:
         return value.reshape(()) if value.size == 1 else value.reshape(-1, *[1] * (rank - axis - 1))
 
-    def write(builder: FragmentBuilder, given: list[Any]) -> Any:
+    def write(by_sum: bool, builder: FragmentBuilder, given: list[Any]) -> Any:
         assert scale is not None
         steps = builder.constant(aligned(scale), "scale")
         if site.node.op_type == "QuantizeLinear":
             told = np.zeros((), np.uint8) if zero is None else zero
-            return _as_bytes(builder, builder.op("Div", [given[0], steps]), aligned(told))
+            return _as_bytes(builder, builder.op("Div", [given[0], steps]), aligned(told), by_sum=by_sum)
         numbers = builder.op("Cast", [given[0]], {"to": TensorProto.FLOAT})
         if zero is not None and zero.any():
             numbers = builder.op("Sub", [numbers, builder.constant(aligned(zero.astype(np.float32)), "zero")])
         return builder.op("Mul", [numbers, steps])
 
-    operators = (*_ROUNDED, *_BACK) if site.node.op_type == "QuantizeLinear" else (*_STEPS, _ROUNDED[0])
-    yield Form(
-        "numbers that a Cast makes of bytes, or bytes of them", operators, lambda: _written(site, write), why_not
-    )
+    name = "numbers that a Cast makes of bytes, or bytes of them"
+    if site.node.op_type == "DequantizeLinear":
+        yield Form(name, (*_STEPS, _ROUNDED[0]), lambda: _written(site, partial(write, False)), why_not)
+        return
+    yield Form(name, (*_ROUNDED, *_BACK), lambda: _written(site, partial(write, False)), why_not)
+    if zero is not None and zero.size != 1:
+        why_not = Refusal("it has several zero points")
+    yield Form(f"{name}, by a sum", (*_BY_SUM, *_BACK), lambda: _written(site, partial(write, True)), why_not)
 
 
 def dynamic_forms(site: Site) -> Iterator[Form]:

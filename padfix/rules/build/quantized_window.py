@@ -7,21 +7,23 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import TensorProto
 
+from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
+from padfix.operators.quantizers import OPERATOR_OF_BYTES, is_between_quantizers
 from padfix.operators.refusal import Refusal
 from padfix.operators.window import Window
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.byte_forms import OF_CALLER
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.rounded_forms import WAYS_TO_ROUND
 
 _PER_CHANNEL_SINCE = 13
-
-_OPERATOR_OF_BYTES = "QLinearConv"
 
 
 def quantized_forms(site: Site, window: Window) -> Iterator[Form]:
     """Yield a QLinearConv as a convolution of the numbers that its bytes stand for."""
-    if site.node.op_type != _OPERATOR_OF_BYTES:
+    if site.node.op_type != OPERATOR_OF_BYTES:
         return
     names = ("data", "scale", "zero", "weights", "weight_scale", "weight_zero", "result_scale", "result_zero", "bias")
     numbers = {name: site.constant(place) for place, name in enumerate(names) if site.input_name(place)}
@@ -62,9 +64,15 @@ def quantized_forms(site: Site, window: Window) -> Iterator[Form]:
 
     listed = held.get("weight_scale")
     per_channel = listed is not None and listed.ndim > 0
-    operators = quantizers_around(site)
     opset = _PER_CHANNEL_SINCE if per_channel else 10
-    yield Form("a convolution of the numbers that the bytes stand for", operators, write, why_not, opset)
+    name = "a convolution of the numbers that the bytes stand for"
+    yield Form(name, quantizers_around(site), write, why_not, opset)
+    # The rules for its quantizers write these.
+    is_within = why_not or (None if is_between_quantizers(site.scope, site.node) else Refusal("its bytes go elsewhere"))
+    for way, operators in WAYS_TO_ROUND.items():
+        yield Form(f"{name}, {way}", operators, write, is_within, max(opset, BOUNDS_AS_INPUT_SINCE))
+    for way, operators in OF_CALLER.items():
+        yield Form(f"{name}, with Casts about it, {way}", operators, write, why_not, max(opset, BOUNDS_AS_INPUT_SINCE))
 
 
 def quantizers_around(site: Site) -> Operators:

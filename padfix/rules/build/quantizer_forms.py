@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import helper
 
+from padfix.operators.constant_chains import chain_of
 from padfix.operators.quantizers import ZERO_POINT, quantizer_traits
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.byte_forms import caller_forms
+from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
@@ -45,6 +47,8 @@ def zero_point_forms(site: Site) -> Iterator[Form]:
     if traits["one-element"] and site.node.op_type == "QuantizeLinear":
         yield _doubled(site)
     yield from stepped_forms(site)
+    if chain_of(site.scope, site.node) is not None:
+        yield constant_form(site)
     yield from caller_forms(site)
 
 

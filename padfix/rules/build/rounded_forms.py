@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from onnx import NodeProto, TensorProto, helper
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
-from padfix.operators.quantizers import ZERO_POINT
+from padfix.operators.quantizers import OPERATOR_OF_BYTES, ZERO_POINT
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import FLOATS
@@ -54,6 +54,13 @@ def _without_fractions(builder: FragmentBuilder, value: Any, large: Any) -> Any:
     return builder.op("Sub", [builder.op("Abs", [builder.op("Add", [value, large])]), large])
 
 
+def rounded_by_sum(builder: FragmentBuilder, value: Any, least: np.ndarray, most: np.ndarray) -> Any:
+    """Return numbers between two whole ones, in single precision, rounded to whole ones."""
+    large = builder.constant(np.array(1.5 * 2.0 ** np.finfo(np.float32).nmant, np.float32), "steps")
+    # Cut off again, or OpenVINO multiplies before it takes the large number away.
+    return clipped(builder, _without_fractions(builder, value, large), least, most)
+
+
 @dataclass(frozen=True)
 class _Steps:
     """What a QuantizeLinear or DequantizeLinear says of its steps.
@@ -76,11 +83,12 @@ def stepped_forms(site: Site) -> Iterator[Form]:
     if node.op_type == "QuantizeLinear":
         behind = scope.consumers(node.output[0])
         is_read = bool(behind) and not scope.is_output(node.output[0])
-        numbers = [_bytes_between(scope, each) for each in behind] if is_read else []
-        if numbers and all(numbers):
+        if is_read and all(each.op_type == OPERATOR_OF_BYTES or _bytes_between(scope, each) for each in behind):
             yield Form("floats, with its DequantizeLinear", _PARTS, by_another_rule)
         return
     first, found = scope.own_producer(node.input[0]), _bytes_between(scope, node)
+    if first is not None and first.op_type == OPERATOR_OF_BYTES:
+        yield Form("floats, with what the bytes are of", _PARTS, by_another_rule)
     why_not = None if found else Refusal("no QuantizeLinear with constant steps of bytes stands before it")
 
     def write(by_sum: bool) -> Rewrite:
@@ -95,12 +103,7 @@ def stepped_forms(site: Site) -> Iterator[Form]:
         steps = builder.op("Div", [builder.input(first.input[0]), number(before.scale)])
         bounds = [np.array(each - before.zero, np.float32) for each in (least, most)]
         steps = clipped(builder, steps, *bounds)
-        if by_sum:
-            large = number(1.5 * 2.0 ** np.finfo(np.float32).nmant)
-            # Cut off again, or OpenVINO multiplies before it takes the large number away.
-            steps = clipped(builder, _without_fractions(builder, steps, large), *bounds)
-        else:
-            steps = builder.op("Round", [steps])
+        steps = rounded_by_sum(builder, steps, *bounds) if by_sum else builder.op("Round", [steps])
         if before.zero != behind.zero:
             steps = builder.op("Add", [steps, number(before.zero - behind.zero)])
         builder.output(node.output[0], builder.op("Mul", [steps, number(behind.scale)]))
@@ -115,19 +118,18 @@ def stepped_forms(site: Site) -> Iterator[Form]:
             trial[name] = TrialInput.of(told)
         return Rewrite(builder.build(), (trial,), exact=True, replaces=(first,))
 
-    since = BOUNDS_AS_INPUT_SINCE
-    yield Form("floats, rounded", (*_PARTS, ("Round", _OF_FLOATS)), partial(write, False), why_not, since)
-    yield Form(
-        "floats, rounded by a sum",
-        (*_PARTS, ("Abs", _OF_FLOATS), ("Sub", _OF_FLOATS)),
-        partial(write, True),
-        why_not,
-        since,
-    )
+    for by_sum, (name, operators) in enumerate(WAYS_TO_ROUND.items()):
+        yield Form(name, operators, partial(write, bool(by_sum)), why_not, BOUNDS_AS_INPUT_SINCE)
 
 
 _OF_FLOATS = {"numbers": "single", "constants": "number"}
 _PARTS: Operators = tuple((each, _OF_FLOATS) for each in ("Div", "Clip", "Add", "Mul"))
+
+WAYS_TO_ROUND: Mapping[str, Operators] = {
+    "floats, rounded": (*_PARTS, ("Round", _OF_FLOATS)),
+    "floats, rounded by a sum": (*_PARTS, ("Abs", _OF_FLOATS), ("Sub", _OF_FLOATS)),
+}
+"""What takes the place of a QuantizeLinear and the DequantizeLinear behind it."""
 
 
 def _bytes_between(scope: Scope, node: NodeProto) -> tuple[_Steps, _Steps, tuple[int, int]] | None:
