@@ -131,6 +131,33 @@ def _cropped_coordinates(size: int, output: int, roi: tuple[float, float]) -> li
     return [float(each) for each in start * last + index * (end - start) * last / np.float32(output - 1)]
 
 
+_NEAR: Final = 1e-5
+"""Of a length: so far apart positions may be that are computed in another order in single precision."""
+
+
+@lru_cache(maxsize=4096)
+def crop_slips(rounding: str | None, size: int, output: int, roi: tuple[float, float]) -> bool:
+    """Whether some position of a crop rounds to another element, or leaves the image, if it is computed otherwise.
+
+    In mode nearest ``rounding`` says where; None where elements are interpolated.
+    """
+    start, end, last = np.float32(roi[0]), np.float32(roi[1]), np.float32(max(size - 1, 0))
+    index, spaces = np.arange(output, dtype=np.float32), np.float32(max(output - 1, 1))
+    meant = np.array(_cropped_coordinates(size, output, roi), np.float32)
+    if output == 1:
+        return False
+    first, extent = Fraction(float(start)), Fraction(float(end)) - Fraction(float(start))
+    exactly = np.array([float((first + extent * Fraction(each, output - 1)) * (size - 1)) for each in range(output)])
+    part, step = index / spaces * (end - start), (end - start) * last / spaces
+    ways = (start * last + index * step, start * last + part * last, (part + start) * last)
+    differs = np.any([way != exactly for way in (meant, *ways)], axis=0)
+    edges = np.minimum(np.abs(meant), np.abs(meant - last))
+    if rounding is not None:
+        shift = 0.5 if rounding.startswith("round") else 0.0
+        edges = np.minimum(edges, np.abs(meant - shift - np.round(meant - shift)))
+    return bool((differs & (edges <= _NEAR * size)).any())
+
+
 _ROUNDINGS: Final[dict[str, Callable[[Scale], int]]] = {
     "round_prefer_floor": lambda x: math.ceil(x - HALF if isinstance(x, Fraction) else x - 0.5),
     "round_prefer_ceil": lambda x: math.floor(x + HALF if isinstance(x, Fraction) else x + 0.5),

@@ -63,11 +63,16 @@ _FUSED = frozenset(("Add", "BatchNormalization", "Div", "Dropout", "Identity", "
 
 
 def copies_channels(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Reshape takes over the number of channels of what comes from a window, but not the length behind it."""
+    """Whether a Reshape takes over the number of channels of what comes from a window, but not the lengths behind it.
+
+    Images whose rows are as many as before are as they were.
+    """
     shape = scope.constant(node.input[1]) if len(node.input) > 1 else None
     if shape is None or shape.ndim != 1 or len(shape) < CHANNELS + 2 or attributes.integer(node, "allowzero", 0):
         return False  # what is computed are lengths
-    return bool(shape[CHANNELS] == 0 != shape[CHANNELS + 1]) and is_behind_window(scope, node.input[0])
+    known = scope.type_of(node.input[0])
+    is_alike = shape[CHANNELS + 1] == 0 and known is not None and known.rank == AXES_OF_IMAGES
+    return bool(shape[CHANNELS] == 0) and not is_alike and is_in_blocks(scope, node.input[0])
 
 
 def copies_behind_reshape(scope: Scope, node: NodeProto) -> bool:

@@ -78,6 +78,24 @@ def adds_wide_constant(scope: Scope, node: NodeProto) -> bool:
     return False
 
 
+def adds_to_column(scope: Scope, node: NodeProto) -> bool | None:
+    """Whether it adds several numbers to a product with a matrix of one column, but not one to each of three axes.
+
+    OpenCV 4.14 puts them into the product; None where the lengths are not known.
+    """
+    for first, second in (node.input, reversed(node.input)):
+        product, shape = _producer(scope, first), _constant_shape(scope, second)
+        if product is None or product.op_type != "MatMul" or set(shape) <= {1}:
+            continue
+        if not _constant_shape(scope, product.input[1]):
+            return False
+        gives = scope.type_of(first)
+        if gives is None or gives.shape is None:
+            return None
+        return len(gives.shape) > MATRIX and gives.shape[-1] == 1 and shape != gives.shape
+    return False
+
+
 def _constant_shape(scope: Scope, name: str) -> Shape:
     """Return the shape of what is constant, wherever its elements are; none of what is not."""
     node, known = _producer(scope, name), scope.type_of(name)

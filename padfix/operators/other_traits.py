@@ -25,6 +25,7 @@ from padfix.operators.data_order import (
 )
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import (
+    adds_to_column,
     adds_to_erf,
     adds_turned_half,
     adds_wide_constant,
@@ -180,11 +181,12 @@ def _difference(scope: Scope, node: NodeProto) -> Traits:
 def _sum(scope: Scope, node: NodeProto) -> Traits:
     """Return of an Add whether it adds something computed to what a convolution of three axes gives.
 
-    And whether it adds a constant of more axes than a row to a product.
+    And whether it adds a constant of more axes than a row to a product, or several numbers to one of a single column.
     """
     computed = all(scope.constant(name) is None for name in node.input)
     return {
         "adds-to-volume": computed and any(is_behind_volume(scope, name) for name in node.input),
+        "adds-to-column": adds_to_column(scope, node),
         "adds-wide-constant": adds_wide_constant(scope, node),
         "adds-to-erf": adds_to_erf(scope, node),
         "adds-turned-half": adds_turned_half(scope, node),

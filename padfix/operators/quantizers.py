@@ -7,7 +7,9 @@ from collections.abc import Container
 import numpy as np
 from onnx import NodeProto, TensorProto
 
+from padfix.graph.dependence import reached
 from padfix.graph.scopes import Dimension, Scope
+from padfix.operators.constant_chains import is_constant
 from padfix.operators.data_order import is_behind_joined_bytes, is_of_bytes
 from padfix.operators.table import Operator
 from padfix.targets.traits import Traits
@@ -72,6 +74,22 @@ def is_between_bytes(scope: Scope, node: NodeProto, passing: Container[str] = ()
     return any(reader.op_type == "QuantizeLinear" for reader in scope.consumers(node.output[0]))
 
 
+def leaves_bytes(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node's data are computed from what a QuantizeLinear gives, and none reads what the node gives."""
+    if any(reader.op_type == "QuantizeLinear" for reader in scope.consumers(node.output[0])):
+        return False
+
+    def before(name: str) -> list[str]:
+        maker = scope.own_producer(name)
+        return [] if maker is None else [each for each in maker.input if each]
+
+    makers = map(scope.own_producer, reached([node.input[0]], before))
+    return any(
+        each is not None and each.op_type == "QuantizeLinear" and not is_constant(scope, each.input[0])
+        for each in makers
+    )
+
+
 def is_from_least_byte(scope: Scope, node: NodeProto) -> bool | None:
     """Whether each QuantizeLinear that reads a node has its least byte for 0; None where a zero point is not known."""
     readers = [each for each in scope.consumers(node.output[0]) if each.op_type == "QuantizeLinear"]
@@ -100,6 +118,7 @@ def traits_of_bytes(scope: Scope, node: NodeProto, operator: Operator) -> Traits
         "dequantized": all(dequantized),
         "of-bytes": is_of_bytes(scope, data),
         "lists-scales": True if any(lists) else None if None in lists else False,
+        "leaves-bytes": operator.is_maximum and leaves_bytes(scope, node),
         "joined-bytes": weights is not None and dequantized[1] and is_behind_joined_bytes(scope, data),
     }
 

@@ -93,6 +93,16 @@ class Resample:
             scales[axis] = scale
         return tuple(scales)
 
+    def roi_of(self, axis: int) -> tuple[float, float] | None:
+        """Return which part of an axis is sampled, all but where it is cropped; None where that is not known."""
+        if self.coordinates != "tf_crop_and_resize":
+            return 0.0, 1.0
+        axes = self.resized_axes()
+        if axes is None or self.roi is None or len(self.roi) != 2 * len(axes) or axis not in axes:
+            return None
+        place = axes.index(axis)
+        return self.roi[place], self.roi[place + len(axes)]
+
     def factors(self) -> tuple[Scale, ...] | None:
         """Return the factor of every axis, by ``scales`` or by ``sizes`` where all lengths are known."""
         if self.scales is not None:

@@ -8,7 +8,13 @@ from fractions import Fraction
 import numpy as np
 from onnx import NodeProto
 
-from padfix.geometry.resampling import Scale, output_size, slips_by_the_inverse, slips_in_single_precision
+from padfix.geometry.resampling import (
+    Scale,
+    crop_slips,
+    output_size,
+    slips_by_the_inverse,
+    slips_in_single_precision,
+)
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.other_traits import any_of
@@ -52,8 +58,7 @@ def resample_traits(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "keeps-a-length": _keeps_a_length(changed or ()),
         "just-short": any(axis.is_just_short for axis in changed or ()),
         "from-one": axes is not None and any(axis.from_one and axis.changes for axis in axes[2:]),
-        # Scales are single precision themselves, so that of these only aligned corners can slip.
-        "slips": _slips(resize, _by_lengths) if not resize.scales or resize.coordinates == "align_corners" else False,
+        "slips": _slips_by_lengths(resize),
         "slips-by-inverse": _slips(resize, slips_by_the_inverse),
         "resized-axes": None if changed is None else len(changed),
         "outer-axes": None if changed is None or axes is None else any(axis.changes for axis in axes[:2]),
@@ -134,6 +139,32 @@ def _keeps_a_length(changed: Sequence[_Axis]) -> bool:
 
 def _by_lengths(coordinates: str, rounding: str, size: int, output: int, scale: Scale) -> bool:
     return slips_in_single_precision(coordinates, rounding, size, output)
+
+
+def _slips_by_lengths(resize: Resample) -> bool | None:
+    """Whether it takes other elements, or leaves the image elsewhere, where positions come of the lengths."""
+    if resize.coordinates == "tf_crop_and_resize":
+        return _crop_slips(resize)
+    # Scales are single precision themselves, so that of these only aligned corners can slip.
+    return _slips(resize, _by_lengths) if not resize.scales or resize.coordinates == "align_corners" else False
+
+
+def _crop_slips(resize: Resample) -> bool | None:
+    given: Sequence[float] | None = resize.scales or resize.sizes
+    numbers = resize.resized_axes()
+    if given is None or numbers is None or resize.shape is None:
+        return None
+    found: list[bool | None] = []
+    for number, amount in zip(numbers, given, strict=False):
+        size, roi = resize.shape[number], resize.roi_of(number)
+        if roi == (0.0, 1.0):
+            continue
+        if not isinstance(size, int) or roi is None:
+            found.append(None)
+            continue
+        output = output_size(size, amount) if resize.scales else int(amount)
+        found.append(crop_slips(resize.nearest_mode if resize.mode == "nearest" else None, size, output, roi))
+    return any_of(found)
 
 
 def _slips(resize: Resample, slip: _Slip) -> bool | None:

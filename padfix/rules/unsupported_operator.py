@@ -214,7 +214,7 @@ def _lengths(site: Site) -> Iterator[Form]:
 
 
 def _numbered(site: Site) -> Iterator[Form]:
-    """Yield a Reshape with the lengths that it copies, and one with something between it and the Reshape before it."""
+    """Yield a Reshape with the lengths that it copies, and one with an Identity before it."""
     shape, channels = site.constant(1), number_of_channels(site.scope, site.input_name(0))
     given = [] if shape is None else [int(each) for each in shape]
     known = site.input_type(0)
@@ -234,7 +234,7 @@ def _numbered(site: Site) -> Iterator[Form]:
     )
     yield Form(
         "an Identity before it",
-        (("Reshape", {**own, "copies-behind-reshape": False}),),
+        (("Reshape", {**own, **dict.fromkeys(copied_still, False)}),),
         lambda: replaced(site, lambda builder, value: builder.reshaped(builder.op("Identity", [value]), given)),
         None if given else Refusal("its shape is not known"),
     )

@@ -23,6 +23,7 @@ MARKS = (
     "of-bytes",
     "lists-scales",
     "joined-bytes",
+    "leaves-bytes",
     # Of the operators that reduce axes.
     "reduces-all",
     # Of Softmax, LogSoftmax and Hardmax.
@@ -87,6 +88,7 @@ MARKS = (
     # Of Add, and of operators that work element by element on several inputs, Concat among them.
     "adds-to-volume",
     "adds-wide-constant",
+    "adds-to-column",
     "adds-to-erf",
     "adds-turned-half",
     "joins-a-list",

@@ -15,6 +15,7 @@ from padfix.geometry.resampling import (
     Scale,
     aspect_ratio_output_size,
     aspect_ratio_scale,
+    crop_slips,
     legacy_nearest_indices,
     nearest_index,
     nearest_indices,
@@ -175,3 +176,21 @@ def test_positions_by_the_inverse_of_a_scale(mode: str, rounding: str, size: int
     given = scale if isinstance(scale, Fraction) else float(np.float32(scale))
     output = output_size(size, scale) if isinstance(scale, float) else int(size * scale)
     assert slips_by_the_inverse(mode, rounding, size, output, given) is slips
+
+
+@pytest.mark.parametrize(
+    ("rounding", "size", "output", "roi", "slips"),
+    [
+        ("floor", 6, 12, (0.1, 1.2), True),
+        (None, 6, 12, (0.1, 1.2), True),
+        (None, 6, 12, (0.1, 1.1), False),
+        ("floor", 11, 13, (0.2, 1.0), True),
+        ("floor", 6, 11, (0.0, 1.0), False),
+        ("round_prefer_floor", 5, 3, (0.0, 0.75), False),
+        ("floor", 5, 1, (0.1, 1.2), False),
+    ],
+)
+def test_a_position_in_a_region_that_another_order_of_operations_moves(
+    rounding: str | None, size: int, output: int, roi: tuple[float, float], slips: bool
+) -> None:
+    assert crop_slips(rounding, size, output, roi) is slips

@@ -30,11 +30,11 @@ TRUTHS = (
 FLOATS, IMAGE = "float[2,3,4] X", "float[1,2,5,6] X"
 
 
-def outcome(nodes: str, given: str, target: str, folder: Path, gives: str = "float") -> list[str]:
+def outcome(nodes: str, given: str, target: str, folder: Path, gives: str = "float", opset: int = 17) -> list[str]:
     """Return the operators of what is written for ``target``, which computes the same and in which nothing is found."""
     source, result = folder / "model.onnx", folder / "result.onnx"
     body = f"g ({given}) => ({gives} Y) {CONSTANTS} {{ {nodes} }}"
-    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {body}')
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> {body}')
     read = {name for node in model.graph.node for name in node.input}
     kept = [each for each in model.graph.initializer if each.name in read]
     del model.graph.initializer[:]
@@ -94,9 +94,21 @@ def test_a_constant_grid_is_one_matrix(tmp_path: Path) -> None:
     assert set(found) == {"MatMul", "Reshape"}
 
 
+@pytest.mark.parametrize("outside", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("target", [OLD, "openvino"])
+def test_a_grid_of_a_volume_is_a_product(target: str, outside: str, tmp_path: Path) -> None:
+    told = f'<mode = "linear", padding_mode = "{outside}", align_corners = {int(outside == "border")}>'
+    given = "float[1,2,3,4,5] X, float[1,2,3,2,3] G"
+    assert "GridSample" not in outcome(f"Y = GridSample {told} (X, G)", given, target, tmp_path, opset=20)
+
+
 def test_a_cubic_grid_is_read_within_the_border_alone(tmp_path: Path) -> None:
     given = f"{IMAGE}, float[1,3,2,2] G"
     assert "Min" in outcome('Y = GridSample <mode = "bicubic"> (X, G)', given, NEW, tmp_path)
+    mirrored = 'Y = GridSample <mode = "bicubic", padding_mode = "reflection", align_corners = %d> (X, G)'
+    for aligned in (0, 1):
+        assert "Min" in outcome(mirrored % aligned, given, NEW, tmp_path)
+    assert "Min" in outcome(mirrored % 0, "float[1,2,1,2] X, float[1,3,2,2] G", NEW, tmp_path)
     with pytest.raises(padfix.errors.RefusedError, match="behind the border"):
         outcome('Y = GridSample <mode = "bicubic", padding_mode = "border"> (X, G)', given, NEW, tmp_path)
 

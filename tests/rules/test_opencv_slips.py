@@ -13,11 +13,16 @@ from padfix.errors import RefusedError
 
 CONSTANTS = (
     "<int64[1] k = {2}, int64[1] one = {1}, int64[1] flat = {-1}, int64[2] places = {0, 2}, float half = {0.5}, "
-    "float n = {1}, float q = {0.79788}, float c = {0.044715}, float three = {3}, float s = {0.1}, int8 z = {3}, "
+    "float[4,1] col = {1, 2, 3, 4}, float[1,2,1] each = {5, 6}, float n = {1}, float q = {0.79788}, "
+    "float c = {0.044715}, float three = {3}, float s = {0.1}, int8 z = {3}, "
     "float[4] slopes = {1, 2, 3, 4}>"
 )
 CUBE = "a = Mul (c, X) b = Mul (X, a) d = Mul (X, b) "
 GELU = "e = Add (X, d) f = Mul (q, e) g = Tanh (f) h = Add (n, g) "
+POOLED = (
+    "a = QuantizeLinear (X, s, z) b = DequantizeLinear (a, s, z) "
+    "c1 = MaxPool <kernel_shape = [2, 3], strides = [2, 1], pads = [0, 1, 0, 1]> (b) "
+)
 BYTES = "a = DequantizeLinear (X, s, z) b = LeakyRelu (a) "
 
 
@@ -40,6 +45,7 @@ def findings(nodes: str, given: str, target: str, folder: Path) -> tuple[list[st
         (f"{CUBE}{GELU} j = Mul (X, h) Y = Mul (half, j)", "float[2,4] X", "5.0.0.93", ["Clip", "Tanh"]),
         (f"{BYTES} Y = QuantizeLinear (b, s, z)", "int8[2,4] X", "5.0.0.93", ["Identity", "LeakyRelu"]),
         ("Y = PRelu (X, slopes)", "float[4,1] X", "5.0.0.93", ["Relu", "Neg", "Mul"]),
+        ("p = MatMul (X, col) Y = Add (each, p)", "float[3,2,4] X", "4.14", ["MatMul", "Sum"]),
     ],
 )
 def test_it_is_written_as_it_is_meant(nodes: str, given: str, target: str, expected: list[str], tmp_path: Path) -> None:
@@ -58,11 +64,27 @@ def test_it_is_written_as_it_is_meant(nodes: str, given: str, target: str, expec
         (f"b = Pow (X, three) d = Mul (c, b) {GELU} j = Mul (half, h) Y = Mul (X, j)", "float[2,4] X", "4.14"),
         (f"{CUBE}{GELU} j = Mul (X, half) Y = Mul (j, h)", "float[2,4] X", "4.14"),
         (f"{BYTES} c1 = QuantizeLinear (b, s, z) Y = DequantizeLinear (c1, s, z)", "int8[2,4] X", "5.0.0.93"),
+        ("p = MatMul (X, col) Y = Add (each, p)", "float[1,2,4] X", "4.14"),
+        ("p = MatMul (X, col) Y = Add (each, p)", "float[3,2,4] X", "5.0.0.93"),
         ("p = Sigmoid (S) Y = NonMaxSuppression (X, p, k)", "float[1,4,4] X, float[1,2,4] S", "5.0.0.93"),
     ],
 )
 def test_others_are_right_as_they_are(nodes: str, given: str, target: str, tmp_path: Path) -> None:
     assert "PF306" not in findings(nodes, given, f"opencv@{target}", tmp_path)[0]
+
+
+@pytest.mark.parametrize(
+    ("behind", "is_found"),
+    [("Y = Sigmoid (c1)", True), ("d = QuantizeLinear (c1, s, z) Y = DequantizeLinear (d, s, z)", False)],
+)
+def test_maxima_of_what_was_quantized_are_the_largest_of_slices(behind: str, is_found: bool, tmp_path: Path) -> None:
+    rules, source = findings(f"{POOLED}{behind}", "float[1,2,6,5] X", "opencv@5.0.0.93", tmp_path)
+    assert ("PF111" in rules) == is_found
+    padfix.convert(source, tmp_path / "result.onnx", target="opencv@5.0.0.93")
+    made = [node.op_type for node in onnx.load(tmp_path / "result.onnx").graph.node]
+    assert [made.count(each) for each in ("MaxPool", "Pad", "Slice", "Max")] == (
+        [0, 1, 5, 3] if is_found else [1, 0, 0, 0]
+    )
 
 
 @pytest.mark.parametrize(

@@ -274,27 +274,28 @@ def test_an_equal_form_is_found_and_proven(
     assert converted(tmp_path, text, target, opset) == nodes
 
 
-BEHIND = "(float[N,8,4,5] X) => (float[N,8,C,D] Y) <int64[4] s = {0, %s}> { c = %s (X) Y = Reshape (c, s) }"
+BEHIND = "(float[N,8,4,5%s] X) => (float[N,8,C,D] Y) <int64[4] s = {0, %s}> { c = %s (X) Y = Reshape (c, s) }"
 
 
 @pytest.mark.parametrize(
-    ("lengths", "before", "is_found"),
+    ("more", "lengths", "before", "expected"),
     [
-        ("0, 2, -1", "MaxPool <kernel_shape = [1, 1]>", True),
-        ("0, 2, -1", "Relu", False),
-        ("8, 2, -1", "MaxPool <kernel_shape = [1, 1]>", False),
-        ("0, 0, -1", "MaxPool <kernel_shape = [1, 1]>", False),
+        ("", "0, 2, -1", "MaxPool <kernel_shape = [1, 1]>", "0, 8, 2, -1"),
+        ("", "0, 2, -1", "Relu", None),
+        ("", "8, 2, -1", "MaxPool <kernel_shape = [1, 1]>", None),
+        ("", "0, 0, -1", "MaxPool <kernel_shape = [1, 1]>", None),
+        (", 6", "0, 0, -1", "MaxPool <kernel_shape = [1, 1, 1]>", "0, 8, 4, -1"),
     ],
 )
 def test_channels_that_a_window_keeps_in_blocks_are_told(
-    lengths: str, before: str, is_found: bool, tmp_path: Path
+    more: str, lengths: str, before: str, expected: str | None, tmp_path: Path
 ) -> None:
-    source = saved(tmp_path, BEHIND % (lengths, before))
-    assert bool(padfix.check(source, target="opencv").findings) == is_found
+    source = saved(tmp_path, BEHIND % (more, lengths, before))
+    assert bool(padfix.check(source, target="opencv").findings) == (expected is not None)
     padfix.convert(source, tmp_path / "out.onnx", target="opencv")
     graph = onnx.load(tmp_path / "out.onnx").graph
     told = next(each for each in graph.initializer if each.name == graph.node[-1].input[1])
-    expected = "0, 8, 2, -1" if is_found else f"0, {lengths}"
+    expected = expected or f"0, {lengths}"
     assert ", ".join(map(str, onnx.numpy_helper.to_array(told))) == expected
 
 

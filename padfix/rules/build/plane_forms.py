@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from padfix.graph import attributes
-from padfix.operators.data_order import is_behind_window
+from padfix.operators.data_order import is_in_blocks
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
@@ -63,7 +63,7 @@ def plane_forms(
     name = (
         "two axes in place of one" + (" and a Slice" if sliced_off else "") + (", dilated across" if across > 1 else "")
     )
-    copies = is_behind_window(site.scope, site.input_name(0))
+    copies = is_in_blocks(site.scope, site.input_name(0))
     reshapes = ("Reshape", {"rank": 4, "copies-channels": copies}), ("Reshape", {"rank": 3, "copies-channels": True})
     computes: Operators = ((window.op_type, traits),)
     yield Form(name, (*reshapes, *computes), partial(write, squeezes=False), why_not)

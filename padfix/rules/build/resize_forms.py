@@ -237,7 +237,7 @@ def sampled_axes(site: Site, resize: Resample) -> Axes:
         return scales
     found = []
     for number, (axis, (output, scale)) in enumerate(zip(axes, scales, strict=True)):
-        roi = _roi(resize, number, len(axes))
+        roi = resize.roi_of(number)
         if not axis.named or (scale == 1 and output in (None, axis.length) and roi in (None, (0.0, 1.0))):
             continue
         if axis.length is None or output is None or axis.length < 1 or output < 1:
@@ -274,16 +274,6 @@ def _scales(axes: Sequence[ResizedAxis], resize: Resample) -> list[tuple[int | N
         else:
             found.append((axis.output, Fraction(axis.output, axis.length) if axis.length else Fraction(0)))
     return found
-
-
-def _roi(resize: Resample, number: int, rank: int) -> tuple[float, float] | None:
-    if resize.coordinates != "tf_crop_and_resize":
-        return 0.0, 1.0
-    places = [axis % rank for axis in resize.axes or range(rank)]
-    if resize.roi is None or len(resize.roi) != 2 * len(places) or number not in places:
-        return None
-    place = places.index(number)
-    return resize.roi[place], resize.roi[place + len(places)]
 
 
 def spellings(site: Site, resize: Resample, sampled: Axes) -> Iterator[Spelling]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,14 @@ from padfix.rules.build.objections import Operators
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
-_PLANE = 4
+_FLAT = 4
+"""Axes of what weights are made of."""
+
+_RANKS = (4, 5)
+"""Axes of planes and volumes, with the batch and the channels."""
+
+_REACH = 2
+"""Elements at either side of a place that a cubic one takes."""
 
 _MOST_WEIGHTS = 1 << 24
 
@@ -29,16 +37,16 @@ _CUBIC = -0.75
 
 
 def sampled_forms(site: Site) -> Iterator[Form]:
-    """Yield a GridSample of planes as a product."""
+    """Yield a GridSample as a product."""
     own = traits_of(site.scope, site.node) or {}
     shapes = [None if (known := site.input_type(place)) is None else known.lengths for place in (0, 1)]
-    image, grid = (each if each is not None and len(each) == _PLANE else () for each in shapes)
+    image, grid = (each if each is not None and len(each) in _RANKS else () for each in shapes)
     why_not = None
     if not image or not grid or 0 in (*image, *grid):
-        why_not = Refusal("it samples no planes, or it needs the lengths of its inputs (--shape)")
+        why_not = Refusal("it needs the lengths of its inputs (--shape)")
     elif site.elem_type(0) not in FLOATS:
         why_not = Refusal("products are of floats")
-    elif own["mode"] == "cubic" and own["outside"] != "zeros":
+    elif own["mode"] == "cubic" and own["outside"] == "border":
         why_not = Refusal("what a cubic one takes from behind the border is not settled")
     elif own["outside"] == "reflection" and own["aligned"] and 1 in image[2:]:
         why_not = Refusal("a single element has no border to reflect at")
@@ -50,21 +58,31 @@ def sampled_forms(site: Site) -> Iterator[Form]:
         data, places = (builder.input(name) for name in site.node.input[:2])
         told = site.constant(1)
         made = builder if told is None else _WorkedOut()
-        rows, columns = (_weights(site, made, places if told is None else told, grid, axis, image) for axis in (2, 3))
-        images, channels, height, width = image
-        count = math.prod(grid[1:3])
-        pair = [made.reshaped(rows, [images, height, 1, count]), made.reshaped(columns, [images, 1, width, count])]
-        weights = made.reshaped(made.op("Mul", pair), [images, height * width, count])
+        images, channels, *lengths = image
+        count = math.prod(grid[1:-1])
+        weights: Any = None
+        elements = 1
+        for axis, length in enumerate(lengths, 2):
+            along = _weights(site, made, places if told is None else told, grid, axis, image)
+            if weights is None:
+                weights = along
+            else:
+                pair = [
+                    made.reshaped(weights, [images, elements, 1, count]),
+                    made.reshaped(along, [images, 1, length, count]),
+                ]
+                weights = made.reshaped(made.op("Mul", pair), [images, elements * length, count])
+            elements *= length
         weights = weights if told is None else builder.constant(weights, "weights")
-        flat = builder.reshaped(data, [images, channels, height * width])
-        result = builder.reshaped(builder.op("MatMul", [flat, weights]), [images, channels, *grid[1:3]])
+        flat = builder.reshaped(data, [images, channels, elements])
+        result = builder.reshaped(builder.op("MatMul", [flat, weights]), [images, channels, *grid[1:-1]])
         builder.output(site.node.output[0], result)
         return Rewrite(builder.build(), trials_of(site))
 
+    ranks = sorted({3, _FLAT, len(image)})
     operators: Operators = (
-        ("Reshape", {"rank": 3}),
-        ("Reshape", {"rank": _PLANE}),
-        ("Slice", {"rank": _PLANE, "behind-window": False}),
+        *(("Reshape", {"rank": rank}) for rank in ranks),
+        ("Slice", {"rank": len(grid), "behind-window": False}),
         *((name, {}) for name in ("Abs", "Add", "Relu")),
         ("Sub", {"from-constant": False, "from-softmax": False}),
         ("Mul", {"gate-second": False}),
@@ -98,6 +116,7 @@ _WORKED_OUT: Mapping[str, Callable[..., Any]] = {
     "Add": np.add,
     "Div": np.divide,
     "Floor": np.floor,
+    "MatMul": np.matmul,
     "Max": np.maximum,
     "Min": np.minimum,
     "Mul": np.multiply,
@@ -113,14 +132,12 @@ def _weights(
 ) -> Any:
     """Return the weight of each element along ``axis`` for each place: (images, elements, places)."""
     own = traits_of(site.scope, site.node) or {}
-    mode, length = own["mode"], image[axis]
-
-    def number(value: float) -> Any:
-        return builder.constant(np.array(value, helper.tensor_dtype_to_np_dtype(site.elem_type(0))), "number")
-
-    first = 3 - axis  # the grid's first number is the column
-    bounds = [builder.integers(each) for each in ([first], [first + 1], [3])]
-    coordinate = builder.reshaped(builder.op("Slice", [places, *bounds]), [grid[0], 1, math.prod(grid[1:3])])
+    mode, outside, length = own["mode"], own["outside"], image[axis]
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    number = partial(_number, builder, dtype)
+    first = len(grid) - 1 - axis  # the grid's first number is the column
+    bounds = [builder.integers(each) for each in ([first], [first + 1], [len(grid) - 1])]
+    coordinate = builder.reshaped(builder.op("Slice", [places, *bounds]), [grid[0], 1, math.prod(grid[1:-1])])
     # In the order of ONNX Runtime's own operations, so that no tie is rounded the other way.
     coordinate = builder.op("Add", [coordinate, number(1)])
     if own["aligned"]:
@@ -130,23 +147,44 @@ def _weights(
         coordinate = builder.op("Mul", [coordinate, number(0.5)])
     if mode == "nearest":
         coordinate = builder.op("Round", [coordinate])
-    if own["outside"] == "reflection":
-        coordinate = _reflected(builder, coordinate, number, 0 if own["aligned"] else -0.5, length)
-    if own["outside"] != "zeros":
-        dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
-        bounds = [builder.constant(np.array(each, dtype), "bound") for each in (0, length - 1)]
-        coordinate = builder.op("Min", [builder.op("Max", [coordinate, bounds[0]]), bounds[1]])
-    elements = builder.constant(
-        np.arange(length, dtype=helper.tensor_dtype_to_np_dtype(site.elem_type(0))).reshape(1, length, 1), "elements"
-    )
-    distance = builder.op("Abs", [builder.op("Sub", [coordinate, elements])])
-    if mode != "cubic":
-        return builder.op("Relu", [builder.op("Sub", [number(1), distance])])
+    border = 0 if own["aligned"] else -0.5
+    if outside == "reflection":
+        coordinate = _reflected(builder, coordinate, number, border, length)
+    if mode == "cubic":
+        return _cubic(builder, coordinate, dtype, border if outside == "reflection" else None, length)
+    if outside != "zeros":
+        ends = [builder.constant(np.array(each, dtype), "bound") for each in (0, length - 1)]
+        coordinate = builder.op("Min", [builder.op("Max", [coordinate, ends[0]]), ends[1]])
+    distance = _distances(builder, coordinate, np.arange(length, dtype=dtype))
+    return builder.op("Relu", [builder.op("Sub", [number(1), distance])])
+
+
+def _number(builder: FragmentBuilder | _WorkedOut, dtype: Any, value: float) -> Any:
+    return builder.constant(np.array(value, dtype), "number")
+
+
+def _distances(builder: FragmentBuilder | _WorkedOut, coordinate: Any, elements: np.ndarray) -> Any:
+    each = builder.constant(elements.reshape(1, -1, 1), "elements")
+    return builder.op("Abs", [builder.op("Sub", [coordinate, each])])
+
+
+def _cubic(
+    builder: FragmentBuilder | _WorkedOut, coordinate: Any, dtype: Any, border: float | None, length: int
+) -> Any:
+    """Return the weights of a cubic one, those of elements behind ``border`` added to what they mirror."""
+    number = partial(_number, builder, dtype)
+    beyond = 0 if border is None else _REACH
+    numbers = np.arange(-beyond, length + beyond).astype(dtype)
+    distance = _distances(builder, coordinate, numbers)
     near = builder.op("Min", [distance, number(1)])
     far = builder.op("Max", [builder.op("Min", [distance, number(2)]), number(1)])
     inner = _polynomial(builder, near, [number(each) for each in (_CUBIC + 2, -(_CUBIC + 3), 0, 1)])
     outer = _polynomial(builder, far, [number(each * _CUBIC) for each in (1, -5, 8, -4)])
-    return builder.op("Add", [inner, outer])
+    weights = builder.op("Add", [inner, outer])
+    if border is None:
+        return weights
+    mirrored = _reflected(_WorkedOut(), numbers, dtype.type, border, length).astype(int)
+    return builder.op("MatMul", [builder.constant(np.eye(length, dtype=dtype)[:, mirrored], "mirrored"), weights])
 
 
 def _reflected(builder: FragmentBuilder | _WorkedOut, value: Any, number: Any, first: float, length: int) -> Any:

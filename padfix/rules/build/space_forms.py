@@ -11,7 +11,7 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
-from padfix.operators.data_order import is_behind_window, number_of_channels
+from padfix.operators.data_order import is_in_blocks, number_of_channels
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import transposed_traits, window_traits
 from padfix.operators.transposed import TransposedWindow
@@ -83,7 +83,7 @@ def _pooled(
 
     name_of_data = site.input_name(0)
     channels = number_of_channels(site.scope, name_of_data) or 0
-    copies = not channels and is_behind_window(site.scope, name_of_data)
+    copies = not channels and is_in_blocks(site.scope, name_of_data)
 
     def whole(builder: FragmentBuilder, value: Any) -> Any:
         if as_it_is:

@@ -22,8 +22,8 @@ from padfix.rules.build.objections import Objection, objections, worst_objection
 from padfix.rules.build.passing_forms import negated_twice
 from padfix.targets import Target, named
 
-_OF_DATA = ("alike", "channels-last", "constants", "moves-batch", "of-weights")
-"""What is said of the data of a node, whatever form it has."""
+_OF_DATA = ("alike", "channels-last", "constants", "leaves-bytes", "moves-batch", "of-weights")
+"""What is said of the data of a node, and of who reads its result, whatever form it has."""
 
 
 class TargetRule(Rule):
