@@ -195,6 +195,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "rounds-up": SWITCH,
     "output-shape": SWITCH,
     "output-padding": SWITCH,
+    "one-filter-a-group": SWITCH,
     # Of Resize and Upsample.
     "mode": ("nearest", "linear", "cubic", "constant", "reflect", "edge", "wrap", "avg", "max"),
     "coordinates": (

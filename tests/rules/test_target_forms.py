@@ -49,6 +49,33 @@ CASES = {
         "portable",
         ["MatMul", "MatMul", "Conv"],
     ),
+    "a transposed convolution with one filter a group": (
+        text(
+            "Y = ConvTranspose <group = 2, strides = [2, 2], pads = [0, 1, 1, 0]> (X, W, b)",
+            "float[1,4,5,6] X",
+            f"float[4,1,3,4] W = {{{WEIGHTS}}}, float[2] b = {{1, -2}}",
+        ),
+        "onnxruntime-webgpu",
+        ["ConvTranspose"],
+    ),
+    "a convolution of volumes in groups": (
+        text(
+            'Y = Conv <group = 2, auto_pad = "SAME_LOWER", strides = [2, 1, 1]> (X, W)',
+            "float[2,4,3,5,4] X",
+            f"float[2,2,2,3,2] W = {{{WEIGHTS}}}",
+        ),
+        "onnxruntime-webgpu",
+        ["Conv"],
+    ),
+    "a transposed convolution of volumes in groups": (
+        text(
+            "Y = ConvTranspose <group = 2, strides = [2, 1, 2], dilations = [1, 2, 1]> (X, W)",
+            "float[1,4,3,5,4] X",
+            f"float[4,1,2,3,2] W = {{{WEIGHTS}}}",
+        ),
+        "onnxruntime-webgpu",
+        ["Conv", "MatMul", "MatMul", "MatMul", "Reshape", "Reshape"],
+    ),
     "a Reshape that copies lengths behind another": (
         text(
             "z = Reshape (X, a) v = Reshape (z, b) Y = Softmax <axis = -1> (v)",

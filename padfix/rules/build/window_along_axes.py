@@ -268,9 +268,12 @@ def _root(builder: FragmentBuilder, value: Any, power: int, dtype: Any) -> Any:
     return builder.op("Pow", [value, builder.constant(np.array(1 / power, dtype), "power")])
 
 
-def spread_form(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...]) -> Form:
+def spread_form(
+    site: Site, window: TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...], *, keeps_groups: bool = True
+) -> Form:
     """Return the transposed convolution as a convolution of its data, spread out with zeros by products."""
     rank, data = window.rank, lengths_of(site, window)
+    group = window.written.group if keeps_groups else 1
     indices = _spread(window, pads, added)
     known = {} if isinstance(indices, Refusal) else indices
     weights = site.constant(1)
@@ -290,8 +293,8 @@ def spread_form(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], ad
         "row-of-nine": weights is not None
         and is_row_of_nine(list(map(effective_kernel, weights.shape[2:], window.dilations))),
         "dilated": False,
-        "grouped": window.written.group > 1,
-        "depthwise": weights is not None and weights.shape[:2] == (window.written.group, 1) != (1, 1),
+        "grouped": group > 1,
+        "depthwise": weights is not None and weights.shape[:2] == (group, 1) != (1, 1),
         "one-pad-before": False,
         "wide-pads": False,
     }
@@ -304,6 +307,8 @@ def spread_form(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], ad
         matrices = {axis: selection(each, sizes[axis]).astype(dtype) for axis, each in known.items()}
         value = multiplied(builder, builder.input(site.input_name(0)), matrices, data)
         turned = grown(_turned(weights, window.written.group), window.dilations)
+        if not keeps_groups:
+            turned = joined_groups(turned, window.written.group)
         kernel = builder.constant(turned, "weights")
         inputs = [value, kernel, *([builder.input(site.input_name(2))] if site.input_name(2) else [])]
         given = {
@@ -311,12 +316,13 @@ def spread_form(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], ad
             "strides": [1] * rank,
             "dilations": [1] * rank,
             "pads": [0] * (2 * rank),
-            "group": window.written.group,
+            "group": group,
         }
         builder.output(site.node.output[0], builder.op("Conv", inputs, given, name=site.node.name))
         return Rewrite(builder.build(), _spread_trials(site, window, weights))
 
-    return Form("a Conv of data that is spread out", (*multiplying(known, data), ("Conv", plain)), write, why_not)
+    name = "a Conv of data that is spread out" if keeps_groups else "a Conv without groups of data that is spread out"
+    return Form(name, (*multiplying(known, data), ("Conv", plain)), write, why_not)
 
 
 def _spread_trials(site: Site, window: TransposedWindow, weights: np.ndarray) -> tuple[Trial, ...]:
@@ -371,6 +377,16 @@ def grown(weights: np.ndarray, dilations: Sequence[int]) -> np.ndarray:
     taps: Any = (..., *(slice(None, None, dilation) for dilation in dilations))
     dense[taps] = weights
     return dense
+
+
+def joined_groups(weights: np.ndarray, group: int) -> np.ndarray:
+    """Return the weights of all channels, ``[maps, channels, *kernel]``, or transposed; zeros are between groups."""
+    rows, columns = weights.shape[0] // group, weights.shape[1]
+    joined = np.zeros((weights.shape[0], columns * group, *weights.shape[2:]), weights.dtype)
+    for number in range(group):
+        own = slice(number * rows, (number + 1) * rows)
+        joined[own, number * columns : (number + 1) * columns] = weights[own]
+    return joined
 
 
 def _turned(weights: np.ndarray, group: int) -> np.ndarray:

@@ -43,6 +43,7 @@ from padfix.rules.build.power_pools import averaged_powers
 from padfix.rules.build.transposed import rewrite_transposed, transposed_cases
 from padfix.rules.build.trials import trials
 from padfix.rules.build.window_along_axes import pools_along_axes, spread_form
+from padfix.rules.build.without_groups import without_groups
 from padfix.targets.traits import Traits
 
 AnyWindow = TypeVar("AnyWindow", Window, TransposedWindow)
@@ -63,6 +64,8 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
     yield from _of_other_data(site, window)
     if window.auto_pad:
         yield from _without_auto_pad(window)
+    if window.written.group > 1:
+        yield without_groups(site, window, trials(site, window, same=window.auto_pad in SAME), own)
     pairs = _explicit_pairs(window)
     if isinstance(pairs, Refusal):
         return
@@ -347,8 +350,12 @@ def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
             name = f"{form.name}, the bias added behind it"
             yield Form(name, (*operators, ("Add", {})), lambda: _bias_behind(site, window), form.why_not)
     spread = _pads_of(window)
+    if window.written.group > 1:
+        yield without_groups(site, all_written(window), _transposed_cases(site, window), own)
     if spread is not None:
         yield spread_form(site, window, *spread)
+        if window.written.group > 1:
+            yield spread_form(site, window, *spread, keeps_groups=False)
 
 
 def _transposed_plainly(site: Site, window: TransposedWindow) -> Iterator[Form]:
