@@ -254,6 +254,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
     matrix = scope.type_of(node.input[0])
     is_matrix = matrix is not None and matrix.rank == 2 and scope.is_initializer(node.input[0])
     return {
+        "first-axis": attributes.integer(node, "axis", 0) in (0, -(matrix.rank or 0) if matrix is not None else 0),
         "embeds": is_matrix and attributes.integer(node, "axis", 0) == 0 and rank in (1, 2),
         "both-computed": not is_told,
         "picks-a-list": None if rank is None else rank > 0,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from onnx import NodeProto
 
-from padfix.graph.scopes import Scope
+from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.batches import is_of_another_batch, numbers_images
 from padfix.operators.constant_chains import worked_out
 from padfix.operators.data_order import (
@@ -17,6 +19,11 @@ from padfix.operators.data_order import (
 from padfix.operators.shuffles import shuffles_channels, shuffles_pixels
 from padfix.operators.told_lengths import told_lengths
 from padfix.targets.traits import Traits
+
+_MATRIX = 2
+
+_MOST_BETWEEN = 8
+"""Operators that are looked through, as far as a product."""
 
 
 def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
@@ -33,6 +40,7 @@ def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
         "shuffles": shuffles_channels(scope, node) or shuffles_pixels(scope, node),
         "measures-images": _measures_images(scope, node),
         "of-thin-image": _is_of_thin_image(scope, node),
+        "of-square-product": known is not None and is_of_square_product(scope, node.input[0], known.shape or ()),
         "batch-told": is_batch_told(scope, node) and is_of_another_batch(scope, node.output[0]) is False,
     }
 
@@ -48,6 +56,29 @@ def _is_of_thin_image(scope: Scope, node: NodeProto) -> bool:
     before, known = scope.own_producer(node.input[0]), scope.type_of(node.input[0])
     is_thin = known is not None and known.rank == AXES_OF_IMAGES and 1 in (known.shape or ())[2:]
     return is_thin and before is not None and before.op_type == "Conv"
+
+
+def is_of_square_product(scope: Scope, name: str, shape: Sequence[Dimension]) -> bool:
+    """Whether a product's rows, reshaped or not, become several volumes whose last two lengths are equal."""
+    if not is_square_volume(shape):
+        return False
+    producer = scope.own_producer(name)
+    for _ in range(_MOST_BETWEEN):
+        if producer is None or producer.op_type not in ("Identity", "Reshape"):
+            break
+        producer = scope.own_producer(producer.input[0])
+    return producer is not None and producer.op_type in ("Gemm", "MatMul") and is_by_matrix(scope, producer)
+
+
+def is_square_volume(shape: Sequence[Dimension]) -> bool:
+    """Whether these are the lengths of several volumes whose last two are equal."""
+    return len(shape) == AXES_OF_IMAGES + 1 and shape[0] != 1 and shape[-1] == shape[-2]
+
+
+def is_by_matrix(scope: Scope, node: NodeProto) -> bool:
+    """Whether the second factor of a product is a matrix."""
+    second = scope.type_of(node.input[1])
+    return second is not None and second.rank == _MATRIX
 
 
 def is_batch_told(scope: Scope, node: NodeProto) -> bool:

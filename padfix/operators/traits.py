@@ -19,6 +19,7 @@ from padfix.operators.constant_chains import (
     reads_constant_again,
 )
 from padfix.operators.constant_pad import given_pads
+from padfix.operators.data_order import CHANNELS, is_behind_window
 from padfix.operators.lists import ON_ONE, is_of_made_list
 from padfix.operators.numbers import elements_of, numbers_of
 from padfix.operators.other_traits import OTHERS, any_of
@@ -35,6 +36,7 @@ from padfix.operators.written import SAME, wrong_arity
 from padfix.targets.traits import Trait, Traits
 
 _PLANE_AXES, _TALL, _NARROW = 2, 12, 8
+_AXES_OF_IMAGES, _AXES_OF_WINDOWS, _MOST_AXES = 4, 6, 8
 
 
 def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
@@ -48,6 +50,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
         return None
     by_nodes = any(is_given_by_node(scope, name) for name in node.input)
     found = {**found, **order_traits(scope, node), "numbers": numbers_of(scope, node.input[0] if node.input else "")}
+    found["axes"] = axes_of(scope, node)
     found["gives-the-same"] = gives_the_same(scope, node)
     found["constants-by-nodes"] = by_nodes
     found["steered-by-results"] = is_steered_by_results(scope, node)
@@ -81,6 +84,24 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
         case Resample() as resize:
             return {**resample_traits(scope, node, resize), "elements": elements_of(resize.elem_type)}
     return None
+
+
+def axes_of(scope: Scope, node: NodeProto) -> int:
+    """Return how many axes what a node reads first, or gives, has; as many as an image's where neither is known."""
+    types = [scope.type_of(name) for name in (*node.input[:1], *node.output[:1]) if name]
+    ranks = [each.rank for each in types if each is not None and each.rank is not None]
+    axes = max(ranks, default=_AXES_OF_IMAGES)
+    return min(axes - _is_of_one_less(scope, node) if axes == _AXES_OF_WINDOWS else axes, _MOST_AXES)
+
+
+def _is_of_one_less(scope: Scope, node: NodeProto) -> bool:
+    """Whether it is a Transpose between two Reshapes that leaves an axis of one element in its place."""
+    before, known = scope.own_producer(node.input[0]), scope.type_of(node.input[0])
+    behind = [each.op_type for each in scope.consumers(node.output[0])]
+    if node.op_type != "Transpose" or before is None or before.op_type != "Reshape" or behind != ["Reshape"]:
+        return False
+    kept = enumerate(attributes.integers(node, "perm") or ())
+    return known is not None and any(axis == place and (known.shape or ())[axis] == 1 for place, axis in kept)
 
 
 def computed_traits(scope: Scope, node: NodeProto) -> Traits:
@@ -122,12 +143,15 @@ def is_row_of_nine(kernel: Sequence[int | None]) -> bool:
 def window_traits(window: Window) -> Traits:
     """Return what a convolution or pool is like."""
     pairs = window.same_pads() if window.auto_pad in SAME else window.explicit_pads
+    group, maps = window.written.group, window.maps
     return {
         **_common(window),
         "padding": padding_of(pairs),
         "even-pads": _even(pairs),
         "wide-pads": _any_wide(window, pairs),
-        "depthwise": None if window.maps is None else 1 < window.written.group == window.maps == window.channels,
+        "depthwise": None if maps is None else 1 < group == maps == window.channels,
+        "map-each": None if maps is None else group == maps == window.channels,
+        "column-by-twos": window.strides == (2, 2) and window.kernel[-1] == 1 and window.kernel[0] != 1,
         # Of a length that is left open it is taken that it is more: what a model is for is never one element.
         "one-element": any(size == 1 and pair != (0, 0) for size, pair in zip(window.sizes, pairs, strict=True)),
         "one-pad-before": all(pair is not None and pair[0] == 1 for pair in pairs),
@@ -263,7 +287,7 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
         half = len(amounts) // 2
         outer = any(amounts[axis] or amounts[half + axis] for axis in range(min(2, half)))
         batch = bool(half and (amounts[0] or amounts[half]))
-    last = None if amounts is None or listed or not amounts else (amounts[len(amounts) // 2 - 1], amounts[-1])
+    told = None if amounts is None or listed else amounts
     is_told = amounts is not None and (not listed or scope.constant(node.input[3]) is not None)
     return {
         "mode": attributes.text(node, "mode", "constant") or "constant",
@@ -274,11 +298,21 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
         "axes-listed": listed,
         "outer-axes": outer,
         "batch-axis": batch,
-        "end-alone": None if last is None else is_end_alone(last),
+        "end-alone": None if not told else bool(axes_padded_behind(scope, node, told)),
         "rank": rank,
         "before-average": any(each.op_type == "AveragePool" for each in scope.consumers(node.output[0])),
         "elements": elements_of(None if data is None else data.elem_type),
     }
+
+
+def axes_padded_behind(scope: Scope, node: NodeProto, amounts: Sequence[int]) -> list[int]:
+    """Return which axis of those that may lie last is padded behind alone: the last, and behind a window the channels.
+
+    Runtimes keep what a window gives with its channels last.
+    """
+    half = len(amounts) // 2
+    last = {half - 1, CHANNELS} if half > CHANNELS and is_behind_window(scope, node.input[0]) else {half - 1}
+    return [axis for axis in sorted(last) if is_end_alone((amounts[axis], amounts[half + axis]))]
 
 
 def is_end_alone(last: Pair) -> bool:

@@ -16,7 +16,7 @@ from padfix.graph.scopes import Dimension
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.other_traits import order_of_axes
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import is_end_alone, traits_of
+from padfix.operators.traits import axes_padded_behind, traits_of
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.along_axes import (
     FLOATS,
@@ -26,6 +26,7 @@ from padfix.rules.build.along_axes import (
     multiplying,
     one_by_one,
     selection,
+    taken,
     weighed_and_summed,
     why_not_multiplied,
 )
@@ -87,8 +88,8 @@ class UnsupportedPad(TargetRule):
         cut = [min(0, each) for each in amounts]
         added = [max(0, each) for each in amounts]
         half = len(amounts) // 2
-        ends = bool(half) and is_end_alone((added[half - 1], added[-1]))
-        told = {"mode-written": True, "axes-listed": False, "negative": False, "end-alone": ends}
+        ends = axes_padded_behind(site.scope, site.node, added) if half else []
+        told = {"mode-written": True, "axes-listed": False, "negative": False, "end-alone": bool(ends)}
         plain: Traits = {**traits, **told}
         written: Operators = (("Pad", plain),)
         cuts: Operators = (("Slice", {"behind-window": False}),) if any(cut) else ()
@@ -103,9 +104,10 @@ class UnsupportedPad(TargetRule):
         no_products = why_not or why_not_multiplied(site.elem_type(0), sizes)
         if mode == "constant" and ends:
             both: Operators = (("Pad", {**plain, "end-alone": False}), ("Gather", {}))
-            size = lengths[-1] if lengths and isinstance(lengths[-1], int) and not any(cut) else None
-            no_length = None if size is not None else Refusal("it needs the length of the last axis (--shape)")
-            write = partial(_at_both_ends, site, added, size or 0)
+            sizes_there = {axis: size for axis in ends if lengths and isinstance(size := lengths[axis], int)}
+            is_known = len(sizes_there) == len(ends) and not any(cut)
+            no_length = None if is_known else Refusal("it needs the length of the last axis (--shape)")
+            write = partial(_at_both_ends, site, added, sizes_there)
             yield Form("a Pad at both ends, and a Gather", both, write, no_length)
         if mode == "constant" and traits.get("value") == "finite":
             yield _filled(site, added, cuts, written)
@@ -228,14 +230,15 @@ def _trials(site: Site, rank: int) -> tuple[Trial, ...]:
     return tuple(trials)
 
 
-def _at_both_ends(site: Site, added: list[int], size: int) -> Rewrite | Refusal:
-    """Return the Pad with an element before the last axis as well, which is not taken."""
+def _at_both_ends(site: Site, added: list[int], sizes: Mapping[int, int]) -> Rewrite | Refusal:
+    """Return the Pad with an element before the axes of these ``sizes`` as well, which is not taken."""
     builder = site.builder()
     half = len(added) // 2
-    node, more = _whole_node(site, builder, [*added[: half - 1], 1, *added[half:]])
+    both = [1 if place in sizes else amount for place, amount in enumerate(added)]
+    node, more = _whole_node(site, builder, both)
     padded = builder.original(node, [builder.input(site.input_name(0)), *more])
-    kept = builder.constant(np.arange(1, 1 + size + added[-1]), "indices")
-    builder.output(site.node.output[0], builder.op("Gather", [padded, kept], {"axis": half - 1}))
+    kept = {axis: range(1, 1 + size + added[half + axis]) for axis, size in sizes.items()}
+    builder.output(site.node.output[0], taken(builder, padded, kept))
     return Rewrite(builder.build(), _trials(site, half), exact=True)
 
 

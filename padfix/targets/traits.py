@@ -21,6 +21,10 @@ MARKS = (
     "of-weights",
     "weights-computed",
     "of-bytes",
+    # Of pools of planes: whether windows of one column go two further on both axes. Of Conv: whether every channel
+    # has one map of its own, a single channel among them.
+    "column-by-twos",
+    "map-each",
     "lists-scales",
     "joined-bytes",
     "leaves-bytes",
@@ -33,6 +37,7 @@ MARKS = (
     "copies-behind-reshape",
     "shuffles",
     "of-thin-image",
+    "of-square-product",
     "numbers-images",
     # Of Sub and Div.
     "from-constant",
@@ -340,6 +345,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "approximate": ("none", "tanh"),
     # Of all operators: what kind of numbers their data are.
     "numbers": ("single", "half", "double", "integer", "boolean"),
+    # Of all operators: how many axes what they read or give has, an image's where it is not known
+    # (less one of one element that a Transpose between Reshapes leaves in its place).
+    "axes": COUNT,
     # Of all operators: which lengths of their data are equal, and whether images are still in the order of images.
     "alike": ("none", "others", "channels", "all"),
     "channels-last": SWITCH,
@@ -354,6 +362,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
 UNSAID: Mapping[str, Trait] = {
     **dict.fromkeys(MARKS, False),
     "alike": "none",
+    "axes": 4,
     "from-least-byte": True,
     "numbers": "single",
     "constants": "none",

@@ -17,11 +17,30 @@ SHARES = "(float[1,4,5] X) => (float Y) { Y = LogSoftmax <axis = %s> (X) }"
 PRODUCT = "(float[%s,3] X) => (float Y) <float[3,2] w = {1, 2, 3, 4, 5, 6}> { Y = MatMul (X, w) }"
 
 
-def saved(folder: Path, graph: str) -> Path:
+def saved(folder: Path, graph: str, opset: int = 17) -> Path:
     path = folder / "model.onnx"
-    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {graph}'), path)
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]> g {graph}'), path)
     return path
 
+
+CURVE = "(float[1,2,3,%s3] X) => (float Y) { Y = %s (X) }"
+LARGER = "(float[1,2,3,4,3] X) => (float Y) <float[1,1,1,1,1] k = {0.5}> { Y = Max (X, k) }"
+CHOSEN = "(float[2,2,3,4,3] X) => (float Y) <int64[3] i = {0, 1, 0}> { Y = Gather <axis = %d> (X, i) }"
+COLUMN = "(float[1,2,8,6] X) => (float Y) { Y = MaxPool <kernel_shape = [3, %d], strides = [2, 2]> (X) }"
+LINE = """(float[1,2,9] X) => (float Y) <float[%d,1,3] w = {%s}> {
+  Y = Conv <dilations = [2], group = 2, strides = [%d], pads = [2, 0]> (X, w) }"""
+COMPUTED = """(float[1,2,9] X, float[2,1,3] w) => (float Y) {
+  Y = Conv <dilations = [2], group = 2, strides = [2]> (X, w) }"""
+HALVES = """(float[1,2,5,6] X) => (float Y) <float[0] r = {}, float[4] s = {1, 1, 2, 2}> {
+  Y = Resize <coordinate_transformation_mode = "tf_half_pixel_for_nn", nearest_mode = "%s"> (X, r, s) }"""
+SQUARES = """(float[%d,2,3,4,2] X) => (float Y) <float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}> { Y = MatMul (X, w) }"""
+SAMPLED = """(float[1,2,3,4,3] X, float[1,2,3,2,3] G) => (float Y) {
+  Y = GridSample <mode = "linear", padding_mode = "%s", align_corners = %d> (X, G) }"""
+WINDOWED = """(float[%d,4,4,2] X) => (float Y) <int64[6] a = {%d, 2, 2, 2, 2, 2}, int64[4] b = {-1, 2, 2, 2}> {
+  p = Reshape (X, a) t = Transpose <perm = [0, 1, 3, 2, 4, 5]> (p) Y = Reshape (t, b) }"""
+BEHIND = """(float[1,2,5] X) => (float Y)
+<float[2,2,2] w = {1, 2, 3, 4, 5, 6, 7, 8}, int64[6] p = {%s}, float v = {1}> {
+  c = Conv (X, w) Y = Pad (c, p, v) }"""
 
 BYTES = """(float[2,9] X) => (float Y) <float s = {0.04}, uint8 m = {128}, float t = {0.004}, uint8 z = {%d}> {
   q = QuantizeLinear (X, s, m) d = DequantizeLinear (q, s, m) p = Softmax <axis = -1> (d)
@@ -74,3 +93,59 @@ def test_bytes_are_cast_by_way_of_whole_numbers(tmp_path: Path) -> None:
 def test_it_is_right_as_it_is(graph: str, tmp_path: Path) -> None:
     found = padfix.check(saved(tmp_path, graph), target="qnn").findings
     assert not {"PF111", "PF306"} & {each.rule for each in found}
+
+
+@pytest.mark.parametrize(
+    ("graph", "written", "opset"),
+    [
+        (CURVE % ("4,", "Tanh"), ["Reshape", "Tanh", "Reshape"], 17),
+        (LARGER, ["Reshape", "Reshape", "Max", "Reshape"], 17),
+        (CHOSEN % 0, ["Reshape", "MatMul", "Reshape"], 17),
+        (COLUMN % 1, ["Gather", "MaxPool"], 17),
+        (LINE % (2, "1, 2, 3, 4, 5, 6", 2), ["Conv"], 17),
+        (COMPUTED, ["Conv", "Slice"], 17),
+        (HALVES % "round_prefer_floor", ["Gather", "Gather"], 11),
+        (SQUARES % 2, ["Transpose", "MatMul", "Transpose"], 17),
+        (SQUARES % 1, ["Reshape", "MatMul", "Reshape"], 17),
+        (WINDOWED % (2, 2), ["Reshape", "Reshape", "Gather", "Reshape", "Reshape"], 17),
+        (BEHIND % "0, 0, 0, 0, 1, 0", ["Conv", "Pad", "Gather"], 17),
+        (BEHIND % "0, 0, 0, 0, 1, 1", ["Conv", "Pad", "Gather", "Gather"], 17),
+    ],
+)
+def test_what_it_refuses_by_axes_lengths_or_strides_has_a_form(
+    graph: str, written: list[str], opset: int, tmp_path: Path
+) -> None:
+    source, result = saved(tmp_path, graph, opset), tmp_path / "result.onnx"
+    assert {"PF111", "PF112", "PF205", "PF306"} & {each.rule for each in padfix.check(source, target="qnn").findings}
+    padfix.convert(source, result, target="qnn")
+    assert [node.op_type for node in onnx.load(result).graph.node] == written
+    assert not padfix.check(result, target="qnn").findings
+
+
+@pytest.mark.parametrize("outside", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("aligned", [0, 1])
+def test_a_volume_is_sampled_by_a_product(outside: str, aligned: int, tmp_path: Path) -> None:
+    source, result = saved(tmp_path, SAMPLED % (outside, aligned), 20), tmp_path / "result.onnx"
+    padfix.convert(source, result, target="qnn")
+    types = {node.op_type for node in onnx.load(result).graph.node}
+    assert "MatMul" in types
+    assert "GridSample" not in types
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        CURVE % ("", "Tanh"),
+        CURVE % ("4,", "Relu"),
+        CHOSEN % 1,
+        COLUMN % 3,
+        LINE % (2, "1, 2, 3, 4, 5, 6", 1),
+        LINE % (4, "1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6", 2),
+        WINDOWED % (1, 1),
+        BEHIND % "0, 0, 0, 0, 0, 0",
+        BEHIND % "0, 1, 0, 0, 1, 0",
+    ],
+)
+def test_what_it_takes_stays(graph: str, tmp_path: Path) -> None:
+    found = padfix.check(saved(tmp_path, graph), target="qnn").findings
+    assert not {"PF111", "PF112", "PF306"} & {each.rule for each in found}

@@ -139,6 +139,10 @@ MADE_BY_FORMS: dict[str, set[str]] = {
 """Operators of forms, with the traits that these alone tell of them."""
 
 EXAMPLES = {
+    **{
+        name: f"(float[1,2] X) => (float[1,2] Y) {{ Y = {name} (X) }}"
+        for name in ["Atan", "LeakyRelu", "Relu", "Round", "Selu", "ThresholdedRelu"]
+    },
     "OneHot": "(int64[3] I, float[2] V) => (float[3,4] Y) <int64 d = {4}> { Y = OneHot (I, d, V) }",
     **{name: f"(bool[1,2] X) => (bool[1,2] Y) {{ Y = {name} (X, X) }}" for name in ("And", "Or", "Xor")},
     "Not": "(bool[1,2] X) => (bool[1,2] Y) { Y = Not (X) }",

@@ -7,19 +7,25 @@ import dataclasses
 import numpy as np
 
 from padfix.graph import attributes
+from padfix.operators.constant_chains import worked_out
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import window_traits
 from padfix.operators.window import Pair, Window
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import bind, copied, flat
 from padfix.rules.build.forms import Form
+from padfix.rules.build.pad_node import sliced
+from padfix.rules.build.transposed import TO_THE_END
 from padfix.rules.build.trials import trials
 from padfix.rules.build.window_along_axes import grown, with_weights
+from padfix.targets.traits import Traits
+
+_STEPS_SINCE = 10
 
 
 def between_taps(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
     """Return the convolution with zeros between its taps in place of dilations; ``window`` has ``pairs`` for pads."""
-    weights = site.constant(1)
+    weights = worked_out(site.scope, site.input_name(1))
     dense = dataclasses.replace(window, dilations=(1,) * window.rank)
 
     def write() -> Rewrite | Refusal:
@@ -43,6 +49,31 @@ def behind_taps(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
         return _with(site, window, reach, weights, np.pad(weights, [*behind, (0, 1)]))
 
     return Form("a further tap of zero", (("Conv", window_traits(longer)),), write, _why_not(weights))
+
+
+def unstrided(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
+    """Return the convolution at every place, of which a Slice takes those that its strides lead to."""
+    ones = (1,) * window.rank
+    written = dataclasses.replace(window.written, strides=ones)
+    plain = dataclasses.replace(window, written=written, strides=ones)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        node = copied(site.node, without=("auto_pad",))
+        attributes.set_integers(node, "strides", ones)
+        attributes.set_integers(node, "pads", flat(pairs))
+        every = builder.original(node, [builder.input(name) for name in site.node.input])
+        bind(builder, site.node, sliced(builder, every, [0] * window.rank, [TO_THE_END] * window.rank, axes, steps))
+        return Rewrite(builder.build(), trials(site, window, same=False))
+
+    axes, steps = list(range(2, window.rank + 2)), list(window.strides)
+    why_not = None
+    if max(window.strides) == 1:
+        why_not = Refusal("it has no strides")
+    elif window.domain or site.opset < _STEPS_SINCE:
+        why_not = Refusal("its results are no numbers, or this opset has no Slice with steps")
+    takes: Traits = {"behind-window": True, "strided": True, "skips-behind": "window", "rank": window.rank + 2}
+    return Form("a Slice of all places", (("Conv", window_traits(plain)), ("Slice", takes)), write, why_not)
 
 
 def _why_not(weights: np.ndarray | None) -> Refusal | None:

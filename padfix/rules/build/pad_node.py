@@ -121,9 +121,24 @@ def entries(builder: FragmentBuilder, vector: Any, start: int, end: int) -> Any:
     return builder.op("Slice", [vector, *bounds])
 
 
-def sliced(builder: FragmentBuilder, value: Any, starts: list[int], ends: list[int], axes: list[int]) -> Any:
-    """Return the part of ``value`` from ``starts`` to ``ends`` (excluded; negative ones count from the end)."""
-    listed = {"starts": starts, "ends": ends, "axes": axes}
+def sliced(
+    builder: FragmentBuilder,
+    value: Any,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int],
+    steps: Sequence[int] = (),
+) -> Any:
+    """Return the part of ``value`` from ``starts`` to ``ends`` (excluded; negative ones count from the end).
+
+    ``steps`` are for opset 10 on.
+    """
+    listed: dict[str, Sequence[int]] = {
+        "starts": starts,
+        "ends": ends,
+        "axes": axes,
+        **({"steps": steps} if steps else {}),
+    }
     if builder.opset < 10:
         return builder.op("Slice", [value], listed)
     bounds = [builder.constant(np.array(values, np.int64), hint) for hint, values in listed.items()]

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from padfix.graph import attributes
 from padfix.operators.plain_traits import DFT_AXIS_AS_INPUT_SINCE, PICKING, dft_axis
 from padfix.operators.refusal import Refusal
+from padfix.operators.reshape_traits import is_square_volume
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying, why_not_multiplied
@@ -146,6 +147,7 @@ def _matrices(site: Site) -> Iterator[Form]:
     if own["list-first"] or own["list-second"]:
         yield Form("matrices in place of lists", operators, lambda: of_inputs(site, write, exact=False), why_not)
     yield from _row_by_row(site)
+    yield from _turned_about(site)
     yield from product_from_left(site)
 
 
@@ -168,8 +170,32 @@ def _row_by_row(site: Site) -> Iterator[Form]:
         return builder.reshaped(product, [*before, columns])
 
     traits: Traits = {"rank": 2, "by-a-matrix": True, "list-first": False, "list-second": False, "alike": "none"}
-    operators: Operators = (("Reshape", {"rank": 2}), ("MatMul", traits), ("Reshape", {"rank": len(lengths)}))
+    is_square = is_square_volume((*before, columns))
+    back: Traits = {"rank": len(lengths), "of-square-product": is_square}
+    operators: Operators = (("Reshape", {"rank": 2}), ("MatMul", traits), ("Reshape", back))
     yield Form("all rows in one matrix", operators, lambda: of_inputs(site, write, exact=False), why_not)
+
+
+def _turned_about(site: Site) -> Iterator[Form]:
+    """Yield a product with a matrix as that of the matrix, turned, with what is turned before it and back behind it."""
+    known, second = site.input_type(0), site.input_type(1)
+    rank = 0 if known is None or known.rank is None else known.rank
+    turned, matrix = [*range(rank - 2), rank - 1, rank - 2], site.constant(1)
+    is_by_matrix = second is not None and second.rank == 2
+
+    def write(builder: FragmentBuilder, first: Any, other: Any) -> Any:
+        if matrix is None:
+            left = builder.op("Transpose", [other], {"perm": [1, 0]})
+        else:
+            left = builder.constant(np.ascontiguousarray(matrix.T), "turned")
+        product = builder.op("MatMul", [left, builder.op("Transpose", [first], {"perm": turned})])
+        return builder.op("Transpose", [product], {"perm": turned})
+
+    turns: Traits = {"rank": rank, "about-a-product": True}
+    traits: Traits = {"rank": 2, "by-a-matrix": False, "list-first": False, "list-second": False, "alike": "none"}
+    why_not = None if rank > 2 and is_by_matrix else Refusal("it is no product of several matrices with one")
+    operators: Operators = (("Transpose", turns), ("MatMul", traits))
+    yield Form("the matrix before what is turned", operators, lambda: of_inputs(site, write, exact=False), why_not)
 
 
 def _transformed(site: Site) -> Iterator[Form]:

@@ -15,6 +15,7 @@ from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.build.axis_forms import beside_an_axis, joined_reshapes
 from padfix.rules.build.broadcast_forms import on_rows
 from padfix.rules.build.constant_forms import asked_form, constant_form, initialized_form
+from padfix.rules.build.fewer_axes import on_fewer_axes
 from padfix.rules.build.folded_batch import folded_batch
 from padfix.rules.build.forms import Form, first_right
 from padfix.rules.build.moved_forms import behind_convolution, behind_reshapes
@@ -22,7 +23,7 @@ from padfix.rules.build.objections import Objection, objections, worst_objection
 from padfix.rules.build.passing_forms import negated_twice
 from padfix.targets import Target, named
 
-_OF_DATA = ("alike", "channels-last", "constants", "leaves-bytes", "moves-batch", "of-weights")
+_OF_DATA = ("alike", "axes", "channels-last", "constants", "leaves-bytes", "moves-batch", "of-weights")
 """What is said of the data of a node, and of who reads its result, whatever form it has."""
 
 
@@ -109,6 +110,8 @@ class TargetRule(Rule):
             if objection is not None and "channels-last" in objection.fact.where:
                 yield from behind_convolution(site)
                 yield from joined_reshapes(site) if site.node.op_type == "Reshape" else beside_an_axis(site)
+            if objection is not None and "axes" in objection.fact.where:
+                yield from on_fewer_axes(site)
             yield from self.forms(site)
             if objection is not None and "channels-last" in objection.fact.where:
                 yield from behind_reshapes(site)

@@ -59,10 +59,19 @@ class _Axis:
     begin: int
     end: int
     output: int
+    is_picked: bool = False
+    """Whether elements are picked where that is all that the windows do."""
+
+    @property
+    def is_skipping(self) -> bool:
+        """Whether windows are single elements, and not all of them."""
+        return self.taps == 1 < self.stride
 
     @property
     def is_plain(self) -> bool:
         """Whether a pool without pads, dilations and ceil mode has the same windows."""
+        if self.is_picked and self.is_skipping:
+            return False
         reach = (self.output - 1) * self.stride + self.taps
         return self.dilation == 1 and not self.begin and reach <= self.size < reach + self.stride
 
@@ -130,6 +139,8 @@ def pools_along_axes(site: Site, window: Window) -> Iterator[Form]:
     axes = _axes(window)
     if window.operator.is_maximum:
         yield from _maxima(site, window, axes)
+        if not isinstance(axes, Refusal) and any(axis.is_skipping for axis in axes):
+            yield from _maxima(site, window, tuple(dataclasses.replace(axis, is_picked=True) for axis in axes))
     else:
         yield _averages(site, window, axes)
 

@@ -34,7 +34,7 @@ from padfix.rules.base import Rewrite, Site, Trial
 from padfix.rules.build.explicit_pads import bare_node, bind, copied, flat, is_too_long, needs_separate_pad
 from padfix.rules.build.forms import Form, by_another_rule, objection_to
 from padfix.rules.build.largest_of_slices import largest_of_slices
-from padfix.rules.build.more_taps import behind_taps, between_taps, dilated_along_one_tap
+from padfix.rules.build.more_taps import behind_taps, between_taps, dilated_along_one_tap, unstrided
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import known_amounts
 from padfix.rules.build.pads_beside import rewrite_beside, why_not_beside
@@ -87,6 +87,7 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
         yield largest_of_slices(site, explicit, pairs, _pad_traits(window, pairs))
     if window.op_type == "Conv" and max(window.dilations) > 1:
         yield between_taps(site, explicit, pairs)
+        yield unstrided(site, explicit, pairs)
     elif window.op_type == "Conv" and is_row_of_nine(window.kernel):
         yield dilated_along_one_tap(site, explicit, pairs)
         yield behind_taps(site, explicit, pairs)
