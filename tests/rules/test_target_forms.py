@@ -399,6 +399,14 @@ CASES = {
         "tvm",
         ["Resize"],
     ),
+    "cropped to one element": (
+        text(
+            'Y = Resize <coordinate_transformation_mode = "tf_crop_and_resize", mode = "linear"> (X, r, , z)',
+            weights="float[8] r = {0, 0, 0.1, 0.2, 1, 1, 0.9, 0.8}, int64[4] z = {1, 2, 7, 1}",
+        ),
+        "tvm",
+        ["MatMul", "MatMul"],
+    ),
     "coordinates left out": (
         text('Y = Resize <mode = "linear"> (X, , , z)', weights="int64[4] z = {1, 2, 16, 18}"),
         "opencv@4.14",
