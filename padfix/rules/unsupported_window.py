@@ -44,6 +44,7 @@ class UnsupportedWindow(TargetRule):
     QLinearConv is written as a convolution of the numbers that its bytes stand for, and positions of maxima that are
     counted by columns as those by rows, exchanged behind the pool. Where a runtime gives no positions, a
     convolution with weights of 0 and 1 lays the taps of every window side by side, and an ArgMax tells the largest.
+    Groups that a runtime mixes up or lacks become one, with weights of zero between them.
 
     Refused: what has no such form, or one that needs lengths which are not known.
 
