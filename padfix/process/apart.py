@@ -32,6 +32,14 @@ class RemoteError(Exception):
     """What the function raised there, in its own words."""
 
 
+class NotMadeError(RemoteError):
+    """What was raised there when the function was made."""
+
+
+class _NotMade(str):
+    """Why there is no function."""
+
+
 @dataclass
 class Process:
     """A process that answers questions, one after the other."""
@@ -115,6 +123,7 @@ class Apart:
         Raises:
             CrashedError: The process ended.
             Overdue: It was ended, because the time of a run was over.
+            NotMadeError: The function can't be made there.
             RemoteError: The function raised something, or can't be made in a fresh process.
         """
         if self._process is None:
@@ -131,6 +140,8 @@ class Apart:
         except BaseException:
             self.close()
             raise
+        if isinstance(answer, _NotMade):
+            raise NotMadeError(answer)
         if not succeeded:
             raise RemoteError(answer)
         return answer
@@ -228,11 +239,13 @@ def _serve(make: Callable[[], Function], questions: IO[bytes], answers: IO[bytes
     with contextlib.suppress(BaseException):
         while True:
             argument = pickle.load(questions)
+            answer: tuple[bool, Any]
             try:
                 function = function or make()
                 answer = True, function(argument)
             except Exception as error:
-                answer = False, str(error) or type(error).__name__
+                words = str(error) or type(error).__name__
+                answer = False, _NotMade(words) if function is None else words
             data = pickle.dumps(answer)
             answers.write(len(data).to_bytes(_LENGTH_BYTES, "little") + data)
             answers.flush()

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from padfix.errors import ProofUnavailableError, UsageError, suggestion
 from padfix.process import deadline
-from padfix.process.apart import Apart, CrashedError, RemoteError
+from padfix.process.apart import Apart, CrashedError, NotMadeError, RemoteError
 from padfix.process.deadline import Overdue
 from padfix.runtimes.node_packages import FOLDER, version_of
 
@@ -102,10 +102,16 @@ class Runtime:
 
         ``model`` is a serialized ONNX model with its weights. ``shapes`` are those of the outputs, for runtimes that
         leave out axes of length 1.
+
+        Raises:
+            ProofUnavailableError: The runtime itself can't be loaded, or finds no card here.
         """
         try:
             with deadline.each_run(PATIENCE):
                 found = self._apart(Request(model, feeds, shapes))
+        except NotMadeError as error:
+            hint = "What it needs besides its packages is told in the documentation of where runtimes differ."
+            raise ProofUnavailableError(f"{self.label} can't be used here: {said(str(error))}", hint) from error
         except RemoteError as error:
             return said(str(error))
         except CrashedError as error:

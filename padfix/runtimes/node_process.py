@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import tempfile
@@ -17,12 +18,16 @@ _SCRIPT = Path(__file__).with_name("run_in_node.cjs")
 
 
 class _Node:
-    """Node, started with the first request and again behind one that failed."""
+    """Node, started at once and again behind a request that failed.
+
+    Raises:
+        RuntimeError: It can't load the packages, or has no graphics card; in Node's words.
+    """
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._arguments = arguments
-        self._process: subprocess.Popen[str] | None = None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as this)
+        self._process: subprocess.Popen[str] | None = self._started()
 
     def run(self, folder: str) -> None:
         """Run the request that lies in a folder, and leave the results there.
@@ -30,14 +35,17 @@ class _Node:
         Raises:
             RuntimeError: In Node's words, why there are none.
         """
-        process = self._process or self._started()
-        assert process.stdin is not None and process.stdout is not None
-        try:
+        process = self._process = self._process or self._started()
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
             process.stdin.write(folder + "\n")
             process.stdin.flush()
-            answer = process.stdout.readline()
-        except BrokenPipeError:
-            answer = ""
+        self._answered(process)
+
+    def _answered(self, process: subprocess.Popen[str]) -> None:
+        """Wait until Node has done what it was asked."""
+        assert process.stdout is not None
+        answer = process.stdout.readline()
         words = json.loads(answer) if answer else self._last_words(process)
         if words:
             process.kill()
@@ -49,8 +57,9 @@ class _Node:
         self._errors.truncate(0)
         pipe = subprocess.PIPE
         words = ["node", str(_SCRIPT), *self._arguments]
-        self._process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=self._errors, text=True)
-        return self._process
+        process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=self._errors, text=True)
+        self._answered(process)
+        return process
 
     def _last_words(self, process: subprocess.Popen[str]) -> str:
         process.wait()

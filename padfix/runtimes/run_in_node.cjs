@@ -1,5 +1,6 @@
 // Runs models with ONNX Runtime Web. Arguments: its file, the provider, and the file of the package that gives Node a graphics
-// card, where one is needed. Each line of input names the folder of a request, and is answered by what went wrong, or "".
+// card, where one is needed. A line of output tells that it is ready; then each line of input names the
+// folder of a request, and is answered by what went wrong, or "".
 const fs = require("fs"), { pathToFileURL } = require("url");
 const [entry, provider, graphics] = process.argv.slice(2), end = () => process.kill(process.pid, "SIGKILL");
 const arrays = { float32: Float32Array, float64: Float64Array, float16: Uint16Array, int8: Int8Array, uint8: Uint8Array,
@@ -44,6 +45,7 @@ async function runIn(ort, folder) {
   const loaded = await import(pathToFileURL(entry)), ort = loaded.InferenceSession ? loaded : loaded.default;
   ort.env.wasm.numThreads = 1;
   ort.env.logLevel = "error";
+  fs.writeSync(1, '""\n');
   for await (const folder of require("readline").createInterface({ input: process.stdin })) {
     const words = await runIn(ort, folder + "/").then(() => "", saidBy);
     fs.writeSync(1, JSON.stringify(words) + "\n");

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from padfix.process import deadline
-from padfix.process.apart import Apart, CrashedError, RemoteError
+from padfix.process.apart import Apart, CrashedError, NotMadeError, RemoteError
 
 
 def make(offset: int) -> Callable[[Any], Any]:
@@ -91,3 +91,11 @@ def test_the_shortest_limit_holds_and_only_inside() -> None:
     with deadline.each_run(0.01), pytest.raises(deadline.Overdue), deadline.stopping(lambda: None):
         time.sleep(0.05)
         deadline.require_time()
+
+
+def test_what_can_not_be_made_is_told_apart_from_what_fails() -> None:
+    def make() -> Callable[[int], int]:
+        raise OSError("there is no card")
+
+    with pytest.raises(NotMadeError, match="there is no card"):
+        Apart(make)(1)

@@ -514,6 +514,18 @@ def test_node_is_asked_again_behind_what_it_refused_and_behind_its_end(tmp_path:
     with pytest.raises(RuntimeError, match="Node ended"):
         ask(b"ab")
     assert [each.tolist() for each in ask(b"four")] == [data.tolist()]
+    with pytest.raises(RuntimeError, match="no_such_file"):
+        runner(tmp_path / "no_such_file.cjs", "wasm")
+
+
+def test_a_runtime_that_can_not_be_loaded_leaves_the_question_open(
+    network: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "on_nothing.py").write_text("def load():\n    raise OSError('there is no card here')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    runtime = Runtime("nothing", "on_nothing", "1.0")
+    with pytest.raises(ProofUnavailableError, match=r"nothing 1\.0 can't be used here: there is no card here"):
+        proven(runtime, network)
 
 
 def test_of_a_stack_the_words_before_it_are_said() -> None:
