@@ -165,6 +165,7 @@ def _grid_sample(scope: Scope, node: NodeProto) -> Traits:
         "mode": mode,
         "outside": attributes.text(node, "padding_mode", "zeros") or "zeros",
         "aligned": attributes.integer(node, "align_corners", 0) != 0,
+        "numbers-images": gives_each_image_its_own(scope, node),
     }
 
 

@@ -9,6 +9,7 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_pad import given_pads
+from padfix.operators.slices import slice_amounts
 from padfix.targets.traits import Traits
 
 PASSING = ("Dropout", "Identity")
@@ -88,6 +89,12 @@ def _turned(scope: Scope, node: NodeProto) -> str:
     return node.input[0] if perm and perm == sorted(perm) else ""
 
 
+def _sliced(scope: Scope, node: NodeProto) -> str:
+    amounts = slice_amounts(scope, node)
+    is_forwards = amounts is not None and all(step > 0 for step in amounts.get("steps", []))
+    return _if_the_shape_stays(scope, node, node.input[0]) if is_forwards else ""
+
+
 def _cast(scope: Scope, node: NodeProto) -> str:
     return "" if changes_type(scope, node) is not False else node.input[0]
 
@@ -108,6 +115,7 @@ _READ: Mapping[str, Callable[[Scope, NodeProto], str]] = {
     "Pad": _padded,
     "Pow": _with(1, swaps=False),
     "Reshape": lambda scope, node: _if_the_shape_stays(scope, node, node.input[0]),
+    "Slice": _sliced,
     "Sub": _with(0, swaps=False),
     "Transpose": _turned,
 }

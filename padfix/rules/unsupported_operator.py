@@ -65,6 +65,7 @@ from padfix.rules.build.slice_forms import reordered_forms
 from padfix.rules.build.softmax_forms import hardmax_forms, logarithm_forms, softmax_forms
 from padfix.rules.build.space_forms import depth_forms, pooling_forms, replaced
 from padfix.rules.build.target_rule import TargetRule
+from padfix.rules.build.told_batch import pooled_forms
 from padfix.rules.build.told_forms import told_forms
 from padfix.rules.build.transpose_forms import exchange_forms
 from padfix.rules.build.truth_forms import truth_forms
@@ -87,39 +88,40 @@ class UnsupportedOperator(TargetRule):
     Slice for another's, take every second element before they are computed, compute a Softmax of bytes, or read a zero
     point only in the shape of its scale. `padfix targets NAME` lists what is known.
 
-    padfix puts an Identity behind such a gate, before an activation or a norm that becomes a part of the convolution
-    before it, and before one channel that is joined with several, so that each is read for what it is; writes
-    DepthToSpace and SpaceToDepth as a convolution whose weights are zeros and ones; a global pool of a volume as one of
-    a plane; a reduction a few axes at a time, as a sum or as a product with ones; an old Softmax on the matrix that it
-    means; an LRN with a bias of 1; MeanVarianceNormalization and LpNormalization as quotients; the lengths where a
-    Reshape copies them; a difference as a sum with what is negated; Softplus, LogSoftmax and Tanh so that no number is
-    too large; Gelu as the product that it is; Erf as the Tanh of a polynomial, to the last places of single precision;
-    constants as initializers that nodes give; a Clip whose bounds are inputs, as opset 11 has it; inputs that are
-    joined two at a time, or two of them as if they were any number; factors, and the branches of a Where, exchanged; a
-    layer that runs backwards as one over what a Slice or a product turned round; a layer with its sequence alone, or
-    step by step; the boxes of a RoiAlign scaled before it; a Transpose of three axes as one of four; a Gemm with its
-    factors in the weights; a LayerNormalization with a bias, and of a list; the norm of an instance's lines or volume
-    as a plane's; what a Gather picks as a product with a matrix of 0 and 1; the axes of a Slice in another order, or
-    what it takes by a Gather; a Relu behind a Softmax, which gives nothing below 0; a zero point in the shape of its
-    scale; a DFT of another axis between two Transposes; a product with a list as one with a matrix; slopes of a PRelu
-    for every axis, or apart; Celu as a scaled Elu; the lengths of a Split's pieces; indices counted from the begin; a
-    BatchNormalization as a product and a sum; a CumSum as a product with ones; an Expand as its copies; a Flatten as a
-    Reshape; a list as a matrix of one row; a Gemm as a product and a sum; a maximum along axes as a pool; what moves
-    elements as a Gather from a row, where axes of one length are taken for one another; what picks by a matrix of
-    indices as what picks by a list; constants in the whole shape; a convolution with ones before what takes another
-    axis for that of its channels; Softsign and ThresholdedRelu as products; a Hardmax, OneHot, IsInf and IsNaN as
-    what is equal; a MaxUnpool as maxima scattered over zeros; a Col2Im as a transposed convolution; an
-    AffineGrid as a product with all positions; a GroupNormalization as the norm of lines; an RMSNormalization as a
-    quotient; a power of a whole number as a product; a Concat without what has no elements; the terms of a sum
-    exchanged; a Round as a sum with a number so large that no fraction fits; a QuantizeLinear with its
-    DequantizeLinear as floats that are rounded and cut off; a Clip with the least alone as a maximum; what gives
-    its data as they are, which some converters take away, with the sign changed twice; and whole numbers without their
-    fractions, or the rest of a division, before a Cast or a Div that keeps them; a GridSample as a product with the
-    weights that elements have for its places; what takes or puts single elements with axes and indices from the begin,
-    behind a Slice, or with an axis more; a Trilu and constants of booleans as choices by numbers; an Einsum with small
-    letters, a written result and an axis for what has none; a reduction of all axes without listing them; bytes as
-    whole numbers in floats, where their sums stay exact; a Clip of whole numbers as a maximum and a minimum; and a
-    Reshape to an open length that is measured with 0 or -1 in its place.
+    padfix puts an Identity behind such a gate, before an activation or a norm that becomes a part of the
+    convolution before it, and before one channel that is joined with several, so that each is read for what it is;
+    writes DepthToSpace and SpaceToDepth as a convolution whose weights are zeros and ones; a global pool of a
+    volume as one of a plane; a reduction a few axes at a time, as a sum or as a product with ones; an old Softmax
+    on the matrix that it means; an LRN with a bias of 1; MeanVarianceNormalization and LpNormalization as
+    quotients; the lengths where a Reshape copies them; a difference as a sum with what is negated; Softplus,
+    LogSoftmax and Tanh so that no number is too large; Gelu as the product that it is; Erf as the Tanh of a
+    polynomial, to the last places of single precision; constants as initializers that nodes give; a Clip whose
+    bounds are inputs, as opset 11 has it; inputs that are joined two at a time, or two of them as if they were any
+    number; factors, and the branches of a Where, exchanged; a layer that runs backwards as one over what a Slice or
+    a product turned round; a layer with its sequence alone, or step by step; the boxes of a RoiAlign scaled before
+    it; a Transpose of three axes as one of four; a Gemm with its factors in the weights; a LayerNormalization with
+    a bias, and of a list; the norm of an instance's lines or volume as a plane's; what a Gather picks as a product
+    with a matrix of 0 and 1; the axes of a Slice in another order, or what it takes by a Gather; a Relu behind a
+    Softmax, which gives nothing below 0; a zero point in the shape of its scale; a DFT of another axis between two
+    Transposes; a product with a list as one with a matrix; slopes of a PRelu for every axis, or apart; Celu as a
+    scaled Elu; the lengths of a Split's pieces; indices counted from the begin; a BatchNormalization as a product
+    and a sum; a CumSum as a product with ones; an Expand as its copies; a Flatten as a Reshape; a list as a matrix
+    of one row; a Gemm as a product and a sum; a maximum along axes as a pool; what moves elements as a Gather from
+    a row, where axes of one length are taken for one another; what picks by a matrix of indices as what picks by a
+    list; constants in the whole shape; a convolution with ones before what takes another axis for that of its
+    channels; Softsign and ThresholdedRelu as products; a Hardmax, OneHot, IsInf and IsNaN as what is equal; a
+    MaxUnpool as maxima scattered over zeros; a Col2Im as a transposed convolution; an AffineGrid as a product with
+    all positions; a GroupNormalization as the norm of lines; an RMSNormalization as a quotient; a power of a whole
+    number as a product; a Concat without what has no elements; the terms of a sum exchanged; a Round as a sum with
+    a number so large that no fraction fits; a QuantizeLinear with its DequantizeLinear as floats that are rounded
+    and cut off; a Clip with the least alone as a maximum; what gives its data as they are, which some converters
+    take away, with the sign changed twice; and whole numbers without their fractions, or the rest of a division,
+    before a Cast or a Div that keeps them; a GridSample as a product with the weights that elements have for its
+    places; what takes or puts single elements with axes and indices from the begin, behind a Slice, or with an axis
+    more; a Trilu and constants of booleans as choices by numbers; an Einsum with small letters, a written result
+    and an axis for what has none; a reduction of all axes without listing them; bytes as whole numbers in floats,
+    where their sums stay exact; a Clip of whole numbers as a maximum and a minimum; a pool of single elements
+    behind what makes or turns a volume; and a Reshape to an open length that is measured with 0 or -1 in its place.
 
     Refused: what has no such form, as a cubic GridSample that reads behind the border; and a Shape of lengths that are
     left open.
@@ -226,6 +228,8 @@ def _numbered(site: Site) -> Iterator[Form]:
     own = traits_of(site.scope, site.node) or {}
     copied_still = {"copies-channels": channels is None, "copies-behind-reshape": 0 in numbered}
     left = {name: bool(own.get(name)) and is_still for name, is_still in copied_still.items()}
+    several = bool(numbered) and numbered[0] > 1 and all(each > 0 for each in numbered)
+    left["numbers-images"] = bool(own.get("numbers-images")) or (several and given[0] == 0)
     yield Form(
         "the lengths that it copies",
         (("Reshape", {**own, **left}),),
@@ -271,7 +275,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Flatten": _first(flattening_forms, moved_forms),
     "DepthToSpace": depth_forms,
     "SpaceToDepth": depth_forms,
-    "Reshape": _first(number_forms, told_forms, _numbered, listed_first),
+    "Reshape": _first(number_forms, told_forms, _numbered, listed_first, pooled_forms),
     "Sub": rows_first(_first(apart_forms, negated_forms)),
     "Div": rows_first(_first(apart_forms, negated_forms, divided_forms)),
     "Mul": rows_first(_first(apart_forms, exchanged_forms)),
@@ -280,7 +284,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(RECURRENT, recurrent_forms),
     "RoiAlign": roi_forms,
     "Round": round_forms,
-    "Transpose": _first(reshaped_forms, exchange_forms, moved_forms),
+    "Transpose": _first(reshaped_forms, exchange_forms, moved_forms, pooled_forms),
     "Gemm": dense_forms,
     "LayerNormalization": layer_norm_forms,
     "Gather": _first(single_forms, picking_forms, listed_forms, moved_forms),

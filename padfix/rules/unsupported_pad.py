@@ -115,10 +115,12 @@ class UnsupportedPad(TargetRule):
             yield _joined_about(site, added, any_cut=any(cut))
         if mode != "constant":
             yield Form("one Gather an axis", TAKING, lambda: _taken(site, amounts, mode), why_not)
-            products = multiplying([axis for axis in range(half) if amounts[axis] or amounts[half + axis]], lengths)
+            products = multiplying(
+                [axis for axis in range(half) if amounts[axis] or amounts[half + axis]], lengths, site
+            )
             yield Form("products with matrices", products, lambda: _multiplied(site, amounts, mode), no_products)
         elif any(cut):
-            products = multiplying([axis for axis in range(half) if cut[axis] or cut[half + axis]], lengths)
+            products = multiplying([axis for axis in range(half) if cut[axis] or cut[half + axis]], lengths, site)
             write = partial(_written_out, site, added, cut, site.scope.opset, by_products=True)
             yield Form("products with matrices and a Pad", (*products, *written), write, no_products)
 
@@ -252,7 +254,7 @@ def _written_out(
     axes = [axes[place] for place in order_of_axes(site.scope, site.node, axes)]
     if axes and by_products:
         indices, lengths = _indices(site, cut, "edge")
-        value = multiplied(builder, value, _matrices(site, indices, lengths), lengths)
+        value = multiplied(builder, value, _matrices(site, indices, lengths), lengths, site)
     elif axes:
         ends = [cut[rank + axis] or int(np.iinfo(np.int64).max) for axis in axes]
         value = sliced(builder, value, [-cut[axis] for axis in axes], ends, axes)

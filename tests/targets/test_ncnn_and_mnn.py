@@ -17,7 +17,7 @@ TEXT = """
 <ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]> g (%s[1,3,4,5] X) => (%s Y)
 <float one = {1}, float half = {0.5}, float two = {2}, float three = {3}, float below = {-2}, float root = {1.4142135},
  int64[8] P = {0, 0, 0, 0, 0, 0, 0, 0}, int64[4] S = {1, 3, 4, 5}, int64[2] M = {1, -1}, int64[1] z = {0},
- int64[2] P2 = {12, 5}, int64[1] z2 = {0}, int64[1] o2 = {2}, int64[1] e2 = {4}, int64[1] ax = {2},
+ int64[2] P2 = {12, 5}, int64[1] z2 = {0}, int64[1] o2 = {2}, int64[1] e2 = {4}, int64[1] ax = {2}, int64[1] z9 = {99},
  int64[1] o = {1}, int64[3] G = {0, 1, 2}, int64[1] l = {-1}, float[1,0,4,5] E = {}, float[3,1,1] L = {1, 2, 3},
  float16[2,3,1,1] H = {1, 2, 3, 4, 5, 6}, float steps = {0.04},
  float wide = {0.05}, uint8 mid = {120}, uint8 low = {90}>
@@ -47,6 +47,7 @@ def saved(nodes: str, folder: Path, given: str = "float", gives: str = "float") 
         ("ncnn", "Y = Identity (X)", ["Neg", "Neg"]),
         ("ncnn", "Y = Mul (X, one)", ["Neg", "Neg"]),
         ("ncnn", "Y = Pad (X, P)", ["Neg", "Neg"]),
+        ("ncnn", "Y = Slice (X, z2, z9, ax)", ["Neg", "Neg"]),
         ("ncnn", "Y = Reshape (X, S)", ["Neg", "Neg"]),
         ("ncnn", "Y = Transpose <perm = [0, 1, 2, 3]> (X)", ["Neg", "Neg"]),
         ("ncnn", "Y = Concat <axis = 1> (X)", ["Neg", "Neg"]),
@@ -226,6 +227,34 @@ def test_images_behind_a_turned_volume_tell_ncnn_its_batch(nodes: str, is_refuse
     onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
     found = [each.node for each in padfix.check(tmp_path / "model.onnx", target="ncnn").findings]
     assert bool(found) == is_refused
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ("Y = Transpose <perm = [0, 4, 1, 2, 3]> (X)", ["MaxPool", "Transpose"]),
+        ('Y = Resize <mode = "linear"> (X, , z)', ["MatMul", "MatMul", "MatMul", "MaxPool"]),
+        ('Y = Resize <mode = "nearest", nearest_mode = "floor"> (X, , z)', ["MatMul", "MatMul", "MatMul", "MaxPool"]),
+        (
+            "Y = LpPool <kernel_shape = [2, 3, 1], pads = [1, 0, 0, 0, 1, 0]> (X)",
+            ["MatMul", "MatMul", "MaxPool", "Sqrt"],
+        ),
+    ],
+)
+def test_volumes_go_by_products_and_a_pool_tells_ncnn_their_batch(
+    nodes: str, expected: list[str], tmp_path: Path
+) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "out.onnx"
+    text = f"""<ir_version: 8, opset_import: ["" : 18]> g (float[2,4,6,5,3] X) => (float[M,N,O,P,Q] Y)
+        <float[5] z = {{1, 1, 1.5, 2, 0.4}}>
+        {{ {nodes} }}"""
+    onnx.save(onnx.parser.parse_model(text), source)
+    report = padfix.convert(source, result, target="ncnn")
+    assert report.verdict is not None
+    assert report.verdict.equivalent
+    assert not padfix.check(result, target="ncnn").findings
+    found = {each.op_type for each in onnx.load(result).graph.node}
+    assert set(expected) <= found
 
 
 def test_sizes_for_several_images_become_scales_for_ncnn(tmp_path: Path) -> None:

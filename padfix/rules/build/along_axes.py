@@ -16,7 +16,7 @@ from onnx import TensorProto
 from padfix.graph.scopes import Dimension
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Site
-from padfix.rules.build.objections import Operators
+from padfix.rules.build.objections import Operators, worst_objection
 
 if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment
@@ -63,7 +63,7 @@ def weighed_and_summed(
     """Return :func:`multiplied` of the node's data, and ``more`` added, in the place of a node that gives the same."""
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
-        value = multiplied(builder, value, matrices, lengths)
+        value = multiplied(builder, value, matrices, lengths, site)
         return value if more is None else builder.op("Add", [value, builder.constant(more, "more")])
 
     return _in_its_place(site, write, moves=bool(matrices))
@@ -76,44 +76,68 @@ def _in_its_place(site: Site, write: Callable[[FragmentBuilder, Any], Any], *, m
     return builder.build()
 
 
-def multiplying(axes: Iterable[int], lengths: Lengths) -> Operators:
+def multiplying(axes: Iterable[int], lengths: Lengths, site: Site | None = None) -> Operators:
     """Return what :func:`multiplied` is made of; ``lengths`` are the data's."""
-    rank = len(lengths)
-    moved = [axis for axis in axes if axis < rank - 2]
+    rank, axes = len(lengths), list(axes)
+    if not axes:
+        return (("Identity", {}),)
+    moved = [axis for axis in axes if axis < rank - 2 or _is_flat(site, lengths)]
     if not moved:
         return (("MatMul", {"rank": rank}),)
     products: Operators = (("MatMul", {"rank": _FLAT}), ("MatMul", {"rank": rank}))
     if all(_fits(lengths, axis) for axis in moved):
-        return (*products, ("Reshape", {"rank": rank}))
+        # Where nothing tells the batch, what is done about the Reshape tells it.
+        volume = ("Reshape", {"rank": rank, "batch-told": True, "shuffles": False})
+        return (*(products[:1] if _is_flat(site, lengths) else products), volume)
     return (*products[1:], ("Transpose", {"rank": rank, "about-a-product": True}))
 
 
-def multiplied(builder: FragmentBuilder, value: Any, matrices: Mapping[int, np.ndarray], lengths: Lengths) -> Any:
+def multiplied(
+    builder: FragmentBuilder,
+    value: Any,
+    matrices: Mapping[int, np.ndarray],
+    lengths: Lengths,
+    site: Site | None = None,
+) -> Any:
     """Return ``value`` with each axis that is listed multiplied by its matrix, of shape (new length, length).
 
     The matrix stands before the last two axes, or behind them for the last; data with more axes is reshaped to have
     its axis there, or transposed where its lengths are not known.
     """
-    rank, now = len(lengths), list(lengths)
+    rank, now, is_flat = len(lengths), list(lengths), _is_flat(site, lengths)
     for axis, matrix in matrices.items():
         weights = np.ascontiguousarray(matrix.T) if axis == rank - 1 else matrix
-        if axis == rank - 2 and len(matrix) == 1 and rank >= _FLAT:
+        if axis == rank - 2 and len(matrix) == 1 and rank >= _FLAT and not is_flat:
             # ncnn takes a matrix of one row for a list, and then counts one axis less.
             weights = matrix.reshape(*[1] * (rank - 2), *matrix.shape)
         constant = builder.constant(weights, "weights")
-        if axis == rank - 1:
+        if axis < rank - 2 or is_flat:
+            value = _moved(builder, value, constant, now, axis, len(matrix))
+        elif axis == rank - 1:
             value = builder.op("MatMul", [value, constant])
-        elif axis == rank - 2:
-            value = builder.op("MatMul", [constant, value])
-        elif _fits(now, axis):
-            value = _flattened(builder, value, constant, now, axis, len(matrix))
         else:
-            order = [each for each in range(rank) if each != axis]
-            order.insert(rank - 2, axis)
-            value = builder.op("MatMul", [constant, builder.op("Transpose", [value], {"perm": order})])
-            value = builder.op("Transpose", [value], {"perm": np.argsort(order).tolist()})
+            value = builder.op("MatMul", [constant, value])
         now[axis] = len(matrix)
     return value
+
+
+def _moved(builder: FragmentBuilder, value: Any, weights: Any, lengths: Lengths, axis: int, output: int) -> Any:
+    """Return the product with ``weights`` of data whose axis is brought to the last ones, and back."""
+    rank = len(lengths)
+    if _fits(lengths, axis):
+        return _flattened(builder, value, weights, lengths, axis, output)
+    order = [each for each in range(rank) if each != axis]
+    order.insert(rank - 2, axis)
+    value = builder.op("MatMul", [weights, builder.op("Transpose", [value], {"perm": order})])
+    return builder.op("Transpose", [value], {"perm": np.argsort(order).tolist()})
+
+
+def _is_flat(site: Site | None, lengths: Lengths) -> bool:
+    """Whether every product has to be one of fewer axes, as the target gets those of so many wrong."""
+    rank = len(lengths)
+    if site is None or rank <= _FLAT or not _fits(lengths, rank - 1):
+        return False
+    return worst_objection(site.target, "MatMul", site.opset, {"rank": rank}) is not None
 
 
 def _fits(lengths: Lengths, axis: int) -> bool:
@@ -130,11 +154,13 @@ def _flattened(builder: FragmentBuilder, value: Any, weights: Any, lengths: Leng
     between, size, behind = known[: axis - kept], known[axis - kept], math.prod(known[axis - kept + 1 :])
     # The second length is copied where it can be: in an empty batch none can be found.
     second = -1 if between else 0
-    flat = builder.reshaped(value, [0 if kept else 1, second if kept == _LEADING else 1, size, behind])
+    is_last = axis == len(lengths) - 1
+    plane = [math.prod(between), size] if is_last else [size, behind]
+    second = 0 if is_last else second
+    flat = builder.reshaped(value, [0 if kept else 1, second if kept == _LEADING else 1, *plane])
     leading = [0, second][:kept]
-    return builder.reshaped(
-        builder.op("MatMul", [weights, flat]), [*leading, *between, output, *known[axis - kept + 1 :]]
-    )
+    product = builder.op("MatMul", [flat, weights] if is_last else [weights, flat])
+    return builder.reshaped(product, [*leading, *between, output, *known[axis - kept + 1 :]])
 
 
 def selection(indices: Sequence[int], size: int) -> np.ndarray:

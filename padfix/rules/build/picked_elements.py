@@ -108,7 +108,7 @@ def slices_of_picked(site: Site) -> Iterator[Form]:
 
     yield Form(
         "products with matrices of 0 and 1",
-        multiplying(picked, lengths),
+        multiplying(picked, lengths, site),
         multiply,
         why_not or why_not_multiplied(None if known is None else known.elem_type, matrices),
     )

@@ -114,7 +114,7 @@ def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
     traits = traits_of(site.scope, site.node) or {}
     if resize.is_legacy:
         # Upsample and Resize-10 become a Resize with coordinates by another rule, and that one is asked about here.
-        yield from _modern_forms(resize, traits)
+        yield from _modern_forms(site, resize, traits)
         return
     axes = sampled_axes(site, resize)
     spelled = [(resize, spelling) for spelling in spellings(site, resize, axes)]
@@ -138,7 +138,7 @@ def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
         reason = Refusal("what lies outside the image is no element of it") if outside else lengths
         yield Form("one Gather an axis", TAKING, partial(gathered, site, resize, known), reason)
     why_not = lengths or why_not_multiplied(resize.elem_type, [(axis.size, axis.output) for axis in known])
-    operators = multiplying([axis.number for axis in known], resize.shape or ())
+    operators = multiplying([axis.number for axis in known], resize.shape or (), site)
     yield Form("products with matrices", operators, partial(weighed, site, resize, known), why_not)
 
 
@@ -149,7 +149,7 @@ def _repeats(resize: Resample, axes: Axes) -> bool:
     return bool(axes) and all(axis.size == 1 for axis in axes)
 
 
-def _modern_forms(resize: Resample, traits: Traits) -> Iterator[Form]:
+def _modern_forms(site: Site, resize: Resample, traits: Traits) -> Iterator[Form]:
     factors = resize.scales or ()
     rounding = "ceil" if min(factors, default=1.0) < 1 else "floor"
     modern: dict[str, Trait | None] = {
@@ -175,7 +175,7 @@ def _modern_forms(resize: Resample, traits: Traits) -> Iterator[Form]:
         case ModernForm.GATHER:
             yield Form("one Gather an axis", TAKING, by_another_rule, why_not)
     # What that Resize becomes in turn needs the lengths.
-    operators = multiplying((2,), resize.shape or ())
+    operators = multiplying((2,), resize.shape or (), site)
     yield Form("products with matrices or elements one by one", operators, by_another_rule, why_not)
 
 

@@ -160,7 +160,11 @@ def _maxima(site: Site, window: Window, axes: tuple[_Axis, ...] | Refusal) -> It
         how = " in two planes" if apart else ""
         for name, operators, reason in (
             ("a Gather an axis", TAKING if indices else (), why_not),
-            ("products with matrices", multiplying(indices, lengths_of(site, window)) if indices else (), no_products),
+            (
+                "products with matrices",
+                multiplying(indices, lengths_of(site, window), site) if indices else (),
+                no_products,
+            ),
         ):
             if operators or apart:
                 yield Form(
@@ -209,7 +213,7 @@ class _Maximum:
             dtype = helper.tensor_dtype_to_np_dtype(self.window.elem_type or 1)
             sizes = {axis.number: axis.size for axis in self.axes}
             matrices = {axis: selection(each, sizes[axis]).astype(dtype) for axis, each in self.indices.items()}
-            value = multiplied(builder, value, matrices, lengths_of(self.site, self.window))
+            value = multiplied(builder, value, matrices, lengths_of(self.site, self.window), self.site)
         else:
             value = taken(builder, value, self.indices)
         pooled = self._in_planes(builder, value) if self.apart else self._pooled(builder, value, slice(None))
@@ -258,11 +262,11 @@ def _averages(site: Site, window: Window, axes: tuple[_Axis, ...] | Refusal) -> 
             return Rewrite(weighed_and_summed(site, matrices, data), cases)
         builder = site.builder()
         value = builder.op("Abs", [builder.input(site.input_name(0))])
-        summed = multiplied(builder, _raised(builder, value, power, dtype), matrices, data)
+        summed = multiplied(builder, _raised(builder, value, power, dtype), matrices, data, site)
         builder.output(site.node.output[0], _root(builder, summed, power, dtype))
         return Rewrite(builder.build(), cases)
 
-    operators = multiplying([axis.number for axis in known], data)
+    operators = multiplying([axis.number for axis in known], data, site)
     return Form("products with matrices", (*operators, ("Pow", {})) if power > _SQUARE else operators, write, why_not)
 
 
@@ -316,7 +320,7 @@ def spread_form(
         builder = site.builder()
         sizes = {axis: size for axis, size in enumerate(window.sizes, 2) if isinstance(size, int)}
         matrices = {axis: selection(each, sizes[axis]).astype(dtype) for axis, each in known.items()}
-        value = multiplied(builder, builder.input(site.input_name(0)), matrices, data)
+        value = multiplied(builder, builder.input(site.input_name(0)), matrices, data, site)
         turned = grown(_turned(weights, window.written.group), window.dilations)
         if not keeps_groups:
             turned = joined_groups(turned, window.written.group)
@@ -333,7 +337,7 @@ def spread_form(
         return Rewrite(builder.build(), _spread_trials(site, window, weights))
 
     name = "a Conv of data that is spread out" if keeps_groups else "a Conv without groups of data that is spread out"
-    return Form(name, (*multiplying(known, data), ("Conv", plain)), write, why_not)
+    return Form(name, (*multiplying(known, data, site), ("Conv", plain)), write, why_not)
 
 
 def _spread_trials(site: Site, window: TransposedWindow, weights: np.ndarray) -> tuple[Trial, ...]:
