@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from onnx import NodeProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Dimension, Scope
+from padfix.graph.scopes import Dimension, Scope, ValueType
 from padfix.operators.axis_order import holds_channels_last, spread_of_constants
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
 from padfix.operators.branches import branch_traits
@@ -255,7 +255,9 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
     matrix = scope.type_of(node.input[0])
     is_matrix = matrix is not None and matrix.rank == 2 and scope.is_initializer(node.input[0])
     return {
-        "first-axis": attributes.integer(node, "axis", 0) in (0, -(matrix.rank or 0) if matrix is not None else 0),
+        "several-of-batch": _picks_along_first(node, matrix)
+        and indices is not None
+        and set(indices.shape or ()) - {1} != set(),
         "embeds": is_matrix and attributes.integer(node, "axis", 0) == 0 and rank in (1, 2),
         "both-computed": not is_told,
         "picks-a-list": None if rank is None else rank > 0,
@@ -263,6 +265,12 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "picks-a-matrix": None if rank is None else rank > 1,
         "gives-many-axes": bool(rank) and matrix is not None and (matrix.rank or 0) + (rank or 0) > _MANY_AXES,
     }
+
+
+def _picks_along_first(node: NodeProto, data: ValueType | None) -> bool:
+    """Whether a Gather picks along the first axis of its data."""
+    rank = 0 if data is None else data.rank or 0
+    return attributes.integer(node, "axis", 0) in (0, -rank)
 
 
 def order_of_axes(scope: Scope, node: NodeProto, axes: Sequence[int]) -> list[int]:

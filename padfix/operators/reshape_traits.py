@@ -59,7 +59,7 @@ def _is_of_thin_image(scope: Scope, node: NodeProto) -> bool:
 
 
 def is_of_square_product(scope: Scope, name: str, shape: Sequence[Dimension]) -> bool:
-    """Whether a product's rows, reshaped or not, become several volumes whose last two lengths are equal."""
+    """Whether a product's rows, reshaped or not, become volumes whose last two lengths are equal."""
     if not is_square_volume(shape):
         return False
     producer = scope.own_producer(name)
@@ -71,8 +71,8 @@ def is_of_square_product(scope: Scope, name: str, shape: Sequence[Dimension]) ->
 
 
 def is_square_volume(shape: Sequence[Dimension]) -> bool:
-    """Whether these are the lengths of several volumes whose last two are equal."""
-    return len(shape) == AXES_OF_IMAGES + 1 and shape[0] != 1 and shape[-1] == shape[-2]
+    """Whether these are the lengths of volumes of which the last two are equal."""
+    return len(shape) == AXES_OF_IMAGES + 1 and shape[-1] == shape[-2]
 
 
 def is_by_matrix(scope: Scope, node: NodeProto) -> bool:

@@ -119,6 +119,7 @@ MARKS = (
     "moves-images",
     "picks-a-matrix",
     "gives-many-axes",
+    "several-of-batch",
     "both-computed",
     # Of what picks single elements, which has axis-from-end as well; and of what reads constants of booleans.
     "of-fewer-rows",

@@ -14,6 +14,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared
 from padfix.rules.build.objections import Operators
+from padfix.targets.traits import MARKS
 
 _FEWER = 3
 """Axes that are left: the batch, the channels, and all others as one."""
@@ -51,7 +52,9 @@ def on_fewer_axes(site: Site) -> Iterator[Form]:
         builder.output(node.output[0], builder.reshaped(builder.original(copied(node), inputs), lengths))
         return Rewrite(builder.build(), (as_declared(site),), exact=True)
 
-    own = {**(traits_of(site.scope, node) or {}), "axes": _FEWER, "rank": _FEWER}
+    # What else is special of it is looked at once it has few axes.
+    known_traits = traits_of(site.scope, node) or {}
+    own = {**known_traits, **dict.fromkeys(known_traits.keys() & set(MARKS), False), "axes": _FEWER, "rank": _FEWER}
     operators: Operators = (
         ("Reshape", {"rank": _FEWER}),
         (node.op_type, own),

@@ -66,7 +66,7 @@ def moved_forms(site: Site) -> Iterator[Form]:
     operators: Operators = (
         ("Reshape", {"rank": 2, "alike": read, "channels-last": False}),
         *((("Concat", {"alike": "none"}),) if len(lengths) > 1 else ()),
-        ("Gather", {"picks-a-list": True, "alike": "none"}),
+        ("Gather", {"picks-a-list": True, "alike": "none", "axes": 2}),
         *(("Reshape", {"rank": len(each), **alike}) for each in known),
     )
     yield Form("a Gather from a row", operators, write, why_not)

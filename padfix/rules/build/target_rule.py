@@ -110,7 +110,7 @@ class TargetRule(Rule):
             if objection is not None and "channels-last" in objection.fact.where:
                 yield from behind_convolution(site)
                 yield from joined_reshapes(site) if site.node.op_type == "Reshape" else beside_an_axis(site)
-            if objection is not None and "axes" in objection.fact.where:
+            if any("axes" in each.fact.where for each in self._objections(site)):
                 yield from on_fewer_axes(site)
             yield from self.forms(site)
             if objection is not None and "channels-last" in objection.fact.where:
@@ -118,9 +118,12 @@ class TargetRule(Rule):
 
     def _is_taken_away(self, site: Site) -> bool:
         """Whether the target minds that nothing is left of the node, whatever else it has against it."""
+        return any("gives-the-same" in each.fact.where and not each.unknown for each in self._objections(site))
+
+    def _objections(self, site: Site) -> Iterator[Objection]:
+        """Yield all that the target has against the node as it is."""
         traits = traits_of(site.scope, site.node) or {}
-        found = objections(site.target, site.node.op_type, site.opset, traits) if traits.get("gives-the-same") else ()
-        return any("gives-the-same" in each.fact.where for each in found)
+        yield from objections(site.target, site.node.op_type, site.opset, traits)
 
     def _refused(self, site: Site, refusal: Refusal) -> Refusal:
         """Return the refusal with the version that takes the node as it is, where the target means others as well."""
