@@ -36,6 +36,7 @@ from padfix.operators.written import SAME, wrong_arity
 from padfix.targets.traits import Trait, Traits
 
 _PLANE_AXES, _TALL, _NARROW = 2, 12, 8
+_NEAR_STRIDE = 2
 _AXES_OF_IMAGES, _AXES_OF_WINDOWS, _MOST_AXES = 4, 6, 8
 
 
@@ -122,6 +123,7 @@ def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:
         "sizes": "static" if all(isinstance(size, int) for size in window.sizes) else "dynamic",
         "spatial-axes": window.rank,
         "strided": max(window.strides) > 1,
+        "far-strides": max(window.strides) > _NEAR_STRIDE,
         "dilated": max(window.dilations) > 1,
         "dilations-written": window.written.dilations is not None,
         "grouped": window.written.group > 1,

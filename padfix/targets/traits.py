@@ -16,6 +16,7 @@ COUNT: tuple[Trait, ...] = (0, 1, 2, 3, 4, 5, 6, 7, 8)
 MARKS = (
     # Of convolutions, transposed convolutions and pools.
     "strided",
+    "far-strides",
     "one-element",
     "dequantized",
     "of-weights",

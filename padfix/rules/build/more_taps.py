@@ -68,9 +68,7 @@ def unstrided(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
 
     axes, steps = list(range(2, window.rank + 2)), list(window.strides)
     why_not = None
-    if max(window.strides) == 1:
-        why_not = Refusal("it has no strides")
-    elif window.domain or site.opset < _STEPS_SINCE:
+    if window.domain or site.opset < _STEPS_SINCE:
         why_not = Refusal("its results are no numbers, or this opset has no Slice with steps")
     takes: Traits = {"behind-window": True, "strided": True, "skips-behind": "window", "rank": window.rank + 2}
     return Form("a Slice of all places", (("Conv", window_traits(plain)), ("Slice", takes)), write, why_not)

@@ -87,7 +87,6 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
         yield largest_of_slices(site, explicit, pairs, _pad_traits(window, pairs))
     if window.op_type == "Conv" and max(window.dilations) > 1:
         yield between_taps(site, explicit, pairs)
-        yield unstrided(site, explicit, pairs)
     elif window.op_type == "Conv" and is_row_of_nine(window.kernel):
         yield dilated_along_one_tap(site, explicit, pairs)
         yield behind_taps(site, explicit, pairs)
@@ -95,6 +94,8 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
             yield from plane_forms(site, explicit, pairs, across=2)
     elif window.op_type == "Conv" and set(window.kernel) == {1}:
         yield behind_taps(site, explicit, pairs)
+    if window.op_type == "Conv" and max(window.strides) > 1:
+        yield unstrided(site, explicit, pairs)
 
 
 def _of_other_data(site: Site, window: Window) -> Iterator[Form]:
