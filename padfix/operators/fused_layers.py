@@ -11,6 +11,7 @@ from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.clip import clip_bounds
 from padfix.operators.data_order import CHANNELS, is_in_blocks, number_of_channels
 from padfix.operators.window import Shape
+from padfix.targets.traits import Traits
 
 _ACTIVATIONS = frozenset(("Elu", "Gelu", "HardSigmoid", "HardSwish", "Mish", "Sigmoid", "Tanh"))
 """What a convolution computes along, but for those that only cut off (Relu, Clip)."""
@@ -182,3 +183,44 @@ def is_deviation(scope: Scope, name: str) -> bool:
     known = scope.type_of(name)
     axes = _reduced_axes(scope, mean)
     return known is None or known.rank != _AXES_OF_SEQUENCES or axes not in ([-1], [_AXES_OF_SEQUENCES - 1])
+
+
+def norm_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return whether an Add ends a norm along the last axes, spelled out, but not as LayerNormalization takes it.
+
+    That wants a scale and a shift in the shape of the axes, each as the second input of its operator. And return
+    whether the norm is of an input of the model, and whether its axes are counted from the end.
+    """
+    product = next((each for name in node.input if (each := _made_by(scope, name, "Mul")) is not None), None)
+    names = () if product is None else product.input
+    quotient = next((each for name in names if (each := _made_by(scope, name, "Div")) is not None), None)
+    deviation = None if quotient is None else _made_by(scope, quotient.input[0], "Sub")
+    mean = None if deviation is None else _made_by(scope, deviation.input[1], "ReduceMean")
+    axes = None if mean is None else attributes.integers(mean, "axes")
+    if product is None or quotient is None or mean is None or not axes or not _is_root_of(scope, quotient.input[1]):
+        return {"ends-norm": False}
+    known = scope.type_of(mean.input[0])
+    shape = () if known is None or known.shape is None else known.shape
+    if sorted(axis % len(shape) for axis in axes if shape) != list(range(len(shape) - len(axes), len(shape))):
+        return {"ends-norm": False}
+    in_order = (product.input[0], node.input[0]) == (quotient.output[0], product.output[0])
+    shapes = {_constant_shape(scope, each.input[1]) for each in (product, node)}
+    return {
+        "ends-norm": not in_order or shapes != {shape[-len(axes) :]},
+        "of-input": mean.input[0] in scope.inputs,
+        "axes-negative": max(axes) < 0,
+    }
+
+
+def _is_root_of(scope: Scope, name: str) -> bool:
+    """Whether a value is the root of a variance, the mean of a power, with something added to it."""
+    root = _made_by(scope, name, "Sqrt")
+    summed = None if root is None else _made_by(scope, root.input[0], "Add")
+    means = [] if summed is None else [_made_by(scope, each, "ReduceMean") for each in summed.input]
+    return any(each is not None and _made_by(scope, each.input[0], "Pow") is not None for each in means)
+
+
+def _made_by(scope: Scope, name: str, op_type: str) -> NodeProto | None:
+    """Return the operator of this type that gives a value; None where another does."""
+    node = _producer(scope, name)
+    return node if node is not None and node.op_type == op_type else None

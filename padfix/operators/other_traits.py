@@ -29,6 +29,7 @@ from padfix.operators.fused_layers import (
     adds_to_erf,
     adds_turned_half,
     adds_wide_constant,
+    norm_traits,
     spreads_channels,
     spreads_norm,
     takes_largest_off,
@@ -182,11 +183,13 @@ def _difference(scope: Scope, node: NodeProto) -> Traits:
 def _sum(scope: Scope, node: NodeProto) -> Traits:
     """Return of an Add whether it adds something computed to what a convolution of three axes gives.
 
-    And whether it adds a constant of more axes than a row to a product, or several numbers to one of a single column.
+    And whether it adds a constant of more axes than a row to a product, several numbers to one of a single column, or
+    the shift to a norm that is spelled out.
     """
     computed = all(scope.constant(name) is None for name in node.input)
     return {
         "adds-to-volume": computed and any(is_behind_volume(scope, name) for name in node.input),
+        **norm_traits(scope, node),
         "adds-to-column": adds_to_column(scope, node),
         "adds-wide-constant": adds_wide_constant(scope, node),
         "adds-to-erf": adds_to_erf(scope, node),

@@ -64,7 +64,8 @@ MARKS = (
     # Of Slice: whether some step is negative; and of CumSum, which may leave each element out of its own sum.
     "backwards",
     "exclusive",
-    # Of Identity and Dropout. And of all: whether they give what an input, a constant or another result is.
+    # Of Identity and Dropout, and of the norm that an Add ends.
+    # Of all: whether they give what an input, a constant or another result is.
     "of-input",
     "gives-the-same",
     # Of Clip: whether it keeps a norm from zero by which the data themselves are divided.
@@ -95,6 +96,7 @@ MARKS = (
     "adds-to-volume",
     "adds-wide-constant",
     "adds-to-column",
+    "ends-norm",
     "adds-to-erf",
     "adds-turned-half",
     "joins-a-list",

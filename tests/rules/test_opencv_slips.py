@@ -14,7 +14,7 @@ from padfix.errors import RefusedError
 CONSTANTS = (
     "<int64[1] k = {2}, int64[1] one = {1}, int64[1] flat = {-1}, int64[2] places = {0, 2}, float half = {0.5}, "
     "float[4,1] col = {1, 2, 3, 4}, float[1,2,1] each = {5, 6}, float n = {1}, float q = {0.79788}, "
-    "float c = {0.044715}, float three = {3}, float s = {0.1}, int8 z = {3}, "
+    "float c = {0.044715}, float three = {3}, float two = {2}, float s = {0.1}, int8 z = {3}, "
     "float[4] slopes = {1, 2, 3, 4}>"
 )
 CUBE = "a = Mul (c, X) b = Mul (X, a) d = Mul (X, b) "
@@ -23,6 +23,11 @@ POOLED = (
     "a = QuantizeLinear (X, s, z) b = DequantizeLinear (a, s, z) "
     "c1 = MaxPool <kernel_shape = [2, 3], strides = [2, 1], pads = [0, 1, 0, 1]> (b) "
 )
+NORM = (
+    "m = ReduceMean <axes = [-1]> (%s) d = Sub (%s, m) p = Pow (d, two) v = ReduceMean <axes = [-1]> (p) "
+    "u = Add (v, s) r = Sqrt (u) n1 = Div (d, r) %s"
+)
+FIRST, SECOND = "o = Mul (slopes, n1) Y = Add (o, slopes)", "o = Mul (n1, slopes) Y = Add (o, slopes)"
 BYTES = "a = DequantizeLinear (X, s, z) b = LeakyRelu (a) "
 
 
@@ -46,6 +51,8 @@ def findings(nodes: str, given: str, target: str, folder: Path) -> tuple[list[st
         (f"{BYTES} Y = QuantizeLinear (b, s, z)", "int8[2,4] X", "5.0.0.93", ["Identity", "LeakyRelu"]),
         ("Y = PRelu (X, slopes)", "float[4,1] X", "5.0.0.93", ["Relu", "Neg", "Mul"]),
         ("p = MatMul (X, col) Y = Add (each, p)", "float[3,2,4] X", "4.14", ["MatMul", "Sum"]),
+        (NORM % ("X", "X", FIRST), "float[2,4] X", "4.14", ["Div", "Mul", "Sum"]),
+        (f"t = Neg (X) {NORM % ('t', 't', FIRST)}", "float[2,4] X", "5.0.0.93", ["Div", "Mul", "Sum"]),
     ],
 )
 def test_it_is_written_as_it_is_meant(nodes: str, given: str, target: str, expected: list[str], tmp_path: Path) -> None:
@@ -65,6 +72,9 @@ def test_it_is_written_as_it_is_meant(nodes: str, given: str, target: str, expec
         (f"{CUBE}{GELU} j = Mul (X, half) Y = Mul (j, h)", "float[2,4] X", "4.14"),
         (f"{BYTES} c1 = QuantizeLinear (b, s, z) Y = DequantizeLinear (c1, s, z)", "int8[2,4] X", "5.0.0.93"),
         ("p = MatMul (X, col) Y = Add (each, p)", "float[1,2,4] X", "4.14"),
+        (NORM % ("X", "X", SECOND), "float[2,4] X", "4.14"),
+        (f"t = Neg (X) {NORM % ('t', 't', FIRST)}", "float[2,4] X", "4.14"),
+        (f"t = Neg (X) {NORM % ('t', 't', FIRST)}".replace("-1", "1"), "float[2,4] X", "5.0.0.93"),
         ("p = MatMul (X, col) Y = Add (each, p)", "float[3,2,4] X", "5.0.0.93"),
         ("p = Sigmoid (S) Y = NonMaxSuppression (X, p, k)", "float[1,4,4] X, float[1,2,4] S", "5.0.0.93"),
     ],
