@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections import Counter
+from collections.abc import Sequence
 
 from onnx import NodeProto
 
@@ -31,6 +32,12 @@ def result_of(equation: str) -> str:
     return rest + "".join(sorted(each for each, times in letters.items() if times == 1))
 
 
+def sums_alone(factors: Sequence[str], result: str) -> bool:
+    """Whether an axis of one factor among several is neither in the others nor in the result."""
+    counted = Counter("".join(map("".join, map(sorted, map(set, factors)))))
+    return len(factors) > 1 and any(times == 1 and each not in result for each, times in counted.items())
+
+
 def equation_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return of an Einsum how its equation is written, how many axes it has at most, and what it is of and gives."""
     text = attributes.text(node, "equation", "") or ""
@@ -44,6 +51,9 @@ def equation_traits(scope: Scope, node: NodeProto) -> Traits:
         "capital-letters": text != text.lower(),
         "implicit-result": result is None,
         "gives-a-number": not result_of(text),
+        "inputs": min(len(factors), COUNT[-1]),
+        "of-input": node.input[0] in scope.inputs,
+        "sums-alone": sums_alone(factors, result_of(text)),
         "of-lists": any(len(each) == 1 for each in factors),
     }
 

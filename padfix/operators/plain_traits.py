@@ -163,6 +163,26 @@ def may_count_from_end(scope: Scope, name: str) -> bool:
     return True
 
 
+def _may_be_outside(scope: Scope, node: NodeProto) -> bool:
+    """Whether an index of a OneHot may be none of its places: all but constants and positions along a short axis."""
+    depth, name = scope.constant(node.input[1]), node.input[0]
+    most = 0 if depth is None or not depth.size else int(depth.reshape(-1)[0])
+    for _ in range(_MOST_MOVES + 1):
+        told, producer = scope.constant(name), scope.producer(name)
+        if told is not None:
+            return bool((told < -most).any() or (told >= most).any())
+        if producer is None or producer.op_type not in (*_MOVING, "ArgMax", "ArgMin"):
+            return True
+        if producer.op_type.startswith("Arg"):
+            known = scope.type_of(producer.input[0])
+            length = (
+                known.shape[attributes.integer(producer, "axis", 0) or 0] if known is not None and known.shape else None
+            )
+            return not isinstance(length, int) or length > most
+        name = producer.input[0]
+    return True
+
+
 def _gives_places(scope: Scope, node: NodeProto) -> bool:
     """Whether a node gives nothing below 0: positions, magnitudes, or what is left of a division by such."""
     if node.op_type != "Mod":
@@ -382,6 +402,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "OneHot": lambda scope, node: {
         "axis-written": attributes.find(node, "axis") is not None,
         "maybe-from-end": may_count_from_end(scope, node.input[0]),
+        "maybe-outside": _may_be_outside(scope, node),
     },
     "PRelu": _prelu,
     "Split": _split,

@@ -64,7 +64,7 @@ MARKS = (
     # Of Slice: whether some step is negative; and of CumSum, which may leave each element out of its own sum.
     "backwards",
     "exclusive",
-    # Of Identity and Dropout, and of the norm that an Add ends.
+    # Of Identity, Dropout and Einsum, and of the norm that an Add ends.
     # Of all: whether they give what an input, a constant or another result is.
     "of-input",
     "gives-the-same",
@@ -139,14 +139,16 @@ MARKS = (
     "gives-a-number",
     "capital-letters",
     "implicit-result",
+    "sums-alone",
     "of-lists",
     # Of Clip, which has spreads-norm as well.
     "bounds-one-side",
     # Of a constant that other operators compute, which has elements as well.
     "of-constants",
     # Of what picks elements: whether what is below 0 may be among indices that are computed, and whether constant
-    # ones are of rows. Of OneHot: whether an index may be.
+    # ones are of rows. Of OneHot: whether an index may be, or may be none of its places.
     "maybe-from-end",
+    "maybe-outside",
     "picks-rows",
     # Of GatherND: whether each image has indices of its own.
     "by-image",
@@ -303,7 +305,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "of-tensor": SWITCH,
     # Of Mod: whether the remainder has the sign of the dividend.
     "cuts-off": SWITCH,
-    # Of Sum, Mean, Max, Min and Where.
+    # Of Sum, Mean, Max, Min, Where and Einsum.
     "inputs": COUNT,
     "broadcasts": SWITCH,
     # Of LSTM, GRU and RNN.

@@ -19,6 +19,7 @@ CONSTANTS = (
     "int64[2] lengths = {2, 3}, int64[1,3,4] i = {0, 1, 2, 0, 2, 0, 1, 1, 1, 2, 0, 2}, "
     "int64[3] three = {1, 3, 4}, int64[1] first = {0}, int64[1] rest = {-1}, float[2,1] column = {7, 8}, "
     "int64[2,3] places = {0, 1, 2, 1, 0, 3}, int64[2,1] each = {2, -1}, float[2] few = {5, 6}, "
+    "int64 count = {4}, int64 one_less = {3}, float[2] off_on = {0, 1}, "
     "float[1,2,2,2] grid = {-1, 0.3, 0.5, 1.2, 0.1, -0.4, 1, -0.9}, float[4] list = {1, 2, 3, 4}, "
     "float scale = {0.1}, uint8 middle = {120}, float[3] bias = {1, 2, 3}, "
     "int8[4,2] weights = {1, 2, 3, 4, 5, 6, 7, 8}>"
@@ -124,6 +125,38 @@ def test_a_cubic_grid_is_read_within_the_border_alone(tmp_path: Path) -> None:
 )
 def test_an_equation_is_spelled_out(equation: str, given: str, target: str, tmp_path: Path) -> None:
     assert "Einsum" in outcome(f'Y = Einsum <equation = "{equation}"> (X, Z)', given, target, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("equation", "given", "target", "reads_equations"),
+    [
+        ("ij->", "float[3,4] X, float[1] Z", "tract", True),
+        ("ij,jk->k", "float[3,4] X, float[4,2] Z", NEW, False),
+        ("i,ij->j", "float[3] X, float[3,4] Z", OLD, False),
+        ("ij->i", "float[3,4] X, float[1] Z", OLD, False),
+        ("ij,kj->ik", "float[3,4] X, float[2,4] Z", OLD, True),
+    ],
+)
+def test_an_equation_with_an_axis_to_sum_alone(
+    equation: str, given: str, target: str, reads_equations: bool, tmp_path: Path
+) -> None:
+    factors = "u, Z" if "," in equation else "u"
+    made = outcome(f'u = Neg (X) Y = Einsum <equation = "{equation}"> ({factors})', given, target, tmp_path)
+    assert ("Einsum" in made) == reads_equations
+
+
+@pytest.mark.parametrize("target", [NEW, "tract"])
+@pytest.mark.parametrize(
+    ("nodes", "is_right"),
+    [
+        ("u = Cast <to = 7> (X) Y = OneHot (u, count, off_on)", False),
+        ("u = ArgMax <axis = 2, keepdims = 0> (X) Y = OneHot (u, count, off_on)", True),
+        ("u = ArgMax <axis = 0, keepdims = 0> (X) Y = OneHot (u, count, off_on)", True),
+        ("u = ArgMax <axis = 2, keepdims = 0> (X) Y = OneHot (u, one_less, off_on)", False),
+    ],
+)
+def test_an_index_may_be_none_of_the_places(nodes: str, is_right: bool, target: str, tmp_path: Path) -> None:
+    assert ("OneHot" in outcome(nodes, FLOATS, target, tmp_path)) == is_right
 
 
 @pytest.mark.parametrize(

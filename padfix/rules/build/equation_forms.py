@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from padfix.graph import attributes
-from padfix.operators.equations import parts_of, result_of, spelled_out
+from padfix.operators.equations import parts_of, result_of, spelled_out, sums_alone
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
@@ -36,19 +36,21 @@ def equation_forms(site: Site) -> Iterator[Form]:
     if any(shapes[place] is None for place in widened):
         why_not = Refusal("it needs the lengths of its inputs (--shape)")
 
+    factors = [f"{more}{each}" if place in widened else each for place, each in enumerate(terms)]
+    right = result or more
+
     def write() -> Rewrite:
         builder = site.builder()
         given = [builder.input(name) for name in site.node.input]
         for place in widened:
             given[place] = builder.reshaped(given[place], [1, *(shapes[place] or ())])
-        left = ",".join(f"{more}{each}" if place in widened else each for place, each in enumerate(terms))
-        right = result or more
-        value = builder.op("Einsum", given, {"equation": f"{left}->{right}"})
+        value = builder.op("Einsum", given, {"equation": f"{','.join(factors)}->{right}"})
         builder.output(site.node.output[0], value if result else builder.op("ReduceMax", [value], {"keepdims": 0}))
         return Rewrite(builder.build(), trials_of(site))
 
     reshapes: Operators = tuple(("Reshape", {"rank": len(shapes[place] or ()) + 1}) for place in widened)
-    operators: Operators = (*reshapes, ("Einsum", {**own, **dict.fromkeys(_MARKS, False)}))
+    told = {**own, **dict.fromkeys(_MARKS, False), "sums-alone": sums_alone(factors, right)}
+    operators: Operators = (*reshapes, ("Einsum", told))
     yield Form("small letters, and axes for what has none", operators, write, why_not)
     yield _spelled(site)
 
