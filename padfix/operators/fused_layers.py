@@ -24,6 +24,9 @@ _MOST_PARTS = 6
 MATRIX = 2
 """Axes."""
 
+_NO_NORM: Traits = {"ends-norm": False, "of-input": False, "axes-negative": False}
+"""What :func:`norm_traits` says of other sums."""
+
 _AXES_OF_SEQUENCES = 3
 
 
@@ -198,11 +201,11 @@ def norm_traits(scope: Scope, node: NodeProto) -> Traits:
     mean = None if deviation is None else _made_by(scope, deviation.input[1], "ReduceMean")
     axes = None if mean is None else attributes.integers(mean, "axes")
     if product is None or quotient is None or mean is None or not axes or not _is_root_of(scope, quotient.input[1]):
-        return {"ends-norm": False}
+        return _NO_NORM
     known = scope.type_of(mean.input[0])
     shape = () if known is None or known.shape is None else known.shape
     if sorted(axis % len(shape) for axis in axes if shape) != list(range(len(shape) - len(axes), len(shape))):
-        return {"ends-norm": False}
+        return _NO_NORM
     in_order = (product.input[0], node.input[0]) == (quotient.output[0], product.output[0])
     shapes = {_constant_shape(scope, each.input[1]) for each in (product, node)}
     return {
