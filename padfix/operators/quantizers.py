@@ -34,6 +34,7 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "one-element": _is_one_element(None if quantized is None else quantized.shape),
         "unsigned": None if quantized is None else quantized.elem_type == TensorProto.UINT8,
         "of-caller": is_of_caller(scope, name),
+        "lists-scales": bool(shapes and shapes[0]) and shapes[0] != (1,),
         "undoes-quantizer": node.op_type == "DequantizeLinear" and _is_quantized(scope, name),
     }
 

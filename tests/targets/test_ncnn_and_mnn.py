@@ -257,6 +257,14 @@ def test_volumes_go_by_products_and_a_pool_tells_ncnn_their_batch(
     assert set(expected) <= found
 
 
+def test_a_turned_volume_has_a_convolution_behind_it_where_a_runtime_pools_no_volumes(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[2,4,6,5,3] X) => (float[2,3,4,6,5] Y)
+        { Y = Transpose <perm = [0, 4, 1, 2, 3]> (X) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="portable")
+    assert [each.op_type for each in onnx.load(tmp_path / "out.onnx").graph.node] == ["Transpose", "Conv"]
+
+
 def test_sizes_for_several_images_become_scales_for_ncnn(tmp_path: Path) -> None:
     text = """<ir_version: 8, opset_import: ["" : 17]> g (float[2,3,5,4] X) => (float[2,3,10,8] Y)
      <int64[4] S = {2, 3, 10, 8}>

@@ -14,9 +14,12 @@ import numpy as np
 from onnx import TensorProto
 
 from padfix.graph.scopes import Dimension
+from padfix.operators.axis_order import ORDER
 from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
 from padfix.rules.build.objections import Operators, worst_objection
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment
@@ -83,7 +86,7 @@ def multiplying(axes: Iterable[int], lengths: Lengths, site: Site | None = None)
         return (("Identity", {}),)
     moved = [axis for axis in axes if axis < rank - 2 or _is_flat(site, lengths)]
     if not moved:
-        return (("MatMul", {"rank": rank}),)
+        return (("MatMul", {"rank": rank, **_order(site)}),)
     products: Operators = (("MatMul", {"rank": _FLAT}), ("MatMul", {"rank": rank}))
     if all(_fits(lengths, axis) for axis in moved):
         # Where nothing tells the batch, what is done about the Reshape tells it.
@@ -130,6 +133,12 @@ def _moved(builder: FragmentBuilder, value: Any, weights: Any, lengths: Lengths,
     order.insert(rank - 2, axis)
     value = builder.op("MatMul", [weights, builder.op("Transpose", [value], {"perm": order})])
     return builder.op("Transpose", [value], {"perm": np.argsort(order).tolist()})
+
+
+def _order(site: Site | None) -> Traits:
+    """Return how the data that the node reads lie in memory, and which of their lengths are equal."""
+    own = {} if site is None else traits_of(site.scope, site.node) or {}
+    return {name: own[name] for name in ORDER if name in own}
 
 
 def _is_flat(site: Site | None, lengths: Lengths) -> bool:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from onnx import helper
 
 from padfix.operators.batches import is_of_another_batch
 from padfix.operators.refusal import Refusal
@@ -23,7 +29,7 @@ _ONE = (1,) * _SPATIAL
 
 
 def pooled_forms(site: Site) -> Iterator[Form]:
-    """Yield what makes or turns a volume with the maximum of each of its elements behind it: a layer of images."""
+    """Yield what makes or turns a volume with a layer of images behind it that leaves it as it is."""
     own, known = traits_of(site.scope, site.node) or {}, site.scope.type_of(site.node.output[0])
     shape = () if known is None or known.shape is None else known.shape
     why_not = None
@@ -34,19 +40,27 @@ def pooled_forms(site: Site) -> Iterator[Form]:
     elif own.get("moves-batch") or is_of_another_batch(site.scope, site.node.output[0]) is not False:
         why_not = Refusal("its first axis is another than the batch")
 
-    def write() -> Rewrite:
+    def write(layer: str) -> Rewrite:
         builder = site.builder()
         given = [builder.input(name) for name in site.node.input]
-        volume = builder.original(copied(site.node), given)
-        pooled = builder.op("MaxPool", [volume], {"kernel_shape": list(_ONE), "strides": list(_ONE)})
-        builder.output(site.node.output[0], pooled)
-        return Rewrite(builder.build(), trials_of(site), exact=True)
+        told: list[Any] = [builder.original(copied(site.node), given)]
+        attributes: dict[str, Any] = {"kernel_shape": list(_ONE), "strides": list(_ONE)}
+        if layer == "Conv":
+            dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+            told.append(builder.constant(np.ones((channels, 1, *_ONE), dtype), "ones"))
+            attributes["group"] = channels
+        builder.output(site.node.output[0], builder.op(layer, told, attributes))
+        return Rewrite(builder.build(), trials_of(site), exact=layer == "MaxPool")
 
+    channels = shape[1] if len(shape) > 1 and isinstance(shape[1], int) else 0
     written = Written(kernel_shape=_ONE, strides=_ONE)
-    pool = Window("", "MaxPool", written, _ONE, _ONE, _ONE, shape[-_SPATIAL:], site.elem_type(0))
-    operators: Operators = (
-        ()
-        if why_not is not None
-        else ((site.node.op_type, {**own, "batch-told": True}), ("MaxPool", window_traits(pool)))
+    plain = Window("", "MaxPool", written, _ONE, _ONE, _ONE, shape[-_SPATIAL:], site.elem_type(0))
+    grouped = dataclasses.replace(
+        plain, op_type="Conv", written=dataclasses.replace(written, group=channels), channels=channels, maps=channels
     )
-    yield Form("a pool of single elements behind it", operators, write, why_not)
+    for name, layer in (("a pool of single elements", plain), ("a convolution with weights of 1", grouped)):
+        reason = why_not or (None if channels or layer is plain else Refusal("how many channels it has is not known"))
+        operators: Operators = ()
+        if reason is None:
+            operators = ((site.node.op_type, {**own, "batch-told": True}), (layer.op_type, window_traits(layer)))
+        yield Form(f"{name} behind it", operators, partial(write, layer.op_type), reason)
