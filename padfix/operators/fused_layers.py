@@ -30,13 +30,13 @@ _NO_NORM: Traits = {"ends-norm": False, "of-input": False, "axes-negative": Fals
 _AXES_OF_SEQUENCES = 3
 
 
-def is_activated_convolution(scope: Scope, name: str) -> bool:
-    """Whether data is an activation of what a convolution gives, and read once alone, as is what the convolution gives.
+def is_activated_convolution(scope: Scope, name: str, readers: int = 1) -> bool:
+    """Whether data is an activation of what a convolution gives, which nothing else reads, and has so many readers.
 
     OpenCV 5 makes them one layer.
     """
     node = _producer(scope, name)
-    if node is None or len(scope.consumers(name)) != 1:
+    if node is None or len(scope.consumers(name)) != readers:
         return False
     if node.op_type in _ACTIVATIONS:
         return _is_convolution(scope, node.input[0])
@@ -52,6 +52,44 @@ def is_activated_convolution(scope: Scope, name: str) -> bool:
         elif scope.constant(each) is None:
             sources.add(each)
     return not left and len(sources) == 1 and _is_convolution(scope, sources.pop(), within=inner)
+
+
+_FUSED = _ACTIVATIONS | {"Clip", "Erf", "LeakyRelu", "Relu", "Softplus"}
+"""What ONNX Runtime computes along with a convolution on WebGPU."""
+
+_MOVING = frozenset(("Dropout", "Identity", "Transpose"))
+"""What its optimisations take out from between, or move away."""
+
+
+def follows_convolution(scope: Scope, node: NodeProto) -> str:
+    """Return how an activation follows a convolution that nothing else reads: ``alone``, ``activated`` or not, ``no``.
+
+    ``activated`` is behind another activation, which may be written as a product of data and their gate.
+    """
+    name = node.input[0]
+    gated = [each for each in scope.consumers(name) if each.op_type == "Mul" and node.output[0] in each.input]
+    name = _read_alone(scope, name, [node, *gated])
+    before = _producer(scope, name)
+    if before is None:
+        return "no"
+    if before.op_type == "Conv":
+        return "alone"
+    if is_activated_convolution(scope, name, readers=len(scope.consumers(name))):
+        return "activated"
+    if before.op_type not in _FUSED:
+        return "no"
+    source = _producer(scope, _read_alone(scope, before.input[0], [before]))
+    return "activated" if source is not None and source.op_type == "Conv" else "no"
+
+
+def _read_alone(scope: Scope, name: str, readers: list[NodeProto]) -> str:
+    """Return what data is before all that only moves it; nothing where others than ``readers`` read it."""
+    while name and not scope.is_output(name) and all(each in readers for each in scope.consumers(name)):
+        node = _producer(scope, name)
+        if node is None or node.op_type not in _MOVING:
+            return name
+        name, readers = node.input[0], [node]
+    return ""
 
 
 def _is_convolution(scope: Scope, name: str, within: list[NodeProto] | None = None) -> bool:

@@ -29,6 +29,7 @@ from padfix.operators.fused_layers import (
     adds_to_erf,
     adds_turned_half,
     adds_wide_constant,
+    follows_convolution,
     norm_traits,
     spreads_channels,
     spreads_norm,
@@ -345,7 +346,12 @@ def _curve(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, NodePr
     """Return what reads the traits of an activation: its own, and what all of them have."""
 
     def read(scope: Scope, node: NodeProto) -> Traits:
-        return {**own(scope, node), "behind-depthwise-volume": is_behind_depthwise_volume(scope, node.input[0])}
+        along = {"behind-convolution": follows_convolution(scope, node)}
+        return {
+            **own(scope, node),
+            **along,
+            "behind-depthwise-volume": is_behind_depthwise_volume(scope, node.input[0]),
+        }
 
     return read
 
@@ -373,12 +379,14 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Gemm": _dense,
     "GroupNormalization": _group_norm,
     "Add": _pairing(_sum),
-    "Clip": lambda scope, node: {
-        "spreads-norm": spreads_norm(scope, node),
-        "bounds-computed": any(name and scope.constant(name) is None for name in node.input[1:]),
-        "bounds-one-side": len(node.input) == 2 or (len(node.input) == 3 and not all(node.input)),
-        "cuts-volume-off": clip_bounds(scope, node) == _OF_RELU6 and is_cut_off_volume(scope, node),
-    },
+    "Clip": _curve(
+        lambda scope, node: {
+            "spreads-norm": spreads_norm(scope, node),
+            "bounds-computed": any(name and scope.constant(name) is None for name in node.input[1:]),
+            "bounds-one-side": len(node.input) == 2 or (len(node.input) == 3 and not all(node.input)),
+            "cuts-volume-off": clip_bounds(scope, node) == _OF_RELU6 and is_cut_off_volume(scope, node),
+        }
+    ),
     **dict.fromkeys(COMPARING, _pairing(_comparison)),
     "Concat": lambda scope, node: {
         "appends-to-input": appends_to_input(scope, node),
@@ -408,7 +416,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(("Flatten", "InstanceNormalization"), _on_images),
     **dict.fromkeys(JOINING, _pairing(_joining)),
     "LayerNormalization": _layer_norm,
-    "LeakyRelu": lambda scope, node: {"between-bytes": is_between_bytes_of_caller(scope, node)},
+    "LeakyRelu": _curve(lambda scope, node: {"between-bytes": is_between_bytes_of_caller(scope, node)}),
     "LRN": _response,
     "LogSoftmax": _along_an_axis,
     "LpNormalization": lambda scope, node: {
@@ -421,12 +429,12 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(REDUCTIONS, reduction_traits),
     **dict.fromkeys(RECURRENT, recurrent_traits),
     "Pow": _pairing(power_traits),
-    "Relu": lambda scope, node: {"cuts-volume-off": is_cut_off_volume(scope, node)},
+    "Relu": _curve(lambda scope, node: {"cuts-volume-off": is_cut_off_volume(scope, node)}),
     "Reshape": reshape_traits,
     "RoiAlign": _roi_align,
     "Slice": _slice,
     "Softmax": _softmax,
-    "Softplus": softplus_traits,
+    "Softplus": _curve(softplus_traits),
     "Shape": _measured,
     **dict.fromkeys(QUANTIZERS, quantizer_traits),
     "GlobalAveragePool": _rank_alone,

@@ -50,7 +50,7 @@ from padfix.rules.build.layer_forms import (
 )
 from padfix.rules.build.moved_forms import listed_forms, moved_forms, reshaped_forms
 from padfix.rules.build.node_forms import of_inputs
-from padfix.rules.build.objections import Objection
+from padfix.rules.build.objections import Objection, Operators
 from padfix.rules.build.passing_forms import joined_forms, parted_forms, power_forms
 from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
@@ -118,7 +118,8 @@ class UnsupportedOperator(TargetRule):
     take away, with the sign changed twice; and whole numbers without their fractions, or the rest of a division,
     before a Cast or a Div that keeps them; a GridSample as a product with the weights that elements have for its
     places; what takes or puts single elements with axes and indices from the begin, behind a Slice, or with an axis
-    more; a Trilu and constants of booleans as choices by numbers; an Einsum with small letters, a written result
+    more; an activation behind the larger of its data and themselves; a Trilu and constants
+    of booleans as choices by numbers; an Einsum with small letters, a written result
     and an axis for what has none; a reduction of all axes without listing them; bytes as whole numbers in floats,
     where their sums stay exact; a Clip of whole numbers as a maximum and a minimum; a pool of single elements
     behind what makes or turns a volume; and a Reshape to an open length that is measured with 0 or -1 in its place.
@@ -187,9 +188,16 @@ def _behind_identity(site: Site) -> Iterator[Form]:
     def write(builder: FragmentBuilder, value: Any, *bounds: Any) -> Any:
         return builder.original(node, [builder.op("Identity", [value]), *bounds])
 
+    def write_larger(builder: FragmentBuilder, value: Any, *bounds: Any) -> Any:
+        return builder.original(node, [builder.op("Max", [value, value]), *bounds])
+
     why_not = None if all(node.input) else Refusal("it leaves an input out")
-    operators = ((node.op_type, traits),)
+    operators: Operators = ((node.op_type, traits),)
     yield Form("an Identity before it", operators, lambda: of_inputs(site, write, exact=True), why_not)
+    operators = (("Max", {"inputs": 2, "broadcasts": False}), (node.op_type, {**traits, "behind-convolution": "no"}))
+    yield Form(
+        "the larger of its data and themselves", operators, lambda: of_inputs(site, write_larger, exact=True), why_not
+    )
 
 
 def _first(*forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iterator[Form]]:
@@ -291,7 +299,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Shape": _lengths,
     "Slice": _first(reordered_forms, slices_of_picked, moved_forms),
     **dict.fromkeys(QUANTIZERS, zero_point_forms),
-    "Softplus": _first(softplus_forms, exponential_forms),
+    "Softplus": _first(_behind_identity, softplus_forms, exponential_forms),
     **dict.fromkeys(REDUCTIONS, reduction_forms),
     "Hardmax": hardmax_forms,
     "InstanceNormalization": instance_norm_forms,

@@ -207,6 +207,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "output-shape": SWITCH,
     "output-padding": SWITCH,
     "one-filter-a-group": SWITCH,
+    # Of activations: how they follow a convolution that nothing else reads.
+    "behind-convolution": ("no", "alone", "activated"),
     # Of Resize and Upsample.
     "mode": ("nearest", "linear", "cubic", "constant", "reflect", "edge", "wrap", "avg", "max"),
     "coordinates": (

@@ -49,6 +49,32 @@ CASES = {
         "portable",
         ["MatMul", "MatMul", "Conv"],
     ),
+    "an activation behind that of a convolution": (
+        text("c = Conv (X, W) r = LeakyRelu (c) Y = Sigmoid (r)", weights=f"float[3,2,2,4] W = {{{WEIGHTS}}}"),
+        "onnxruntime-webgpu",
+        ["Conv", "LeakyRelu", "Max", "Sigmoid"],
+    ),
+    "a Swish behind the Relu of a convolution, moved": (
+        text(
+            "c = Conv (X, W) r = Relu (c) t = Transpose <perm = [0, 2, 3, 1]> (r) s = Sigmoid (t) Y = Mul (t, s)",
+            weights=f"float[3,2,2,4] W = {{{WEIGHTS}}}",
+        ),
+        "onnxruntime-webgpu",
+        ["Conv", "Max", "Mul", "Relu", "Sigmoid", "Transpose"],
+    ),
+    "a Relu behind a Swish of a convolution": (
+        text(
+            "c = Conv (X, W) s = Sigmoid (c) m = Mul (c, s) Y = Relu (m)",
+            weights=f"float[3,2,2,4] W = {{{WEIGHTS}}}",
+        ),
+        "onnxruntime-webgpu",
+        ["Conv", "Max", "Mul", "Relu", "Sigmoid"],
+    ),
+    "a Tanh of a convolution": (
+        text("c = Conv (X, W) Y = Tanh (c)", weights=f"float[3,2,2,4] W = {{{WEIGHTS}}}"),
+        "onnxruntime-webgpu",
+        ["Conv", "Max", "Tanh"],
+    ),
     "a transposed convolution with one filter a group": (
         text(
             "Y = ConvTranspose <group = 2, strides = [2, 2], pads = [0, 1, 1, 0]> (X, W, b)",
