@@ -173,7 +173,7 @@ def _as_shaped(array: Array, shape: tuple[int, ...]) -> Array:
 
 def said(words: str) -> str:
     """Return the line of a library's words that says most: the last that speaks of an error, or of all."""
-    words = words.partition("Stack backtrace")[0]  # of a runtime written in Rust
+    words = re.sub(r"\x1b\[[\d;]*m", "", words).partition("Stack backtrace")[0]  # colours; of a runtime written in Rust
     lines = [line.strip() for line in words.splitlines() if len(line.strip()) > 3]
     telling = [
         line for line in lines if re.search("error|fail|not support|unsupport|invalid|unknown", line, re.IGNORECASE)

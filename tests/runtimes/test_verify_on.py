@@ -531,3 +531,4 @@ def test_a_runtime_that_can_not_be_loaded_leaves_the_question_open(
 def test_of_a_stack_the_words_before_it_are_said() -> None:
     words = 'Failed analyse for node #3 "c"\n\nCaused by:\n    0: Unifying\n\nStack backtrace:\n   9: <unknown>\n'
     assert said(words) == 'Failed analyse for node #3 "c"'
+    assert said("\x1b[31mERROR:\x1b[0m Invalid auto_pad attribute") == "ERROR: Invalid auto_pad attribute"
