@@ -119,10 +119,14 @@ def window_output_size(
     span = size + begin + end - effective_kernel(kernel, dilation)
     if not ceil_mode:
         return span // stride + 1
-    output = -(-span // stride) + 1
-    if (output - 1) * stride >= size + begin:
-        output -= 1
-    return output
+    is_dropped = drops_window(size, kernel, stride, dilation, begin, end)
+    return -(-span // stride) + (0 if is_dropped else 1)
+
+
+def drops_window(size: int, kernel: int, stride: int = 1, dilation: int = 1, begin: int = 0, end: int = 0) -> bool:
+    """Return whether ceil mode leaves out its last window, which would start in the end padding or behind it."""
+    span = size + begin + end - effective_kernel(kernel, dilation)
+    return -(-span // stride) * stride >= size + begin
 
 
 def end_without_ceil_mode(kernel: int, stride: int, dilation: int, end: int) -> int | None:

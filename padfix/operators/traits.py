@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import NodeProto
 
-from padfix.geometry.padding import effective_kernel
+from padfix.geometry.padding import drops_window, effective_kernel
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.axis_order import order_traits
@@ -166,6 +166,8 @@ def window_traits(window: Window) -> Traits:
         "elements": elements_of(window.elem_type),
         "counts-pads": window.operator.is_average and window.written.count_include_pad,
         "rounds-up": window.written.ceil_mode,
+        "drops-window": window.written.ceil_mode
+        and any_of([_drops_window(window, axis, pair) for axis, pair in enumerate(pairs)]),
     }
 
 
@@ -187,6 +189,14 @@ def _leaves_a_rest(window: Window, axis: int, pair: Pair | None) -> bool | None:
     if taps is None or pair is None or not isinstance(size, int):
         return None
     return (size + sum(pair) - effective_kernel(taps, window.dilations[axis])) % stride != 0
+
+
+def _drops_window(window: Window, axis: int, pair: Pair | None) -> bool | None:
+    """Whether ceil_mode leaves out the last window of an axis."""
+    size, taps = window.sizes[axis], window.kernel[axis]
+    if taps is None or pair is None or not isinstance(size, int):
+        return None
+    return drops_window(size, taps, window.strides[axis], window.dilations[axis], *pair)
 
 
 def transposed_traits(window: TransposedWindow) -> Traits:

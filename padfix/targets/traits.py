@@ -204,6 +204,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "biased": SWITCH,
     "counts-pads": SWITCH,
     "rounds-up": SWITCH,
+    "drops-window": SWITCH,
     "output-shape": SWITCH,
     "output-padding": SWITCH,
     "one-filter-a-group": SWITCH,

@@ -49,6 +49,20 @@ CASES = {
         "portable",
         ["MatMul", "MatMul", "Conv"],
     ),
+    "a maximum whose last window is left out": (
+        text("Y = MaxPool <kernel_shape = [1, 2], strides = [3, 3], ceil_mode = 1> (X)"),
+        "onnxruntime-webgpu",
+        ["MaxPool"],
+    ),
+    "an average whose last window is left out": (
+        text(
+            "Y = AveragePool <kernel_shape = [2, 2], strides = [2, 3], pads = [1, 1, 1, 1], ceil_mode = 1> (X)",
+            "float[1,2,7,7] X",
+            opset=22,
+        ),
+        "onnxruntime-webgpu",
+        ["AveragePool"],
+    ),
     "an activation behind that of a convolution": (
         text("c = Conv (X, W) r = LeakyRelu (c) Y = Sigmoid (r)", weights=f"float[3,2,2,4] W = {{{WEIGHTS}}}"),
         "onnxruntime-webgpu",
