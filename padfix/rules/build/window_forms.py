@@ -60,12 +60,16 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
         "behind-pad": pad_before(site.scope, site.node),
         "wide-pads": is_wide_with_pad(site.scope, site.node, window),
     }
+    yield from _of_same_groups(site, window, own)
+    if window.written.group > 1:
+        yield without_groups(site, window, trials(site, window, same=window.auto_pad in SAME), own)
+
+
+def _of_same_groups(site: Site, window: Window, own: Traits) -> Iterator[Form]:
     yield _written_out(site, window, {**window_traits(all_written(window)), **own})
     yield from _of_other_data(site, window)
     if window.auto_pad:
         yield from _without_auto_pad(window)
-    if window.written.group > 1:
-        yield without_groups(site, window, trials(site, window, same=window.auto_pad in SAME), own)
     pairs = _explicit_pairs(window)
     if isinstance(pairs, Refusal):
         return
