@@ -95,35 +95,33 @@ class TargetRule(Rule):
         return chain(computed, self._data_forms(site)) if not is_stored else chain(self._data_forms(site), computed)
 
     def _data_forms(self, site: Site) -> Iterator[Form]:
-        objection = self.objection(site)
-        if objection is not None and "batch-within" in objection.fact.where:
+        worst, every = self.objection(site), self._objections(site)
+        marks = set() if worst is None else set(worst.fact.where)
+        if "batch-within" in marks:
             yield folded_batch(site)
-        elif self._is_taken_away(site):
+        # The target minds that nothing is left of the node, whatever else it has against it.
+        elif any("gives-the-same" in each.fact.where and not each.unknown for each in every):
             yield negated_twice(site)
         else:
-            if objection is not None and not {"constants-by-nodes", "constants-again"}.isdisjoint(objection.fact.where):
+            if marks & {"constants-by-nodes", "constants-again"}:
                 yield initialized_form(site)
-            if objection is not None and "constant-booleans" in objection.fact.where:
+            if "constant-booleans" in marks:
                 yield asked_form(site)
-            if objection is not None and "of-made-list" in objection.fact.where:
+            if "of-made-list" in marks:
                 yield from on_rows(site)
-            if objection is not None and "channels-last" in objection.fact.where:
+            if "channels-last" in marks:
                 yield from behind_convolution(site)
                 yield from joined_reshapes(site) if site.node.op_type == "Reshape" else beside_an_axis(site)
-            if any("axes" in each.fact.where for each in self._objections(site)):
+            if any("axes" in each.fact.where for each in every):
                 yield from on_fewer_axes(site)
             yield from self.forms(site)
-            if objection is not None and "channels-last" in objection.fact.where:
+            if "channels-last" in marks:
                 yield from behind_reshapes(site)
 
-    def _is_taken_away(self, site: Site) -> bool:
-        """Whether the target minds that nothing is left of the node, whatever else it has against it."""
-        return any("gives-the-same" in each.fact.where and not each.unknown for each in self._objections(site))
-
-    def _objections(self, site: Site) -> Iterator[Objection]:
-        """Yield all that the target has against the node as it is."""
+    def _objections(self, site: Site) -> tuple[Objection, ...]:
+        """Return all that the target has against the node as it is."""
         traits = traits_of(site.scope, site.node) or {}
-        yield from objections(site.target, site.node.op_type, site.opset, traits)
+        return tuple(objections(site.target, site.node.op_type, site.opset, traits))
 
     def _refused(self, site: Site, refusal: Refusal) -> Refusal:
         """Return the refusal with the version that takes the node as it is, where the target means others as well."""
