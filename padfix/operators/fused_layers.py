@@ -30,13 +30,18 @@ _NO_NORM: Traits = {"ends-norm": False, "of-input": False, "axes-negative": Fals
 _AXES_OF_SEQUENCES = 3
 
 
-def is_activated_convolution(scope: Scope, name: str, readers: int = 1) -> bool:
-    """Whether data is an activation of what a convolution gives, which nothing else reads, and has so many readers.
+def is_activated_convolution(scope: Scope, name: str) -> bool:
+    """Whether data is an activation of what a convolution gives, and read once alone, as is what the convolution gives.
 
     OpenCV 5 makes them one layer.
     """
+    return len(scope.consumers(name)) == 1 and _activates_convolution(scope, name)
+
+
+def _activates_convolution(scope: Scope, name: str) -> bool:
+    """Whether data is an activation, or a product of data and their gate, of what a convolution gives it alone."""
     node = _producer(scope, name)
-    if node is None or len(scope.consumers(name)) != readers:
+    if node is None:
         return False
     if node.op_type in _ACTIVATIONS:
         return _is_convolution(scope, node.input[0])
@@ -74,7 +79,7 @@ def follows_convolution(scope: Scope, node: NodeProto) -> str:
         return "no"
     if before.op_type == "Conv":
         return "alone"
-    if is_activated_convolution(scope, name, readers=len(scope.consumers(name))):
+    if _activates_convolution(scope, name):
         return "activated"
     if before.op_type not in _FUSED:
         return "no"
