@@ -54,7 +54,8 @@ class _Node:
             raise RuntimeError(words)
 
     def _started(self) -> subprocess.Popen[str]:
-        self._errors.truncate(0)
+        self._errors.seek(0)
+        self._errors.truncate()
         pipe = subprocess.PIPE
         words = ["node", str(_SCRIPT), *self._arguments]
         process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=self._errors, text=True)

@@ -493,6 +493,7 @@ exports.Tensor = class { constructor(type, data, dims) { Object.assign(this, { t
 exports.InferenceSession = { async create(bytes) {
   if (bytes.length % 2) throw new Error("an odd number of bytes");
   if (bytes.length == 2) process.exit(3);
+  if (bytes.length == 6) { console.error("out of memory"); process.exit(4); }
   console.log("nobody reads this");
   return { outputNames: ["y"], release() {}, async run({ x }) { return { y: x }; } };
 } };
@@ -513,6 +514,11 @@ def test_node_is_asked_again_behind_what_it_refused_and_behind_its_end(tmp_path:
         ask(b"odd")
     with pytest.raises(RuntimeError, match="Node ended"):
         ask(b"ab")
+    assert [each.tolist() for each in ask(b"four")] == [data.tolist()]
+    with pytest.raises(RuntimeError, match="an odd number of bytes"):
+        ask(b"odd")
+    with pytest.raises(RuntimeError, match=r"^out of memory$"):
+        ask(b"abcdef")
     assert [each.tolist() for each in ask(b"four")] == [data.tolist()]
     with pytest.raises(RuntimeError, match="no_such_file"):
         runner(tmp_path / "no_such_file.cjs", "wasm")
