@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -179,25 +180,23 @@ def _tanh(site: Site) -> Iterator[Form]:
     yield from tanh_forms(site)
 
 
-def _behind_identity(site: Site) -> Iterator[Form]:
+def _by_itself(site: Site) -> Iterator[Form]:
     """Yield an activation that is read by itself, not as part of the convolution before it."""
     node = copied(site.node)
     changed = dict.fromkeys(("behind-depthwise-volume", "cuts-volume-off", "halved-gate", "between-bytes"), False)
     traits = {**(traits_of(site.scope, node) or {}), **changed}
-
-    def write(builder: FragmentBuilder, value: Any, *bounds: Any) -> Any:
-        return builder.original(node, [builder.op("Identity", [value]), *bounds])
-
-    def write_larger(builder: FragmentBuilder, value: Any, *bounds: Any) -> Any:
-        return builder.original(node, [builder.op("Max", [value, value]), *bounds])
-
     why_not = None if all(node.input) else Refusal("it leaves an input out")
+
+    def write(op_type: str, times: int) -> Rewrite:
+        def behind(builder: FragmentBuilder, value: Any, *bounds: Any) -> Any:
+            return builder.original(node, [builder.op(op_type, [value] * times), *bounds])
+
+        return of_inputs(site, behind, exact=True)
+
     operators: Operators = ((node.op_type, traits),)
-    yield Form("an Identity before it", operators, lambda: of_inputs(site, write, exact=True), why_not)
+    yield Form("an Identity before it", operators, partial(write, "Identity", 1), why_not)
     operators = (("Max", {"inputs": 2, "broadcasts": False}), (node.op_type, {**traits, "behind-convolution": "no"}))
-    yield Form(
-        "the larger of its data and themselves", operators, lambda: of_inputs(site, write_larger, exact=True), why_not
-    )
+    yield Form("the larger of its data and themselves", operators, partial(write, "Max", 2), why_not)
 
 
 def _first(*forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iterator[Form]]:
@@ -264,21 +263,21 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Equal": rows_first(equal_forms),
     "Less": rows_first(_first(PLAIN_FORMS["Less"], truth_forms)),
     "Not": truth_forms,
-    **dict.fromkeys(("Elu", "HardSwish", "LeakyRelu", "Relu", "Sigmoid"), _behind_identity),
+    **dict.fromkeys(("Elu", "HardSwish", "LeakyRelu", "Relu", "Sigmoid"), _by_itself),
     **dict.fromkeys(("If", "Loop", "Scan"), _undecided),
-    "Erf": _first(_behind_identity, erf_forms),
+    "Erf": _first(_by_itself, erf_forms),
     **dict.fromkeys(("And", "Or", "Xor"), logic_forms),
     "Add": rows_first(_first(narrowed_forms, apart_forms, exchanged_forms, summed_forms)),
     "BatchNormalization": batch_norm_forms,
-    "Clip": _first(_behind_identity, clip_forms),
+    "Clip": _first(_by_itself, clip_forms),
     "Cast": _first(PLAIN_FORMS["Cast"], cut_forms),
     **dict.fromkeys(("Abs", "Neg", "Sign"), signed_forms),
     "Concat": _first(parted_forms, joined_forms, appended_forms, moved_forms),
     "Pow": rows_first(power_forms),
-    "HardSigmoid": _first(_behind_identity, _apart),
-    "Tanh": _first(_behind_identity, _tanh),
-    "Mish": _first(_behind_identity, mish_forms, exponential_forms),
-    "Gelu": _first(_behind_identity, gelu_forms),
+    "HardSigmoid": _first(_by_itself, _apart),
+    "Tanh": _first(_by_itself, _tanh),
+    "Mish": _first(_by_itself, mish_forms, exponential_forms),
+    "Gelu": _first(_by_itself, gelu_forms),
     **dict.fromkeys(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"), pooling_forms),
     "Flatten": _first(flattening_forms, moved_forms),
     "DepthToSpace": depth_forms,
@@ -299,7 +298,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Shape": _lengths,
     "Slice": _first(reordered_forms, slices_of_picked, moved_forms),
     **dict.fromkeys(QUANTIZERS, zero_point_forms),
-    "Softplus": _first(_behind_identity, softplus_forms, exponential_forms),
+    "Softplus": _first(_by_itself, softplus_forms, exponential_forms),
     **dict.fromkeys(REDUCTIONS, reduction_forms),
     "Hardmax": hardmax_forms,
     "InstanceNormalization": instance_norm_forms,
