@@ -62,7 +62,7 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
     }
     yield from _of_same_groups(site, window, own)
     if window.written.group > 1:
-        yield without_groups(site, window, trials(site, window, same=window.auto_pad in SAME), own)
+        yield without_groups(site, window, partial(trials, site, window, same=window.auto_pad in SAME), own)
 
 
 def _of_same_groups(site: Site, window: Window, own: Traits) -> Iterator[Form]:
@@ -357,7 +357,7 @@ def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
             yield Form(name, (*operators, ("Add", {})), lambda: _bias_behind(site, window), form.why_not)
     spread = _pads_of(window)
     if window.written.group > 1:
-        yield without_groups(site, all_written(window), _transposed_cases(site, window), own)
+        yield without_groups(site, all_written(window), partial(_transposed_cases, site, window), own)
     if spread is not None:
         yield spread_form(site, window, *spread)
         if window.written.group > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import transposed_traits, window_traits
@@ -20,9 +20,9 @@ _MOST_WEIGHTS = 1 << 24
 
 
 def without_groups(
-    site: Site, window: Window | TransposedWindow, cases: Iterable[Trial] | Refusal, own: Traits
+    site: Site, window: Window | TransposedWindow, cases: Callable[[], Iterable[Trial] | Refusal], own: Traits
 ) -> Form:
-    """Return the node without groups; it has the traits ``own`` besides those of its window."""
+    """Return the node without groups, tried on ``cases``; it has the traits ``own`` besides those of its window."""
     group = window.written.group
     weights = site.constant(1)
     whole = dataclasses.replace(window, written=dataclasses.replace(window.written, group=1))
@@ -35,14 +35,15 @@ def without_groups(
 
     def write() -> Rewrite | Refusal:
         assert weights is not None
-        if isinstance(cases, Refusal):
-            return cases
+        tried = cases()
+        if isinstance(tried, Refusal):
+            return tried
         builder = site.builder()
         inputs = [builder.input(name) for name in site.node.input]
         inputs[1] = builder.constant(joined_groups(weights, group), "weights")
         bind(builder, site.node, builder.original(copied(site.node, without=("group",)), inputs))
         rows, columns = weights.shape[0], weights.shape[1] * group
         channels, maps = (rows, columns) if isinstance(window, TransposedWindow) else (columns, rows)
-        return Rewrite(builder.build(), with_weights(site, cases, weights, channels, maps))
+        return Rewrite(builder.build(), with_weights(site, tried, weights, channels, maps))
 
     return Form("without groups", ((window.op_type, {**traits, **own}),), write, why_not)
