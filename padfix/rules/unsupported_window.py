@@ -18,7 +18,8 @@ from padfix.rules.build.picked_elements import forms_of_what_skips
 from padfix.rules.build.position_forms import position_forms
 from padfix.rules.build.quantized_window import quantized_forms
 from padfix.rules.build.target_rule import TargetRule
-from padfix.rules.build.window_forms import transposed_forms, window_forms
+from padfix.rules.build.transposed_forms import transposed_forms
+from padfix.rules.build.window_forms import window_forms
 from padfix.rules.runtime_contradicts_spec import RuntimeContradictsSpec
 
 

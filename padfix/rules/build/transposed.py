@@ -113,3 +113,18 @@ def rewrite_dynamic_pads(site: Site, window: TransposedWindow) -> Rewrite | Refu
         (batch, *(size + axis for axis in range(window.rank))) for batch, size in ((1, 1), (2, 2), (1, 3), (2, 5))
     ]
     return Rewrite(builder.build(), transposed_trials(site, window, shapes, 1))
+
+
+def pads_of(window: TransposedWindow) -> tuple[tuple[Pair, ...], tuple[int, ...]] | None:
+    """Return the pads and the output padding of every axis; None where they depend on a length that is not known."""
+    axes = [window.axis(axis) for axis in range(window.rank)]
+    known = [axis for axis in axes if axis is not None]
+    if len(known) < len(axes):
+        return None
+    return tuple((axis.begin, axis.end) for axis in known), tuple(axis.output_padding for axis in known)
+
+
+def cases_as_written(site: Site, window: TransposedWindow) -> tuple[Trial, ...] | Refusal:
+    """Return :func:`transposed_cases` of the pads that the node has, of none where they are not known."""
+    found = pads_of(window)
+    return transposed_cases(site, window, ((0, 0),) * window.rank if found is None else found[0])

@@ -1,4 +1,4 @@
-"""Equal forms of a convolution, transposed convolution or pool, each with the operators that it is made of.
+"""Equal forms of a convolution or pool, each with the operators that it is made of.
 
 Which of them a runtime gets right is the target's to say.
 """
@@ -24,13 +24,12 @@ from padfix.operators.traits import (
     pad_before,
     padding_of,
     traits_of,
-    transposed_traits,
     window_traits,
 )
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.operators.written import SAME
-from padfix.rules.base import Rewrite, Site, Trial
+from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import bare_node, bind, copied, flat, is_too_long, needs_separate_pad
 from padfix.rules.build.forms import Form, by_another_rule, objection_to
 from padfix.rules.build.largest_of_slices import largest_of_slices
@@ -40,9 +39,9 @@ from padfix.rules.build.pad_node import known_amounts
 from padfix.rules.build.pads_beside import rewrite_beside, why_not_beside
 from padfix.rules.build.plane_forms import plane_forms
 from padfix.rules.build.power_pools import averaged_powers
-from padfix.rules.build.transposed import rewrite_transposed, transposed_cases
+from padfix.rules.build.transposed import cases_as_written
 from padfix.rules.build.trials import trials
-from padfix.rules.build.window_along_axes import pools_along_axes, spread_form
+from padfix.rules.build.window_along_axes import pools_along_axes
 from padfix.rules.build.without_groups import without_groups
 from padfix.targets.traits import Traits
 
@@ -66,7 +65,7 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
 
 
 def _of_same_groups(site: Site, window: Window, own: Traits) -> Iterator[Form]:
-    yield _written_out(site, window, {**window_traits(all_written(window)), **own})
+    yield written_out(site, window, {**window_traits(all_written(window)), **own})
     yield from _of_other_data(site, window)
     if window.auto_pad:
         yield from _without_auto_pad(window)
@@ -156,7 +155,7 @@ def all_written(window: AnyWindow) -> AnyWindow:
     return dataclasses.replace(window, written=written)
 
 
-def _written_out(site: Site, window: AnyWindow, traits: Traits) -> Form:
+def written_out(site: Site, window: AnyWindow, traits: Traits) -> Form:
     """Return the node as :func:`all_written` says."""
     whole = all_written(window).written
     missing = {name: getattr(whole, name) for name in _WANTED if getattr(window.written, name) is None}
@@ -168,7 +167,7 @@ def _written_out(site: Site, window: AnyWindow, traits: Traits) -> Form:
             if values is not None:
                 attributes.set_integers(node, name, values)
         if isinstance(window, TransposedWindow):
-            cases = _transposed_cases(site, window)
+            cases = cases_as_written(site, window)
             return cases if isinstance(cases, Refusal) else Rewrite(site.only(node), cases)
         return Rewrite(site.only(node), trials(site, window, same=window.auto_pad in SAME), exact=window.is_exact)
 
@@ -338,110 +337,3 @@ def _behind_edges(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
         return Rewrite(builder.build(), trials(site, window, same=False), exact=True)
 
     return Form("a Pad of the edges before it", operators, write, why_not)
-
-
-def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
-    """Yield the forms of a transposed convolution, the nearest to what stands there first."""
-    own = {"behind-pad": pad_before(site.scope, site.node)}
-    plain = [
-        dataclasses.replace(form, operators=tuple((op_type, {**traits, **own}) for op_type, traits in form.operators))
-        for form in _transposed_plainly(site, window)
-    ]
-    yield from plain
-    if window.has_bias:
-        traits = {**transposed_traits(all_written(window)), **own}
-        as_it_is = Form("as it is", (("ConvTranspose", traits),), by_another_rule)
-        for form in (as_it_is, *plain):
-            operators = tuple((op_type, {**traits, "biased": False}) for op_type, traits in form.operators)
-            name = f"{form.name}, the bias added behind it"
-            yield Form(name, (*operators, ("Add", {})), lambda: _bias_behind(site, window), form.why_not)
-    spread = _pads_of(window)
-    if window.written.group > 1:
-        yield without_groups(site, all_written(window), partial(_transposed_cases, site, window), own)
-    if spread is not None:
-        yield spread_form(site, window, *spread)
-        if window.written.group > 1:
-            yield spread_form(site, window, *spread, keeps_groups=False)
-
-
-def _transposed_plainly(site: Site, window: TransposedWindow) -> Iterator[Form]:
-    yield _written_out(site, window, transposed_traits(all_written(window)))
-    found = _pads_of(window)
-    if found is None:
-        yield Form("explicit pads", (), by_another_rule, Refusal("its pads depend on lengths that are not known"))
-        return
-    pads, added = found
-    explicit = _transposed_with(window, pads, added)
-    if window.auto_pad or window.output_shape is not None:
-        yield Form("explicit pads", (("ConvTranspose", transposed_traits(explicit)),), by_another_rule)
-    yield _even_pads(site, explicit, pads, added)
-    bare = _transposed_with(window, ((0, 0),) * window.rank, added)
-    yield Form(
-        "a Slice behind it",
-        (("ConvTranspose", transposed_traits(bare)), ("Slice", {"behind-window": True})),
-        lambda: rewrite_transposed(site, explicit),
-        None if any(map(any, pads)) else Refusal("it cuts nothing off"),
-    )
-    if window.rank == 1:
-        yield from plane_forms(site, explicit, pads, added)
-        if any(map(any, pads)):
-            yield from plane_forms(site, explicit, pads, added, sliced_off=True)
-
-
-def _pads_of(window: TransposedWindow) -> tuple[tuple[Pair, ...], tuple[int, ...]] | None:
-    """Return the pads and the output padding of every axis; None where they depend on a length that is not known."""
-    axes = [window.axis(axis) for axis in range(window.rank)]
-    known = [axis for axis in axes if axis is not None]
-    if len(known) < len(axes):
-        return None
-    return tuple((axis.begin, axis.end) for axis in known), tuple(axis.output_padding for axis in known)
-
-
-def _transposed_cases(site: Site, window: TransposedWindow) -> tuple[Trial, ...] | Refusal:
-    found = _pads_of(window)
-    return transposed_cases(site, window, ((0, 0),) * window.rank if found is None else found[0])
-
-
-def _bias_behind(site: Site, window: TransposedWindow) -> Rewrite | Refusal:
-    """Return the node without its bias, which is added to what it gives."""
-    cases = _transposed_cases(site, window)
-    if isinstance(cases, Refusal):
-        return cases
-    builder = site.builder()
-    data, weights, bias = (builder.input(name) for name in site.node.input[:3])
-    node = copied(site.node)
-    added = builder.reshaped(bias, [1, -1, *[1] * window.rank])
-    result = builder.op("Add", [builder.original(node, [data, weights]), added])
-    builder.output(site.node.output[0], result)
-    return Rewrite(builder.build(), cases)
-
-
-def _transposed_with(window: TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...]) -> TransposedWindow:
-    whole = all_written(window)
-    written = dataclasses.replace(whole.written, auto_pad=None, pads=tuple(flat(pads)), output_shape=None)
-    return dataclasses.replace(whole, written=written, output_padding=added, output_shape=None)
-
-
-def _even_pads(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...]) -> Form:
-    """Return equal pads, with what the end has too much of them given back by ``output_padding``."""
-    even = tuple((begin, begin) for begin, _ in pads)
-    given_back = tuple(more + begin - end for more, (begin, end) in zip(added, pads, strict=True))
-    why_not = None
-    if any(begin < end for begin, end in pads):
-        why_not = Refusal("more is cut off at the end than at the begin")
-    elif even == pads:
-        why_not = Refusal("its pads are equal already")
-    elif any(more >= stride for more, stride in zip(given_back, window.strides, strict=True)):
-        why_not = Refusal("output_padding would be as long as the stride")
-
-    def write() -> Rewrite | Refusal:
-        cases = transposed_cases(site, window, pads)
-        if isinstance(cases, Refusal):
-            return cases
-        node = copied(site.node, without=("auto_pad", "output_shape"))
-        attributes.set_integers(node, "pads", flat(even))
-        attributes.set_integers(node, "output_padding", given_back)
-        return Rewrite(site.only(node), cases)
-
-    traits = transposed_traits(_transposed_with(window, even, given_back))
-    return Form("equal pads and output_padding", (("ConvTranspose", traits),), write, why_not)

@@ -1,0 +1,114 @@
+"""Equal forms of a transposed convolution, each with the operators that it is made of."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from functools import partial
+
+from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import pad_before, transposed_traits
+from padfix.operators.transposed import TransposedWindow
+from padfix.operators.window import Pair
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import copied, flat
+from padfix.rules.build.forms import Form, by_another_rule
+from padfix.rules.build.plane_forms import plane_forms
+from padfix.rules.build.transposed import cases_as_written, pads_of, rewrite_transposed, transposed_cases
+from padfix.rules.build.window_along_axes import spread_form
+from padfix.rules.build.window_forms import all_written, written_out
+from padfix.rules.build.without_groups import without_groups
+
+
+def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
+    """Yield the forms of a transposed convolution, the nearest to what stands there first."""
+    own = {"behind-pad": pad_before(site.scope, site.node)}
+    plain = [
+        dataclasses.replace(form, operators=tuple((op_type, {**traits, **own}) for op_type, traits in form.operators))
+        for form in _transposed_plainly(site, window)
+    ]
+    yield from plain
+    if window.has_bias:
+        traits = {**transposed_traits(all_written(window)), **own}
+        as_it_is = Form("as it is", (("ConvTranspose", traits),), by_another_rule)
+        for form in (as_it_is, *plain):
+            operators = tuple((op_type, {**traits, "biased": False}) for op_type, traits in form.operators)
+            name = f"{form.name}, the bias added behind it"
+            yield Form(name, (*operators, ("Add", {})), lambda: _bias_behind(site, window), form.why_not)
+    spread = pads_of(window)
+    if window.written.group > 1:
+        yield without_groups(site, all_written(window), partial(cases_as_written, site, window), own)
+    if spread is not None:
+        yield spread_form(site, window, *spread)
+        if window.written.group > 1:
+            yield spread_form(site, window, *spread, keeps_groups=False)
+
+
+def _transposed_plainly(site: Site, window: TransposedWindow) -> Iterator[Form]:
+    yield written_out(site, window, transposed_traits(all_written(window)))
+    found = pads_of(window)
+    if found is None:
+        yield Form("explicit pads", (), by_another_rule, Refusal("its pads depend on lengths that are not known"))
+        return
+    pads, added = found
+    explicit = _transposed_with(window, pads, added)
+    if window.auto_pad or window.output_shape is not None:
+        yield Form("explicit pads", (("ConvTranspose", transposed_traits(explicit)),), by_another_rule)
+    yield _even_pads(site, explicit, pads, added)
+    bare = _transposed_with(window, ((0, 0),) * window.rank, added)
+    yield Form(
+        "a Slice behind it",
+        (("ConvTranspose", transposed_traits(bare)), ("Slice", {"behind-window": True})),
+        lambda: rewrite_transposed(site, explicit),
+        None if any(map(any, pads)) else Refusal("it cuts nothing off"),
+    )
+    if window.rank == 1:
+        yield from plane_forms(site, explicit, pads, added)
+        if any(map(any, pads)):
+            yield from plane_forms(site, explicit, pads, added, sliced_off=True)
+
+
+def _bias_behind(site: Site, window: TransposedWindow) -> Rewrite | Refusal:
+    """Return the node without its bias, which is added to what it gives."""
+    cases = cases_as_written(site, window)
+    if isinstance(cases, Refusal):
+        return cases
+    builder = site.builder()
+    data, weights, bias = (builder.input(name) for name in site.node.input[:3])
+    node = copied(site.node)
+    added = builder.reshaped(bias, [1, -1, *[1] * window.rank])
+    result = builder.op("Add", [builder.original(node, [data, weights]), added])
+    builder.output(site.node.output[0], result)
+    return Rewrite(builder.build(), cases)
+
+
+def _transposed_with(window: TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...]) -> TransposedWindow:
+    whole = all_written(window)
+    written = dataclasses.replace(whole.written, auto_pad=None, pads=tuple(flat(pads)), output_shape=None)
+    return dataclasses.replace(whole, written=written, output_padding=added, output_shape=None)
+
+
+def _even_pads(site: Site, window: TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...]) -> Form:
+    """Return equal pads, with what the end has too much of them given back by ``output_padding``."""
+    even = tuple((begin, begin) for begin, _ in pads)
+    given_back = tuple(more + begin - end for more, (begin, end) in zip(added, pads, strict=True))
+    why_not = None
+    if any(begin < end for begin, end in pads):
+        why_not = Refusal("more is cut off at the end than at the begin")
+    elif even == pads:
+        why_not = Refusal("its pads are equal already")
+    elif any(more >= stride for more, stride in zip(given_back, window.strides, strict=True)):
+        why_not = Refusal("output_padding would be as long as the stride")
+
+    def write() -> Rewrite | Refusal:
+        cases = transposed_cases(site, window, pads)
+        if isinstance(cases, Refusal):
+            return cases
+        node = copied(site.node, without=("auto_pad", "output_shape"))
+        attributes.set_integers(node, "pads", flat(even))
+        attributes.set_integers(node, "output_padding", given_back)
+        return Rewrite(site.only(node), cases)
+
+    traits = transposed_traits(_transposed_with(window, even, given_back))
+    return Form("equal pads and output_padding", (("ConvTranspose", traits),), write, why_not)
