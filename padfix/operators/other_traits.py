@@ -8,18 +8,16 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, ValueType
+from padfix.operators.activations import ACTIVATIONS
 from padfix.operators.axis_order import holds_channels_last, spread_of_constants
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
 from padfix.operators.branches import branch_traits
-from padfix.operators.clip import clip_bounds
 from padfix.operators.data_order import (
     CHANNELS,
     is_behind_convolution,
-    is_behind_depthwise_volume,
     is_behind_softmax,
     is_behind_volume,
     is_behind_window,
-    is_cut_off_volume,
     turns_alike_back,
     turns_back,
 )
@@ -29,21 +27,18 @@ from padfix.operators.fused_layers import (
     adds_to_erf,
     adds_turned_half,
     adds_wide_constant,
-    follows_convolution,
     norm_traits,
     spreads_channels,
-    spreads_norm,
     takes_largest_off,
 )
-from padfix.operators.gates import erf_traits, falls_far, gate_traits, product_traits, softplus_traits
+from padfix.operators.gates import product_traits
 from padfix.operators.lists import COMPARING, appends_to_input, joins_a_list
 from padfix.operators.numbers import quotient_changes_numbers
 from padfix.operators.passing import pieces_of
-from padfix.operators.plain_traits import PLAINLY, power_traits
+from padfix.operators.plain_traits import PLAINLY, power_traits, ranked
 from padfix.operators.quantizers import (
     QUANTIZERS,
     is_between_bytes,
-    is_between_bytes_of_caller,
     is_from_least_byte,
     quantizer_traits,
 )
@@ -58,9 +53,6 @@ from padfix.targets.traits import COUNT, Traits
 _MANY_AXES = 6
 """Axes of data and of indices together, one of which is picked from, that give more than five."""
 
-_OF_RELU6 = (0.0, 6.0)
-"""The bounds of a Clip that frameworks call Relu6."""
-
 _SCALE_OF_CHANNELS_SINCE = 21
 """The first opset whose GroupNormalization has a scale for each channel, not for each group."""
 
@@ -72,22 +64,17 @@ def any_of(known: Sequence[bool | None]) -> bool | None:
     return None if None in known else False
 
 
-def _rank_alone(scope: Scope, node: NodeProto) -> Traits:
-    data = scope.type_of(node.input[0])
-    return {"rank": None if data is None else data.rank}
-
-
 def _group_norm(scope: Scope, node: NodeProto) -> Traits:
     """Return of a GroupNormalization whether it has a scale for each of several groups."""
     groups, data = attributes.integer(node, "num_groups", 1), scope.type_of(node.input[0])
     channels = data.shape[CHANNELS] if data is not None and len(data.shape or ()) > CHANNELS and data.shape else None
-    return {**_rank_alone(scope, node), "of-groups": scope.opset < _SCALE_OF_CHANNELS_SINCE and groups != channels}
+    return {**ranked(scope, node), "of-groups": scope.opset < _SCALE_OF_CHANNELS_SINCE and groups != channels}
 
 
 def _root_of_sums(scope: Scope, node: NodeProto) -> Traits:
     data = scope.type_of(node.input[0])
     shape = None if data is None else data.shape
-    return {**_rank_alone(scope, node), "open-batch": not shape or not isinstance(shape[0], int)}
+    return {**ranked(scope, node), "open-batch": not shape or not isinstance(shape[0], int)}
 
 
 def _measured(scope: Scope, node: NodeProto) -> Traits:
@@ -127,7 +114,7 @@ def _along_an_axis(scope: Scope, node: NodeProto) -> Traits:
 
 def _on_images(scope: Scope, node: NodeProto) -> Traits:
     return {
-        **_rank_alone(scope, node),
+        **ranked(scope, node),
         "behind-window": is_behind_window(scope, node.input[0]),
         "epsilon-written": attributes.find(node, "epsilon") is not None,
     }
@@ -149,7 +136,7 @@ def _softmax(scope: Scope, node: NodeProto) -> Traits:
 def _response(scope: Scope, node: NodeProto) -> Traits:
     bias = attributes.find(node, "bias")
     return {
-        **_rank_alone(scope, node),
+        **ranked(scope, node),
         "whole-bias": bias is None or float(bias.f).is_integer(),
         "even-size": (attributes.integer(node, "size", 1) or 1) % 2 == 0,
     }
@@ -163,7 +150,7 @@ def _grid_sample(scope: Scope, node: NodeProto) -> Traits:
     # Opset 20 gave the modes new names.
     mode = (attributes.text(node, "mode", "linear") or "linear").removeprefix("bi")
     return {
-        **_rank_alone(scope, node),
+        **ranked(scope, node),
         "mode": mode,
         "outside": attributes.text(node, "padding_mode", "zeros") or "zeros",
         "aligned": attributes.integer(node, "align_corners", 0) != 0,
@@ -321,7 +308,7 @@ def _transpose(scope: Scope, node: NodeProto) -> Traits:
     perm = attributes.integers(node, "perm")
     moves = not perm or perm[0] != 0
     return {
-        **_rank_alone(scope, node),
+        **ranked(scope, node),
         "moves-images": moves and is_of_another_batch(scope, node.input[0]) is False,
         "turned-back": turns_back(scope, node),
         "turned-back-alike": alike,
@@ -340,20 +327,6 @@ def _roi_align(scope: Scope, node: NodeProto) -> Traits:
         "coordinates": attributes.text(node, "coordinate_transformation_mode", default) or default,
         "scaled": scale is not None and scale.f != 1,
     }
-
-
-def _curve(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, NodeProto], Traits]:
-    """Return what reads the traits of an activation: its own, and what all of them have."""
-
-    def read(scope: Scope, node: NodeProto) -> Traits:
-        along = {"behind-convolution": follows_convolution(scope, node)}
-        return {
-            **own(scope, node),
-            **along,
-            "behind-depthwise-volume": is_behind_depthwise_volume(scope, node.input[0]),
-        }
-
-    return read
 
 
 def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, NodeProto], Traits]:
@@ -375,18 +348,11 @@ JOINING = ("Max", "Mean", "Min", "Sum")
 
 OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **PLAINLY,
+    **ACTIVATIONS,
     "Gather": _picking,
     "Gemm": _dense,
     "GroupNormalization": _group_norm,
     "Add": _pairing(_sum),
-    "Clip": _curve(
-        lambda scope, node: {
-            "spreads-norm": spreads_norm(scope, node),
-            "bounds-computed": any(name and scope.constant(name) is None for name in node.input[1:]),
-            "bounds-one-side": len(node.input) == 2 or (len(node.input) == 3 and not all(node.input)),
-            "cuts-volume-off": clip_bounds(scope, node) == _OF_RELU6 and is_cut_off_volume(scope, node),
-        }
-    ),
     **dict.fromkeys(COMPARING, _pairing(_comparison)),
     "Concat": lambda scope, node: {
         "appends-to-input": appends_to_input(scope, node),
@@ -395,15 +361,6 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         ),
         "joins-nothing": len(pieces_of(scope, node)) < len(set(node.input)),
     },
-    "Elu": _curve(lambda scope, node: {}),
-    "Erf": _curve(erf_traits),
-    "Exp": lambda scope, node: {"falls-far": falls_far(scope, node)},
-    "Gelu": _curve(lambda scope, node: {"approximate": attributes.text(node, "approximate", "none") or "none"}),
-    "HardSigmoid": _curve(gate_traits),
-    "HardSwish": _curve(lambda scope, node: {}),
-    "Mish": _curve(lambda scope, node: {**_rank_alone(scope, node), "falls-far": falls_far(scope, node)}),
-    "Sigmoid": _curve(lambda scope, node: {}),
-    "Tanh": _curve(gate_traits),
     "GridSample": _grid_sample,
     "DepthToSpace": _depth_to_space,
     "Div": _pairing(
@@ -416,29 +373,26 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(("Flatten", "InstanceNormalization"), _on_images),
     **dict.fromkeys(JOINING, _pairing(_joining)),
     "LayerNormalization": _layer_norm,
-    "LeakyRelu": _curve(lambda scope, node: {"between-bytes": is_between_bytes_of_caller(scope, node)}),
     "LRN": _response,
     "LogSoftmax": _along_an_axis,
     "LpNormalization": lambda scope, node: {
-        **_rank_alone(scope, node),
+        **ranked(scope, node),
         "by-sum": attributes.integer(node, "p", 2) == 1,
     },
     "Mod": lambda scope, node: {"cuts-off": attributes.integer(node, "fmod", 0) != 0},
     "Mul": _pairing(product_traits),
-    "MeanVarianceNormalization": _rank_alone,
+    "MeanVarianceNormalization": ranked,
     **dict.fromkeys(REDUCTIONS, reduction_traits),
     **dict.fromkeys(RECURRENT, recurrent_traits),
     "Pow": _pairing(power_traits),
-    "Relu": _curve(lambda scope, node: {"cuts-volume-off": is_cut_off_volume(scope, node)}),
     "Reshape": reshape_traits,
     "RoiAlign": _roi_align,
     "Slice": _slice,
     "Softmax": _softmax,
-    "Softplus": _curve(softplus_traits),
     "Shape": _measured,
     **dict.fromkeys(QUANTIZERS, quantizer_traits),
-    "GlobalAveragePool": _rank_alone,
-    "GlobalMaxPool": _rank_alone,
+    "GlobalAveragePool": ranked,
+    "GlobalMaxPool": ranked,
     "GlobalLpPool": _root_of_sums,
     "Transpose": _transpose,
     "Where": _pairing(_choice),

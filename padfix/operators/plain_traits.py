@@ -137,7 +137,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
     shapes = [None if (known := scope.type_of(name)) is None else known.shape for name in node.input[:3]]
     updates = shapes[2] if len(shapes) > 2 else None
     return {
-        **_ranked(scope, node),
+        **ranked(scope, node),
         "axis-from-end": (attributes.integer(node, "axis", 0) or 0) < 0,
         "of-fewer-rows": _has_fewer_rows(node, shapes),
         "of-listed-values": updates is not None and len(updates) == 1,
@@ -256,7 +256,8 @@ def _is_share(scope: Scope, name: str) -> bool:
     return producer is not None and producer.op_type in ("Sigmoid", "Softmax")
 
 
-def _ranked(scope: Scope, node: NodeProto) -> Traits:
+def ranked(scope: Scope, node: NodeProto) -> Traits:
+    """Return how many axes the data have."""
     data = scope.type_of(node.input[0])
     return {"rank": None if data is None else data.rank}
 
@@ -372,7 +373,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(
         ("ArgMax", "ArgMin"),
         lambda scope, node: {
-            **_ranked(scope, node),
+            **ranked(scope, node),
             "takes-last": attributes.integer(node, "select_last_index", 0) != 0,
             "keeps-axis": attributes.integer(node, "keepdims", 1) != 0,
         },
@@ -412,12 +413,12 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "gives-a-number": (gives := scope.type_of(node.output[0])) is not None and gives.shape == (),
     },
     "TopK": lambda scope, node: {
-        **_ranked(scope, node),
+        **ranked(scope, node),
         "axis-from-end": (attributes.integer(node, "axis", -1) or 0) < 0,
         "sorted": attributes.integer(node, "sorted", 1) != 0,
     },
-    "Tile": _ranked,
-    "Trilu": _ranked,
+    "Tile": ranked,
+    "Trilu": ranked,
     "Unsqueeze": _reranked,
 }
 """By the type of an operator: what reads its traits."""

@@ -1,0 +1,58 @@
+"""What an activation is like: an operator that computes each element from one, along with what is before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from onnx import NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope
+from padfix.operators.clip import clip_bounds
+from padfix.operators.data_order import is_behind_depthwise_volume, is_cut_off_volume
+from padfix.operators.fused_layers import follows_convolution, spreads_norm
+from padfix.operators.gates import erf_traits, falls_far, gate_traits, softplus_traits
+from padfix.operators.plain_traits import ranked
+from padfix.operators.quantizers import is_between_bytes_of_caller
+from padfix.targets.traits import Traits
+
+_OF_RELU6 = (0.0, 6.0)
+"""The bounds of a Clip that frameworks call Relu6."""
+
+
+def _curve(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, NodeProto], Traits]:
+    """Return what reads the traits of an activation: its own, and what all of them have."""
+
+    def read(scope: Scope, node: NodeProto) -> Traits:
+        return {
+            **own(scope, node),
+            "behind-convolution": follows_convolution(scope, node),
+            "behind-depthwise-volume": is_behind_depthwise_volume(scope, node.input[0]),
+        }
+
+    return read
+
+
+ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
+    "Clip": _curve(
+        lambda scope, node: {
+            "spreads-norm": spreads_norm(scope, node),
+            "bounds-computed": any(name and scope.constant(name) is None for name in node.input[1:]),
+            "bounds-one-side": len(node.input) == 2 or (len(node.input) == 3 and not all(node.input)),
+            "cuts-volume-off": clip_bounds(scope, node) == _OF_RELU6 and is_cut_off_volume(scope, node),
+        }
+    ),
+    "Elu": _curve(lambda scope, node: {}),
+    "Erf": _curve(erf_traits),
+    "Exp": lambda scope, node: {"falls-far": falls_far(scope, node)},
+    "Gelu": _curve(lambda scope, node: {"approximate": attributes.text(node, "approximate", "none") or "none"}),
+    "HardSigmoid": _curve(gate_traits),
+    "HardSwish": _curve(lambda scope, node: {}),
+    "LeakyRelu": _curve(lambda scope, node: {"between-bytes": is_between_bytes_of_caller(scope, node)}),
+    "Mish": _curve(lambda scope, node: {**ranked(scope, node), "falls-far": falls_far(scope, node)}),
+    "Relu": _curve(lambda scope, node: {"cuts-volume-off": is_cut_off_volume(scope, node)}),
+    "Sigmoid": _curve(lambda scope, node: {}),
+    "Softplus": _curve(softplus_traits),
+    "Tanh": _curve(gate_traits),
+}
+"""What reads the traits of each."""
