@@ -238,8 +238,6 @@ def values_of(scope: Scope, chain: list[NodeProto], type_of: TypeOf | None = Non
     Raises:
         ValueError: One of them gives very much, or can't be run.
     """
-    from onnx.reference import ReferenceEvaluator  # imported late: linting needs it where something is computed only
-
     values: dict[str, np.ndarray] = {}
     for node in chain:
         lengths = lengths_given(scope, node, type_of)
@@ -250,19 +248,30 @@ def values_of(scope: Scope, chain: list[NodeProto], type_of: TypeOf | None = Non
             if node.op_type in _MEASURING and any(value is None for value in given.values()):
                 continue  # of which the lengths are picked that are known
             _require_room(node, [given.get(name) for name in node.input])
-            tensors = [numpy_helper.from_array(np.asarray(value), name) for name, value in given.items()]
-            outputs = [name for name in node.output if name]
-            types = [helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None) for name in outputs]
-            graph = helper.make_graph([node], "constant", [], types, tensors)
-            imports = [helper.make_opsetid("", max(scope.opset, _EVALUATED_SINCE.get(node.op_type, 1)))]
-            try:
-                found = ReferenceEvaluator(helper.make_model(graph, opset_imports=imports)).run(None, {})
-            except Exception as error:
-                raise ValueError(f"{node.op_type} can't be run: {error}") from error
-            values |= {name: np.asarray(each) for name, each in zip(outputs, found, strict=True)}
+            values |= evaluated(node, given, scope.opset)
         else:
             values[node.output[0]] = lengths
     return values
+
+
+def evaluated(node: NodeProto, given: Mapping[str, np.ndarray | None], opset: int) -> dict[str, np.ndarray]:
+    """Return what a node of the default domain gives for the values of its inputs, by name.
+
+    Raises:
+        ValueError: It can't be run.
+    """
+    from onnx.reference import ReferenceEvaluator  # imported late: linting needs it where something is computed only
+
+    tensors = [numpy_helper.from_array(np.asarray(value), name) for name, value in given.items()]
+    outputs = [name for name in node.output if name]
+    types = [helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None) for name in outputs]
+    graph = helper.make_graph([node], "constant", [], types, tensors)
+    imports = [helper.make_opsetid("", max(opset, _EVALUATED_SINCE.get(node.op_type, 1)))]
+    try:
+        found = ReferenceEvaluator(helper.make_model(graph, opset_imports=imports)).run(None, {})
+    except Exception as error:
+        raise ValueError(f"{node.op_type} can't be run: {error}") from error
+    return {name: np.asarray(each) for name, each in zip(outputs, found, strict=True)}
 
 
 def _require_room(node: NodeProto, given: list[np.ndarray | None]) -> None:

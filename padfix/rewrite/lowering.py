@@ -17,8 +17,8 @@ from padfix.graph import attributes
 from padfix.graph.fragment import Fragment
 from padfix.operators.refusal import Refusal
 from padfix.operators.schemas import schema
-from padfix.rewrite.definitions import defined_by_others
 from padfix.rules.base import Site
+from padfix.rules.build.definition import defined_by_others
 from padfix.rules.build.explicit_pads import copied
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def lowered(site: Site, target: int) -> Lowered:
     """
     node = site.node
     if schema(node.op_type, target) is None:
-        return defined_by_others(site, target)
+        return _defined(site, target)
     for attribute in node.attribute:
         since = _VALUES.get((node.op_type, attribute.name), {}).get(attribute.s, 1)
         if since > target:
@@ -42,6 +42,13 @@ def lowered(site: Site, target: int) -> Lowered:
             return Refusal(f"opset {target} has no {attribute.name}={value} of {node.op_type}, which came in {since}")
     changed, adapter = _ADAPTERS.get(node.op_type, (0, _fitted))
     return adapter(site, target) if target < changed <= site.opset else _fitted(site, target)
+
+
+def _defined(site: Site, target: int) -> Lowered:
+    """Return what defines an operator that the older opset lacks."""
+    found = defined_by_others(site)
+    missing = f"opset {target} has no such {site.node.op_type}"
+    return Refusal(f"{missing}, and {found.reason}") if isinstance(found, Refusal) else found
 
 
 def _fitted(site: Site, target: int) -> Lowered:
@@ -234,7 +241,7 @@ def _quantize(site: Site, target: int) -> Lowered:
 _ADAPTERS: dict[str, tuple[int, Callable[[Site, int], Lowered]]] = {
     "DFT": (20, _dft),
     "GridSample": (20, _grid_sample),
-    "GroupNormalization": (21, defined_by_others),
+    "GroupNormalization": (21, _defined),
     "Pad": (18, _pad),
     "QuantizeLinear": (21, _quantize),
     "Resize": (18, _resize),

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnx import AttributeProto, ModelProto, NodeProto, helper, numpy_helper
+from onnx import AttributeProto, ModelProto, NodeProto, helper
 
 from padfix.graph import attributes
 from padfix.graph.fragment import Fragment
 from padfix.graph.scopes import DEFAULT_DOMAIN
 from padfix.proof.likeness import Meanings
 from padfix.rules.base import Site
+from padfix.rules.build.definition import one_node_model
 from padfix.rules.build.explicit_pads import copied
-from padfix.rules.build.node_trials import guessed_type
-
-_LARGEST_CONSTANT = 64
-"""Elements; larger constants never decide how a node is moved."""
 
 
 def takes(new: Any, old: Any, node: NodeProto) -> bool:
@@ -53,33 +50,6 @@ def with_old_defaults(node: NodeProto, old: Any, new: Any) -> NodeProto:
         if str(attribute.type) == str(later.type) and default != later.default_value:
             explicit.attribute.append(default)
     return explicit
-
-
-def one_node_model(site: Site) -> ModelProto:
-    """Return a model of the node alone; small constants that it reads are initializers by the host's names."""
-    node = site.node
-    inputs, initializers = [], []
-    for position, name in enumerate(dict.fromkeys(node.input)):
-        if not name:
-            continue
-        constant = site.scope.constant(name)
-        if constant is not None and constant.size <= _LARGEST_CONSTANT:
-            initializers.append(numpy_helper.from_array(constant, name))
-            continue
-        known = site.scope.type_of(name)
-        elem_type = known.elem_type if known is not None and known.elem_type else guessed_type(site, position)
-        inputs.append(helper.make_tensor_value_info(name, elem_type, None if known is None else known.shape))
-    outputs = []
-    for name in node.output:
-        if name:
-            known = site.scope.type_of(name)
-            if known is not None and known.elem_type:
-                outputs.append(helper.make_tensor_value_info(name, known.elem_type, known.shape))
-            else:
-                outputs.append(helper.make_empty_tensor_value_info(name))
-    graph = helper.make_graph([node], "node", inputs, outputs, initializers)
-    imports = [helper.make_opsetid(DEFAULT_DOMAIN, site.opset)]
-    return helper.make_model(graph, opset_imports=imports, ir_version=8)
 
 
 def fragment_model(site: Site, fragment: Fragment) -> ModelProto:

@@ -27,13 +27,13 @@ from padfix.rewrite.lowering import lowered
 from padfix.rewrite.single_node import (
     fragment_model,
     is_unchanged,
-    one_node_model,
     problem_of,
     takes,
     with_old_defaults,
 )
 from padfix.rewrite.upgrade_adapters import adapted
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.definition import one_node_model
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.node_trials import is_known, trials_of
 

@@ -35,6 +35,7 @@ from padfix.rules.build.broadcast_forms import (
 )
 from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.defined_forms import DEFINED_FORMS
+from padfix.rules.build.definition import definition_forms
 from padfix.rules.build.element_forms import single_forms
 from padfix.rules.build.elementary_forms import reduction_forms
 from padfix.rules.build.explicit_pads import copied
@@ -160,8 +161,7 @@ class UnsupportedOperator(TargetRule):
 
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the forms that operators of this type have, and the constant that it computes."""
-        if site.node.op_type in _FORMS:
-            yield from _FORMS[site.node.op_type](site)
+        yield from _FORMS.get(site.node.op_type, definition_forms)(site)
         if chain_of(site.scope, site.node) is not None:
             yield constant_form(site)
 
