@@ -9,6 +9,7 @@ import numpy as np
 from onnx import ModelProto
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_cum_sum import CumSum as _CumSum
 from onnx.reference.ops.op_non_max_suppression import NonMaxSuppression as _NonMaxSuppression
 from onnx.reference.ops.op_scatter_elements import ScatterElements
 
@@ -159,6 +160,16 @@ class NonMaxSuppression(_NonMaxSuppression):
         return (np.asarray(super()._run(boxes, scores, *listed, **attributes)[0]),)  # type: ignore[no-untyped-call]
 
 
+class CumSum(_CumSum):
+    """CumSum, whose axis is a number with or without an axis of its own."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, axis: Array, exclusive: int | None = None, reverse: int | None = None) -> tuple[Array]:
+        number = np.reshape(axis, ())
+        return (np.asarray(super()._run(x, number, exclusive, reverse)[0]),)  # type: ignore[no-untyped-call]
+
+
 def _global_lp_pool(X: Array, **attributes: Any) -> Array:
     return lp_pool(X, kernel_shape=list(X.shape[2:]), **attributes)
 
@@ -202,6 +213,7 @@ SPEC_OPS: list[type[OpRun]] = [
     ),
     Loop,
     NonMaxSuppression,
+    CumSum,
     OneHot,
     Scatter,
     operator("ConvInteger", conv_integer, *CONVOLUTION),

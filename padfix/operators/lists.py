@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from onnx import NodeProto
 
 from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import chain_of
 
+NUMBERS: Mapping[str, tuple[int, ...]] = {"CumSum": (1,), "Pad": (2,), "Range": (0, 1, 2), "Trilu": (1,)}
+"""By the type of an operator: the positions of inputs that are numbers without an axis, if one goes by the letter."""
+
 _MOST_BETWEEN = 8
 """Operators on lists that are looked through, as far as where one comes from."""
+
+
+def lists_for_numbers(scope: Scope, node: NodeProto) -> list[int]:
+    """Return the positions of inputs that are lists of one, where numbers are meant."""
+    places = [place for place in NUMBERS.get(node.op_type, ()) if place < len(node.input) and node.input[place]]
+    types = {place: scope.type_of(node.input[place]) for place in places}
+    return [place for place, known in types.items() if known is not None and known.rank]
 
 
 def is_computed_list(scope: Scope, name: str) -> bool:

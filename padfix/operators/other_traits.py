@@ -9,6 +9,7 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, ValueType
 from padfix.operators.activations import ACTIVATIONS
+from padfix.operators.attention import attention_traits
 from padfix.operators.axis_order import holds_channels_last, spread_of_constants
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
 from padfix.operators.branches import branch_traits
@@ -349,6 +350,7 @@ JOINING = ("Max", "Mean", "Min", "Sum")
 OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **PLAINLY,
     **ACTIVATIONS,
+    "Attention": attention_traits,
     "Gather": _picking,
     "Gemm": _dense,
     "GroupNormalization": _group_norm,

@@ -26,7 +26,7 @@ PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
 
 # fmt: off
 PLAIN = (
-    "Acos", "Acosh", "AffineGrid", "And", "Asin", "Asinh", "Atan", "Atanh", "Attention", "Bernoulli", "BitCast",
+    "Acos", "Acosh", "AffineGrid", "And", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitCast",
     "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CastLike",
     "CausalConvWithState", "CenterCropPad", "Col2Im", "Compress", "ConcatFromSequence", "Cosh", "CumProd",
     "DeformConv", "Det", "Equal", "EyeLike", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow",

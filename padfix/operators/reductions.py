@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from onnx import NodeProto
 
 from padfix.graph import attributes
@@ -28,6 +29,7 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
     reduced = [lengths[axis] for axis in listed or range(len(lengths)) if -len(lengths) <= axis < len(lengths)]
     of_none = 0 if attributes.integer(node, "noop_with_empty_axes", 0) else every
     return {
+        "asked-for-infinity": _is_asked_for_infinity(scope, node),
         "one-element": bool(reduced) and all(length == 1 for length in reduced),
         "axes-as-input": len(node.input) > 1 and bool(node.input[1]),
         "axes-listed": bool(listed),
@@ -52,3 +54,14 @@ def reduces_batch(axes: Sequence[int], lengths: Sequence[Dimension]) -> bool:
     """Whether a reduction along these axes, all of them where none is listed, takes several images together."""
     takes_first = not axes or any(axis in (0, -len(lengths)) for axis in axes)
     return len(lengths) >= AXES_OF_IMAGES and takes_first and lengths[0] != 1
+
+
+def _is_asked_for_infinity(scope: Scope, node: NodeProto) -> bool:
+    """Whether it is asked if the largest or the least of some numbers is infinite."""
+    if node.op_type not in ("ReduceMax", "ReduceMin"):
+        return False
+    readers = scope.consumers(node.output[0])
+    told = [scope.constant(name) for each in readers if each.op_type == "Equal" for name in each.input]
+    floats = [value for value in told if value is not None and value.dtype.kind == "f"]
+    is_compared = any(np.isinf(value).any() for value in floats)
+    return is_compared or any(each.op_type == "IsInf" for each in readers)

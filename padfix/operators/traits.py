@@ -20,7 +20,7 @@ from padfix.operators.constant_chains import (
 )
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import CHANNELS, is_behind_window
-from padfix.operators.lists import ON_ONE, is_of_made_list
+from padfix.operators.lists import ON_ONE, is_of_made_list, lists_for_numbers
 from padfix.operators.numbers import elements_of, numbers_of
 from padfix.operators.other_traits import OTHERS, any_of
 from padfix.operators.passing import gives_the_same
@@ -52,6 +52,8 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     by_nodes = any(is_given_by_node(scope, name) for name in node.input)
     found = {**found, **order_traits(scope, node), "numbers": numbers_of(scope, node.input[0] if node.input else "")}
     found["axes"] = axes_of(scope, node)
+    found["lists-for-numbers"] = bool(lists_for_numbers(scope, node))
+    found["gives-more"] = any(scope.is_used(name) for name in node.output[1:] if name)
     found["gives-the-same"] = gives_the_same(scope, node)
     found["constants-by-nodes"] = by_nodes
     found["steered-by-results"] = is_steered_by_results(scope, node)

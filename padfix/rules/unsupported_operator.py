@@ -124,7 +124,8 @@ class UnsupportedOperator(TargetRule):
     of booleans as choices by numbers; an Einsum with small letters, a written result
     and an axis for what has none; a reduction of all axes without listing them; bytes as whole numbers in floats,
     where their sums stay exact; a Clip of whole numbers as a maximum and a minimum; a pool of single elements
-    behind what makes or turns a volume; and a Reshape to an open length that is measured with 0 or -1 in its place.
+    behind what makes or turns a volume; an Attention, a RotaryEmbedding and a loss as what ONNX defines them by; a
+    BatchNormalization that trains as the norm of its batch; numbers for lists of one; and a Reshape to an open length that is measured with 0 or -1 in its place.
 
     Refused: what has no such form, as a cubic GridSample that reads behind the border; and a Shape of lengths that are
     left open.
@@ -293,7 +294,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Round": round_forms,
     "Transpose": _first(reshaped_forms, exchange_forms, moved_forms, pooled_forms),
     "Gemm": dense_forms,
-    "LayerNormalization": layer_norm_forms,
+    "LayerNormalization": _first(layer_norm_forms, definition_forms),
     "Gather": _first(single_forms, picking_forms, listed_forms, moved_forms),
     "Shape": _lengths,
     "Slice": _first(reordered_forms, slices_of_picked, moved_forms),

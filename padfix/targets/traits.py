@@ -31,6 +31,7 @@ MARKS = (
     "leaves-bytes",
     # Of the operators that reduce axes.
     "reduces-all",
+    "asked-for-infinity",
     # Of Softmax, LogSoftmax and Hardmax.
     "axis-from-end",
     # Of Reshape, behind a convolution or pool, and behind another one; numbers-images of Resize and joins, too.
@@ -65,6 +66,10 @@ MARKS = (
     "backwards",
     "exclusive",
     # Of Identity, Dropout and Einsum, and of the norm that an Add ends.
+    # Of all: whether they read lists of one where numbers are meant.
+    "lists-for-numbers",
+    # Of all: whether something reads more than their first output.
+    "gives-more",
     # Of all: whether they give what an input, a constant or another result is.
     "of-input",
     "gives-the-same",
@@ -141,8 +146,9 @@ MARKS = (
     "implicit-result",
     "sums-alone",
     "of-lists",
-    # Of Clip, which has spreads-norm as well.
+    # Of Clip, which has spreads-norm as well: also whether the least is above the most.
     "bounds-one-side",
+    "bounds-exchanged",
     # Of a constant that other operators compute, which has elements as well.
     "of-constants",
     # Of what picks elements: whether what is below 0 may be among indices that are computed, and whether constant
@@ -167,6 +173,10 @@ MARKS = (
     "by-sum",
     "several-of-volume",
     "of-volume",
+    # Of Attention, which has bounded as well: whether it has keys from before, and whether its products are read.
+    "causal",
+    "remembers",
+    "gives-products",
     # Of Cast: whether what it gives is a result of the model.
     "as-result",
 )
@@ -350,6 +360,9 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "unsigned": SWITCH,
     # Of Softmax, Gemm and LeakyRelu.
     "from-least-byte": SWITCH,
+    # Of Attention: what masks its products, and whether there are as many new keys as queries.
+    "masked": ("no", "by-numbers", "by-booleans"),
+    "as-many-keys": SWITCH,
     # Of Gelu.
     "approximate": ("none", "tanh"),
     # Of all operators: what kind of numbers their data are.

@@ -16,6 +16,7 @@ from padfix.operators.constant_chains import (
     leaves_of,
     values_of,
 )
+from padfix.operators.lists import lists_for_numbers
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
@@ -66,6 +67,28 @@ def initialized_form(site: Site) -> Form:
     operators = ((site.node.op_type, {**own, "constants-by-nodes": False, "constants-again": False}),)
     why_not = Refusal("its constants are very large") if all(value is None for value in copies) else None
     return Form("constants of its own as initializers", operators, write, why_not)
+
+
+def number_form(site: Site) -> Form:
+    """Return the node with numbers in place of lists of one."""
+    own, places = traits_of(site.scope, site.node) or {}, lists_for_numbers(site.scope, site.node)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        given = []
+        for place, name in enumerate(site.node.input):
+            value = site.constant(place) if name else None
+            if place not in places:
+                given.append(builder.input(name))
+            elif value is not None:
+                given.append(builder.constant(value.reshape(()), "number"))
+            else:
+                given.append(builder.reshaped(builder.input(name), []))
+        return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site), exact=True)
+
+    computed = [place for place in places if site.constant(place) is None]
+    reshape: Operators = (("Reshape", {"rank": 0}),) if computed else ()
+    return Form("numbers for lists of one", (*reshape, (site.node.op_type, {**own, "lists-for-numbers": False})), write)
 
 
 def asked_form(site: Site) -> Form:

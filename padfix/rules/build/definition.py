@@ -66,6 +66,7 @@ def defined_by_others(site: Site) -> Fragment | Refusal:
     nodes, constants = _worked_out(inlined, scope, outputs)
     if any(True for node in nodes for _ in bodies_of(node)) or any(node.op_type == op_type for node in nodes):
         return Refusal("its definition depends on values at run time")
+    scope = _typed(inlined, nodes, constants)
     nodes = _needed(_without_copies(nodes, constants, scope, outputs), outputs)
     read = {name for node in nodes for name in node.input} - set(site.node.input)
     tensors = [numpy_helper.from_array(value, name) for name, value in constants.items() if name in read]
@@ -73,13 +74,18 @@ def defined_by_others(site: Site) -> Fragment | Refusal:
 
 
 def _tell_inliner(single: ModelProto, own: Any) -> None:
-    """Write out what the inliner does not look up by itself: defaults of attributes, and types of constants."""
+    """Write out what the inliner does not look up by itself: defaults of attributes, and types of constants.
+
+    It wants a type of what a node leaves out as well.
+    """
     (node,) = single.graph.node
     given = {attribute.name for attribute in node.attribute}
     defaults = {name: each.default_value for name, each in own.attributes.items() if name not in given}
     node.attribute.extend(default for default in defaults.values() if default.type != AttributeProto.UNDEFINED)
     for tensor in single.graph.initializer:
         single.graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+    if "" in node.input:
+        single.graph.input.append(helper.make_tensor_value_info("", AttributeProto.FLOAT, None))
 
 
 def _worked_out(model: ModelProto, scope: Scope, outputs: set[str]) -> tuple[list[NodeProto], dict[str, np.ndarray]]:
@@ -137,6 +143,16 @@ def _values(node: NodeProto, scope: Scope, constants: Mapping[str, np.ndarray]) 
     return found if all(value.size <= _LARGEST_FOLDED for value in found.values()) else None
 
 
+def _typed(model: ModelProto, nodes: Sequence[NodeProto], constants: Mapping[str, np.ndarray]) -> Scope:
+    """Return the scope of the nodes that are left, in which what was worked out tells further lengths."""
+    known = ModelProto()
+    known.CopyFrom(model)
+    del known.graph.node[:], known.graph.initializer[:]
+    known.graph.node.extend(nodes)
+    known.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in constants.items())
+    return infer(Model(known))[0]
+
+
 def _without_copies(
     nodes: Sequence[NodeProto], constants: Mapping[str, np.ndarray], scope: Scope, outputs: set[str]
 ) -> list[NodeProto]:
@@ -145,7 +161,12 @@ def _without_copies(
     instead: dict[str, str] = {}
     kept: list[NodeProto] = []
     for node in nodes:
-        names = [instead.get(name, name) for name in node.input]
+        names = [_last(instead, name) for name in node.input]
+        if node.op_type == "Concat":
+            names = [name for name in names if not _is_nothing(scope, name)] or names[:1]
+        gives = [name for name in node.output if not _is_nothing(scope, name)]
+        if node.op_type == "Split" and len(gives) == 1:
+            node, names = helper.make_node("Identity", names[:1], gives), names[:1]
         is_told = node.op_type == "Reshape" and names[1] in constants and constants[names[1]].all()  # and copies none
         if is_told and names[0] in made and made[names[0]].op_type in _LAYING_OUT:
             names[0] = made[names[0]].input[0]
@@ -164,8 +185,20 @@ def _without_copies(
     return kept
 
 
+def _last(instead: Mapping[str, str], name: str) -> str:
+    while name in instead:
+        name = instead[name]
+    return name
+
+
+def _is_nothing(scope: Scope, name: str) -> bool:
+    """Whether a value has no elements, as what is left of an axis that is taken as a whole."""
+    known = scope.type_of(name) if name else None
+    return known is not None and known.shape is not None and 0 in known.shape
+
+
 def _gives_the_same(node: NodeProto, scope: Scope) -> bool:
-    if node.op_type == "Identity":
+    if node.op_type == "Identity" or (node.op_type == "Concat" and len(node.input) == 1):
         return True
     before, behind = scope.type_of(node.input[0]) if node.input else None, scope.type_of(node.output[0])
     if before is None or behind is None or not before.elem_type or before.elem_type != behind.elem_type:

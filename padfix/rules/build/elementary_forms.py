@@ -18,7 +18,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import LONGEST, multiplied, multiplying, why_not_multiplied
-from padfix.rules.build.extreme_forms import extreme_form
+from padfix.rules.build.extreme_forms import extreme_form, infinite_form
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.passing_forms import reducing_nothing
@@ -93,6 +93,7 @@ def reduction_forms(site: Site) -> Iterator[Form]:
             yield Form("a sum of what is not far below", sums, _by_sum(site, axes, kept, least=FAR))
     yield from _by_ones(site, axes, kept)
     if op_type in ("ReduceMax", "ReduceMin"):
+        yield infinite_form(site)
         yield extreme_form(site, axes, kept)
     if op_type == "ReduceProd":
         yield product_form(site, axes, kept)

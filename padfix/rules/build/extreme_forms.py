@@ -6,13 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from onnx import helper
+
 from padfix.operators.batches import is_of_another_batch
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import window_traits
+from padfix.operators.traits import traits_of, window_traits
 from padfix.operators.window import Window
 from padfix.operators.written import Written
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
@@ -83,3 +87,36 @@ def _pool(site: Site, channels: int, length: int, behind: int) -> Window:
     return Window(
         **plain, domain="", op_type="MaxPool", written=written, elem_type=site.elem_type(0), channels=channels
     )
+
+
+def infinite_form(site: Site) -> Form:
+    """Return an extreme that is infinite where all of its numbers are, and which is as it was elsewhere."""
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    end = -math.inf if site.node.op_type == "ReduceMax" else math.inf
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        value, *axes = (builder.input(name) for name in site.node.input)
+        infinity = builder.constant(np.array(end, dtype), "infinity")
+        found = builder.op("Cast", [builder.op("Equal", [value, infinity])], {"to": site.elem_type(0)})
+        every = builder.op(
+            "ReduceMin", [found, *axes], {each.name: helper.get_attribute_value(each) for each in site.node.attribute}
+        )
+        half = builder.constant(np.array(0.5, dtype), "half")
+        known = builder.original(copied(site.node), [value, *axes])
+        builder.output(
+            site.node.output[0], builder.op("Where", [builder.op("Greater", [every, half]), infinity, known])
+        )
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    own = {**(traits_of(site.scope, site.node) or {}), "asked-for-infinity": False}
+    operators: Operators = (
+        ("Equal", {}),
+        ("Cast", {"changes-type": True}),
+        ("ReduceMin", own),
+        (site.node.op_type, own),
+        ("Greater", {}),
+        ("Where", {}),
+    )
+    why_not = None if site.elem_type(0) in FLOATS else Refusal("it is of no floats")
+    return Form("an infinity where all of its numbers are", operators, write, why_not)

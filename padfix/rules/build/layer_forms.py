@@ -10,11 +10,13 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
+from padfix.operators.data_order import CHANNELS
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying, selection, why_not_multiplied
+from padfix.rules.build.elementary_forms import reduced, reduction_traits
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
@@ -30,6 +32,9 @@ _LINES = 3
 
 _EPSILON = 1e-5
 """What BatchNormalization adds to a variance where it does not say."""
+
+_MOMENTUM = 0.9
+"""How much of the numbers before BatchNormalization keeps where it trains and does not say."""
 
 _BIAS = 2
 """Which input is added, of a Gemm and of a LayerNormalization."""
@@ -279,6 +284,52 @@ def batch_norm_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), trials_of(site))
 
     yield Form("a product and a sum", (("Mul", {}), ("Add", {})), write, why_not)
+    if own.get("trains"):
+        yield _trained(site)
+
+
+def _trained(site: Site) -> Form:
+    """Return a BatchNormalization that trains as the norm of its batch, and what is left of the numbers before."""
+    known = site.input_type(0)
+    rank = 0 if known is None or known.rank is None else known.rank
+    axes = [axis for axis in range(rank) if axis != CHANNELS]
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    told = [(each := attributes.find(site.node, name)) and each.f for name in ("epsilon", "momentum")]
+    epsilon, kept = (usual if each is None else each for each, usual in zip(told, (_EPSILON, _MOMENTUM), strict=True))
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, *rest = (builder.input(name) for name in site.node.input)
+        scale, bias = (builder.reshaped(each, [-1, *[1] * (rank - 2)]) for each in rest[:2])
+        mean = reduced(builder, "ReduceMean", data, axes)
+        apart = builder.op("Sub", [data, mean])
+        variance = reduced(builder, "ReduceMean", builder.op("Mul", [apart, apart]), axes)
+        least = builder.constant(np.array(epsilon, dtype), "epsilon")
+        root = builder.op("Sqrt", [builder.op("Add", [variance, least])])
+        product = builder.op("Mul", [builder.op("Div", [apart, root]), scale])
+        builder.output(site.node.output[0], builder.op("Add", [product, bias]))
+        shares = [builder.constant(np.array(each, dtype), "share") for each in (kept, 1 - kept)]
+        for place, (now, before) in enumerate(zip((mean, variance), rest[2:], strict=True), 1):
+            if site.scope.is_used(site.node.output[place]):
+                terms = (
+                    builder.op("Mul", list(each))
+                    for each in zip((before, builder.reshaped(now, [-1])), shares, strict=True)
+                )
+                builder.output(site.node.output[place], builder.op("Add", list(terms)))
+        return Rewrite(builder.build(), trials_of(site))
+
+    mean_traits = reduction_traits("ReduceMean", site.opset, axes)
+    operators: Operators = (
+        ("ReduceMean", {**mean_traits, "rank": rank, "keeps-axis": True, "reduces-all": False}),
+        ("Sub", {}),
+        ("Mul", {}),
+        ("Add", {}),
+        ("Sqrt", {}),
+        ("Div", {}),
+        ("Reshape", {"rank": rank}),
+    )
+    why_not = None if rank > 1 else Refusal("how many axes it has is not known")
+    return Form("the norm of its batch", operators, write, why_not)
 
 
 def picking_forms(site: Site) -> Iterator[Form]:

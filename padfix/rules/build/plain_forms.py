@@ -39,6 +39,8 @@ _SIZES_AS_INPUT_SINCE = 13
 _NOTHING_DROPPED_SINCE = 7
 """Opset from which on a Dropout is for training only where it is told so."""
 
+_MASK_OF_BOOLEANS_SINCE = 10
+
 _MOST_COPIES = 64
 """Copies that are worth an input each of a Concat."""
 
@@ -294,23 +296,35 @@ def _added_up(site: Site) -> Iterator[Form]:
 
 
 def _passed(site: Site) -> Iterator[Form]:
-    """Yield a Dropout as the Identity that it is where nothing is dropped."""
+    """Yield a Dropout as the Identity that it is where nothing is dropped, and all of its mask as kept."""
     mode = site.constant(2) if site.input_name(2) else np.array(False)
     is_old = site.opset < _NOTHING_DROPPED_SINCE and not attributes.integer(site.node, "is_test", 0)
     is_random = is_old or mode is None or bool(mode)
     mask = site.node.output[1] if len(site.node.output) > 1 else ""
     why_not = Refusal("it drops elements, or whether it does is not known") if is_random else None
-    if mask and (site.scope.consumers(mask) or site.scope.is_output(mask)):
-        why_not = Refusal("which elements it keeps is read")
+    known = site.input_type(0)
+    lengths = None if known is None else known.lengths
+    is_asked = site.scope.is_used(mask)
+    if is_asked and site.opset < _MASK_OF_BOOLEANS_SINCE:
+        why_not = Refusal("its mask is of numbers in this opset")
+    kept: Operators = ()
+    if is_asked:
+        kept = (("Identity", {}),) if lengths else (("Shape", {}), ("ConstantOfShape", {}))
     traits = {**(traits_of(site.scope, site.node) or {}), "constant-booleans": False}
     operators: Operators = (("Identity", traits),)
 
     def write() -> Rewrite:
         builder = site.builder()
-        builder.output(site.node.output[0], builder.op("Identity", [builder.input(site.input_name(0))]))
+        value = builder.input(site.input_name(0))
+        builder.output(site.node.output[0], builder.op("Identity", [value]))
+        if is_asked and lengths:
+            builder.output(mask, builder.op("Identity", [builder.constant(np.ones(lengths, np.bool_), "kept")]))
+        elif is_asked:
+            true = helper.make_tensor("", TensorProto.BOOL, [1], [True])
+            builder.output(mask, builder.op("ConstantOfShape", [builder.op("Shape", [value])], {"value": true}))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    yield Form("an Identity", operators, write, why_not)
+    yield Form("an Identity", (*operators, *kept), write, why_not)
 
 
 def _named(site: Site) -> Iterator[Form]:

@@ -14,7 +14,7 @@ from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.build.axis_forms import beside_an_axis, joined_reshapes
 from padfix.rules.build.broadcast_forms import on_rows
-from padfix.rules.build.constant_forms import asked_form, constant_form, initialized_form
+from padfix.rules.build.constant_forms import asked_form, constant_form, initialized_form, number_form
 from padfix.rules.build.fewer_axes import on_fewer_axes
 from padfix.rules.build.folded_batch import folded_batch
 from padfix.rules.build.forms import Form, first_right
@@ -105,6 +105,8 @@ class TargetRule(Rule):
         else:
             if marks & {"constants-by-nodes", "constants-again"}:
                 yield initialized_form(site)
+            if "lists-for-numbers" in marks:
+                yield number_form(site)
             if "constant-booleans" in marks:
                 yield asked_form(site)
             if "of-made-list" in marks:

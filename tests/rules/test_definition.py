@@ -1,0 +1,137 @@
+"""Operators as what ONNX defines them by, and what few nodes ask for: masks, statistics, numbers in lists of one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+
+
+def converted(text: str, target: str, folder: Path, opset: int = 23) -> Counter[str]:
+    """Return how many operators of each type a model becomes; it is proven on the way."""
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> g {text}')
+    onnx.save(model, folder / "before.onnx")
+    report = padfix.convert(folder / "before.onnx", folder / "after.onnx", target=target)
+    assert report.verdict is not None
+    assert report.verdict.equivalent
+    assert not padfix.check(folder / "after.onnx", target=target).findings
+    return Counter(node.op_type for node in onnx.load(folder / "after.onnx").graph.node)
+
+
+PAST = """(float[2,2,3,8] Q, float[2,2,5,8] K, float[2,2,5,8] V, float[2,2,4,8] pk, float[2,2,4,8] pv)
+  => (float[2,2,3,8] Y, float[2,2,9,8] k, float[2,2,9,8] v) {
+    Y, k, v = Attention <is_causal = 1> (Q, K, V, , pk, pv)
+  }"""
+
+
+@pytest.mark.parametrize("target", ["opencv@5.0.0.93", "openvino", "tract"])
+def test_an_attention_over_keys_from_before_is_its_products(target: str, tmp_path: Path) -> None:
+    found = converted(PAST, target, tmp_path)
+    assert found["Attention"] == 0
+    assert found["MatMul"] == 2
+    assert found["Softmax"] == 1
+    assert found["Identity"] == 0
+
+
+@pytest.mark.parametrize(
+    ("mask", "attributes", "output", "target"),
+    [
+        (", bool[3,5] m", "<>", "Y", "opencv@5.0.0.93"),
+        (", float[2,1,3,5] m", "<softcap = 2.0>", "Y", "opencv@5.0.0.93"),
+        (", float[3,5] m", "<qk_matmul_output_mode = 1>", "Y, , , products", "opencv@5.0.0.93"),
+        (", bool[2,2,3,5] m", "<>", "Y", "tract"),
+        ("", "<softcap = 2.0>", "Y", "tract"),
+    ],
+)
+def test_masks_and_bounds_of_an_attention_are_written_out(
+    mask: str, attributes: str, output: str, target: str, tmp_path: Path
+) -> None:
+    products = ", float[2,2,3,5] products" if "products" in output else ""
+    given = ", m" if mask else ""
+    text = f"""(float[2,2,3,8] Q, float[2,2,5,8] K, float[2,2,5,6] V{mask}) => (float[2,2,3,6] Y{products}) {{
+      {output} = Attention {attributes if attributes != "<>" else ""} (Q, K, V{given})
+    }}"""
+    assert converted(text, target, tmp_path)["Attention"] == 0
+
+
+def test_an_attention_that_a_runtime_has_stays(tmp_path: Path) -> None:
+    text = "(float[2,2,3,8] Q, float[2,2,3,8] K, float[2,2,3,8] V) => (float[2,2,3,8] Y) { Y = Attention (Q, K, V) }"
+    for target in ("opencv@5.0.0.93", "openvino", "tract"):
+        assert converted(text, target, tmp_path) == {"Attention": 1}
+
+
+def test_a_loss_gives_its_logarithms_as_well(tmp_path: Path) -> None:
+    text = """(float[3,5,2] X, int64[3,2] t) => (float loss, float[3,5,2] log) {
+      loss, log = SoftmaxCrossEntropyLoss <reduction = "mean"> (X, t)
+    }"""
+    assert converted(text, "tract", tmp_path, 13)["SoftmaxCrossEntropyLoss"] == 0
+
+
+def test_a_rotation_of_all_elements_splits_nothing_off(tmp_path: Path) -> None:
+    text = """(float[2,3,4,8] X, float[2,4,4] c, float[2,4,4] s) => (float[2,3,4,8] Y) {
+      Y = RotaryEmbedding <interleaved = 1> (X, c, s)
+    }"""
+    found = converted(text, "opencv@5.0.0.93", tmp_path)
+    assert found["RotaryEmbedding"] == found["Split"] == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[2,3] X) => (float[2,3] Y) <int64[1] axis = {1}> { Y = CumSum (X, axis) }",
+        "(float[3,3] X) => (float[3,3] Y) <int64[1] k = {-1}> { Y = Trilu (X, k) }",
+        "(float[3,3] X) => (float[4,3] Y) <int64[4] p = {1, 0, 0, 0}, float[1] v = {2}> { Y = Pad (X, p, v) }",
+    ],
+)
+def test_lists_of_one_become_numbers(text: str, tmp_path: Path) -> None:
+    converted(text, "tract", tmp_path, 15)
+    after = onnx.load(tmp_path / "after.onnx")
+    assert [] in [list(each.dims) for each in after.graph.initializer]
+
+
+@pytest.mark.parametrize("target", ["opencv@5.0.0.93", "openvino", "tract"])
+def test_an_extreme_that_is_compared_with_infinity_may_be_infinite(target: str, tmp_path: Path) -> None:
+    text = """(float[2,3] X) => (bool[2,1] Y) <float low = {-inf}> {
+      most = ReduceMax <axes = [1]> (X)
+      Y = Equal (most, low)
+    }"""
+    assert converted(text, target, tmp_path, 13)["Where"] == 1
+    other = "(float[2,3] X) => (float[2,1] Y) { Y = ReduceMax <axes = [1]> (X) }"
+    assert converted(other, target, tmp_path, 13) == {"ReduceMax": 1}
+
+
+@pytest.mark.parametrize("batch", ["2", "N"])
+def test_all_of_a_mask_is_kept_where_nothing_is_dropped(batch: str, tmp_path: Path) -> None:
+    text = f"""(float[{batch},3] X) => (float[{batch},3] Y, bool[{batch},3] m) {{
+      a = Relu (X)
+      Y, m = Dropout (a)
+    }}"""
+    assert converted(text, "opencv@5.0.0.93", tmp_path, 13)["Dropout"] == 0
+
+
+def test_a_norm_that_trains_is_that_of_its_batch(tmp_path: Path) -> None:
+    text = """(float[2,3,4] X, float[3] s, float[3] b, float[3] m, float[3] v)
+      => (float[2,3,4] Y, float[3] rm, float[3] rv) {
+      Y, rm, rv = BatchNormalization <training_mode = 1, momentum = 0.75> (X, s, b, m, v)
+    }"""
+    found = converted(text, "tract", tmp_path, 15)
+    assert found["BatchNormalization"] == 0
+    assert found["ReduceMean"] == 2
+
+
+def test_the_mean_of_a_layer_is_read(tmp_path: Path) -> None:
+    text = """(float[2,3,4] X, float[4] s) => (float[2,3,4] Y) {
+      norm, mean = LayerNormalization (X, s)
+      Y = Add (norm, mean)
+    }"""
+    assert converted(text, "opencv@5.0.0.93", tmp_path, 17)["LayerNormalization"] == 0
+
+
+def test_bounds_the_other_way_round_give_the_most(tmp_path: Path) -> None:
+    text = "(float[2,3] X) => (float[2,3] Y) <float low = {2}, float high = {-1}> { Y = Clip (X, low, high) }"
+    assert converted(text, "opencv@5.0.0.93", tmp_path, 13) == {"Max": 1, "Min": 1}
