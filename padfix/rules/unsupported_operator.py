@@ -125,7 +125,8 @@ class UnsupportedOperator(TargetRule):
     and an axis for what has none; a reduction of all axes without listing them; bytes as whole numbers in floats,
     where their sums stay exact; a Clip of whole numbers as a maximum and a minimum; a pool of single elements
     behind what makes or turns a volume; an Attention, a RotaryEmbedding and a loss as what ONNX defines them by; a
-    BatchNormalization that trains as the norm of its batch; numbers for lists of one; and a Reshape to an open length that is measured with 0 or -1 in its place.
+    BatchNormalization that trains as the norm of its batch; numbers for lists of one; and a Reshape to an open length
+    that is measured with 0 or -1 in its place.
 
     Refused: what has no such form, as a cubic GridSample that reads behind the border; and a Shape of lengths that are
     left open.
