@@ -143,6 +143,8 @@ EXAMPLES = {
         name: f"(float[1,2] X) => (float[1,2] Y) {{ Y = {name} (X) }}"
         for name in ["Atan", "LeakyRelu", "Relu", "Round", "Selu", "ThresholdedRelu"]
     },
+    "Attention": "(float[1,1,2,4] Q, float[1,1,2,4] K) => (float[1,1,2,4] Y) { Y = Attention (Q, K, K) }",
+    "Range": "(float[1] X) => (int64[3] Y) <int64 a = {0}, int64 b = {3}, int64 c = {1}> { Y = Range (a, b, c) }",
     "OneHot": "(int64[3] I, float[2] V) => (float[3,4] Y) <int64 d = {4}> { Y = OneHot (I, d, V) }",
     **{name: f"(bool[1,2] X) => (bool[1,2] Y) {{ Y = {name} (X, X) }}" for name in ("And", "Or", "Xor")},
     "Not": "(bool[1,2] X) => (bool[1,2] Y) { Y = Not (X) }",
