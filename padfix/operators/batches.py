@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from onnx import FunctionProto, NodeProto
 
 from padfix.graph.scopes import Dimension, Scope
@@ -36,14 +39,39 @@ def is_of_another_batch(scope: Scope, name: str) -> bool | None:
     return length not in batches
 
 
-def numbers_images(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Reshape says of several images how many there are, so that it fits no other number of them."""
-    shape = scope.constant(node.input[1]) if len(node.input) > 1 else None
-    batches = _batches(scope)
+def images_at_once(scope: Scope) -> int | None:
+    """Return of how many images the model's inputs and results all are, if that is more than one."""
+    known = [scope.root.type_of(name) for name in scope.root.outputs]
+    batches = _batches(scope) | {
+        each.shape[0] if each.shape else None for each in known if each is not None and each.shape is not None
+    }
     batch = batches.pop() if len(batches) == 1 else None
-    if not isinstance(batch, int) or batch < 2 or shape is None or not bool((shape > 0).all()):
+    return batch if isinstance(batch, int) and batch > 1 else None
+
+
+def numbers_images(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Reshape or Expand says of several images how many there are, so that it fits no other number."""
+    batch = images_at_once(scope)
+    shape = scope.constant(node.input[1]) if batch is not None and len(node.input) > 1 else None
+    if batch is None or shape is None or not shape.size:
         return False
-    return int(shape.prod()) % batch == 0
+    told = [int(each) for each in shape.reshape(-1)]
+    if node.op_type == "Expand":
+        known = scope.type_of(node.output[0])
+        return told[0] == batch and known is not None and known.rank == len(told)
+    given = scope.type_of(node.input[0])
+    for place, length in enumerate((given.shape or ()) if given is not None else ()):
+        if place and place < len(told) and told[place] == 0 and isinstance(length, int):
+            told[place] = length
+    if told[0] <= 0:
+        return False
+    return any(each <= 0 for each in told) or math.prod(told) % batch == 0
+
+
+def reduces_images(scope: Scope, axes: Sequence[int], rank: int | None) -> bool:
+    """Whether what works along these axes, all of them where none is listed, takes several images together."""
+    takes_first = not axes or any(axis in (0, -(rank or 1)) for axis in axes)
+    return takes_first and rank is not None and images_at_once(scope) is not None
 
 
 def gives_each_image_its_own(scope: Scope, node: NodeProto, within: int = 0) -> bool:
@@ -51,9 +79,8 @@ def gives_each_image_its_own(scope: Scope, node: NodeProto, within: int = 0) -> 
 
     ``within`` are the axes that no batch is among: those of a product's matrices.
     """
-    batches, gives = _batches(scope), scope.type_of(node.output[0])
-    batch = batches.pop() if len(batches) == 1 else None
-    if not isinstance(batch, int) or batch < 2 or gives is None or gives.rank is None:
+    batch, gives = images_at_once(scope), scope.type_of(node.output[0])
+    if batch is None or gives is None or gives.rank is None:
         return False
     constants = [scope.constant(each) for each in node.input if each] if gives.rank > within else []
     return any(each is not None and each.ndim == gives.rank and each.shape[0] == batch for each in constants)

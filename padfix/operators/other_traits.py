@@ -24,6 +24,7 @@ from padfix.operators.data_order import (
 )
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import (
+    MATRIX,
     adds_to_column,
     adds_to_erf,
     adds_turned_half,
@@ -85,6 +86,7 @@ def _measured(scope: Scope, node: NodeProto) -> Traits:
     return {
         "sizes": "static" if lengths and all(isinstance(each, int) for each in lengths[1:]) else "dynamic",
         "open-batch": not all(isinstance(each, int) for each in (lengths or ())[:1]),
+        "as-result": scope.parent is None and scope.is_output(node.output[0]),
     }
 
 
@@ -226,6 +228,8 @@ def _dense(scope: Scope, node: NodeProto) -> Traits:
         "plain": is_turned and are_one,
         "has-factors": not are_one,
         "biased": len(node.input) > 2 and bool(node.input[2]),
+        "bias-as-row": (bias := scope.type_of(node.input[2]) if len(node.input) > 2 else None) is not None
+        and bias.rank == MATRIX,
         "between-bytes": is_between_bytes(scope, node),
     }
 
@@ -236,6 +240,8 @@ def _layer_norm(scope: Scope, node: NodeProto) -> Traits:
     return {
         "biased": len(node.input) > 2 and bool(node.input[2]),
         "behind-batch": None if rank is None else rank > 2 and axis in (1, 1 - rank),
+        "takes-batch": None if rank is None else axis in (0, -rank),
+        "gives-mean": any(node.output[1:]),
         "reduced-axes": None if rank is None or axis is None else min(rank - axis % rank, COUNT[-1]),
     }
 
@@ -286,6 +292,7 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
     told = {
         "backwards": None if steps is None else any(step < 0 for step in steps),
         "strided": None if steps is None else any(abs(step) > 1 for step in steps),
+        "axes-unlisted": attributes.find(node, "axes") is None and not any(node.input[3:4]),
     }
     if known is None or axes is None:
         return {**dict.fromkeys(("axes-out-of-order", "rank", "first-axis")), "skips-behind": NOTHING, **told}
@@ -316,6 +323,7 @@ def _transpose(scope: Scope, node: NodeProto) -> Traits:
         "batch-told": is_batch_told(scope, node),
         "shuffles": shuffles_pixels(scope, node),
         "moves-batch": moves,
+        "order-unwritten": perm is None,
     }
 
 
@@ -361,6 +369,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "joins-constant-again": any(
             list(node.input).count(name) > 1 and scope.constant(name) is not None for name in node.input
         ),
+        "numbers-images": gives_each_image_its_own(scope, node),
         "joins-nothing": len(pieces_of(scope, node)) < len(set(node.input)),
     },
     "GridSample": _grid_sample,
@@ -374,7 +383,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "If": branch_traits,
     **dict.fromkeys(("Flatten", "InstanceNormalization"), _on_images),
     **dict.fromkeys(JOINING, _pairing(_joining)),
-    "LayerNormalization": _layer_norm,
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _layer_norm),
     "LRN": _response,
     "LogSoftmax": _along_an_axis,
     "LpNormalization": lambda scope, node: {

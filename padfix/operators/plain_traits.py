@@ -8,7 +8,7 @@ from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
-from padfix.operators.batches import gives_each_image_its_own
+from padfix.operators.batches import gives_each_image_its_own, numbers_images
 from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import COMPUTED, is_constant
 from padfix.operators.data_order import CHANNELS, is_in_blocks
@@ -33,7 +33,7 @@ PLAIN = (
     "If", "ImageDecoder", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "LinearAttention", "Loop",
     "MatMulInteger", "MaxRoiPool", "MaxUnpool", "MelWeightMatrix", "Multinomial", "NegativeLogLikelihoodLoss",
     "NonZero", "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "Or", "QLinearMatMul",
-    "RMSNormalization", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Range",
+    "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Range",
     "RegexFullMatch",
     "Relu", "ReverseSequence", "RotaryEmbedding", "Round", "STFT", "Scan", "Scatter", "Selu", "SequenceAt",
     "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap",
@@ -283,7 +283,10 @@ def _expand(scope: Scope, node: NodeProto) -> Traits:
     shapes = [None if each is None else each.shape for each in (before, behind)]
     if shapes[0] is None or shapes[1] is None:
         return {"makes-batch": None}
-    return {"makes-batch": len(shapes[0]) != len(shapes[1]) or shapes[0][:1] != shapes[1][:1]}
+    return {
+        "makes-batch": len(shapes[0]) != len(shapes[1]) or shapes[0][:1] != shapes[1][:1],
+        "numbers-images": numbers_images(scope, node),
+    }
 
 
 def _product(scope: Scope, node: NodeProto) -> Traits:
@@ -385,7 +388,10 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         ("Celu", "Swish"),
         lambda scope, node: {"of-one": (found := attributes.find(node, "alpha")) is None or found.f == 1},
     ),
-    "Constant": lambda scope, node: {"of-tensor": attributes.find(node, "value") is not None},
+    "Constant": lambda scope, node: {
+        "of-tensor": attributes.find(node, "value") is not None,
+        "as-result": scope.parent is None and scope.is_output(node.output[0]),
+    },
     "CumSum": lambda scope, node: {
         "exclusive": attributes.integer(node, "exclusive", 0) != 0,
         "backwards": attributes.integer(node, "reverse", 0) != 0,

@@ -9,6 +9,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
+from padfix.operators.batches import reduces_images
 from padfix.operators.data_order import AXES_OF_IMAGES, CHANNELS
 from padfix.targets.traits import Traits
 
@@ -46,6 +47,7 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
         "reduces-all": None if listed is None or every is None else (len(listed) or of_none) == every,
         "several-of-volume": every is not None and every > AXES_OF_IMAGES and len(reduced) > 1,
         "of-volume": every is not None and every > AXES_OF_IMAGES,
+        "across-images": reduces_images(scope, listed, every) if listed or (listed is not None and of_none) else False,
         "over-batch": None if listed is None else reduces_batch(listed, lengths) if listed or of_none else False,
     }
 

@@ -68,8 +68,8 @@ from padfix.rules.build.softmax_forms import hardmax_forms, logarithm_forms, sof
 from padfix.rules.build.space_forms import depth_forms, pooling_forms, replaced
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.build.told_batch import pooled_forms
-from padfix.rules.build.told_forms import told_forms
-from padfix.rules.build.transpose_forms import exchange_forms
+from padfix.rules.build.told_forms import image_forms, told_forms
+from padfix.rules.build.transpose_forms import exchange_forms, written_order
 from padfix.rules.build.truth_forms import truth_forms
 from padfix.rules.build.whole_forms import cut_forms, divided_forms, logic_forms, signed_forms
 
@@ -284,7 +284,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Flatten": _first(flattening_forms, moved_forms),
     "DepthToSpace": depth_forms,
     "SpaceToDepth": depth_forms,
-    "Reshape": _first(number_forms, told_forms, _numbered, listed_first, pooled_forms),
+    "Reshape": _first(number_forms, told_forms, image_forms, _numbered, listed_first, pooled_forms),
     "Sub": rows_first(_first(apart_forms, negated_forms)),
     "Div": rows_first(_first(apart_forms, negated_forms, divided_forms)),
     "Mul": rows_first(_first(apart_forms, exchanged_forms)),
@@ -293,7 +293,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(RECURRENT, recurrent_forms),
     "RoiAlign": roi_forms,
     "Round": round_forms,
-    "Transpose": _first(reshaped_forms, exchange_forms, moved_forms, pooled_forms),
+    "Transpose": _first(written_order, reshaped_forms, exchange_forms, moved_forms, pooled_forms),
     "Gemm": dense_forms,
     "LayerNormalization": _first(layer_norm_forms, definition_forms),
     "Gather": _first(single_forms, picking_forms, listed_forms, moved_forms),

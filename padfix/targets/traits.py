@@ -177,8 +177,19 @@ MARKS = (
     "causal",
     "remembers",
     "gives-products",
-    # Of Cast: whether what it gives is a result of the model.
+    # Of Cast, Constant and Shape: whether what it gives is a result of the model.
     "as-result",
+    # Of Gemm: whether what is added is a matrix. Of LayerNormalization: whether it gives its mean or deviation, too.
+    "bias-as-row",
+    "gives-mean",
+    # Of LayerNormalization and RMSNormalization: whether the first axis is among theirs.
+    "takes-batch",
+    # Of the operators that reduce axes: whether they reduce the first one where all results are of several images.
+    "across-images",
+    # Of Slice: whether it takes the first axes, as it does where it lists none.
+    "axes-unlisted",
+    # Of Transpose: whether it leaves it to the default that it reverses the axes.
+    "order-unwritten",
 )
 """Switches that are off unless they are told."""
 

@@ -193,6 +193,7 @@ EXAMPLES = {
     "GroupNormalization": "(float[1,2,8] X, float[2] S) => (float[1,2,8] Y) { Y = GroupNormalization (X, S, S) }",
     "Gather": "(float[1,2] X, int64[2] I) => (float[2,2] Y) { Y = Gather (X, I) }",
     "Gemm": "(float[1,2] X, float[2,3] W) => (float[1,3] Y) { Y = Gemm (X, W) }",
+    "RMSNormalization": "(float[1,2] X, float[2] S) => (float[1,2] Y) { Y = RMSNormalization (X, S) }",
     "LayerNormalization": "(float[1,2] X, float[2] S) => (float[1,2] Y) { Y = LayerNormalization (X, S) }",
     "Mod": "(float[1,2] X) => (float[1,2] Y) { Y = Mod <fmod = 1> (X, X) }",
     "Transpose": "(float[1,2,3] X) => (float[1,3,2] Y) { Y = Transpose <perm = [0, 2, 1]> (X) }",

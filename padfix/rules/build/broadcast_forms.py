@@ -19,6 +19,7 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.index_forms import chosen_within_bounds
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.node_trials import as_declared
 from padfix.rules.build.objections import Operators
@@ -216,6 +217,7 @@ def choice_forms(site: Site) -> Iterator[Form]:
     operators = (("Where", OTHERS["Where"](site.scope, turned)),)
     yield Form("the branches exchanged", operators, lambda: of_inputs(site, write, exact=True))
     yield from truth_forms(site)
+    yield from chosen_within_bounds(site)
 
 
 def negated_forms(site: Site) -> Iterator[Form]:

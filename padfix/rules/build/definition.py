@@ -165,7 +165,9 @@ def _without_copies(
         if node.op_type == "Concat":
             names = [name for name in names if not _is_nothing(scope, name)] or names[:1]
         gives = [name for name in node.output if not _is_nothing(scope, name)]
-        if node.op_type == "Split" and len(gives) == 1:
+        given = _given(node, names, constants, scope)
+        if (node.op_type == "Split" and len(gives) == 1) or given:
+            names = [given or names[0]]
             node, names = helper.make_node("Identity", names[:1], gives), names[:1]
         is_told = node.op_type == "Reshape" and names[1] in constants and constants[names[1]].all()  # and copies none
         if is_told and names[0] in made and made[names[0]].op_type in _LAYING_OUT:
@@ -183,6 +185,24 @@ def _without_copies(
             made.update(dict.fromkeys(node.output, node))
             kept.append(node)
     return kept
+
+
+def _given(node: NodeProto, names: Sequence[str], constants: Mapping[str, np.ndarray], scope: Scope) -> str | None:
+    """Return which input a choice always takes, or a sum or product does nothing to; None where it does something."""
+    if node.op_type == "Where" and names[0] in constants and len(set(constants[names[0]].reshape(-1).tolist())) == 1:
+        chosen = names[1 if constants[names[0]].all() else 2]
+        return chosen if _alike(scope, chosen, node.output[0]) else None
+    for place in range(2 if node.op_type in ("Add", "Mul") else 0):
+        told, other = constants.get(names[place]), names[1 - place]
+        if told is not None and (told == (node.op_type == "Mul")).all() and _alike(scope, other, node.output[0]):
+            return other
+    return None
+
+
+def _alike(scope: Scope, name: str, other: str) -> bool:
+    """Whether both are known to be of one type, and to have the same lengths."""
+    before, behind = scope.type_of(name), scope.type_of(other)
+    return before is not None and behind is not None and before.lengths is not None and before == behind
 
 
 def _last(instead: Mapping[str, str], name: str) -> str:

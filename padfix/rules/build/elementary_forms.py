@@ -91,6 +91,8 @@ def reduction_forms(site: Site) -> Iterator[Form]:
         yield Form("a sum", (*powers, *sums), _by_sum(site, axes, kept))
         if powers:
             yield Form("a sum of what is not far below", sums, _by_sum(site, axes, kept, least=FAR))
+            # What the target has against the sum has forms of its own.
+            yield Form("a sum in a form of its own", powers, _by_sum(site, axes, kept))
     yield from _by_ones(site, axes, kept)
     if op_type in ("ReduceMax", "ReduceMin"):
         yield infinite_form(site)

@@ -8,9 +8,11 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
+from padfix.graph.fragment import Fragment
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared, trials_of
@@ -18,6 +20,8 @@ from padfix.rules.build.objections import Operators
 
 _REST_SINCE = 10
 """The first opset with a Mod."""
+
+_MAXIMUM_OF_INTEGERS_SINCE = 12
 
 _LARGEST = 1 << 22
 """Elements of a constant that tells what is kept, or that is written in place of a node."""
@@ -81,6 +85,60 @@ def triangle_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), (as_declared(site),), exact=True)
 
     yield Form("what a constant tells, and zeros", (("Where", {"broadcasts": False}),), write, why_not)
+
+    def write_bounds() -> Rewrite:
+        kept = np.triu(np.ones(sizes, np.bool_), offset) if is_upper else np.tril(np.ones(sizes, np.bool_), offset)
+        return Rewrite(within_told_bounds(site, kept, np.zeros((), np.float32)), (as_declared(site),), exact=True)
+
+    yield Form("bounds of its own for each element", TOLD_BOUNDS, write_bounds, why_not or _bounded(site, 0))
+
+
+TOLD_BOUNDS: Operators = tuple((name, {"inputs": 2, "broadcasts": True}) for name in ("Max", "Min"))
+"""What :func:`within_told_bounds` consists of."""
+
+
+def within_told_bounds(site: Site, kept: np.ndarray, other: np.ndarray, place: int = 0) -> Fragment:
+    """Return the data within no bounds where a constant tells so, and elsewhere within two that are ``other``."""
+    builder = site.builder()
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(place))
+    value = builder.input(site.input_name(place))
+    least, most = (-np.inf, np.inf) if dtype.kind == "f" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    for op_type, open_bound in (("Max", least), ("Min", most)):
+        bounds = np.where(kept, dtype.type(open_bound), other.astype(dtype))
+        value = builder.op(op_type, [value, builder.constant(bounds, "bounds")])
+    builder.output(site.node.output[0], value)
+    return builder.build()
+
+
+def _ordered(opset: int) -> tuple[int, ...]:
+    """Return the types of which an opset has a maximum."""
+    return FLOATS if opset < _MAXIMUM_OF_INTEGERS_SINCE else (*FLOATS, TensorProto.INT32, TensorProto.INT64)
+
+
+def _bounded(site: Site, place: int) -> Refusal | None:
+    return None if site.elem_type(place) in _ordered(site.opset) else Refusal("its elements have no bounds")
+
+
+def chosen_within_bounds(site: Site) -> Iterator[Form]:
+    """Yield a Where that a constant steers, between data and a constant, as bounds for each element."""
+    told = site.constant(0)
+    others = [site.constant(place) for place in (1, 2)]
+    place = 2 if others[1] is None else 1
+    other = others[2 - place]
+    data, gives = site.input_type(place), site.scope.type_of(site.node.output[0])
+    why_not = _bounded(site, place)
+    if told is None or other is None or others[place - 1] is not None:
+        why_not = Refusal("no constant tells which of its data another takes the place of")
+    elif data is None or gives is None or data.rank != gives.rank:
+        why_not = Refusal("its data take another shape, or it is not known")
+
+    def write() -> Rewrite:
+        assert told is not None
+        assert other is not None
+        kept = told if place == 1 else ~told
+        return Rewrite(within_told_bounds(site, kept, other, place), (as_declared(site),), exact=True)
+
+    yield Form("bounds of its own for each element", TOLD_BOUNDS, write, why_not)
 
 
 def diagonal_forms(site: Site) -> Iterator[Form]:

@@ -21,7 +21,7 @@ _NAMES = ("starts", "ends", "axes", "steps")
 
 
 def reordered_forms(site: Site) -> Iterator[Form]:
-    """Yield a Slice whose axes are listed in the order in which a runtime has them that moves channels to the end."""
+    """Yield a Slice whose axes are listed, in the order in which a runtime has them that moves channels to the end."""
     known = site.input_type(0)
     rank = None if known is None else known.rank
     axes = None if rank is None else sliced_axes(site.scope, site.node, rank)
@@ -50,5 +50,5 @@ def reordered_forms(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], builder.original(node, inputs))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    told: Traits = {**(traits_of(site.scope, site.node) or {}), "axes-out-of-order": False}
-    yield Form("its axes in another order", (("Slice", told),), write, why_not)
+    told: Traits = {**(traits_of(site.scope, site.node) or {}), "axes-out-of-order": False, "axes-unlisted": False}
+    yield Form("its axes listed in order", (("Slice", told),), write, why_not)

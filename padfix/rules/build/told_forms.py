@@ -1,18 +1,50 @@
-"""A Reshape to lengths that the model measures, with those that it copies or finds by itself."""
+"""A Reshape with lengths that it copies or finds by itself: those that the model measures, and a batch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
 
+from padfix.operators.batches import images_at_once
 from padfix.operators.constant_chains import chain_of, leaves_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.told_lengths import told_lengths
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
 
 _TRIED = 2
 """In place of a length that is left open."""
+
+
+def image_forms(site: Site) -> Iterator[Form]:
+    """Yield a Reshape that copies how many images there are, or finds that by itself, where its shape says so."""
+    own = traits_of(site.scope, site.node) or {}
+    if not own.get("numbers-images"):
+        return
+    before, gives = site.input_type(0), site.scope.type_of(site.node.output[0])
+    lengths = list(gives.lengths or ()) if gives is not None else []
+    given = (before.lengths or ()) if before is not None else ()
+    is_whole = bool(lengths) and bool(given)
+    is_copied = is_whole and lengths[0] == given[0]
+    images = (images_at_once(site.scope) or 1) * max(math.prod(lengths[1:]), 1)
+    fits = is_whole and math.prod(given) % images == 0
+    operators = (("Reshape", {**own, "numbers-images": False}),)
+    for name, first, is_equal in (
+        ("the number of images copied", 0, is_copied),
+        ("a first length by itself", -1, fits),
+    ):
+        told = [first, *lengths[1:]]
+        why_not = None if is_equal and 0 not in lengths else Refusal("its shape does not begin with the images")
+        yield Form(name, operators, partial(_reshaped, site, told), why_not)
+
+
+def _reshaped(site: Site, told: Sequence[int]) -> Rewrite:
+    builder = site.builder()
+    builder.output(site.node.output[0], builder.reshaped(builder.input(site.input_name(0)), told))
+    return Rewrite(builder.build(), trials_of(site), exact=True)
 
 
 def told_forms(site: Site) -> Iterator[Form]:

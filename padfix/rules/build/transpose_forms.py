@@ -8,6 +8,7 @@ from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.targets.traits import Traits
@@ -53,4 +54,20 @@ def _in_two_steps(site: Site, traits: Traits) -> Form:
 
 
 def _perm(site: Site) -> list[int]:
-    return attributes.integers(site.node, "perm") or []
+    known = site.input_type(0)
+    rank = 0 if known is None else known.rank or 0
+    return attributes.integers(site.node, "perm") or list(reversed(range(rank)))
+
+
+def written_order(site: Site) -> Iterator[Form]:
+    """Yield a Transpose that says that it reverses the axes, where it leaves that to the default."""
+    node, perm = copied(site.node), _perm(site)
+    attributes.set_integers(node, "perm", perm)
+    traits = {**(traits_of(site.scope, site.node) or {}), "order-unwritten": False}
+    if attributes.find(site.node, "perm") is None:
+        why_not = None if perm else Refusal("how many axes it has is not known")
+
+        def write() -> Rewrite:
+            return Rewrite(site.only(node), trials_of(site), exact=True)
+
+        yield Form("the order of its axes written", (("Transpose", traits),), write, why_not)
