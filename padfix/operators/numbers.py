@@ -15,6 +15,8 @@ _STAYING_WHOLE = ("Abs", "Add", "Cast", "Identity", "Max", "Min", "Mul", "Neg", 
 
 _INTEGERS = ("integer", "byte")
 
+_ODD_INTEGERS = (TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT64)
+
 _MOST_BETWEEN = 8
 """Operators that are looked through, as far as where numbers come from."""
 
@@ -37,6 +39,12 @@ def elements_of(elem_type: int | None) -> str | None:
     if elem_type in (TensorProto.INT8, TensorProto.UINT8):
         return "byte"
     return "integer" if np.dtype(helper.tensor_dtype_to_np_dtype(elem_type)).kind in "iu" else "float"
+
+
+def is_odd_integer(scope: Scope, name: str) -> bool:
+    """Whether data are integers of 8, 16 or 64 bits of a kind that few runtimes compute with."""
+    known = scope.type_of(name) if name else None
+    return known is not None and known.elem_type in _ODD_INTEGERS
 
 
 def is_whole(scope: Scope, name: str, depth: int = 0) -> bool:

@@ -16,8 +16,12 @@ PASSING = ("Dropout", "Identity")
 
 
 def passing_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return whether an Identity or a Dropout takes an input of the model."""
-    return {"of-input": scope.parent is None and node.input[0] in scope.inputs}
+    """Return whether an Identity or a Dropout takes an input of the model, and whether it gives a result."""
+    is_inner = scope.parent is not None
+    return {
+        "of-input": not is_inner and node.input[0] in scope.inputs,
+        "as-result": not is_inner and scope.is_output(node.output[0]),
+    }
 
 
 def gives_the_same(scope: Scope, node: NodeProto) -> bool:

@@ -15,7 +15,7 @@ from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.equations import equation_traits
 from padfix.operators.fused_layers import MATRIX, is_activated_convolution, is_deviation, is_product
 from padfix.operators.lists import ON_ONE
-from padfix.operators.numbers import cast_changes_numbers, elements_of, numbers_of
+from padfix.operators.numbers import cast_changes_numbers, elements_of, is_odd_integer, numbers_of
 from padfix.operators.passing import PASSING, changes_type, passing_traits
 from padfix.targets.traits import Trait, Traits
 
@@ -26,20 +26,18 @@ PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
 
 # fmt: off
 PLAIN = (
-    "Acos", "Acosh", "AffineGrid", "And", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitCast",
-    "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CastLike",
-    "CausalConvWithState", "CenterCropPad", "Col2Im", "Compress", "ConcatFromSequence", "Cosh", "CumProd",
-    "DeformConv", "Det", "Equal", "EyeLike", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow",
-    "If", "ImageDecoder", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "LinearAttention", "Loop",
-    "MatMulInteger", "MaxRoiPool", "MaxUnpool", "MelWeightMatrix", "Multinomial", "NegativeLogLikelihoodLoss",
-    "NonZero", "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "Or", "QLinearMatMul",
-    "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Range",
-    "RegexFullMatch",
-    "Relu", "ReverseSequence", "RotaryEmbedding", "Round", "STFT", "Scan", "Scatter", "Selu", "SequenceAt",
-    "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap",
-    "Shrink", "Sinh", "Size", "SoftmaxCrossEntropyLoss", "Softsign", "SplitToSequence", "StringConcat",
-    "StringNormalizer", "StringSplit", "SwiGLU", "Tan", "TensorScatter", "TfIdfVectorizer",
-    "ThresholdedRelu", "Tile", "Trilu", "Unique", "Xor",
+    "Acos", "Acosh", "AffineGrid", "And", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitCast", "BitShift",
+    "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CastLike", "CausalConvWithState",
+    "CenterCropPad", "Col2Im", "Compress", "ConcatFromSequence", "ConstantOfShape", "Cosh", "CumProd",
+    "DeformConv", "Det", "Equal", "EyeLike", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow", "If",
+    "ImageDecoder", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "LinearAttention", "Loop", "MatMulInteger",
+    "MaxRoiPool", "MaxUnpool", "MelWeightMatrix", "Multinomial", "NonZero", "Not", "Optional",
+    "OptionalGetElement", "OptionalHasElement", "Or", "QLinearMatMul", "RandomNormal", "RandomNormalLike",
+    "RandomUniform", "RandomUniformLike", "Range", "RegexFullMatch", "Relu", "ReverseSequence", "RotaryEmbedding",
+    "Round", "STFT", "Scan", "Scatter", "Selu", "SequenceAt", "SequenceConstruct", "SequenceEmpty",
+    "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap", "Shrink", "Sinh", "Size", "Softsign",
+    "SplitToSequence", "StringConcat", "StringNormalizer", "StringSplit", "SwiGLU", "Tan", "TensorScatter",
+    "TfIdfVectorizer", "ThresholdedRelu", "Tile", "Trilu", "Unique", "Xor",
 )
 # fmt: on
 """Operators of which it is all the same to runtimes how they are."""
@@ -147,7 +145,8 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "maybe-from-end": may_count_from_end(scope, node.input[1]),
         "picks-rows": indices is not None and node.op_type == "GatherND" and indices.shape[-1:] == (1,),
         "by-image": attributes.integer(node, "batch_dims", 0) != 0,
-        "joins": (attributes.text(node, "reduction", "none") or "none") != "none",
+        "joins": (reduction := attributes.text(node, "reduction", "none") or "none") != "none",
+        "joins-extremes": reduction in ("max", "min"),
     }
 
 
@@ -311,6 +310,7 @@ def _cast(scope: Scope, node: NodeProto) -> Traits:
         "elements": elements,
         "unsigned": None if elements is None or known is None else known.elem_type == TensorProto.UINT8,
         "gives": numbers_of(scope, node.output[0]),
+        "gives-odd-integers": is_odd_integer(scope, node.output[0]),
         "as-result": _is_result_of_whole_numbers(scope, node),
     }
 
@@ -367,7 +367,13 @@ def power_traits(scope: Scope, node: NodeProto) -> Traits:
     is_positive = bool((base > 0).all()) if base is not None else is_positive_for_certain(scope, node.input[0])
     if kind in ("half", "fraction"):
         is_positive = is_positive or is_kept_from_zero(scope, node.input[0])
-    return {"exponent": kind, "of-positive": is_positive, "of-deviation": is_deviation(scope, node.input[0])}
+    types = [None if (known := scope.type_of(name)) is None else known.elem_type for name in node.input]
+    return {
+        "exponent": kind,
+        "of-positive": is_positive,
+        "of-deviation": is_deviation(scope, node.input[0]),
+        "types-differ": None not in types and types[0] != types[1],
+    }
 
 
 PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
@@ -411,6 +417,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "axis-written": attributes.find(node, "axis") is not None,
         "maybe-from-end": may_count_from_end(scope, node.input[0]),
         "maybe-outside": _may_be_outside(scope, node),
+        "depth-in-floats": numbers_of(scope, node.input[1]) != "integer",
     },
     "PRelu": _prelu,
     "Split": _split,
@@ -424,6 +431,10 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "axis-from-end": (attributes.integer(node, "axis", -1) or 0) < 0,
         "sorted": attributes.integer(node, "sorted", 1) != 0,
     },
+    "IsInf": lambda scope, node: {
+        "one-sided": not all(attributes.integer(node, f"detect_{sign}", 1) for sign in ("negative", "positive"))
+    },
+    **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), ranked),
     "Tile": ranked,
     "Trilu": ranked,
     "Unsqueeze": _reranked,

@@ -21,7 +21,7 @@ from padfix.operators.constant_chains import (
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import CHANNELS, is_behind_window
 from padfix.operators.lists import ON_ONE, is_of_made_list, lists_for_numbers
-from padfix.operators.numbers import elements_of, numbers_of
+from padfix.operators.numbers import elements_of, is_odd_integer, numbers_of
 from padfix.operators.other_traits import OTHERS, any_of
 from padfix.operators.passing import gives_the_same
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, is_weight
@@ -37,6 +37,7 @@ from padfix.targets.traits import Trait, Traits
 
 _PLANE_AXES, _TALL, _NARROW = 2, 12, 8
 _NEAR_STRIDE = 2
+_FEW_CHANNELS = 32
 _AXES_OF_IMAGES, _AXES_OF_WINDOWS, _MOST_AXES = 4, 6, 8
 
 
@@ -50,7 +51,9 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     if found is None:
         return None
     by_nodes = any(is_given_by_node(scope, name) for name in node.input)
-    found = {**found, **order_traits(scope, node), "numbers": numbers_of(scope, node.input[0] if node.input else "")}
+    data = node.input[0] if node.input else ""
+    found = {**found, **order_traits(scope, node), "numbers": numbers_of(scope, data)}
+    found["of-odd-integers"] = is_odd_integer(scope, data)
     found["axes"] = axes_of(scope, node)
     found["lists-for-numbers"] = bool(lists_for_numbers(scope, node))
     found["gives-more"] = any(scope.is_used(name) for name in node.output[1:] if name)
@@ -77,6 +80,7 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
                 **traits_of_bytes(scope, node, window.operator),
                 "behind-pad": pad_before(scope, node),
                 "of-weights": is_weight(scope, node.input[0]),
+                "high-power": (attributes.integer(node, "p", 2) or 2) > 2,
                 "weights-computed": node.op_type == "Conv" and not is_weight(scope, node.input[1]),
                 "biased": len(node.input) > 2 and bool(node.input[2]),
                 "skips-behind": what_a_window_skips(scope, node, window),
@@ -134,6 +138,7 @@ def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:
         "kernel-below-stride": any(taps < stride for taps, stride in reaches) if reaches else None,
         "kernel-above-stride": all(taps > stride for taps, stride in reaches) if reaches else None,
         "one-tap": all(taps == 1 for taps in known) if len(known) == window.rank else None,
+        "odd-square": set(known) in ({3}, {5}) if len(known) == window.rank else None,
         "row-of-nine": is_row_of_nine(known) if len(known) == window.rank else None,
         "one-channel": window.channels == 1 if window.channels else None,
     }
@@ -147,9 +152,11 @@ def is_row_of_nine(kernel: Sequence[int | None]) -> bool:
 def window_traits(window: Window) -> Traits:
     """Return what a convolution or pool is like."""
     pairs = window.same_pads() if window.auto_pad in SAME else window.explicit_pads
-    group, maps = window.written.group, window.maps
+    group, maps, channels = window.written.group, window.maps, window.channels or window.data_channels
     return {
         **_common(window),
+        "one-channel": channels == 1 if channels else None,
+        "few-channels": channels < _FEW_CHANNELS if channels else None,
         "padding": padding_of(pairs),
         "even-pads": _even(pairs),
         "wide-pads": _any_wide(window, pairs),

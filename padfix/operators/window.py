@@ -90,6 +90,7 @@ class Window(Windowed):
         has_indices: Whether it gives the positions of its maxima as well.
         channels: Channels of the input that the weights are for; None for pools, and where it is not known.
         maps: Channels of the result; as ``channels``.
+        data_channels: Channels of the input as its shape tells them, of pools as well; None where it does not.
         batch: Length of the first axis.
     """
 
@@ -97,6 +98,7 @@ class Window(Windowed):
     has_indices: bool = False
     channels: int | None = None
     maps: int | None = None
+    data_channels: int | None = None
     batch: Dimension = None
 
     @property
@@ -187,8 +189,15 @@ def read_window_node(
         has_indices=operator.is_maximum and len(node.output) > 1 and bool(node.output[1]),
         channels=None if per_group is None else per_group * written.group,
         maps=maps,
+        data_channels=_data_channels(data, is_last=operator.channels_last or written.channels_last),
         batch=None if data is None or not data.shape else data.shape[0],
     )
+
+
+def _data_channels(data: ValueType | None, *, is_last: bool) -> int | None:
+    shape = () if data is None or data.shape is None else data.shape
+    length = shape[-1 if is_last else 1] if len(shape) > 1 else None
+    return length if isinstance(length, int) else None
 
 
 def read_windowed(

@@ -9,11 +9,12 @@ from onnx import FunctionProto, GraphProto, TensorProto, TypeProto, ValueInfoPro
 
 from padfix.graph.scopes import Dimension, Scope, ValueType, label
 from padfix.graph.types import contradicts, value_type
+from padfix.operators.numbers import numbers_of
 from padfix.results import Finding
 from padfix.rules.base import Correction, ScopeRule
 from padfix.rules.build.objections import Objection, worst_objection
 from padfix.targets import DECLARED, Target
-from padfix.targets.traits import Traits
+from padfix.targets.traits import COUNT, Traits
 
 _UNTOLD = "Its rank is not known either: fix the sizes of the inputs (--shape)."
 
@@ -32,7 +33,8 @@ class StaleShapes(ScopeRule):
     that is contradicted or that the target refuses, the shape that a body declares for its input or output, and
     corrects the shape of a model's output, or declares one. Symbolic and unknown lengths contradict nothing.
 
-    Refused: open lengths of inputs, which only you know; a shape that can't be worked out is not reported.
+    Refused: open lengths of inputs, which only you know, and inputs of a type or of as many axes as the target takes
+    none of; a shape that can't be worked out is not reported.
 
     Before, opset 17:
 
@@ -73,6 +75,7 @@ class StaleShapes(ScopeRule):
         if isinstance(container, FunctionProto):
             return
         yield from self._open_inputs(scope, container, target)
+        yield from self._refused_inputs(scope, container, target)
         yield from self._without_shape(scope, container, target)
         for value in container.output:
             known = self._contradiction(scope, value)
@@ -96,6 +99,26 @@ class StaleShapes(ScopeRule):
                 scope, left_open[0], says, f"Tell them: --shape {left_open[0]}=LENGTHS.", "input"
             )
             yield Correction(dataclasses.replace(found, severity=objection.severity, fixable=False))
+
+    def _refused_inputs(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
+        """Yield the inputs of the model of a type, or of as many axes, as the target takes none of."""
+        weights = {tensor.name for tensor in graph.initializer}
+        for value in graph.input if scope.parent is None and target.facts else ():
+            known = scope.types.get(value.name)
+            rank = None if known is None else known.rank
+            said: Traits = {
+                "sizes": "static",
+                "shape-given": True,
+                "of-input": True,
+                "numbers": numbers_of(scope, value.name),
+                "axes": 1 if rank is None else min(rank, COUNT[-1]),
+            }
+            objection = None if value.name in weights else worst_objection(target, DECLARED, scope.opset, said)
+            if objection is not None:
+                says = f"The input {value.name!r} can't be given. {objection.sentence(target, 'input')}"
+                hint = "Only who calls the model can give another."
+                found = self.scope_finding(scope, value.name, says, hint, "input")
+                yield Correction(dataclasses.replace(found, severity=objection.severity, fixable=False))
 
     def _without_shape(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
         """Yield a correction for each output of which nothing but the type is declared, where the target minds.

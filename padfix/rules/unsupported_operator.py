@@ -53,7 +53,7 @@ from padfix.rules.build.layer_forms import (
 from padfix.rules.build.moved_forms import listed_forms, moved_forms, reshaped_forms
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.objections import Objection, Operators
-from padfix.rules.build.passing_forms import joined_forms, parted_forms, power_forms
+from padfix.rules.build.passing_forms import joined_forms, parted_forms, power_forms, typed_forms
 from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
@@ -275,7 +275,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Cast": _first(PLAIN_FORMS["Cast"], cut_forms),
     **dict.fromkeys(("Abs", "Neg", "Sign"), signed_forms),
     "Concat": _first(parted_forms, joined_forms, appended_forms, moved_forms),
-    "Pow": rows_first(power_forms),
+    "Pow": _first(typed_forms, rows_first(power_forms)),
     "HardSigmoid": _first(_by_itself, _apart),
     "Tanh": _first(_by_itself, _tanh),
     "Mish": _first(_by_itself, mish_forms, exponential_forms),

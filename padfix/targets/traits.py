@@ -177,7 +177,7 @@ MARKS = (
     "causal",
     "remembers",
     "gives-products",
-    # Of Cast, Constant and Shape: whether what it gives is a result of the model.
+    # Of Cast, Constant, Dropout and Shape: whether what it gives is a result of the model.
     "as-result",
     # Of Gemm: whether what is added is a matrix. Of LayerNormalization: whether it gives its mean or deviation, too.
     "bias-as-row",
@@ -190,6 +190,19 @@ MARKS = (
     "axes-unlisted",
     # Of Transpose: whether it leaves it to the default that it reverses the axes.
     "order-unwritten",
+    # Of Cast: whether it makes integers that few runtimes have; and of all operators: whether their data are such.
+    "gives-odd-integers",
+    "of-odd-integers",
+    # Of LpPool: whether its power is above 2.
+    "high-power",
+    # Of IsInf: whether it asks for one infinity, or for none.
+    "one-sided",
+    # Of what puts single elements, which has joins as well: whether it keeps the larger or the smaller.
+    "joins-extremes",
+    # Of Pow: whether its exponents are of another type.
+    "types-differ",
+    # Of OneHot.
+    "depth-in-floats",
 )
 """Switches that are off unless they are told."""
 
@@ -207,6 +220,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "one-tap": SWITCH,
     "row-of-nine": SWITCH,
     "one-channel": SWITCH,
+    "few-channels": SWITCH,
+    "odd-square": SWITCH,
     "even-pads": SWITCH,
     "wide-pads": SWITCH,
     "behind-pad": ("none", "symmetric", "asymmetric"),

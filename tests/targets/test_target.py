@@ -134,7 +134,7 @@ MADE_BY_FORMS: dict[str, set[str]] = {
     "producer": {"averages-pads", "written-by"},
     "Slice": {"behind-window"},
     "Transpose": {"about-a-product", "over-batch"},
-    "value_info": {"of-input", "shape-given", "sizes"},
+    "value_info": {"axes", "numbers", "of-input", "shape-given", "sizes"},
 }
 """Operators of forms, with the traits that these alone tell of them."""
 
@@ -144,6 +144,9 @@ EXAMPLES = {
         for name in ["Atan", "LeakyRelu", "Relu", "Round", "Selu", "ThresholdedRelu"]
     },
     "Attention": "(float[1,1,2,4] Q, float[1,1,2,4] K) => (float[1,1,2,4] Y) { Y = Attention (Q, K, K) }",
+    "IsInf": "(float[1,2] X) => (bool[1,2] Y) { Y = IsInf (X) }",
+    "ConstantOfShape": "(int64[1] S) => (float[N] Y) { Y = ConstantOfShape (S) }",
+    "NegativeLogLikelihoodLoss": "(float[1,2] X, int64[1] T) => (float Y) { Y = NegativeLogLikelihoodLoss (X, T) }",
     "Range": "(float[1] X) => (int64[3] Y) <int64 a = {0}, int64 b = {3}, int64 c = {1}> { Y = Range (a, b, c) }",
     "OneHot": "(int64[3] I, float[2] V) => (float[3,4] Y) <int64 d = {4}> { Y = OneHot (I, d, V) }",
     **{name: f"(bool[1,2] X) => (bool[1,2] Y) {{ Y = {name} (X, X) }}" for name in ("And", "Or", "Xor")},

@@ -202,6 +202,13 @@ def paired_forms(site: Site) -> Iterator[Form]:
         return builder.op("Div", [joined, builder.constant(number, "number")])
 
     why_not = None if count > 1 else Refusal("it has one input alone")
+    alone = None if count == 1 else Refusal("it has several inputs")
+    yield Form(
+        "an Identity",
+        (("Identity", {}),),
+        lambda: of_inputs(site, lambda builder, value: builder.op("Identity", [value]), exact=True),
+        alone,
+    )
     operators = ((joint, {"inputs": 2, "broadcasts": True}),)
     yield Form("two at a time", operators, lambda: of_inputs(site, write, exact=joint == op_type), why_not)
 

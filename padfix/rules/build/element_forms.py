@@ -21,6 +21,9 @@ from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.picked_elements import rows_of_picked
 
+_EXTREMES_SINCE = 18
+"""The first opset that lists the larger and the smaller among what is joined by."""
+
 _LENGTHS = Refusal("it needs the lengths of its inputs (--shape)")
 
 
@@ -29,6 +32,8 @@ def element_forms(site: Site) -> Iterator[Form]:
     if not site.node.op_type.endswith("ND"):
         yield _axis_from_begin(site)
     yield _counted(site)
+    if site.node.op_type.startswith("Scatter"):
+        yield _of_later_opset(site)
     yield from rest_forms(site)
     if site.node.op_type == "GatherND":
         yield from rows_of_picked(site)
@@ -50,6 +55,19 @@ def _axis_from_begin(site: Site) -> Form:
     own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False}
     why_not = None if rank and axis < 0 else Refusal("its axis is counted from the begin, or of how many is not known")
     return Form("its axis from the begin", ((node.op_type, own),), lambda: _written(site, node), why_not)
+
+
+def _of_later_opset(site: Site) -> Form:
+    """Return what keeps the larger or the smaller as it is, in the first opset that has these by name."""
+    own = traits_of(site.scope, site.node) or {}
+
+    def write() -> Rewrite:
+        builder = site.builder(max(site.opset, _EXTREMES_SINCE))
+        given = [builder.input(name) for name in site.node.input]
+        return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site), exact=True)
+
+    why_not = None if own.get("joins-extremes") else Refusal("it joins nothing, or by a sum or product")
+    return Form("as it is, in a later opset", ((site.node.op_type, own),), write, why_not, _EXTREMES_SINCE)
 
 
 def _counted(site: Site) -> Form:

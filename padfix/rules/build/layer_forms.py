@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +35,9 @@ _EPSILON = 1e-5
 
 _MOMENTUM = 0.9
 """How much of the numbers before BatchNormalization keeps where it trains and does not say."""
+
+_AXES_AS_INPUT_SINCE = 18
+"""The first opset whose ReduceMean reads its axes."""
 
 _BIAS = 2
 """Which input is added, of a Gemm and of a LayerNormalization."""
@@ -173,7 +176,8 @@ def _turned(site: Site, traits: Traits) -> Form:
 
 
 def layer_norm_forms(site: Site) -> Iterator[Form]:
-    """Yield the norm with a bias of zeros where it has none, and that of all axes behind the batch as of a list."""
+    """Yield the norm with its mean and deviation beside it, with a bias of zeros, and of all axes as of a list."""
+    yield from _beside_statistics(site)
     known, scale, bias = site.input_type(0), site.constant(1), site.constant(_BIAS)
     weighed = site.input_type(1)
     weights = None if weighed is None else weighed.lengths
@@ -214,6 +218,61 @@ def layer_norm_forms(site: Site) -> Iterator[Form]:
     told = {**traits, "behind-batch": False, "reduced-axes": 1}
     operators = (("LayerNormalization", told), ("Reshape", {"rank": len(shape)}))
     yield Form("the norm of a list", operators, lambda: write(flat=True), why_not)
+
+
+def _beside_statistics(site: Site) -> Iterator[Form]:
+    """Yield the norm with the mean that it takes and one over the deviation computed beside it, or as made of these."""
+    known, axis = site.input_type(0), attributes.integer(site.node, "axis", -1) or 0
+    rank = 0 if known is None or known.rank is None else known.rank
+    axes = list(range(axis % max(rank, 1), rank))
+    found, dtype = attributes.find(site.node, "epsilon"), helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+
+    def write(*, kept: bool) -> Rewrite:
+        builder = site.builder()
+        data, *weights = (builder.input(name) for name in site.node.input if name)
+        middle = _mean(builder, data, axes)
+        away = builder.op("Sub", [data, middle])
+        square = _mean(builder, builder.op("Mul", [away, away]), axes)
+        least = builder.constant(np.array(_EPSILON if found is None else found.f, dtype), "epsilon")
+        inverse = builder.op("Reciprocal", [builder.op("Sqrt", [builder.op("Add", [square, least])])])
+        node = copied(site.node)
+        del node.output[1:]
+        if kept:
+            result = builder.original(node, [data, *weights])
+        else:
+            result = builder.op("Mul", [away, inverse])
+            for op_type, each in zip(("Mul", "Add"), weights, strict=False):
+                result = builder.op(op_type, [result, each])
+        for name, value in zip(site.node.output, (result, middle, inverse), strict=False):
+            if name:
+                builder.output(name, value)
+        return Rewrite(builder.build(), trials_of(site))
+
+    own = {**OTHERS["LayerNormalization"](site.scope, site.node), "gives-mean": False}
+    why_not = None if any(site.node.output[1:]) else Refusal("it gives the norm alone")
+    if not rank or dtype != np.float32:
+        why_not = why_not or Refusal("how many axes it has is not known, or its data are no floats of 32 bits")
+    mean_traits: Traits = {
+        "axes-as-input": site.opset >= _AXES_AS_INPUT_SINCE,
+        "reduced-axes": len(axes),
+        "axes-listed": True,
+        "axes-empty": False,
+        "reduces-all": len(axes) == rank,
+    }
+    operators: Operators = (
+        ("ReduceMean", mean_traits),
+        *((each, {}) for each in ("Sub", "Add", "Sqrt", "Reciprocal")),
+        ("Mul", {"gate-second": False}),
+    )
+    beside = (("LayerNormalization", own), *operators)
+    yield Form("its mean and deviation beside it", beside, lambda: write(kept=True), why_not)
+    yield Form("a product with its deviation", operators, lambda: write(kept=False), why_not)
+
+
+def _mean(builder: FragmentBuilder, data: Any, axes: Sequence[int]) -> Any:
+    if builder.opset < _AXES_AS_INPUT_SINCE:
+        return builder.op("ReduceMean", [data], {"axes": list(axes), "keepdims": 1})
+    return builder.op("ReduceMean", [data, builder.integers(list(axes))], {"keepdims": 1})
 
 
 def instance_norm_forms(site: Site) -> Iterator[Form]:

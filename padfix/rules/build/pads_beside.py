@@ -16,8 +16,9 @@ from padfix.operators.window import Pair, Window
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.behind_pad import behind_pad
 from padfix.rules.build.cropped_window import rewrite_cropped, why_not_cropped
-from padfix.rules.build.explicit_pads import bare_node
+from padfix.rules.build.explicit_pads import bare_node, flat, is_too_long
 from padfix.rules.build.pad_node import known_amounts, why_no_pad
+from padfix.rules.build.trials import trials
 
 _LARGEST_FACTOR = 1 << 18
 """Elements of the output up to which the correction of an average is written as a constant, and proven at full size."""
@@ -51,7 +52,7 @@ def rewrite_beside(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Rewri
         if window.operator.is_average and window.operator.zero_point is not None:
             # Of a window that ceil mode lets reach out, it counts all taps.
             attributes.set_integer(node, "count_include_pad", 1)
-    factor = _correction(window, pairs, ceil_mode=ceil_mode) if window.leaves_pads_out else None
+    factor = correction(window, pairs, ceil_mode=ceil_mode) if window.leaves_pads_out else None
     added = known_amounts(window, pairs)
     opset = site.scope.opset
     return behind_pad(site, window, pairs, node, lambda *_: added, opset=opset, same=False, factor=factor)
@@ -60,6 +61,27 @@ def rewrite_beside(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Rewri
 def _is_cropped(window: Window) -> bool:
     """Whether the window keeps pads, equal ones, because a Pad before it would count as data."""
     return window.leaves_pads_out and window.operator.zero_point is not None
+
+
+def rewrite_counting(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Rewrite:
+    """Return an average that counts its pads, which are zeros, times what it counted too many."""
+    factor = correction(window, pairs, ceil_mode=False)
+    assert factor is not None
+    builder, node = site.builder(), bare_node(site)
+    attributes.set_integers(node, "pads", flat(pairs))
+    attributes.set_integer(node, "count_include_pad", 1)
+    average = builder.original(node, [builder.input(site.input_name(0))])
+    builder.output(site.node.output[0], builder.op("Mul", [average, builder.constant(factor, "counted")]))
+    return Rewrite(builder.build(), trials(site, window, same=False, as_declared=True))
+
+
+def why_not_counting(window: Window, pairs: tuple[Pair, ...]) -> Refusal | None:
+    """Return why an average has no such form; or None."""
+    if not window.leaves_pads_out or window.operator.zero_point is not None or window.written.ceil_mode:
+        return Refusal("it leaves no pads out of an average, or has ceil_mode")
+    if is_too_long(window, pairs) or correction(window, pairs, ceil_mode=False) is None:
+        return Refusal("its pads are as long as the kernel, or how long it is depends on a length (--shape)")
+    return None
 
 
 def why_not_beside(window: Window, pairs: tuple[Pair, ...]) -> Refusal | None:
@@ -86,7 +108,7 @@ def _ceil_modes(window: Window, pairs: tuple[Pair, ...]) -> frozenset[bool]:
     return reduce(frozenset.__and__, options)
 
 
-def _correction(window: Window, pairs: tuple[Pair, ...], *, ceil_mode: bool) -> np.ndarray | None:
+def correction(window: Window, pairs: tuple[Pair, ...], *, ceil_mode: bool) -> np.ndarray | None:
     """Return (taps / taps on the input) of each window, shape ``[1, 1, *output]``; None where none would fit."""
     factors = []
     for (size, taps, stride, dilation), (begin, end) in zip(window.axes, pairs, strict=True):

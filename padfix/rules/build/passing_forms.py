@@ -118,6 +118,28 @@ def power_forms(site: Site) -> Iterator[Form]:
     yield _kept_from_zero(site, number, _why_not_raised(site, exponents))
 
 
+def typed_forms(site: Site) -> Iterator[Form]:
+    """Yield a power of floats whose exponents are floats of their type as well."""
+    told, elem_type = site.constant(1), site.elem_type(0)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, exponent = (builder.input(name) for name in site.node.input)
+        if told is None:
+            exponent = builder.op("Cast", [exponent], {"to": elem_type})
+        else:
+            exponent = builder.constant(told.astype(helper.tensor_dtype_to_np_dtype(elem_type)), "exponent")
+        builder.output(site.node.output[0], builder.original(copied(site.node), [data, exponent]))
+        return Rewrite(builder.build(), trials_of(site))
+
+    own = {**(traits_of(site.scope, site.node) or {}), "types-differ": False}
+    operators: Operators = (("Pow", own),) if told is not None else (("Cast", {"gives": "single"}), ("Pow", own))
+    why_not = None if own.get("exponent") and elem_type in FLOATS else Refusal("its data are no floats")
+    if site.elem_type(1) == elem_type:
+        why_not = Refusal("they are of one type")
+    yield Form("exponents of the type of its data", operators, write, why_not)
+
+
 def _why_not_raised(site: Site, exponents: np.ndarray | None) -> Refusal | None:
     """Return why a power is not that of one constant exponent, in the shape of its data."""
     known = site.input_type(0)

@@ -12,6 +12,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.quantized_window import quantizers_around
+from padfix.targets.traits import Traits
 
 _NAMES = ("data", "scale", "zero", "weights", "weight_scale", "weight_zero", "result_scale", "result_zero")
 
@@ -47,7 +48,12 @@ def product_of_bytes(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], last)
         return Rewrite(builder.build(), trials_of(site))
 
-    product = {"rank": columns + 1 if columns else None, "list-first": False, "list-second": False}
+    product: Traits = {
+        "numbers": "single",
+        "rank": columns + 1 if columns else None,
+        "list-first": False,
+        "list-second": False,
+    }
     operators: Operators = (*quantizers_around(site), ("MatMul", product))
     opset = _LISTED_SINCE if "weight_scale" in held and held["weight_scale"].ndim else 10
     yield Form("a product of the numbers that the bytes stand for", operators, write, why_not, opset)

@@ -23,7 +23,10 @@ from padfix.rules.build.objections import Objection, objections, worst_objection
 from padfix.rules.build.passing_forms import negated_twice
 from padfix.targets import Target, named
 
-_OF_DATA = ("alike", "axes", "channels-last", "constants", "leaves-bytes", "moves-batch", "of-weights")
+_OF_DATA = (
+    *("alike", "axes", "channels-last", "constants", "high-power", "leaves-bytes", "moves-batch"),
+    *("of-odd-integers", "of-weights"),
+)
 """What is said of the data of a node, and of who reads its result, whatever form it has."""
 
 

@@ -36,7 +36,7 @@ from padfix.rules.build.largest_of_slices import largest_of_slices
 from padfix.rules.build.more_taps import behind_taps, between_taps, dilated_along_one_tap, unstrided
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import known_amounts
-from padfix.rules.build.pads_beside import rewrite_beside, why_not_beside
+from padfix.rules.build.pads_beside import rewrite_beside, rewrite_counting, why_not_beside, why_not_counting
 from padfix.rules.build.plane_forms import plane_forms
 from padfix.rules.build.power_pools import averaged_powers
 from padfix.rules.build.transposed import cases_as_written
@@ -78,6 +78,8 @@ def _of_same_groups(site: Site, window: Window, own: Traits) -> Iterator[Form]:
         yield _without_ceil_mode(site, explicit, evened)
         if not isinstance(evened, Refusal):
             explicit, pairs = _with_pads(explicit, evened, ceil_mode=False), evened
+    if window.op_type == "AveragePool":
+        yield _counting_pads(site, explicit, pairs)
     yield _behind_pad(site, explicit, pairs)
     if window.operator.is_maximum:
         yield _behind_edges(site, explicit, pairs)
@@ -307,6 +309,16 @@ def _behind_pad(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
     if why_not is None and not any(map(any, pairs)):
         why_not = Refusal("it has no pads that could stand before it")
     return Form("a Pad before it", operators, lambda: rewrite_beside(site, window, pairs), why_not)
+
+
+def _counting_pads(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
+    counting = dataclasses.replace(window, written=dataclasses.replace(window.written, count_include_pad=True))
+    return Form(
+        "an average that counts its pads, times what it counts too many",
+        ((window.op_type, window_traits(counting)), ("Mul", {"gate-second": False})),
+        lambda: rewrite_counting(site, window, pairs),
+        why_not_counting(window, pairs),
+    )
 
 
 def _behind_edges(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:

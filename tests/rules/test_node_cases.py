@@ -1,0 +1,89 @@
+"""What runtimes refuse of single operators: types, powers, norms with statistics, and one input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import padfix
+from padfix.errors import RefusedError
+from tests.rules.test_definitions_and_indices import saved, types_of
+from tests.support.one_node import run
+
+NORM = """(float[2,3,5] X) => (float Y, float M, float D) <float[%s] s = {%s}> {
+  Y, M, D = LayerNormalization <axis = %d, epsilon = 0.01> (X, s) }"""
+AVERAGE = "(float[1,%d,20,20] X) => (float[1,%d,N,N] Y) { Y = %s <kernel_shape = [3, 3], pads = [%s]> (X) }"
+PUT = """(float[3,4] X, float[1,4] U) => (float Y) <int64[1,4] i = {0, 2, 1, 1}> {
+  Y = ScatterElements <reduction = "%s"> (X, i, U) }"""
+
+
+@pytest.mark.parametrize(
+    ("graph", "target", "types"),
+    [
+        ("(float[3,4] X) => (float Y) { Y = Max (X) }", "qnn", ["Identity"]),
+        ("(float[3,4] X) => (float Y) { Z = Relu (X) Y = Dropout (Z) }", "qnn", ["Relu", "Identity"]),
+        ("(float[3,4] X) => (float Y) <int64 e = {3}> { Y = Pow (X, e) }", "tvm", ["Pow"]),
+        ("(float[3,4] X, int64[4] E) => (float Y) { Y = Pow (X, E) }", "tvm", ["Cast", "Pow"]),
+        (PUT % "max", "tvm", ["ScatterElements"]),
+        ("(float[3,4] X) => (int64 Y) { Y = Shape (X) }", "tvm", ["Constant"]),
+        ("(float[3,4] X) => (bool Y) { Y = IsInf <detect_negative = 0> (X) }", "tvm", ["Equal"]),
+    ],
+)
+def test_it_is_written_as_the_target_has_it(graph: str, target: str, types: list[str], tmp_path: Path) -> None:
+    source, result = saved(tmp_path, graph, 17), tmp_path / "result.onnx"
+    assert {each.rule for each in padfix.check(source, target=target).findings} & {"PF305", "PF306"}
+    padfix.convert(source, result, target=target)
+    assert types_of(result) == types
+    assert not padfix.check(result, target=target).findings
+
+
+@pytest.mark.parametrize("target", ["qnn", "tvm"])
+@pytest.mark.parametrize(("opset", "axis"), [(17, 2), (18, 2), (18, 1), (17, 0)])
+def test_a_norm_has_its_mean_and_deviation_beside_it(opset: int, axis: int, target: str, tmp_path: Path) -> None:
+    count = int(np.prod((2, 3, 5)[axis:]))
+    shape = ",".join(map(str, (2, 3, 5)[axis:]))
+    source = saved(tmp_path, NORM % (shape, ", ".join(["1.5"] * count), axis), opset)
+    padfix.convert(source, tmp_path / "result.onnx", target=target)
+    assert types_of(tmp_path / "result.onnx").count("ReduceMean") == 2
+    assert not padfix.check(tmp_path / "result.onnx", target=target).findings
+
+
+@pytest.mark.parametrize(
+    ("op_type", "types"),
+    [("AveragePool", ["AveragePool", "Mul"]), ("LpPool", ["Mul", "AveragePool", "Mul", "Sqrt"])],
+)
+def test_an_average_of_few_channels_counts_its_pads(op_type: str, types: list[str], tmp_path: Path) -> None:
+    source, result = saved(tmp_path, AVERAGE % (3, 3, op_type, "1, 1, 1, 1"), 13), tmp_path / "result.onnx"
+    padfix.convert(source, result, target="qnn")
+    assert types_of(result) == types
+    data = {"X": np.random.default_rng(1).standard_normal((1, 3, 20, 20)).astype(np.float32)}
+    np.testing.assert_allclose(run(onnx.load(result), data), run(onnx.load(source), data), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("channels", "pads"), [(32, "1, 1, 1, 1"), (3, "0, 0, 0, 0")])
+def test_an_average_of_many_channels_or_without_pads_is_right(channels: int, pads: str, tmp_path: Path) -> None:
+    assert not padfix.check(
+        saved(tmp_path, AVERAGE % (channels, channels, "AveragePool", pads), 13), target="qnn"
+    ).findings
+
+
+@pytest.mark.parametrize(
+    ("graph", "target", "reason"),
+    [
+        ("(double[3,4] X) => (double Y) { Y = Relu (X) }", "qnn", "takes no doubles"),
+        ("(float[1,2,1,2,1,3] X) => (float Y) { Y = Relu (X) }", "qnn", "more than five axes"),
+        ("(uint8[3,4] X, uint8[3,4] Z) => (uint8 Y) { Y = Add (X, Z) }", "qnn", "integers of 32 bits"),
+        ("(float[3,4] X) => (double Y) { Y = Cast <to = 11> (X) }", "qnn", "gives no doubles"),
+        ("(float[1,3,8,8] X) => (float Y) { Y = LpPool <kernel_shape = [3, 3], p = 3> (X) }", "qnn", "powers above 2"),
+        ("(int64[2] S) => (float[4,N] Y) { Y = ConstantOfShape (S) }", "qnn", "a shape that the model computes"),
+        ("(int32[3,4] X, int32[4] E) => (int32 Y) { Y = Pow (X, E) }", "tvm", "raises no integers"),
+    ],
+)
+def test_what_has_no_such_form_is_refused(graph: str, target: str, reason: str, tmp_path: Path) -> None:
+    source = saved(tmp_path, graph, 17)
+    assert reason in " ".join(each.message for each in padfix.check(source, target=target).findings)
+    with pytest.raises(RefusedError):
+        padfix.convert(source, tmp_path / "result.onnx", target=target)
