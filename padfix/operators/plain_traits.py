@@ -183,6 +183,12 @@ def _may_be_outside(scope: Scope, node: NodeProto) -> bool:
     return True
 
 
+def _is_whole_number(scope: Scope, name: str) -> bool:
+    """Whether a value is an integer without an axis."""
+    known = scope.type_of(name)
+    return known is not None and known.shape == () and numbers_of(scope, name) == "integer"
+
+
 def _gives_places(scope: Scope, node: NodeProto) -> bool:
     """Whether a node gives nothing below 0: positions, magnitudes, or what is left of a division by such."""
     if node.op_type != "Mod":
@@ -417,7 +423,8 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "axis-written": attributes.find(node, "axis") is not None,
         "maybe-from-end": may_count_from_end(scope, node.input[0]),
         "maybe-outside": _may_be_outside(scope, node),
-        "depth-in-floats": numbers_of(scope, node.input[1]) != "integer",
+        "depth-is-no-number": not _is_whole_number(scope, node.input[1]),
+        "of-floats": numbers_of(scope, node.input[2]) != "integer",
     },
     "PRelu": _prelu,
     "Split": _split,

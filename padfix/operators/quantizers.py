@@ -7,6 +7,7 @@ from collections.abc import Container
 import numpy as np
 from onnx import NodeProto, TensorProto
 
+from padfix.graph import attributes
 from padfix.graph.dependence import reached
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.constant_chains import is_constant
@@ -34,6 +35,9 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "one-element": _is_one_element(None if quantized is None else quantized.shape),
         "unsigned": None if quantized is None else quantized.elem_type == TensorProto.UINT8,
         "of-caller": is_of_caller(scope, name),
+        "as-result": is_of_caller(scope, node.output[0]),
+        "of-input": is_of_caller(scope, node.input[0]),
+        "blocked": attributes.integer(node, "block_size", 0) != 0,
         "lists-scales": bool(shapes and shapes[0]) and shapes[0] != (1,),
         "undoes-quantizer": node.op_type == "DequantizeLinear" and _is_quantized(scope, name),
     }

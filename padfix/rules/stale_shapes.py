@@ -33,8 +33,8 @@ class StaleShapes(ScopeRule):
     that is contradicted or that the target refuses, the shape that a body declares for its input or output, and
     corrects the shape of a model's output, or declares one. Symbolic and unknown lengths contradict nothing.
 
-    Refused: open lengths of inputs, which only you know, and inputs of a type or of as many axes as the target takes
-    none of; a shape that can't be worked out is not reported.
+    Refused: open lengths of inputs, which only you know, and inputs and outputs of a type or of as many axes as the
+    target takes none of; a shape that can't be worked out is not reported.
 
     Before, opset 17:
 
@@ -75,7 +75,7 @@ class StaleShapes(ScopeRule):
         if isinstance(container, FunctionProto):
             return
         yield from self._open_inputs(scope, container, target)
-        yield from self._refused_inputs(scope, container, target)
+        yield from self._refused_ends(scope, container, target)
         yield from self._without_shape(scope, container, target)
         for value in container.output:
             known = self._contradiction(scope, value)
@@ -100,24 +100,25 @@ class StaleShapes(ScopeRule):
             )
             yield Correction(dataclasses.replace(found, severity=objection.severity, fixable=False))
 
-    def _refused_inputs(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
-        """Yield the inputs of the model of a type, or of as many axes, as the target takes none of."""
+    def _refused_ends(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
+        """Yield the inputs and outputs of the model of a type, or of as many axes, as the target takes none of."""
         weights = {tensor.name for tensor in graph.initializer}
-        for value in graph.input if scope.parent is None and target.facts else ():
-            known = scope.types.get(value.name)
+        ends = [("input", value.name) for value in graph.input if value.name not in weights]
+        ends += [("output", value.name) for value in graph.output]
+        for kind, name in ends if scope.parent is None and target.facts else ():
+            known = scope.types.get(name)
             rank = None if known is None else known.rank
             said: Traits = {
                 "sizes": "static",
                 "shape-given": True,
-                "of-input": True,
-                "numbers": numbers_of(scope, value.name),
+                "of-input": kind == "input",
+                "numbers": numbers_of(scope, name),
                 "axes": 1 if rank is None else min(rank, COUNT[-1]),
             }
-            objection = None if value.name in weights else worst_objection(target, DECLARED, scope.opset, said)
+            objection = worst_objection(target, DECLARED, scope.opset, said)
             if objection is not None:
-                says = f"The input {value.name!r} can't be given. {objection.sentence(target, 'input')}"
-                hint = "Only who calls the model can give another."
-                found = self.scope_finding(scope, value.name, says, hint, "input")
+                says = f"The {kind} {name!r} can't be one. {objection.sentence(target, kind)}"
+                found = self.scope_finding(scope, name, says, "Only who calls the model can change it.", kind)
                 yield Correction(dataclasses.replace(found, severity=objection.severity, fixable=False))
 
     def _without_shape(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:

@@ -201,8 +201,11 @@ MARKS = (
     "joins-extremes",
     # Of Pow: whether its exponents are of another type.
     "types-differ",
-    # Of OneHot.
-    "depth-in-floats",
+    # Of QuantizeLinear and DequantizeLinear, which have of-input and as-result as well: whether blocks have scales.
+    "blocked",
+    # Of OneHot: whether its depth is a list or in floats, and whether its values are floats.
+    "depth-is-no-number",
+    "of-floats",
 )
 """Switches that are off unless they are told."""
 

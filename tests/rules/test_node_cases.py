@@ -16,6 +16,7 @@ from tests.support.one_node import run
 NORM = """(float[2,3,5] X) => (float Y, float M, float D) <float[%s] s = {%s}> {
   Y, M, D = LayerNormalization <axis = %d, epsilon = 0.01> (X, s) }"""
 AVERAGE = "(float[1,%d,20,20] X) => (float[1,%d,N,N] Y) { Y = %s <kernel_shape = [3, 3], pads = [%s]> (X) }"
+ONE_HOT = ["Unsqueeze", "Equal", "Equal", "Where", "Where"]
 PUT = """(float[3,4] X, float[1,4] U) => (float Y) <int64[1,4] i = {0, 2, 1, 1}> {
   Y = ScatterElements <reduction = "%s"> (X, i, U) }"""
 
@@ -29,6 +30,7 @@ PUT = """(float[3,4] X, float[1,4] U) => (float Y) <int64[1,4] i = {0, 2, 1, 1}>
         ("(float[3,4] X, int64[4] E) => (float Y) { Y = Pow (X, E) }", "tvm", ["Cast", "Pow"]),
         (PUT % "max", "tvm", ["ScatterElements"]),
         ("(float[3,4] X) => (int64 Y) { Y = Shape (X) }", "tvm", ["Constant"]),
+        ("(int64[3] X) => (float Y) <float d = {4}, float[2] v = {0, 1}> { Y = OneHot (X, d, v) }", "tvm", ONE_HOT),
         ("(float[3,4] X) => (bool Y) { Y = IsInf <detect_negative = 0> (X) }", "tvm", ["Equal"]),
     ],
 )
@@ -75,6 +77,12 @@ def test_an_average_of_many_channels_or_without_pads_is_right(channels: int, pad
     [
         ("(double[3,4] X) => (double Y) { Y = Relu (X) }", "qnn", "takes no doubles"),
         ("(float[1,2,1,2,1,3] X) => (float Y) { Y = Relu (X) }", "qnn", "more than five axes"),
+        (
+            "(float[4,6] X) => (float Y) <int64[6] s = {1,2,2,1,2,3}> { Y = Reshape (X, s) }",
+            "qnn",
+            "more than five axes",
+        ),
+        ("(uint8[3,4] X) => (float Y) <float s = {0.1}> { Y = DequantizeLinear (X, s) }", "qnn", "as a result"),
         ("(uint8[3,4] X, uint8[3,4] Z) => (uint8 Y) { Y = Add (X, Z) }", "qnn", "integers of 32 bits"),
         ("(float[3,4] X) => (double Y) { Y = Cast <to = 11> (X) }", "qnn", "gives no doubles"),
         ("(float[1,3,8,8] X) => (float Y) { Y = LpPool <kernel_shape = [3, 3], p = 3> (X) }", "qnn", "powers above 2"),
