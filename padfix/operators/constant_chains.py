@@ -34,6 +34,13 @@ STEERED: Mapping[str, tuple[int, ...]] = {
 }
 """Operators that do what the values of inputs say, and the positions of those: to most importers constants."""
 
+_TOLD: Mapping[str, tuple[int, ...]] = {
+    **STEERED,
+    **dict.fromkeys(("CumSum", "OneHot", "TopK", "Trilu"), (1,)),
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), (0,)),
+}
+"""As :data:`STEERED`, and what else goes by the value of a number."""
+
 LARGEST = 1 << 22
 """Elements of a constant that is worked out; more would make a file large for nothing."""
 
@@ -78,6 +85,16 @@ def is_steered_by_results(scope: Scope, node: NodeProto) -> bool:
     """Whether the model computes what an operator of :data:`STEERED` goes by, be it of lengths or constants alone."""
     names = [node.input[place] for place in STEERED.get(node.op_type, ()) if place < len(node.input)]
     return any(name and not is_constant(scope, name) for name in names)
+
+
+def is_steered_by_data(scope: Scope, node: NodeProto) -> bool:
+    """Whether an input says what an operator does that depends on data, and not on lengths and constants alone."""
+    names = [node.input[place] for place in _TOLD.get(node.op_type, ()) if place < len(node.input)]
+    for name in filter(None, names):
+        producer = None if is_constant(scope, name) else scope.producer(name)
+        if not is_constant(scope, name) and (producer is None or chain_of(scope, producer, open_lengths=True) is None):
+            return True
+    return False
 
 
 def reads_constant_again(scope: Scope, node: NodeProto) -> bool:
@@ -304,6 +321,12 @@ def _in_order(scope: Scope, found: dict[int, NodeProto], last: NodeProto) -> lis
         else:
             ordered[id(waiting.pop())] = node
     return list(ordered.values())
+
+
+def gives_constant(scope: Scope, node: NodeProto) -> bool:
+    """Whether a result of the main graph depends on no data, on lengths and constants alone."""
+    is_result = scope.parent is None and any(scope.is_output(name) for name in node.output if name)
+    return is_result and (node.op_type == "Constant" or chain_of(scope, node, open_lengths=True) is not None)
 
 
 def is_read_by_data(scope: Scope, node: NodeProto, *, open_lengths: bool = False) -> bool:

@@ -74,6 +74,8 @@ def _made_of(scope: Scope, name: str) -> list[str] | None:
         if producer is None:
             return None
         before = [each for each in producer.input if each and depends_on_data(scope, each)]
+        if producer.op_type == "Gather":
+            break  # it gives its indices' axes, each of a list with that of one element of its column
         if not all(is_computed_list(scope, each) for each in before):
             break
         producer = scope.producer(before[0]) if before else None

@@ -34,7 +34,8 @@ from padfix.operators.fused_layers import (
     takes_largest_off,
 )
 from padfix.operators.gates import product_traits
-from padfix.operators.lists import COMPARING, appends_to_input, joins_a_list
+from padfix.operators.lists import COMPARING, appends_to_input, depends_on_data, joins_a_list
+from padfix.operators.long_results import ends_as_long
 from padfix.operators.numbers import quotient_changes_numbers
 from padfix.operators.passing import pieces_of
 from padfix.operators.plain_traits import PLAINLY, power_traits, ranked
@@ -79,6 +80,23 @@ def _root_of_sums(scope: Scope, node: NodeProto) -> Traits:
     return {**ranked(scope, node), "open-batch": not shape or not isinstance(shape[0], int)}
 
 
+def _joined(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Concat what it joins: constants again, nothing, lists of data, or such with constants."""
+    of_data = [depends_on_data(scope, name) for name in node.input]
+    known = [scope.type_of(name) for name in node.input]
+    return {
+        "appends-to-input": appends_to_input(scope, node),
+        "joins-constant-again": any(
+            list(node.input).count(name) > 1 and scope.constant(name) is not None for name in node.input
+        ),
+        "numbers-images": gives_each_image_its_own(scope, node),
+        "joins-nothing": len(pieces_of(scope, node)) < len(set(node.input)),
+        "of-lists": any(of_data) and all(each is not None and each.rank == 1 for each in known),
+        "axis-from-end": (attributes.integer(node, "axis", 1) or 0) < 0,
+        "of-constants-too": any(of_data) and not all(of_data),
+    }
+
+
 def _measured(scope: Scope, node: NodeProto) -> Traits:
     data = scope.type_of(node.input[0])
     lengths = None if data is None else data.shape
@@ -87,6 +105,7 @@ def _measured(scope: Scope, node: NodeProto) -> Traits:
         "sizes": "static" if lengths and all(isinstance(each, int) for each in lengths[1:]) else "dynamic",
         "open-batch": not all(isinstance(each, int) for each in (lengths or ())[:1]),
         "as-result": scope.parent is None and scope.is_output(node.output[0]),
+        "ends-as-long": ends_as_long(scope, node),
     }
 
 
@@ -261,6 +280,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "picks-a-list": None if rank is None else rank > 0,
         "gives-a-number": rank == 0 and matrix is not None and matrix.rank == 1,
         "picks-a-matrix": None if rank is None else rank > 1,
+        "of-lists": matrix is not None and matrix.rank == 1,
         "gives-many-axes": bool(rank) and matrix is not None and (matrix.rank or 0) + (rank or 0) > _MANY_AXES,
     }
 
@@ -364,14 +384,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "GroupNormalization": _group_norm,
     "Add": _pairing(_sum),
     **dict.fromkeys(COMPARING, _pairing(_comparison)),
-    "Concat": lambda scope, node: {
-        "appends-to-input": appends_to_input(scope, node),
-        "joins-constant-again": any(
-            list(node.input).count(name) > 1 and scope.constant(name) is not None for name in node.input
-        ),
-        "numbers-images": gives_each_image_its_own(scope, node),
-        "joins-nothing": len(pieces_of(scope, node)) < len(set(node.input)),
-    },
+    "Concat": _joined,
     "GridSample": _grid_sample,
     "DepthToSpace": _depth_to_space,
     "Div": _pairing(

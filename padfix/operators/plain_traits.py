@@ -15,6 +15,7 @@ from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.equations import equation_traits
 from padfix.operators.fused_layers import MATRIX, is_activated_convolution, is_deviation, is_product
 from padfix.operators.lists import ON_ONE
+from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
 from padfix.operators.numbers import cast_changes_numbers, elements_of, is_odd_integer, numbers_of
 from padfix.operators.passing import PASSING, changes_type, passing_traits
 from padfix.targets.traits import Trait, Traits
@@ -28,14 +29,13 @@ PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
 PLAIN = (
     "Acos", "Acosh", "AffineGrid", "And", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitCast", "BitShift",
     "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CastLike", "CausalConvWithState",
-    "CenterCropPad", "Col2Im", "Compress", "ConcatFromSequence", "ConstantOfShape", "Cosh", "CumProd",
-    "DeformConv", "Det", "Equal", "EyeLike", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow", "If",
-    "ImageDecoder", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "LinearAttention", "Loop", "MatMulInteger",
-    "MaxRoiPool", "MaxUnpool", "MelWeightMatrix", "Multinomial", "NonZero", "Not", "Optional",
-    "OptionalGetElement", "OptionalHasElement", "Or", "QLinearMatMul", "RandomNormal", "RandomNormalLike",
-    "RandomUniform", "RandomUniformLike", "Range", "RegexFullMatch", "Relu", "ReverseSequence", "RotaryEmbedding",
-    "Round", "STFT", "Scan", "Scatter", "Selu", "SequenceAt", "SequenceConstruct", "SequenceEmpty",
-    "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap", "Shrink", "Sinh", "Size", "Softsign",
+    "CenterCropPad", "Compress", "ConcatFromSequence", "ConstantOfShape", "Cosh", "CumProd", "DeformConv", "Det",
+    "Equal", "EyeLike", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsNaN",
+    "LeakyRelu", "Less", "LessOrEqual", "LinearAttention", "Loop", "MatMulInteger", "MaxRoiPool", "MaxUnpool",
+    "MelWeightMatrix", "Multinomial", "NonZero", "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "Or",
+    "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Range", "RegexFullMatch", "Relu",
+    "ReverseSequence", "RotaryEmbedding", "Round", "STFT", "Scan", "Scatter", "Selu", "SequenceAt", "SequenceConstruct",
+    "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap", "Shrink", "Sinh", "Softsign",
     "SplitToSequence", "StringConcat", "StringNormalizer", "StringSplit", "SwiGLU", "Tan", "TensorScatter",
     "TfIdfVectorizer", "ThresholdedRelu", "Tile", "Trilu", "Unique", "Xor",
 )
@@ -280,6 +280,11 @@ def _reranked(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
+def _columns(scope: Scope, node: NodeProto) -> Traits:
+    block = scope.constant(node.input[2])
+    return {"spatial-axes": None if block is None else block.size}
+
+
 def _expand(scope: Scope, node: NodeProto) -> Traits:
     """Return of an Expand whether it makes a batch of its own: a longer first axis, or others before it."""
     if scope.constant(node.input[0]) is not None:
@@ -317,18 +322,9 @@ def _cast(scope: Scope, node: NodeProto) -> Traits:
         "unsigned": None if elements is None or known is None else known.elem_type == TensorProto.UINT8,
         "gives": numbers_of(scope, node.output[0]),
         "gives-odd-integers": is_odd_integer(scope, node.output[0]),
-        "as-result": _is_result_of_whole_numbers(scope, node),
+        "as-result": is_result_of_whole_numbers(scope, node),
+        "ends-as-long": ends_as_long(scope, node),
     }
-
-
-def _is_result_of_whole_numbers(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Cast makes 64-bit integers of other numbers that are computed, or of no integers, as a result."""
-    before, behind = (scope.type_of(name) for name in (node.input[0], node.output[0]))
-    if scope.parent is not None or not scope.is_output(node.output[0]) or before is None or behind is None:
-        return False
-    is_made = elements_of(before.elem_type) == "float" or before.elem_type == TensorProto.BOOL
-    is_computed = before.elem_type != behind.elem_type and node.input[0] not in scope.inputs
-    return behind.elem_type == TensorProto.INT64 and (is_made or is_computed)
 
 
 def is_kept_from_zero(scope: Scope, name: str) -> bool:
@@ -415,6 +411,8 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             for name in node.output
         )
     },
+    "Col2Im": _columns,
+    "QLinearMatMul": lambda scope, node: {"half-scales": numbers_of(scope, node.input[1]) == "half"},
     "Einsum": equation_traits,
     "Expand": _expand,
     "MatMul": _product,
@@ -427,6 +425,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "of-floats": numbers_of(scope, node.input[2]) != "integer",
     },
     "PRelu": _prelu,
+    "Size": lambda scope, node: {"ends-as-long": ends_as_long(scope, node)},
     "Split": _split,
     "Squeeze": lambda scope, node: {
         **_reranked(scope, node),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from onnx import NodeProto
+from onnx import NodeProto, TensorProto
 
 from padfix.geometry.padding import drops_window, effective_kernel
 from padfix.graph import attributes
@@ -13,8 +13,10 @@ from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.axis_order import order_traits
 from padfix.operators.batches import OF_IMAGES, is_of_another_batch
 from padfix.operators.constant_chains import (
+    gives_constant,
     is_constant_boolean,
     is_given_by_node,
+    is_steered_by_data,
     is_steered_by_results,
     reads_constant_again,
 )
@@ -56,10 +58,14 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["of-odd-integers"] = is_odd_integer(scope, data)
     found["axes"] = axes_of(scope, node)
     found["lists-for-numbers"] = bool(lists_for_numbers(scope, node))
+    data = scope.type_of(node.input[0]) if node.input and node.input[0] else None
+    found["of-longs"] = data is not None and data.elem_type == TensorProto.INT64
     found["gives-more"] = any(scope.is_used(name) for name in node.output[1:] if name)
     found["gives-the-same"] = gives_the_same(scope, node)
     found["constants-by-nodes"] = by_nodes
     found["steered-by-results"] = is_steered_by_results(scope, node)
+    found["gives-a-constant"] = gives_constant(scope, node)
+    found["steered-by-data"] = is_steered_by_data(scope, node)
     found["constants-again"] = reads_constant_again(scope, node)
     found["constant-booleans"] = any(is_constant_boolean(scope, name) for name in node.input)
     if node.op_type in ON_ONE:

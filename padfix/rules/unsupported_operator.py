@@ -27,6 +27,7 @@ from padfix.rules.build.broadcast_forms import (
     appended_forms,
     choice_forms,
     exchanged_forms,
+    in_rows,
     narrowed_forms,
     negated_forms,
     paired_forms,
@@ -71,7 +72,7 @@ from padfix.rules.build.told_batch import pooled_forms
 from padfix.rules.build.told_forms import image_forms, told_forms
 from padfix.rules.build.transpose_forms import exchange_forms, written_order
 from padfix.rules.build.truth_forms import truth_forms
-from padfix.rules.build.whole_forms import cut_forms, divided_forms, logic_forms, signed_forms
+from padfix.rules.build.whole_forms import cut_forms, divided_forms, logic_forms, long_forms, signed_forms
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -272,9 +273,9 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Add": rows_first(_first(narrowed_forms, apart_forms, exchanged_forms, summed_forms)),
     "BatchNormalization": batch_norm_forms,
     "Clip": _first(_by_itself, clip_forms),
-    "Cast": _first(PLAIN_FORMS["Cast"], cut_forms),
+    "Cast": _first(PLAIN_FORMS["Cast"], cut_forms, long_forms),
     **dict.fromkeys(("Abs", "Neg", "Sign"), signed_forms),
-    "Concat": _first(parted_forms, joined_forms, appended_forms, moved_forms),
+    "Concat": _first(parted_forms, in_rows, joined_forms, appended_forms, moved_forms),
     "Pow": _first(typed_forms, rows_first(power_forms)),
     "HardSigmoid": _first(_by_itself, _apart),
     "Tanh": _first(_by_itself, _tanh),
@@ -295,9 +296,10 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Round": round_forms,
     "Transpose": _first(written_order, reshaped_forms, exchange_forms, moved_forms, pooled_forms),
     "Gemm": dense_forms,
-    "LayerNormalization": _first(layer_norm_forms, definition_forms),
+    "LayerNormalization": layer_norm_forms,
     "Gather": _first(single_forms, picking_forms, listed_forms, moved_forms),
-    "Shape": _lengths,
+    "Shape": _first(long_forms, _lengths),
+    "Size": long_forms,
     "Slice": _first(reordered_forms, slices_of_picked, moved_forms),
     **dict.fromkeys(QUANTIZERS, zero_point_forms),
     "Softplus": _first(_by_itself, softplus_forms, exponential_forms),

@@ -66,6 +66,8 @@ MARKS = (
     "backwards",
     "exclusive",
     # Of Identity, Dropout and Einsum, and of the norm that an Add ends.
+    # Of all: whether their data are integers of 64 bits.
+    "of-longs",
     # Of all: whether they read lists of one where numbers are meant.
     "lists-for-numbers",
     # Of all: whether something reads more than their first output.
@@ -117,6 +119,10 @@ MARKS = (
     "between-bytes",
     # Of all operators: whether the model computes what tells them how (a shape, axes), which others have as constants.
     "steered-by-results",
+    # Of all operators: whether they give a result of the model that depends on no data.
+    "gives-a-constant",
+    # Of all operators: whether data tell them how, and not lengths or constants alone.
+    "steered-by-data",
     # Of all operators: whether a node gives one of their constants, where others are initializers.
     "constants-by-nodes",
     "constants-again",
@@ -140,7 +146,11 @@ MARKS = (
     "states-differ",
     # Of Reshape, as numbers-images is.
     "measures-images",
-    # Of Einsum, Squeeze and Gather, and of Einsum alone.
+    # Of QLinearMatMul: whether its scales are in half precision.
+    "half-scales",
+    # Of Concat: whether it joins constants with data.
+    "of-constants-too",
+    # Of Einsum, Squeeze and Gather, and of Einsum alone; of-lists of Concat and Gather, too.
     "gives-a-number",
     "capital-letters",
     "implicit-result",
@@ -206,6 +216,8 @@ MARKS = (
     # Of OneHot: whether its depth is a list or in floats, and whether its values are floats.
     "depth-is-no-number",
     "of-floats",
+    # Of Cast, Shape and Size: whether integers of 64 bits that they make become a result, or are counted with.
+    "ends-as-long",
 )
 """Switches that are off unless they are told."""
 

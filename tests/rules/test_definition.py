@@ -10,6 +10,7 @@ import onnx.parser
 import pytest
 
 import padfix
+from padfix.errors import RefusedError
 
 
 def converted(text: str, target: str, folder: Path, opset: int = 23) -> Counter[str]:
@@ -129,9 +130,110 @@ def test_the_mean_of_a_layer_is_read(tmp_path: Path) -> None:
       norm, mean = LayerNormalization (X, s)
       Y = Add (norm, mean)
     }"""
-    assert converted(text, "opencv@5.0.0.93", tmp_path, 17)["LayerNormalization"] == 0
+    assert converted(text, "opencv@5.0.0.93", tmp_path, 17)["ReduceMean"]
 
 
 def test_bounds_the_other_way_round_give_the_most(tmp_path: Path) -> None:
     text = "(float[2,3] X) => (float[2,3] Y) <float low = {2}, float high = {-1}> { Y = Clip (X, low, high) }"
     assert converted(text, "opencv@5.0.0.93", tmp_path, 13) == {"Max": 1, "Min": 1}
+
+
+def declined(text: str, target: str, folder: Path, opset: int = 17) -> str:
+    """Return why a model is declined."""
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> g {text}')
+    onnx.save(model, folder / "before.onnx")
+    with pytest.raises(RefusedError) as found:
+        padfix.convert(folder / "before.onnx", folder / "after.onnx", target=target)
+    return str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "result"),
+    [
+        ("Y = Cast <to = 7> (X)", "int64[2,3] Y"),
+        ("i = Cast <to = 7> (X) Y = Add (i, one)", "int64[2,3] Y"),
+        ("i = Cast <to = 7> (X) c = CumSum (i, axis) Y = Cast <to = 1> (c)", "float[2,3] Y"),
+        ("Y = Shape (X)", "int64[2] Y"),
+        ("s = Size (X) Y = Add (s, one)", "int64[1] Y"),
+    ],
+)
+@pytest.mark.parametrize("batch", ["2", "N"])
+def test_integers_that_become_results_are_no_lengths(nodes: str, result: str, batch: str, tmp_path: Path) -> None:
+    result = result.replace("[2,3]", f"[{batch},3]")
+    text = f"(float[{batch},3] X) => ({result}) <int64[1] one = {{1}}, int64 axis = {{1}}> {{ {nodes} }}"
+    found = converted(text, "tract", tmp_path, 15)
+    is_constant = batch == "2" and "Cast" not in nodes
+    assert found["CastLike"] == (not is_constant)
+
+
+def test_lengths_that_are_results_and_shapes_at_once_are_declined(tmp_path: Path) -> None:
+    text = "(float[N,3] X, float[K] Z) => (int64[2] s, float[N,3] Y) { s = Shape (X) Y = Reshape (Z, s) }"
+    assert "say what others do" in declined(text, "tract", tmp_path)
+
+
+def test_integers_that_pick_stay_lengths(tmp_path: Path) -> None:
+    text = "(float[2,3] X) => (float[2,3] Y) <float[4] t = {1, 2, 3, 4}> { i = Cast <to = 7> (X) Y = Gather (t, i) }"
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 17]> g {text}')
+    onnx.save(model, tmp_path / "m.onnx")
+    assert not padfix.check(tmp_path / "m.onnx", target="tract").findings
+
+
+@pytest.mark.parametrize("target", ["tract", "opencv@4.14.0"])
+def test_what_data_tell_is_declined_where_it_is_to_be_known(target: str, tmp_path: Path) -> None:
+    text = "(float[2,3] X, int64[2] s) => (float[A,B] Y) { Y = Reshape (X, s) }"
+    assert "Reshape '#0'" in declined(text, target, tmp_path)
+    lengths = "n = Shape <start = 0, end = 1> (X) s = Concat <axis = 0> (n, r)"
+    text = f"(float[N,3,4] X) => (float[N,B] Y) <int64[1] r = {{-1}}> {{ {lengths} Y = Reshape (X, s) }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 17]> g {text}'), tmp_path / "m.onnx")
+    says = [each.message for each in padfix.check(tmp_path / "m.onnx", target=target).findings]
+    assert not [each for each in says if "beforehand" in each]
+
+
+@pytest.mark.parametrize(
+    ("lists", "join"),
+    [("float[2] A, float[3] B", "<axis = -1> (A, B)"), ("float[2] A", "<axis = 0> (A, k)")],
+)
+def test_lists_are_joined_as_rows(lists: str, join: str, tmp_path: Path) -> None:
+    text = f"({lists}) => (float[5] Y) <float[3] k = {{1, 2, 3}}> {{ Y = Concat {join} }}"
+    found = converted(text, "opencv@4.14.0", tmp_path, 15)
+    assert found["Reshape"] == join.count("A") + join.count("B") + 1
+
+
+@pytest.mark.parametrize("indices", ["3", "2,3"])
+def test_what_is_picked_of_a_list_has_its_own_axes(indices: str, tmp_path: Path) -> None:
+    text = f"""(int64[{indices}] i, float[{indices}] X) => (float[{indices}] Y) <float[4] t = {{1, 2, 3, 4}}> {{
+      g = Gather (t, i)
+      Y = Mul (g, X)
+    }}"""
+    assert converted(text, "opencv@4.14.0", tmp_path, 15)["Reshape"]
+
+
+def test_constants_are_no_results_of_some(tmp_path: Path) -> None:
+    text = "(float[2,3] X) => (float[2,3] Y, int64[2] s) { Y = Relu (X) s = Shape (X) }"
+    assert "gives no constant as a result" in declined(text, "opencv@4.14.0", tmp_path)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_norm_by_the_root_takes_any_axes(axis: int, tmp_path: Path) -> None:
+    weights = "float[3,4] s" if axis else "float[2,3,4] s"
+    text = f"(float[2,3,4] X, {weights}) => (float[2,3,4] Y) {{ Y = RMSNormalization <axis = {axis}> (X, s) }}"
+    assert converted(text, "opencv@4.14.0", tmp_path)["RMSNormalization"] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("(int64[2,3] X, int64[3,2] Z) => (int64[2,2] Y) { Y = MatMul (X, Z) }", "tract"),
+        ("(double[2,3] X, double[3,2] Z) => (double[2,2] Y) { Y = Gemm (X, Z) }", "opencv@5.0.0.93"),
+        ("(int32[2,3] X) => (int32[2,1] Y) { Y = ReduceMean <axes = [1]> (X) }", "opencv@5.0.0.93"),
+    ],
+)
+def test_numbers_of_which_a_runtime_has_no_such_operator_are_declined(text: str, target: str, tmp_path: Path) -> None:
+    assert "No equal form" in declined(text, target, tmp_path)
+
+
+def test_columns_of_volumes_are_joined_by_a_convolution(tmp_path: Path) -> None:
+    text = """(float[1,8,12] X) => (float[1,1,4,3,2] Y) <int64[3] image = {4, 3, 2}, int64[3] block = {2, 2, 2}> {
+      Y = Col2Im <strides = [1, 1, 1]> (X, image, block)
+    }"""
+    assert converted(text.replace("8,12", "8,6"), "openvino", tmp_path, 18)["ConvTranspose"] == 1

@@ -148,6 +148,13 @@ EXAMPLES = {
     "ConstantOfShape": "(int64[1] S) => (float[N] Y) { Y = ConstantOfShape (S) }",
     "NegativeLogLikelihoodLoss": "(float[1,2] X, int64[1] T) => (float Y) { Y = NegativeLogLikelihoodLoss (X, T) }",
     "Range": "(float[1] X) => (int64[3] Y) <int64 a = {0}, int64 b = {3}, int64 c = {1}> { Y = Range (a, b, c) }",
+    "Col2Im": "(float[1,4,1] X) => (float Y) <int64[2] i = {2, 2}, int64[2] b = {2, 2}> { Y = Col2Im (X, i, b) }",
+    "QLinearMatMul": "(uint8[2,2] X, float s, uint8 z) => (uint8[2,2] Y) "
+    "{ Y = QLinearMatMul (X, s, z, X, s, z, s, z) }",
+    "Size": "(float[2] X) => (int64 Y) { Y = Size (X) }",
+    "HannWindow": "(int64 X) => (float[A] Y) { Y = HannWindow (X) }",
+    "HammingWindow": "(int64 X) => (float[A] Y) { Y = HammingWindow (X) }",
+    "BlackmanWindow": "(int64 X) => (float[A] Y) { Y = BlackmanWindow (X) }",
     "OneHot": "(int64[3] I, float[2] V) => (float[3,4] Y) <int64 d = {4}> { Y = OneHot (I, d, V) }",
     **{name: f"(bool[1,2] X) => (bool[1,2] Y) {{ Y = {name} (X, X) }}" for name in ("And", "Or", "Xor")},
     "Not": "(bool[1,2] X) => (bool[1,2] Y) { Y = Not (X) }",

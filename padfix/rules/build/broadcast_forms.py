@@ -21,7 +21,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.index_forms import chosen_within_bounds
 from padfix.rules.build.node_forms import of_inputs
-from padfix.rules.build.node_trials import as_declared
+from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.truth_forms import truth_forms
 from padfix.targets.traits import Traits
@@ -144,6 +144,30 @@ def appended_forms(site: Site) -> Iterator[Form]:
 
     operators: Operators = (("Concat", {"appends-to-input": False}),)
     yield Form("an Identity before it", operators, lambda: of_inputs(site, write, exact=True))
+
+
+def in_rows(site: Site) -> Iterator[Form]:
+    """Yield a Concat of lists as that of matrices of one row."""
+    own = traits_of(site.scope, site.node) or {}
+    if not own.get("of-lists"):
+        return
+    told = [site.constant(place) for place in range(len(site.node.input))]
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        rows = [
+            builder.reshaped(builder.input(name), [1, -1])
+            if value is None
+            else builder.constant(value.reshape(1, -1), "row")
+            for name, value in zip(site.node.input, told, strict=True)
+        ]
+        joined = builder.op("Concat", rows, {"axis": 1})
+        builder.output(site.node.output[0], builder.reshaped(joined, [-1]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    traits = {**own, "of-lists": False, "axis-from-end": False}
+    operators: Operators = (("Reshape", {"rank": 2}), ("Concat", traits), ("Reshape", {"rank": 1}))
+    yield Form("rows in place of lists", operators, write)
 
 
 def narrowed_forms(site: Site) -> Iterator[Form]:

@@ -42,7 +42,9 @@ def constant_form(site: Site) -> Form:
     elif lengths is not None and math.prod(lengths) > LARGEST:
         why_not = Refusal("it is very large")
     is_result = site.scope.parent is None and any(site.scope.is_output(name) for name in site.node.output)
-    operators: Operators = (("Constant", {"of-tensor": True, "as-result": True}),) if is_result else ()
+    operators: Operators = (
+        (("Constant", {"of-tensor": True, "as-result": True, "gives-a-constant": True}),) if is_result else ()
+    )
     return Form("a constant", operators, partial(_worked_out, site), why_not)
 
 

@@ -218,7 +218,7 @@ def group_norm_forms(site: Site) -> Iterator[Form]:
 
 
 def root_norm_forms(site: Site) -> Iterator[Form]:
-    """Yield an RMSNormalization as the quotient that it is."""
+    """Yield an RMSNormalization as the quotient that it is; its mean is for the rule about reductions to judge."""
     known = site.input_type(0)
     rank = 0 if known is None or known.rank is None else known.rank
     first = attributes.integer(site.node, "axis", -1) or 0
@@ -238,16 +238,8 @@ def root_norm_forms(site: Site) -> Iterator[Form]:
     why_not = None if rank else Refusal("the rank of its input is not known")
     if dtype != np.float32 and dtype != np.float64:
         why_not = Refusal("it computes half precision in single")
-    mean_traits = {
-        "axes-as-input": True,
-        "axes-listed": True,
-        "axes-empty": False,
-        "reduced-axes": len(axes),
-        "reduces-all": len(axes) == rank,
-    }
     operators: Operators = (
         ("Mul", {"gate-second": False}),
-        ("ReduceMean", mean_traits),
         ("Add", {}),
         ("Sqrt", {}),
         ("Div", {"from-constant": False}),

@@ -62,11 +62,15 @@ def defined_by_others(site: Site) -> Fragment | Refusal:
     except Exception as error:
         return Refusal(f"its definition can't be written out: {error}")
     outputs = {name for name in site.node.output if name}
-    scope = infer(Model(inlined))[0]
-    nodes, constants = _worked_out(inlined, scope, outputs)
+    nodes: list[NodeProto] = list(inlined.graph.node)
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in inlined.graph.initializer}
+    scope, before = infer(Model(inlined))[0], 0
+    while before != len(nodes):
+        before = len(nodes)
+        nodes = _worked_out(nodes, constants, scope, outputs)
+        scope = _typed(inlined, nodes, constants)
     if any(True for node in nodes for _ in bodies_of(node)) or any(node.op_type == op_type for node in nodes):
         return Refusal("its definition depends on values at run time")
-    scope = _typed(inlined, nodes, constants)
     nodes = _needed(_without_copies(nodes, constants, scope, outputs), outputs)
     read = {name for node in nodes for name in node.input} - set(site.node.input)
     tensors = [numpy_helper.from_array(value, name) for name, value in constants.items() if name in read]
@@ -88,11 +92,12 @@ def _tell_inliner(single: ModelProto, own: Any) -> None:
         single.graph.input.append(helper.make_tensor_value_info("", AttributeProto.FLOAT, None))
 
 
-def _worked_out(model: ModelProto, scope: Scope, outputs: set[str]) -> tuple[list[NodeProto], dict[str, np.ndarray]]:
-    """Return the nodes that depend on data, and the values of all names that do not; ``outputs`` are never folded."""
-    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+def _worked_out(
+    nodes: Sequence[NodeProto], constants: dict[str, np.ndarray], scope: Scope, outputs: set[str]
+) -> list[NodeProto]:
+    """Return the nodes that depend on data; values of all others are put into ``constants``, but for ``outputs``."""
     kept: list[NodeProto] = []
-    waiting = deque(model.graph.node)
+    waiting = deque(nodes)
     while waiting:
         node = waiting.popleft()
         branch = _branch(node, constants)
@@ -104,7 +109,7 @@ def _worked_out(model: ModelProto, scope: Scope, outputs: set[str]) -> tuple[lis
             kept.append(node)
         else:
             constants.update(values)
-    return kept, constants
+    return kept
 
 
 def _branch(node: NodeProto, constants: Mapping[str, np.ndarray]) -> list[NodeProto] | None:

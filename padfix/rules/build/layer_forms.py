@@ -16,7 +16,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying, selection, why_not_multiplied
-from padfix.rules.build.elementary_forms import reduced, reduction_traits
+from padfix.rules.build.elementary_forms import reduced
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
@@ -354,7 +354,10 @@ def batch_norm_forms(site: Site) -> Iterator[Form]:
 
 
 def _trained(site: Site) -> Form:
-    """Return a BatchNormalization that trains as the norm of its batch, and what is left of the numbers before."""
+    """Return a BatchNormalization that trains as the norm of its batch, and what is left of the numbers before.
+
+    Its means are for the rule about reductions to judge.
+    """
     known = site.input_type(0)
     rank = 0 if known is None or known.rank is None else known.rank
     axes = [axis for axis in range(rank) if axis != CHANNELS]
@@ -383,9 +386,7 @@ def _trained(site: Site) -> Form:
                 builder.output(site.node.output[place], builder.op("Add", list(terms)))
         return Rewrite(builder.build(), trials_of(site))
 
-    mean_traits = reduction_traits("ReduceMean", site.opset, axes)
     operators: Operators = (
-        ("ReduceMean", {**mean_traits, "rank": rank, "keeps-axis": True, "reduces-all": False}),
         ("Sub", {}),
         ("Mul", {}),
         ("Add", {}),

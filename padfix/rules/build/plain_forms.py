@@ -389,7 +389,8 @@ def _as_tensor(site: Site) -> Iterator[Form]:
         return Rewrite(site.only(node), ({},), exact=True)
 
     why_not = Refusal("it holds no numbers") if value is None else None
-    yield Form("a tensor", (("Constant", {"of-tensor": True}),), write, why_not)
+    own = traits_of(site.scope, site.node) or {}
+    yield Form("a tensor", (("Constant", {**own, "of-tensor": True}),), write, why_not)
 
 
 PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
+from padfix.operators.long_results import steers
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
@@ -20,6 +21,8 @@ from padfix.targets.traits import Traits
 
 _MOD_SINCE = 10
 _INTEGERS_JOINED_SINCE = 12
+_LIKE_SINCE = 15
+
 _SIGNED = (TensorProto.INT32, TensorProto.INT64)
 
 
@@ -123,3 +126,22 @@ def signed_forms(site: Site) -> Iterator[Form]:
     if elem_type not in _SIGNED or (len({*parts} - {"Sub"}) and site.opset < _INTEGERS_JOINED_SINCE):
         why_not = Refusal("its data are no whole numbers of 32 or 64 bits, or this opset does not compare them")
     yield Form("differences and extremes", tuple((part, traits) for part in parts), write, why_not)
+
+
+def long_forms(site: Site) -> Iterator[Form]:
+    """Yield the integers that a Cast makes, or the lengths that a Shape or Size gives, as what is like an integer."""
+    own, is_cast = traits_of(site.scope, site.node) or {}, site.node.op_type == "Cast"
+
+    def write() -> Rewrite:
+        builder = site.builder(max(site.opset, _LIKE_SINCE))
+        value = builder.input(site.input_name(0))
+        value = value if is_cast else builder.original(copied(site.node), [value])
+        result = builder.op("CastLike", [value, builder.constant(np.zeros((), np.int64), "integer")])
+        builder.output(site.node.output[0], result)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    measured: Operators = () if is_cast else ((site.node.op_type, {**own, "ends-as-long": False}),)
+    why_not = None if own.get("ends-as-long") else Refusal("it makes no integers that become results")
+    if not is_cast and steers(site.scope, site.node.output[0]):
+        why_not = Refusal("its lengths say what others do as well")
+    yield Form("what is like an integer", (*measured, ("CastLike", {})), write, why_not, _LIKE_SINCE)

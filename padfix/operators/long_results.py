@@ -1,0 +1,83 @@
+"""Integers of 64 bits that a node makes, and where they end: in results of the model, or in what counts with them."""
+
+from __future__ import annotations
+
+from onnx import NodeProto, TensorProto
+
+from padfix.graph.scopes import Scope
+from padfix.operators.constant_chains import STEERED, chain_of
+from padfix.operators.numbers import elements_of
+
+_COUNTING = ("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "CumSum", "Einsum", "MatMul", "Sign", "TopK")
+"""What is done with integers and not with lengths."""
+
+_PICKING = ("Gather", "GatherElements", "GatherND")
+
+_NEW = ("Abs", "ArgMax", "ArgMin", "Cast", "CastLike", "NonZero", "Shape", "Size")
+"""What gives integers of its own, whatever it reads."""
+
+_MOST_READERS = 64
+
+
+def ends_as_long(scope: Scope, node: NodeProto) -> bool:
+    """Whether the 64-bit integers that a node makes are a result of the main graph, or are counted with, as they are.
+
+    Those of a Cast are looked at where it makes them of other numbers, which depend on data.
+    """
+    gives, reads = (scope.type_of(names[0]) for names in (node.output, node.input))
+    if gives is None or gives.elem_type != TensorProto.INT64 or scope.parent is not None:
+        return False
+    if node.op_type == "Cast" and (reads is None or reads.elem_type == gives.elem_type or _is_of_lengths(scope, node)):
+        return False
+    seen, waiting = set[str](), [node.output[0]]
+    while waiting and len(seen) < _MOST_READERS:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if scope.is_output(name):
+            return True
+        for reader in scope.consumers(name):
+            if reader.op_type in _COUNTING:
+                return True
+            waiting += _given_on(scope, reader, name)
+    return False
+
+
+def steers(scope: Scope, name: str) -> bool:
+    """Whether a value, or what is computed of it, says what another operator does."""
+    seen, waiting = set[str](), [name]
+    while waiting and len(seen) < _MOST_READERS:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for reader in scope.consumers(name):
+            if any(
+                reader.input[place] == name for place in STEERED.get(reader.op_type, ()) if place < len(reader.input)
+            ):
+                return True
+            waiting += [each for each in reader.output if each]
+    return False
+
+
+def is_result_of_whole_numbers(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Cast makes 64-bit integers of other numbers that are computed, or of no integers, as a result."""
+    before, behind = (scope.type_of(name) for name in (node.input[0], node.output[0]))
+    if scope.parent is not None or not scope.is_output(node.output[0]) or before is None or behind is None:
+        return False
+    is_made = elements_of(before.elem_type) == "float" or before.elem_type == TensorProto.BOOL
+    is_computed = before.elem_type != behind.elem_type and node.input[0] not in scope.inputs
+    return behind.elem_type == TensorProto.INT64 and (is_made or is_computed)
+
+
+def _is_of_lengths(scope: Scope, node: NodeProto) -> bool:
+    return chain_of(scope, node, open_lengths=True) is not None
+
+
+def _given_on(scope: Scope, reader: NodeProto, name: str) -> list[str]:
+    """Return what of a node's results are such integers again."""
+    if reader.op_type in _NEW or (reader.op_type in _PICKING and reader.input[0] != name):
+        return []
+    types = {each: scope.type_of(each) for each in reader.output if each}
+    return [each for each, known in types.items() if known is not None and known.elem_type == TensorProto.INT64]
