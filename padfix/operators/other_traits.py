@@ -67,6 +67,11 @@ def any_of(known: Sequence[bool | None]) -> bool | None:
     return None if None in known else False
 
 
+def _type_of(scope: Scope, node: NodeProto) -> int:
+    known = scope.type_of(node.input[0])
+    return 0 if known is None else known.elem_type
+
+
 def _group_norm(scope: Scope, node: NodeProto) -> Traits:
     """Return of a GroupNormalization whether it has a scale for each of several groups."""
     groups, data = attributes.integer(node, "num_groups", 1), scope.type_of(node.input[0])
@@ -379,6 +384,9 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **PLAINLY,
     **ACTIVATIONS,
     "Attention": attention_traits,
+    "EyeLike": lambda scope, node: {
+        "types-differ": attributes.integer(node, "dtype", 0) not in (0, _type_of(scope, node))
+    },
     "Gather": _picking,
     "Gemm": _dense,
     "GroupNormalization": _group_norm,

@@ -30,7 +30,7 @@ PLAIN = (
     "Acos", "Acosh", "AffineGrid", "And", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitCast", "BitShift",
     "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CastLike", "CausalConvWithState",
     "CenterCropPad", "Compress", "ConcatFromSequence", "ConstantOfShape", "Cosh", "CumProd", "DeformConv", "Det",
-    "Equal", "EyeLike", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsNaN",
+    "Equal", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsNaN",
     "LeakyRelu", "Less", "LessOrEqual", "LinearAttention", "Loop", "MatMulInteger", "MaxRoiPool", "MaxUnpool",
     "MelWeightMatrix", "Multinomial", "NonZero", "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "Or",
     "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Range", "RegexFullMatch", "Relu",

@@ -209,7 +209,7 @@ MARKS = (
     "one-sided",
     # Of what puts single elements, which has joins as well: whether it keeps the larger or the smaller.
     "joins-extremes",
-    # Of Pow: whether its exponents are of another type.
+    # Of Pow: whether its exponents are of another type. Of EyeLike: whether what it gives is.
     "types-differ",
     # Of QuantizeLinear and DequantizeLinear, which have of-input and as-result as well: whether blocks have scales.
     "blocked",

@@ -31,6 +31,7 @@ PUT = """(float[3,4] X, float[1,4] U) => (float Y) <int64[1,4] i = {0, 2, 1, 1}>
         (PUT % "max", "tvm", ["ScatterElements"]),
         ("(float[3,4] X) => (int64 Y) { Y = Shape (X) }", "tvm", ["Constant"]),
         ("(int64[3] X) => (float Y) <float d = {4}, float[2] v = {0, 1}> { Y = OneHot (X, d, v) }", "tvm", ONE_HOT),
+        ("(int32[3,4] X) => (float Y) { Y = EyeLike <dtype = 1> (X) }", "tvm", ["Constant"]),
         ("(float[3,4] X) => (bool Y) { Y = IsInf <detect_negative = 0> (X) }", "tvm", ["Equal"]),
     ],
 )

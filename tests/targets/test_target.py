@@ -144,6 +144,7 @@ EXAMPLES = {
         for name in ["Atan", "LeakyRelu", "Relu", "Round", "Selu", "ThresholdedRelu"]
     },
     "Attention": "(float[1,1,2,4] Q, float[1,1,2,4] K) => (float[1,1,2,4] Y) { Y = Attention (Q, K, K) }",
+    "EyeLike": "(float[2,2] X) => (float[2,2] Y) { Y = EyeLike (X) }",
     "IsInf": "(float[1,2] X) => (bool[1,2] Y) { Y = IsInf (X) }",
     "ConstantOfShape": "(int64[1] S) => (float[N] Y) { Y = ConstantOfShape (S) }",
     "NegativeLogLikelihoodLoss": "(float[1,2] X, int64[1] T) => (float Y) { Y = NegativeLogLikelihoodLoss (X, T) }",
