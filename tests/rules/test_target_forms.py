@@ -84,6 +84,11 @@ CASES = {
         "onnxruntime-webgpu",
         ["Conv", "Max", "Mul", "Relu", "Sigmoid"],
     ),
+    "a Dropout that gives a result": (
+        text("r = Relu (X) Y = Dropout (r)"),
+        "onnxruntime-webgpu",
+        ["Identity", "Relu"],
+    ),
     "a Tanh of a convolution": (
         text("c = Conv (X, W) Y = Tanh (c)", weights=f"float[3,2,2,4] W = {{{WEIGHTS}}}"),
         "onnxruntime-webgpu",

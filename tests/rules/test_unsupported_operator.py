@@ -367,6 +367,12 @@ def test_what_the_target_gets_right_is_left_alone(text: str, tmp_path: Path) -> 
             "maximum",
         ),
         ("(float[1,3] X) => (uint8[1,3] Y) <float s = {0.1}> { Y = QuantizeLinear (X, s) }", "ncnn", "No equal form"),
+        (
+            "(double[1,3] X) => (double[1,3] Y) { i = Identity (X) Y = Mul (X, i) }",
+            "onnxruntime-webgpu",
+            "No equal form",
+        ),
+        ("(float[1,3] X) => (double[1,3] Y) { Y = Cast <to = 11> (X) }", "onnxruntime-webgpu", "for doubles"),
     ],
 )
 def test_what_has_no_equal_form_is_declined_with_a_reason(text: str, target: str, reason: str, tmp_path: Path) -> None:
