@@ -48,6 +48,7 @@ from padfix.operators.quantizers import (
 from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.reductions import reduction_traits
 from padfix.operators.reshape_traits import is_batch_told, reshape_traits
+from padfix.operators.sampled_places import may_be_halfway
 from padfix.operators.shuffles import shuffles_pixels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
@@ -182,6 +183,7 @@ def _grid_sample(scope: Scope, node: NodeProto) -> Traits:
         "outside": attributes.text(node, "padding_mode", "zeros") or "zeros",
         "aligned": attributes.integer(node, "align_corners", 0) != 0,
         "numbers-images": gives_each_image_its_own(scope, node),
+        "maybe-halfway": mode == "nearest" and may_be_halfway(scope, node),
     }
 
 

@@ -196,6 +196,8 @@ MARKS = (
     "takes-batch",
     # Of the operators that reduce axes: whether they reduce the first one where all results are of several images.
     "across-images",
+    # Of GridSample: whether a place may be halfway between two elements, of which it takes the nearest.
+    "maybe-halfway",
     # Of Slice: whether it takes the first axes, as it does where it lists none.
     "axes-unlisted",
     # Of Transpose: whether it leaves it to the default that it reverses the axes.

@@ -14,9 +14,11 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -37,8 +39,10 @@ _CUBIC = -0.75
 
 
 def sampled_forms(site: Site) -> Iterator[Form]:
-    """Yield a GridSample as a product."""
+    """Yield a GridSample of the nearest at places that lie on elements, and as a product."""
     own = traits_of(site.scope, site.node) or {}
+    if own["mode"] == "nearest":
+        yield _at_elements(site, own)
     shapes = [None if (known := site.input_type(place)) is None else known.lengths for place in (0, 1)]
     image, grid = (each if each is not None and len(each) in _RANKS else () for each in shapes)
     why_not = None
@@ -91,6 +95,45 @@ def sampled_forms(site: Site) -> Iterator[Form]:
     yield Form("a product with the weights of its elements", operators, write, why_not)
 
 
+def _at_elements(site: Site, own: Traits) -> Form:
+    """Return a GridSample whose places are rounded to elements before it, so that none is halfway between two."""
+    known, told = site.input_type(0), site.constant(1)
+    lengths = () if known is None or known.lengths is None else known.lengths[:1:-1]
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(1) or site.elem_type(0))
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, places = (builder.input(name) for name in site.node.input[:2])
+        rounded = _rounded(builder if told is None else _WorkedOut(), places if told is None else told)
+        places = rounded if told is None else builder.constant(rounded, "places")
+        return Rewrite(builder.ending_in(copied(site.node), [data, places]), trials_of(site), exact=True)
+
+    def _rounded(builder: FragmentBuilder | _WorkedOut, places: Any) -> Any:
+        each = np.array(lengths, dtype)
+        factor = 2 / np.maximum(each - 1, 1) if own["aligned"] else 2 / each
+        first = np.zeros_like(each) if own["aligned"] else 1 / each
+        element = builder.op("Round", [_coordinate(builder, places, each, dtype, is_aligned=bool(own["aligned"]))])
+        scaled = builder.op("Mul", [element, builder.constant(factor.astype(dtype), "factor")])
+        return builder.op("Add", [scaled, builder.constant((first - 1).astype(dtype), "first")])
+
+    operators: Operators = (("GridSample", {**own, "maybe-halfway": False}),)
+    if told is None:
+        operators = (("Add", {}), ("Sub", {}), ("Mul", {"gate-second": False}), ("Round", {}), *operators)
+    why_not = None if lengths else Refusal("it needs the lengths of its input (--shape)")
+    return Form("places rounded to elements before it", operators, write, why_not)
+
+
+def _coordinate(
+    builder: FragmentBuilder | _WorkedOut, places: Any, lengths: Any, dtype: Any, *, is_aligned: bool
+) -> Any:
+    """Return places counted in elements, in the order of ONNX Runtime's own operations: no tie is rounded otherwise."""
+    number = partial(_number, builder, dtype)
+    moved = builder.op("Add", [places, number(1)])
+    if is_aligned:
+        return builder.op("Mul", [builder.op("Mul", [moved, number(0.5)]), number(lengths - 1)])
+    return builder.op("Mul", [builder.op("Sub", [builder.op("Mul", [moved, number(lengths)]), number(1)]), number(0.5)])
+
+
 class _WorkedOut:
     """What a builder does, of constants, which it works out."""
 
@@ -138,13 +181,7 @@ def _weights(
     first = len(grid) - 1 - axis  # the grid's first number is the column
     bounds = [builder.integers(each) for each in ([first], [first + 1], [len(grid) - 1])]
     coordinate = builder.reshaped(builder.op("Slice", [places, *bounds]), [grid[0], 1, math.prod(grid[1:-1])])
-    # In the order of ONNX Runtime's own operations, so that no tie is rounded the other way.
-    coordinate = builder.op("Add", [coordinate, number(1)])
-    if own["aligned"]:
-        coordinate = builder.op("Mul", [builder.op("Mul", [coordinate, number(0.5)]), number(length - 1)])
-    else:
-        coordinate = builder.op("Sub", [builder.op("Mul", [coordinate, number(length)]), number(1)])
-        coordinate = builder.op("Mul", [coordinate, number(0.5)])
+    coordinate = _coordinate(builder, coordinate, length, dtype, is_aligned=bool(own["aligned"]))
     if mode == "nearest":
         coordinate = builder.op("Round", [coordinate])
     border = 0 if own["aligned"] else -0.5
@@ -159,7 +196,7 @@ def _weights(
     return builder.op("Relu", [builder.op("Sub", [number(1), distance])])
 
 
-def _number(builder: FragmentBuilder | _WorkedOut, dtype: Any, value: float) -> Any:
+def _number(builder: FragmentBuilder | _WorkedOut, dtype: Any, value: Any) -> Any:
     return builder.constant(np.array(value, dtype), "number")
 
 

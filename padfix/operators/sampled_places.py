@@ -1,0 +1,38 @@
+"""Where a GridSample takes elements."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope
+
+_MOST_BEHIND_ROUND = 4
+"""Operators that count places from what was rounded to elements."""
+
+_NEAR_HALF = 1e-3
+"""Elements; runtimes work out a place in an order of their own."""
+
+
+def may_be_halfway(scope: Scope, node: NodeProto) -> bool:
+    """Whether a place may be halfway between two elements: of constants, and of what is not counted from elements."""
+    name, told = node.input[1], scope.constant(node.input[1])
+    if told is not None:
+        known = scope.type_of(node.input[0])
+        lengths = None if known is None else known.lengths
+        return lengths is None or _is_halfway(told, lengths[:1:-1], attributes.integer(node, "align_corners", 0) != 0)
+    for _ in range(_MOST_BEHIND_ROUND):
+        producer = scope.own_producer(name)
+        if producer is None or producer.op_type not in ("Add", "Identity", "Mul", "Round"):
+            return True
+        if producer.op_type == "Round":
+            return False
+        name = producer.input[0]
+    return True
+
+
+def _is_halfway(places: np.ndarray, lengths: tuple[int, ...], is_aligned: bool) -> bool:
+    each = np.array(lengths, np.float64)
+    counted = (places + 1) * (each - 1) / 2 if is_aligned else ((places + 1) * each - 1) / 2
+    return bool((np.abs(np.abs(counted - np.floor(counted)) - 0.5) < _NEAR_HALF).any())
