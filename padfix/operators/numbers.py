@@ -20,6 +20,8 @@ _ODD_INTEGERS = (TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorP
 _MOST_BETWEEN = 8
 """Operators that are looked through, as far as where numbers come from."""
 
+_BYTES: Mapping[int, str] = {TensorProto.INT8: "signed", TensorProto.UINT8: "unsigned"}
+
 _FLOATS: Mapping[int, str] = {TensorProto.FLOAT16: "half", TensorProto.BFLOAT16: "half", TensorProto.DOUBLE: "double"}
 
 
@@ -30,6 +32,12 @@ def numbers_of(scope: Scope, name: str) -> str:
     if elem_type == TensorProto.BOOL:
         return "boolean"
     return _FLOATS.get(elem_type, "single" if elements_of(elem_type) in (None, "float") else "integer")
+
+
+def bytes_of(scope: Scope, name: str) -> str:
+    """Return whether data are bytes with a sign, without one, or none."""
+    known = scope.type_of(name) if name else None
+    return _BYTES.get(0 if known is None else known.elem_type, "none")
 
 
 def elements_of(elem_type: int | None) -> str | None:

@@ -266,8 +266,8 @@ def _layer_norm(scope: Scope, node: NodeProto) -> Traits:
     return {
         "biased": len(node.input) > 2 and bool(node.input[2]),
         "behind-batch": None if rank is None else rank > 2 and axis in (1, 1 - rank),
-        "takes-batch": None if rank is None else axis in (0, -rank),
         "gives-mean": any(node.output[1:]),
+        "takes-batch": None if rank is None else axis in (0, -rank),
         "reduced-axes": None if rank is None or axis is None else min(rank - axis % rank, COUNT[-1]),
     }
 
@@ -429,6 +429,11 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "GlobalMaxPool": ranked,
     "GlobalLpPool": _root_of_sums,
     "Transpose": _transpose,
+    "Selu": lambda scope, node: {"other-factors": any(attributes.find(node, each) for each in ("alpha", "gamma"))},
+    "Unique": lambda scope, node: {
+        "sorted": attributes.integer(node, "sorted", 1) != 0,
+        "along-axis": attributes.find(node, "axis") is not None,
+    },
     "Where": _pairing(_choice),
 }
 """By the type of an operator that facts may be about, and that neither pads nor resizes: what reads its traits."""

@@ -34,10 +34,10 @@ PLAIN = (
     "LeakyRelu", "Less", "LessOrEqual", "LinearAttention", "Loop", "MatMulInteger", "MaxRoiPool", "MaxUnpool",
     "MelWeightMatrix", "Multinomial", "NonZero", "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "Or",
     "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Range", "RegexFullMatch", "Relu",
-    "ReverseSequence", "RotaryEmbedding", "Round", "STFT", "Scan", "Scatter", "Selu", "SequenceAt", "SequenceConstruct",
+    "ReverseSequence", "RotaryEmbedding", "Round", "STFT", "Scan", "Scatter", "SequenceAt", "SequenceConstruct",
     "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap", "Shrink", "Sinh", "Softsign",
     "SplitToSequence", "StringConcat", "StringNormalizer", "StringSplit", "SwiGLU", "Tan", "TensorScatter",
-    "TfIdfVectorizer", "ThresholdedRelu", "Tile", "Trilu", "Unique", "Xor",
+    "TfIdfVectorizer", "ThresholdedRelu", "Tile", "Trilu", "Xor",
 )
 # fmt: on
 """Operators of which it is all the same to runtimes how they are."""

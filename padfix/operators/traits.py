@@ -23,7 +23,7 @@ from padfix.operators.constant_chains import (
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import CHANNELS, is_behind_window
 from padfix.operators.lists import ON_ONE, is_of_made_list, lists_for_numbers
-from padfix.operators.numbers import elements_of, is_odd_integer, numbers_of
+from padfix.operators.numbers import bytes_of, elements_of, is_odd_integer, numbers_of
 from padfix.operators.other_traits import OTHERS, any_of
 from padfix.operators.passing import gives_the_same
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, is_weight
@@ -56,6 +56,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     data = node.input[0] if node.input else ""
     found = {**found, **order_traits(scope, node), "numbers": numbers_of(scope, data)}
     found["of-odd-integers"] = is_odd_integer(scope, data)
+    found["bytes"] = bytes_of(scope, data)
     found["axes"] = axes_of(scope, node)
     found["lists-for-numbers"] = bool(lists_for_numbers(scope, node))
     data = scope.type_of(node.input[0]) if node.input and node.input[0] else None

@@ -196,6 +196,9 @@ MARKS = (
     "takes-batch",
     # Of the operators that reduce axes: whether they reduce the first one where all results are of several images.
     "across-images",
+    # Of Selu: whether it has other factors than the usual ones. Of Unique: whether it compares what lies along an axis.
+    "other-factors",
+    "along-axis",
     # Of GridSample: whether a place may be halfway between two elements, of which it takes the nearest.
     "maybe-halfway",
     # Of Slice: whether it takes the first axes, as it does where it lists none.
@@ -410,6 +413,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "approximate": ("none", "tanh"),
     # Of all operators: what kind of numbers their data are.
     "numbers": ("single", "half", "double", "integer", "boolean"),
+    "bytes": ("none", "signed", "unsigned"),
     # Of all operators: how many axes what they read or give has, an image's where it is not known
     # (less one of one element that a Transpose between Reshapes leaves in its place).
     "axes": COUNT,
@@ -430,6 +434,7 @@ UNSAID: Mapping[str, Trait] = {
     "axes": 4,
     "from-least-byte": True,
     "numbers": "single",
+    "bytes": "none",
     "constants": "none",
     "channels-last": True,
     "behind-pad": "none",

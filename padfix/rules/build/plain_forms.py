@@ -125,6 +125,24 @@ def _scaled(site: Site) -> Iterator[Form]:
     )
 
 
+def _multiplied_elu(site: Site) -> Iterator[Form]:
+    """Yield Selu as an Elu with a factor."""
+    alpha, gamma = (attributes.find(site.node, name) for name in ("alpha", "gamma"))
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0) or 1)
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        curve = builder.op("Elu", [value], {"alpha": _SELU[0] if alpha is None else alpha.f})
+        factor = np.array(_SELU[1] if gamma is None else gamma.f, dtype)
+        return builder.op("Mul", [curve, builder.constant(factor, "gamma")])
+
+    operators: Operators = (("Elu", {"behind-depthwise-volume": False}), ("Mul", {"gate-second": False}))
+    yield Form("an Elu with a factor", operators, lambda: of_inputs(site, write, exact=False))
+
+
+_SELU = (1.67326319217681884765625, 1.05070102214813232421875)
+"""The factors of a Selu that names none."""
+
+
 def _matrices(site: Site) -> Iterator[Form]:
     """Yield a product with a list as one with a matrix of one row or column."""
     own = traits_of(site.scope, site.node) or {}
@@ -414,6 +432,7 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(("MatMulInteger", "QLinearMatMul"), byte_forms),
     "NonMaxSuppression": _limited,
     "PRelu": _sloped,
+    "Selu": _multiplied_elu,
     "Softsign": _softened,
     "Split": split_forms,
     "Squeeze": _named,

@@ -12,8 +12,10 @@ from onnx import helper
 
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
@@ -89,12 +91,29 @@ def equal_forms(site: Site) -> Iterator[Form]:
     yield from truth_forms(site)
 
 
+def _of_whole_depth(site: Site) -> Form:
+    """Return a OneHot whose depth is an integer."""
+    depth = site.constant(1)
+
+    def write() -> Rewrite:
+        assert depth is not None
+        builder = site.builder()
+        index, values = (builder.input(site.input_name(place)) for place in (0, 2))
+        number = builder.constant(np.array(int(depth.reshape(-1)[0]), np.int64), "depth")
+        return Rewrite(builder.ending_in(copied(site.node), [index, number, values]), trials_of(site), exact=True)
+
+    own = {**(traits_of(site.scope, site.node) or {}), "depth-is-no-number": False}
+    why_not = None if depth is not None else Refusal("its depth is not constant")
+    return Form("its depth as an integer", (("OneHot", own),), write, why_not)
+
+
 def one_hot_forms(site: Site) -> Iterator[Form]:
     """Yield a OneHot that says its axis, and one value where an index is equal to a place, else the other.
 
     An index is counted from the begin or the end.
     """
     yield from axis_forms(site)
+    yield _of_whole_depth(site)
     depth, values, known = site.constant(1), site.constant(2), site.input_type(0)
     rank = -1 if known is None or known.rank is None else known.rank
     axis = (attributes.integer(site.node, "axis", -1) or 0) % max(rank + 1, 1)

@@ -1,0 +1,66 @@
+"""Bytes, exponents and depths of other types, curves with factors of their own, and places halfway between elements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+from padfix.errors import RefusedError
+
+
+def written(folder: Path, graph: str, target: str, opset: int = 17) -> list[str]:
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> g {graph}')
+    onnx.save(model, folder / "model.onnx")
+    padfix.convert(folder / "model.onnx", folder / "result.onnx", target=target)
+    assert not padfix.check(folder / "result.onnx", target=target).findings
+    return [node.op_type for node in onnx.load(folder / "result.onnx").graph.node]
+
+
+SAMPLED = '(float[1,2,4,5] X, float[1,3,3,2] G) => (float Y) { Y = GridSample <mode = "nearest", %s> (X, G) }'
+
+
+@pytest.mark.parametrize(
+    ("graph", "target", "expected"),
+    [
+        (SAMPLED % "align_corners = 1", "ncnn", ["Add", "Mul", "Mul", "Round", "Mul", "Add", "GridSample"]),
+        (SAMPLED % "align_corners = 0", "ncnn", ["Add", "Mul", "Sub", "Mul", "Round", "Mul", "Add", "GridSample"]),
+        ("(float[2,3] X, int64[2,3] E) => (float Y) { Y = Pow (X, E) }", "mnn", ["Cast", "Pow"]),
+        ("(float[1,3,4] X) => (float Y) { Y = Selu <alpha = 2.0, gamma = 3.0> (X) }", "ncnn", ["Elu", "Mul"]),
+        (
+            "(int64[3] I) => (float Y) <float d = {4}, float[2] v = {1, 3}> { Y = OneHot <axis = 1> (I, d, v) }",
+            "mnn",
+            ["OneHot"],
+        ),
+        ("(float[2,3] X) => (float Y) <float a = {1}, float b = {-1}> { Y = Clip (X, a, b) }", "mnn", ["Max", "Min"]),
+    ],
+)
+def test_odd_data_have_a_form(graph: str, target: str, expected: list[str], tmp_path: Path) -> None:
+    assert written(tmp_path, graph, target) == expected
+
+
+@pytest.mark.parametrize(("places", "kept"), [("{0, 0, 0.4, 0.4}", True), ("{0, 0, 0.75, 0.4}", False)])
+def test_constant_places_are_moved_where_one_is_halfway(places: str, kept: bool, tmp_path: Path) -> None:
+    text = f"(float[1,2,5,5] X) => (float Y) <float[1,1,2,2] g = {places}> "
+    text += '{ Y = GridSample <mode = "nearest", align_corners = 1> (X, g) }'
+    assert written(tmp_path, text, "ncnn", 18) == ["GridSample"]
+    result = onnx.load(tmp_path / "result.onnx")
+    told = [onnx.numpy_helper.to_array(each).reshape(-1).tolist() for each in result.graph.initializer]
+    assert (told[0][2] == pytest.approx(float(places.strip("{}").split(",")[2]))) is kept
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        *(f"(uint8[1,3] X, uint8[1,3] Z) => (uint8[1,3] Y) {{ Y = {each} (X, Z) }}" for each in ("Add", "Mul", "Max")),
+        "(int64[6] X) => (int64[N] Y) { Y = Unique <sorted = 0> (X) }",
+        "(int64[3,4] X) => (int64[N,4] Y) { Y = Unique <axis = 0> (X) }",
+        "(int64[3,4] X) => (int64[3,2] V, int64[3,2] P) <int64[1] k = {2}> { V, P = TopK (X, k) }",
+    ],
+)
+def test_what_mnn_gets_wrong_without_a_form_is_declined(graph: str, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError):
+        written(tmp_path, graph, "mnn", 14)
