@@ -24,7 +24,6 @@ from padfix.operators.data_order import (
 )
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import (
-    MATRIX,
     adds_to_column,
     adds_to_erf,
     adds_turned_half,
@@ -248,14 +247,14 @@ def _dense(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Gemm whether it is what a dense layer is: weights that are turned, and no factors."""
     factors = [attributes.find(node, name) for name in ("alpha", "beta")]
     are_one = all(each is None or each.f == 1 for each in factors)
+    bias = scope.type_of(node.input[2]) if len(node.input) > 2 and node.input[2] else None
     is_turned = attributes.integer(node, "transB", 0) != 0 and attributes.integer(node, "transA", 0) == 0
     return {
         "turned-first": attributes.integer(node, "transA", 0) != 0,
         "plain": is_turned and are_one,
         "has-factors": not are_one,
         "biased": len(node.input) > 2 and bool(node.input[2]),
-        "bias-as-row": (bias := scope.type_of(node.input[2]) if len(node.input) > 2 else None) is not None
-        and bias.rank == MATRIX,
+        "bias-spread": bias is not None and (bias.rank != 1 or bias.shape == (1,)),
         "between-bytes": is_between_bytes(scope, node),
     }
 

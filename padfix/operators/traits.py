@@ -56,6 +56,8 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     data = node.input[0] if node.input else ""
     found = {**found, **order_traits(scope, node), "numbers": numbers_of(scope, data)}
     found["of-odd-integers"] = is_odd_integer(scope, data)
+    is_told = bool(node.input) and all(scope.constant(name) is not None for name in node.input if name)
+    found["constant-result"] = is_told and scope.parent is None and scope.is_output(node.output[0])
     found["bytes"] = bytes_of(scope, data)
     found["axes"] = axes_of(scope, node)
     found["lists-for-numbers"] = bool(lists_for_numbers(scope, node))

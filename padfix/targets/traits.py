@@ -189,13 +189,16 @@ MARKS = (
     "gives-products",
     # Of Cast, Constant, Dropout and Shape: whether what it gives is a result of the model.
     "as-result",
-    # Of Gemm: whether what is added is a matrix. Of LayerNormalization: whether it gives its mean or deviation, too.
-    "bias-as-row",
+    # Of Gemm: whether what is added is no list, or one of a single element. Of LayerNormalization: whether it gives its
+    # mean or deviation, too.
+    "bias-spread",
     "gives-mean",
     # Of LayerNormalization and RMSNormalization: whether the first axis is among theirs.
     "takes-batch",
     # Of the operators that reduce axes: whether they reduce the first one where all results are of several images.
     "across-images",
+    # Of what constants alone tell: whether it is a result of the model.
+    "constant-result",
     # Of Selu: whether it has other factors than the usual ones. Of Unique: whether it compares what lies along an axis.
     "other-factors",
     "along-axis",

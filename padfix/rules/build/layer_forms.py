@@ -58,7 +58,7 @@ def dense_forms(site: Site) -> Iterator[Form]:
     yield _turned(site, own)
     weights, bias = site.constant(1), site.constant(_BIAS)
     alpha, beta = (attributes.find(site.node, name) for name in ("alpha", "beta"))
-    is_matrix = bias is not None and _as_list(bias).ndim > 1
+    is_matrix = bias is not None and bias.ndim > 1 and len(bias) > 1
     why_not = None
     if weights is None or (bias is None and site.input_name(_BIAS)):
         why_not = Refusal("its weights are not constant, or very long")
@@ -69,7 +69,7 @@ def dense_forms(site: Site) -> Iterator[Form]:
         assert weights is not None
         builder = site.builder()
         turned = weights if attributes.integer(site.node, "transB", 0) else np.ascontiguousarray(weights.T)
-        given = np.zeros(len(turned), weights.dtype) if bias is None else _as_list(bias)
+        given = np.zeros(len(turned), weights.dtype) if bias is None else _as_list(bias, len(turned))
         parts = [
             (each * weights.dtype.type(1 if factor is None else factor.f)).astype(weights.dtype)
             for each, factor in ((turned, alpha), (given, beta))
@@ -81,16 +81,18 @@ def dense_forms(site: Site) -> Iterator[Form]:
 
     yield Form(
         "weights with the factors in them",
-        (("Gemm", {**own, "plain": True, "turned-first": False, "has-factors": False, "bias-as-row": is_matrix}),),
+        (("Gemm", {**own, "plain": True, "turned-first": False, "has-factors": False, "bias-spread": is_matrix}),),
         write,
         why_not,
     )
     yield _by_product(site)
 
 
-def _as_list(bias: np.ndarray) -> np.ndarray:
+def _as_list(bias: np.ndarray, columns: int) -> np.ndarray:
     """Return what is added to every row as a list, and a matrix of several rows as it is."""
-    return bias.reshape(-1) if bias.ndim == 2 and len(bias) == 1 else bias
+    if bias.ndim > 1 and len(bias) > 1:
+        return bias
+    return np.ascontiguousarray(np.broadcast_to(bias.reshape(-1), (columns,)))
 
 
 def _by_product(site: Site) -> Form:

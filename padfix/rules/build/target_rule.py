@@ -24,6 +24,7 @@ from padfix.rules.build.passing_forms import negated_twice
 from padfix.targets import Target, named
 
 _OF_DATA = (
+    "bytes",
     *("alike", "axes", "channels-last", "constants", "high-power", "leaves-bytes", "moves-batch"),
     *("of-odd-integers", "of-weights"),
 )
@@ -80,8 +81,7 @@ class TargetRule(Rule):
         """Yield the forms, in which what is still of the node's own type reads the node's data unless it says more."""
         own = traits_of(site.scope, site.node) or {}
         read = {name: own[name] for name in _OF_DATA if name in own}
-        usual = {"numbers": "single", "bytes": "none"}
-        numbers = {name: own[name] for name, value in usual.items() if own.get(name, value) != value}
+        numbers = {"numbers": own["numbers"]} if own.get("numbers", "single") != "single" else {}
         for form in self._all_forms(site):
             told = (
                 (op_type, {**numbers, **(read if op_type == site.node.op_type else {}), **traits})
