@@ -96,3 +96,12 @@ def test_what_has_no_such_form_is_refused(graph: str, target: str, reason: str, 
     assert reason in " ".join(each.message for each in padfix.check(source, target=target).findings)
     with pytest.raises(RefusedError):
         padfix.convert(source, tmp_path / "result.onnx", target=target)
+
+
+def test_a_maximum_that_is_asked_for_infinity_is_infinite(tmp_path: Path) -> None:
+    graph = "(float[2,3] X) => (bool[2,1] Y) <int64[1] a = {1}> { M = ReduceMax (X, a) Y = IsInf (M) }"
+    source, result = saved(tmp_path, graph), tmp_path / "result.onnx"
+    padfix.convert(source, result, target="tvm")
+    assert "Where" in types_of(result)
+    data = {"X": np.array([[-np.inf] * 3, [0, -np.inf, 1]], np.float32)}
+    np.testing.assert_array_equal(run(onnx.load(result), data), [[True], [False]])
