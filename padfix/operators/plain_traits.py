@@ -29,7 +29,7 @@ PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
 PLAIN = (
     "Acos", "Acosh", "AffineGrid", "And", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitCast", "BitShift",
     "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CastLike", "CausalConvWithState",
-    "CenterCropPad", "Compress", "ConcatFromSequence", "ConstantOfShape", "Cosh", "CumProd", "DeformConv", "Det",
+    "CenterCropPad", "Compress", "ConcatFromSequence", "Cosh", "CumProd", "DeformConv", "Det",
     "Equal", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsNaN",
     "LeakyRelu", "Less", "LessOrEqual", "LinearAttention", "Loop", "MatMulInteger", "MaxRoiPool", "MaxUnpool",
     "MelWeightMatrix", "Multinomial", "NonZero", "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "Or",
@@ -412,6 +412,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         )
     },
     "Col2Im": _columns,
+    "ConstantOfShape": lambda scope, node: {"value-written": attributes.find(node, "value") is not None},
     "QLinearMatMul": lambda scope, node: {"half-scales": numbers_of(scope, node.input[1]) == "half"},
     "Einsum": equation_traits,
     "Expand": _expand,

@@ -296,7 +296,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Round": round_forms,
     "Transpose": _first(written_order, reshaped_forms, exchange_forms, moved_forms, pooled_forms),
     "Gemm": dense_forms,
-    "LayerNormalization": layer_norm_forms,
+    "LayerNormalization": _first(layer_norm_forms, definition_forms),
     "Gather": _first(single_forms, picking_forms, listed_forms, moved_forms),
     "Shape": _first(long_forms, _lengths),
     "Size": long_forms,

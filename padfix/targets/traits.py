@@ -412,6 +412,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of Attention: what masks its products, and whether there are as many new keys as queries.
     "masked": ("no", "by-numbers", "by-booleans"),
     "as-many-keys": SWITCH,
+    # Of ConstantOfShape.
+    "value-written": SWITCH,
     # Of Gelu.
     "approximate": ("none", "tanh"),
     # Of all operators: what kind of numbers their data are.
@@ -442,6 +444,7 @@ UNSAID: Mapping[str, Trait] = {
     "channels-last": True,
     "behind-pad": "none",
     "epsilon-written": True,
+    "value-written": True,
     "behind-window": True,
     "skips-behind": "none",
 }

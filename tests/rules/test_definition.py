@@ -237,3 +237,60 @@ def test_columns_of_volumes_are_joined_by_a_convolution(tmp_path: Path) -> None:
       Y = Col2Im <strides = [1, 1, 1]> (X, image, block)
     }"""
     assert converted(text.replace("8,12", "8,6"), "openvino", tmp_path, 18)["ConvTranspose"] == 1
+
+
+def test_a_single_step_from_zeros_reads_no_states(tmp_path: Path) -> None:
+    text = """(float[1,3,2] X) => (float[1,3,4] h) <float[1,4,2] W = {1,2,3,4,5,6,7,8}, float[1,4,4] R = {
+      1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}> { , h = RNN <hidden_size = 4> (X, W, R) }"""
+    assert converted(text, "opencv@4.14.0", tmp_path, 14)["Squeeze"] == 0
+
+
+@pytest.mark.parametrize("axis", [-1, 1])
+def test_indices_in_floats_are_made_integers(axis: int, tmp_path: Path) -> None:
+    text = f"""(float[2,3] I) => (float[B,C,D] Y) <float d = {{4}}, float[2] v = {{1, 5}}> {{
+      Y = OneHot <axis = {axis}> (I, d, v)
+    }}"""
+    assert converted(text, "tract", tmp_path, 13)["Cast"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "opset"),
+    [
+        ("(int64[2] s) => (float[A,B] Y) { Y = ConstantOfShape (s) }", "opencv@5.0.0.93", 13),
+        ("(int8[2,3] X) => (int8[2,3] Y) { Y = Clip (X) }", "opencv@4.14.0", 13),
+    ],
+)
+def test_what_is_left_out_is_written_or_left_out_as_a_whole(text: str, target: str, opset: int, tmp_path: Path) -> None:
+    found = converted(text, target, tmp_path, opset)
+    assert set(found) <= {"ConstantOfShape", "Identity"}
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("(bool[2,3] X) => (bool[2,1] Y) <int64[1] a = {1}> { Y = ReduceMax (X, a) }", "tract"),
+        (
+            """(int32 n) => (float[A,B] Y) <int32 d = {8}, int32 r = {16}, float l = {0}, float u = {4}> {
+              Y = MelWeightMatrix (n, d, r, l, u)
+            }""",
+            "openvino",
+        ),
+    ],
+)
+def test_what_a_runtime_has_not_is_declined(text: str, target: str, tmp_path: Path) -> None:
+    assert "No equal form" in declined(text, target, tmp_path, 20)
+
+
+def test_bytes_that_data_quantize_stay_where_no_one_makes_floats_of_them(tmp_path: Path) -> None:
+    text = """(float[2,3] X) => (uint8[2,3] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear (X) }"""
+    assert converted(text, "tract", tmp_path, 13) == {"DynamicQuantizeLinear": 1}
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_the_mean_of_a_layer_of_any_axes_is_a_result(axis: int, tmp_path: Path) -> None:
+    lengths = ",".join(["2", "3", "4"][axis:])
+    kept = ",".join([*["2", "3", "4"][:axis], *["1"] * (3 - axis)])
+    text = f"""(float[2,3,4] X, float[{lengths}] s) => (float[2,3,4] Y, float[{kept}] mean) {{
+      Y, mean = LayerNormalization <axis = {axis}> (X, s)
+    }}"""
+    converted(text, "opencv@5.0.0.93", tmp_path, 17)

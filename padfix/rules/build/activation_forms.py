@@ -51,6 +51,12 @@ def clip_forms(site: Site) -> Iterator[Form]:
     if (traits_of(site.scope, site.node) or {}).get("bounds-computed"):
         yield _between(site)
         return
+    if not any(site.node.input[1:]) and not site.node.attribute:
+        yield Form(
+            "an Identity",
+            (("Identity", {}),),
+            partial(written, site, lambda builder, value: builder.op("Identity", [value])),
+        )
     dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
     least, most = (
         np.array(each, dtype) if math.isfinite(each) else None for each in clip_bounds(site.scope, site.node)

@@ -227,6 +227,7 @@ _ROLES: dict[tuple[str, int], Role] = {
     ("Slice", 2): _always(2),
     ("Slice", 3): _each_axis,
     ("Slice", 4): _always(1),
+    ("SoftmaxCrossEntropyLoss", 0): _uniform(-8, 8),
     ("SoftmaxCrossEntropyLoss", 1): _classes,
     ("Split", 1): _pieces,
     ("SplitToSequence", 1): _pieces,

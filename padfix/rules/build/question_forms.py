@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
@@ -110,25 +110,29 @@ def _of_whole_depth(site: Site) -> Form:
 def one_hot_forms(site: Site) -> Iterator[Form]:
     """Yield a OneHot that says its axis, and one value where an index is equal to a place, else the other.
 
-    An index is counted from the begin or the end.
+    An index is counted from the begin or the end. One in floats is made an integer, by a Cast that has its own rule.
     """
     yield from axis_forms(site)
     yield _of_whole_depth(site)
     depth, values, known = site.constant(1), site.constant(2), site.input_type(0)
     rank = -1 if known is None or known.rank is None else known.rank
     axis = (attributes.integer(site.node, "axis", -1) or 0) % max(rank + 1, 1)
+    is_float = _dtype(site).kind == "f"
 
     def write(*, flat: bool) -> Rewrite:
         assert depth is not None
         assert values is not None
         builder, given = site.builder(), site.input_name(0)
         index = builder.input(given)
+        if is_float:
+            index = builder.op("Cast", [index], {"to": TensorProto.INT64})
         index = builder.reshaped(index, [-1, 1]) if flat else builder.unsqueezed(index, axis)
         number = int(depth.reshape(-1)[0])
         off, on = (builder.constant(each.reshape(()), "value") for each in values)
         chosen: Any = off
         for first in (-number, 0):
-            places = np.arange(first, first + number, dtype=_dtype(site)).reshape(-1, *[1] * (rank - axis))
+            places = np.arange(first, first + number, dtype=np.int64 if is_float else _dtype(site))
+            places = places.reshape(-1, *[1] * (rank - axis))
             places = places.reshape(1, -1) if flat else places
             chosen = builder.op("Where", [builder.op("Equal", [index, builder.constant(places, "places")]), on, chosen])
         builder.output(site.node.output[0], builder.reshaped(chosen, lengths or ()) if flat else chosen)
@@ -144,7 +148,12 @@ def one_hot_forms(site: Site) -> Iterator[Form]:
     if lengths is None or 0 in lengths or axis != rank:
         why_not = why_not or Refusal("it needs the lengths of its input (--shape), and its places as the last axis")
     two: Traits = {"rank": 2, "broadcasts": True, "constants": "none"}
-    matrix: Operators = (("Reshape", {"rank": 2}), ("Equal", two), ("Where", two), ("Reshape", {"rank": rank + 1}))
+    matrix: Operators = (
+        ("Reshape", {"rank": 2}),
+        ("Equal", two),
+        ("Where", two),
+        ("Reshape", {"rank": rank + 1}),
+    )
     yield Form("equal to a place, as a matrix", matrix, partial(write, flat=True), why_not)
 
 

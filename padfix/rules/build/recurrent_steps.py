@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -181,11 +181,15 @@ class _Cell:
         self._activations = activations
         self._given = given
         self._step = {"LSTM": self._lstm, "GRU": self._gru, "RNN": self._rnn}[layer.op_type]
-        self._recurrence = self._matrices("recurrence")
         self._peepholes = self._pieces("peepholes", 3) or [None] * 3
         gates = _GATES[layer.op_type]
         bias = self._pieces("bias", 2 * gates) or [None] * 2 * gates
         self._own_bias, self._state_bias = bias[:gates], bias[gates:]
+
+    @cached_property
+    def _recurrence(self) -> list[Any]:
+        """What the states before are multiplied by; a single step from zeros reads none of it."""
+        return self._matrices("recurrence")
 
     def run(self, data: Any, *, is_reverse: bool) -> tuple[Any, ...]:
         """Return the states of all steps, and the last one of the layer and of its cell."""
