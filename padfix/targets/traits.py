@@ -412,9 +412,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of Attention: what masks its products, and whether there are as many new keys as queries.
     "masked": ("no", "by-numbers", "by-booleans"),
     "as-many-keys": SWITCH,
-    # Of ConstantOfShape.
     "value-written": SWITCH,
-    # Of Gelu.
+    # Of Gelu; the one above of ConstantOfShape.
     "approximate": ("none", "tanh"),
     # Of all operators: what kind of numbers their data are.
     "numbers": ("single", "half", "double", "integer", "boolean"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
+from padfix.graph import attributes
 from padfix.operators.constant_chains import (
     LARGEST,
     chain_of,
@@ -93,6 +95,20 @@ def number_form(site: Site) -> Form:
     computed = [place for place in places if site.constant(place) is None]
     reshape: Operators = (("Reshape", {"rank": 0}),) if computed else ()
     return Form("numbers for lists of one", (*reshape, (site.node.op_type, {**own, "lists-for-numbers": False})), write)
+
+
+def filled_forms(site: Site) -> Iterator[Form]:
+    """Yield a ConstantOfShape that says that it is of zeros."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        told = {"value": helper.make_tensor("", TensorProto.FLOAT, [1], [0.0])}
+        builder.output(site.node.output[0], builder.op("ConstantOfShape", [builder.input(site.input_name(0))], told))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    own = {**(traits_of(site.scope, site.node) or {}), "value-written": True}
+    why_not = Refusal("it is written") if attributes.find(site.node, "value") is not None else None
+    yield Form("its value written", (("ConstantOfShape", own),), write, why_not)
 
 
 def asked_form(site: Site) -> Form:

@@ -16,6 +16,7 @@ from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying, why_not_multiplied
 from padfix.rules.build.byte_forms import byte_forms, dynamic_forms
+from padfix.rules.build.constant_forms import filled_forms
 from padfix.rules.build.element_forms import element_forms, type_forms
 from padfix.rules.build.equation_forms import equation_forms
 from padfix.rules.build.explicit_pads import copied
@@ -397,18 +398,6 @@ def _cast_twice(site: Site) -> Iterator[Form]:
     yield summed_with_nothing(site)
 
 
-def _filled(site: Site) -> Iterator[Form]:
-    """Yield a ConstantOfShape that says that it is of zeros."""
-    zero = helper.make_tensor("", TensorProto.FLOAT, [1], [0.0])
-
-    def write(builder: FragmentBuilder, lengths: Any) -> Any:
-        return builder.op("ConstantOfShape", [lengths], {"value": zero})
-
-    own = {**(traits_of(site.scope, site.node) or {}), "value-written": True}
-    why_not = Refusal("it is written") if attributes.find(site.node, "value") is not None else None
-    yield Form("its value written", (("ConstantOfShape", own),), lambda: of_inputs(site, write, exact=True), why_not)
-
-
 def _as_tensor(site: Site) -> Iterator[Form]:
     """Yield a Constant of a tensor."""
     value = site.scope.constant(site.node.output[0])
@@ -431,7 +420,7 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "CastLike": type_forms,
     "Celu": _scaled,
     "Constant": _as_tensor,
-    "ConstantOfShape": _filled,
+    "ConstantOfShape": filled_forms,
     "Compress": compressed_forms,
     "CumSum": _added_up,
     "DFT": _transformed,
