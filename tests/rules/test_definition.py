@@ -294,3 +294,11 @@ def test_the_mean_of_a_layer_of_any_axes_is_a_result(axis: int, tmp_path: Path) 
       Y, mean = LayerNormalization <axis = {axis}> (X, s)
     }}"""
     converted(text, "opencv@5.0.0.93", tmp_path, 17)
+
+
+def test_a_single_tap_cuts_nothing_off_itself(tmp_path: Path) -> None:
+    text = """(float[1,2,4,4] X, float[2,3,1,1] W) => (float[1,3,2,2] Y) {
+      Y = ConvTranspose <kernel_shape = [1, 1], pads = [1, 1, 1, 1]> (X, W)
+    }"""
+    assert converted(text, "opencv@4.14.0", tmp_path, 13)
+    assert not converted(text, "opencv@5.0.0.93", tmp_path, 13) - Counter({"ConvTranspose": 1})
