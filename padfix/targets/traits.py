@@ -213,6 +213,8 @@ MARKS = (
     "of-odd-integers",
     # Of LpPool: whether its power is above 2.
     "high-power",
+    # Of an Equal that padfix writes: whether it asks what is infinite.
+    "meets-infinity",
     # Of IsInf: whether it asks for one infinity, or for none.
     "one-sided",
     # Of what puts single elements, which has joins as well: whether it keeps the larger or the smaller.

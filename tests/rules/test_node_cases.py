@@ -105,3 +105,9 @@ def test_a_maximum_that_is_asked_for_infinity_is_infinite(tmp_path: Path) -> Non
     assert "Where" in types_of(result)
     data = {"X": np.array([[-np.inf] * 3, [0, -np.inf, 1]], np.float32)}
     np.testing.assert_array_equal(run(onnx.load(result), data), [[True], [False]])
+
+
+def test_a_mask_of_booleans_that_may_leave_a_row_out_is_refused(tmp_path: Path) -> None:
+    graph = "(float[1,2,2,8] X, bool[2,2] M) => (float Y) { Y = Attention (X, X, X, M) }"
+    with pytest.raises(padfix.PadfixError):
+        padfix.convert(saved(tmp_path, graph, 23), tmp_path / "result.onnx", target="qnn")

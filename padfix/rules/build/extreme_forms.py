@@ -111,7 +111,7 @@ def infinite_form(site: Site) -> Form:
 
     own = {**(traits_of(site.scope, site.node) or {}), "asked-for-infinity": False}
     operators: Operators = (
-        ("Equal", {}),
+        ("Equal", {"meets-infinity": True}),
         ("Cast", {"changes-type": True}),
         ("ReduceMin", own),
         (site.node.op_type, own),
