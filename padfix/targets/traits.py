@@ -213,7 +213,7 @@ MARKS = (
     "of-odd-integers",
     # Of LpPool: whether its power is above 2.
     "high-power",
-    # Of an Equal that padfix writes: whether it asks what is infinite. Of IsInf: whether it means one infinity, or none.
+    # Of an Equal that padfix writes: whether it asks for infinity. Of IsInf: whether it means but one, or none.
     "meets-infinity",
     "one-sided",
     # Of what puts single elements, which has joins as well: whether it keeps the larger or the smaller.
@@ -222,7 +222,7 @@ MARKS = (
     "types-differ",
     # Of QuantizeLinear and DequantizeLinear, which have of-input and as-result as well: whether blocks have scales.
     "blocked",
-    "depth-is-no-number",  # Of OneHot, as of-floats is: whether its depth is a list or in floats, or its values are floats.
+    "depth-is-no-number",  # Of OneHot: whether its depth is a list or in floats; as of-floats is of its values.
     "of-floats",
     # Of Cast, Shape and Size: whether integers of 64 bits that they make become a result, or are counted with.
     "ends-as-long",
