@@ -47,7 +47,7 @@ from padfix.operators.quantizers import (
 from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.reductions import reduction_traits
 from padfix.operators.reshape_traits import is_batch_told, reshape_traits
-from padfix.operators.sampled_places import may_be_halfway
+from padfix.operators.sampled_places import may_be_far, may_be_halfway
 from padfix.operators.shuffles import shuffles_pixels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
@@ -176,13 +176,15 @@ def _depth_to_space(scope: Scope, node: NodeProto) -> Traits:
 def _grid_sample(scope: Scope, node: NodeProto) -> Traits:
     # Opset 20 gave the modes new names.
     mode = (attributes.text(node, "mode", "linear") or "linear").removeprefix("bi")
+    outside = attributes.text(node, "padding_mode", "zeros") or "zeros"
     return {
         **ranked(scope, node),
         "mode": mode,
-        "outside": attributes.text(node, "padding_mode", "zeros") or "zeros",
+        "outside": outside,
         "aligned": attributes.integer(node, "align_corners", 0) != 0,
         "numbers-images": gives_each_image_its_own(scope, node),
         "maybe-halfway": mode == "nearest" and may_be_halfway(scope, node),
+        "maybe-far": outside == "reflection" and may_be_far(scope, node),
     }
 
 

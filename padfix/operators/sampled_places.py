@@ -8,8 +8,11 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 
-_MOST_BEHIND_ROUND = 4
-"""Operators that count places from what was rounded to elements."""
+_MOST_BEHIND = 16
+"""Operators that count places from what was folded or rounded to elements."""
+
+_FAR = 3
+"""Where the first reflection of an image ends, whose own ends are -1 and 1."""
 
 _NEAR_HALF = 1e-3
 """Elements; runtimes work out a place in an order of their own."""
@@ -22,14 +25,27 @@ def may_be_halfway(scope: Scope, node: NodeProto) -> bool:
         known = scope.type_of(node.input[0])
         lengths = None if known is None else known.lengths
         return lengths is None or _is_halfway(told, lengths[:1:-1], attributes.integer(node, "align_corners", 0) != 0)
-    for _ in range(_MOST_BEHIND_ROUND):
+    return not _is_made_by(scope, name, "Round", ("Add", "Identity", "Mul"))
+
+
+def may_be_far(scope: Scope, node: NodeProto) -> bool:
+    """Whether a place may lie behind the first reflection of an image: of constants, and of what is not folded."""
+    name, told = node.input[1], scope.constant(node.input[1])
+    if told is not None:
+        return bool((np.abs(told) > _FAR).any())
+    return not _is_made_by(scope, name, "Floor", ("Abs", "Add", "Identity", "Mul", "Round", "Sub"))
+
+
+def _is_made_by(scope: Scope, name: str, op_type: str, through: tuple[str, ...]) -> bool:
+    """Whether an operator gives what arithmetic over its first inputs makes the value of."""
+    for _ in range(_MOST_BEHIND):
         producer = scope.own_producer(name)
-        if producer is None or producer.op_type not in ("Add", "Identity", "Mul", "Round"):
-            return True
-        if producer.op_type == "Round":
+        if producer is None or producer.op_type not in (op_type, *through):
             return False
+        if producer.op_type == op_type:
+            return True
         name = producer.input[0]
-    return True
+    return False
 
 
 def _is_halfway(places: np.ndarray, lengths: tuple[int, ...], is_aligned: bool) -> bool:

@@ -202,11 +202,11 @@ MARKS = (
     # Of Selu: whether it has other factors than the usual ones. Of Unique: whether it compares what lies along an axis.
     "other-factors",
     "along-axis",
-    # Of GridSample: whether a place may be halfway between two elements, of which it takes the nearest.
+    # Of GridSample: whether a place may be halfway between two elements, or behind the image's first reflection.
     "maybe-halfway",
-    # Of Slice: whether it takes the first axes, as it does where it lists none.
+    "maybe-far",
+    # Of Slice and Transpose: whether they leave it to the default that they take the first axes, or reverse all.
     "axes-unlisted",
-    # Of Transpose: whether it leaves it to the default that it reverses the axes.
     "order-unwritten",
     # Of Cast: whether it makes integers that few runtimes have; and of all operators: whether their data are such.
     "gives-odd-integers",

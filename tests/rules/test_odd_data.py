@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx.parser
+import onnxruntime
 import pytest
 
 import padfix
@@ -20,12 +22,18 @@ def written(folder: Path, graph: str, target: str, opset: int = 17) -> list[str]
     return [node.op_type for node in onnx.load(folder / "result.onnx").graph.node]
 
 
+REFLECTED = '(float[1,2,4,5] X, float[1,3,3,2] G) => (float Y) { Y = GridSample <padding_mode = "reflection"> (X, G) }'
 SAMPLED = '(float[1,2,4,5] X, float[1,3,3,2] G) => (float Y) { Y = GridSample <mode = "nearest", %s> (X, G) }'
 
 
 @pytest.mark.parametrize(
     ("graph", "target", "expected"),
     [
+        (
+            REFLECTED,
+            "ncnn",
+            ["Add", "Mul", "Floor", "Sub", "Mul", "Add", "Abs", "Mul", "Add", "GridSample"],
+        ),
         (SAMPLED % "align_corners = 1", "ncnn", ["Add", "Mul", "Mul", "Round", "Mul", "Add", "GridSample"]),
         (SAMPLED % "align_corners = 0", "ncnn", ["Add", "Mul", "Sub", "Mul", "Round", "Mul", "Add", "GridSample"]),
         ("(float[2,3] X, int64[2,3] E) => (float Y) { Y = Pow (X, E) }", "mnn", ["Cast", "Pow"]),
@@ -40,6 +48,29 @@ SAMPLED = '(float[1,2,4,5] X, float[1,3,3,2] G) => (float Y) { Y = GridSample <m
 )
 def test_odd_data_have_a_form(graph: str, target: str, expected: list[str], tmp_path: Path) -> None:
     assert written(tmp_path, graph, target) == expected
+
+
+@pytest.mark.parametrize("attributes", ["align_corners = 0", "align_corners = 1"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("told", [False, True])
+def test_places_far_outside_are_reflected_before_it(told: bool, mode: str, attributes: str, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    places = random.uniform(-9, 9, (1, 7, 6, 2)).astype("f")
+    feeds = {"X": random.standard_normal((1, 2, 4, 5)).astype("f")} | ({} if told else {"G": places})
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[1,2,4,5] X, float[1,7,6,2] G) => (float[1,2,7,6] Y) '
+        f'{{ Y = GridSample <mode = "{mode}", padding_mode = "reflection", {attributes}> (X, G) }}'
+    )
+    if told:
+        model.graph.initializer.append(onnx.numpy_helper.from_array(places, "G"))
+        del model.graph.input[1]
+    onnx.save(model, tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="ncnn")
+    assert not padfix.check(tmp_path / "result.onnx", target="ncnn").findings
+    (wanted,), (found,) = (
+        onnxruntime.InferenceSession(tmp_path / name).run(None, feeds) for name in ("model.onnx", "result.onnx")
+    )
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
 @pytest.mark.parametrize(("places", "kept"), [("{0, 0, 0.4, 0.4}", True), ("{0, 0, 0.75, 0.4}", False)])

@@ -39,8 +39,10 @@ _CUBIC = -0.75
 
 
 def sampled_forms(site: Site) -> Iterator[Form]:
-    """Yield a GridSample of the nearest at places that lie on elements, and as a product."""
+    """Yield a GridSample at places that lie in the image or on elements, and as a product."""
     own = traits_of(site.scope, site.node) or {}
+    if own["maybe-far"]:
+        yield _folded(site, own)
     if own["mode"] == "nearest":
         yield _at_elements(site, own)
     shapes = [None if (known := site.input_type(place)) is None else known.lengths for place in (0, 1)]
@@ -95,6 +97,36 @@ def sampled_forms(site: Site) -> Iterator[Form]:
     yield Form("a product with the weights of its elements", operators, write, why_not)
 
 
+def _folded(site: Site, own: Traits) -> Form:
+    """Return a GridSample whose places are reflected before it, so that all are in the image."""
+    told = site.constant(1)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, places = (builder.input(name) for name in site.node.input[:2])
+        folded = _reflected_places(builder if told is None else _WorkedOut(), places if told is None else told, site)
+        places = folded if told is None else builder.constant(folded, "places")
+        return Rewrite(builder.ending_in(copied(site.node), [data, places]), trials_of(site))
+
+    operators: Operators = (("GridSample", {**own, "maybe-far": False}),)
+    return Form("places reflected before it", (*(() if told is not None else _FOLDING), *operators), write)
+
+
+_FOLDING: Operators = (("Abs", {}), ("Add", {}), ("Floor", {}), ("Sub", {}), ("Mul", {"gate-second": False}))
+
+
+def _reflected_places(builder: FragmentBuilder | _WorkedOut, places: Any, site: Site) -> Any:
+    """Return places between -1 and 1, where the borders are whatever ``align_corners`` says.
+
+    What is reflected at both borders comes again after a length of 4.
+    """
+    number = partial(_number, builder, helper.tensor_dtype_to_np_dtype(site.elem_type(1) or site.elem_type(0)))
+    turns = builder.op("Mul", [builder.op("Add", [places, number(1)]), number(0.25)])
+    rest = builder.op("Mul", [builder.op("Sub", [builder.op("Floor", [turns]), turns]), number(4)])
+    from_border = builder.op("Abs", [builder.op("Add", [rest, number(2)])])
+    return builder.op("Add", [builder.op("Mul", [from_border, number(-1)]), number(1)])
+
+
 def _at_elements(site: Site, own: Traits) -> Form:
     """Return a GridSample whose places are rounded to elements before it, so that none is halfway between two."""
     known, told = site.input_type(0), site.constant(1)
@@ -109,6 +141,8 @@ def _at_elements(site: Site, own: Traits) -> Form:
         return Rewrite(builder.ending_in(copied(site.node), [data, places]), trials_of(site), exact=True)
 
     def _rounded(builder: FragmentBuilder | _WorkedOut, places: Any) -> Any:
+        if own["maybe-far"]:
+            places = _reflected_places(builder, places, site)
         each = np.array(lengths, dtype)
         factor = 2 / np.maximum(each - 1, 1) if own["aligned"] else 2 / each
         first = np.zeros_like(each) if own["aligned"] else 1 / each
@@ -116,9 +150,10 @@ def _at_elements(site: Site, own: Traits) -> Form:
         scaled = builder.op("Mul", [element, builder.constant(factor.astype(dtype), "factor")])
         return builder.op("Add", [scaled, builder.constant((first - 1).astype(dtype), "first")])
 
-    operators: Operators = (("GridSample", {**own, "maybe-halfway": False}),)
+    operators: Operators = (("GridSample", {**own, "maybe-halfway": False, "maybe-far": False}),)
     if told is None:
-        operators = (("Add", {}), ("Sub", {}), ("Mul", {"gate-second": False}), ("Round", {}), *operators)
+        folding = _FOLDING if own["maybe-far"] else ()
+        operators = (*folding, ("Add", {}), ("Sub", {}), ("Mul", {"gate-second": False}), ("Round", {}), *operators)
     why_not = None if lengths else Refusal("it needs the lengths of its input (--shape)")
     return Form("places rounded to elements before it", operators, write, why_not)
 
