@@ -16,6 +16,8 @@ _PRODUCTS = 3
 _HEADS = 4
 """Axes of data whose heads are an axis of their own."""
 
+_RANKS = (3, _HEADS)
+
 
 def attention_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return what is masked, whether what was read before is given, and what else is asked for than the mean."""
@@ -39,5 +41,7 @@ def _mask(scope: Scope, node: NodeProto) -> Trait:
 def _has_as_many_keys(scope: Scope, node: NodeProto) -> bool | None:
     """Whether there are as many new keys as queries."""
     shapes = [None if (known := scope.type_of(name)) is None else known.shape for name in node.input[:2]]
-    queries, keys = (None if shape is None else shape[2 if len(shape) == _HEADS else 1] for shape in shapes)
-    return None if queries is None or keys is None else queries == keys
+    if any(shape is None or len(shape) not in _RANKS for shape in shapes):
+        return None
+    queries, keys = (shape[2 if len(shape) == _HEADS else 1] for shape in shapes if shape is not None)
+    return queries == keys

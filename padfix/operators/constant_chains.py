@@ -88,7 +88,12 @@ def is_steered_by_results(scope: Scope, node: NodeProto) -> bool:
 
 
 def is_steered_by_data(scope: Scope, node: NodeProto) -> bool:
-    """Whether an input says what an operator does that depends on data, and not on lengths and constants alone."""
+    """Whether an input says what an operator does that depends on data, and not on lengths and constants alone.
+
+    What a body counts is a constant where its turns are written out, and no data.
+    """
+    if scope.parent is not None:
+        return False
     names = [node.input[place] for place in _TOLD.get(node.op_type, ()) if place < len(node.input)]
     for name in filter(None, names):
         producer = None if is_constant(scope, name) else scope.producer(name)

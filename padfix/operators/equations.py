@@ -54,6 +54,7 @@ def equation_traits(scope: Scope, node: NodeProto) -> Traits:
         "inputs": min(len(factors), COUNT[-1]),
         "of-input": node.input[0] in scope.inputs,
         "sums-alone": sums_alone(factors, result_of(text)),
+        "repeats-axis": any(len(set(each.replace(_REST, ""))) < len(each.replace(_REST, "")) for each in factors),
         "of-lists": any(len(each) == 1 for each in factors),
     }
 
@@ -63,32 +64,35 @@ def spelled_out(scope: Scope, node: NodeProto) -> str | None:
 
     And where it can't be told what the dots stand for.
     """
-    given, arrow, gives = attributes.text(node, "equation", "").replace(" ", "").partition("->")
-    terms = given.split(",")
-    if len(terms) != len(node.input):
+    found = letters_of(scope, node)
+    if found is None:
         return None
-    free = [each for each in string.ascii_letters if each not in given]
-    if _REST in given:
-        known = [scope.type_of(name) for name in node.input]
-        ranks = [None if each is None else each.rank for each in known]
-        dots = {
-            rank - len(term) + len(_REST)
-            for term, rank in zip(terms, ranks, strict=True)
-            if rank is not None and _REST in term
-        }
-        if len(dots) != 1 or None in ranks:
-            return None
-        named = "".join(free[: dots.pop()])
-        terms = [term.replace(_REST, named) for term in terms]
-        if not arrow:
-            gives = named
-        gives = gives.replace(_REST, named)
-    letters = "".join(terms)
-    if not arrow:
-        gives += "".join(sorted(each for each in set(letters) if letters.count(each) == 1 and each not in gives))
+    terms, gives = found
     if any(len(set(term)) < len(term) for term in (*terms, gives)):
         return None
     return f"{','.join(terms)}->{gives}"
+
+
+def letters_of(scope: Scope, node: NodeProto) -> tuple[list[str], str] | None:
+    """Return a letter for every axis of each factor, and of the result; None where the dots may stand for any."""
+    equation = (attributes.text(node, "equation", "") or "").replace(" ", "")
+    terms, gives = parts_of(equation)[0], result_of(equation)
+    if len(terms) != len(node.input):
+        return None
+    if _REST not in equation:
+        return terms, gives
+    known = [scope.type_of(name) for name in node.input]
+    ranks = [None if each is None else each.rank for each in known]
+    dots = {
+        rank - len(term) + len(_REST)
+        for term, rank in zip(terms, ranks, strict=True)
+        if rank is not None and _REST in term
+    }
+    if len(dots) != 1 or None in ranks:
+        return None
+    free = [each for each in string.ascii_letters if each not in equation]
+    named = "".join(free[: dots.pop()])
+    return [term.replace(_REST, named) for term in terms], gives.replace(_REST, named)
 
 
 def _is_of_matrices(equation: str) -> bool:

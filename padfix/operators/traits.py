@@ -31,6 +31,7 @@ from padfix.operators.quantizers import traits_of_bytes
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample
 from padfix.operators.resample_traits import resample_traits
+from padfix.operators.schemas import schema
 from padfix.operators.skips import what_a_window_skips
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Shape, Window
@@ -49,6 +50,8 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
         return {} if node.op_type in CLASSICAL else None
     if normal_domain(node.domain) or wrong_arity(node, scope.opset) or not any(node.output):
         return None
+    if schema(node.op_type, scope.opset) is None:
+        return None  # newer than the model's opset: nothing tells how many inputs it has
     found = _own_traits(scope, node)
     if found is None:
         return None

@@ -146,15 +146,15 @@ MARKS = (
     "states-differ",
     # Of Reshape, as numbers-images is.
     "measures-images",
-    # Of QLinearMatMul: whether its scales are in half precision.
+    # Of QLinearMatMul: whether its scales are in half precision. Of Concat: whether it joins constants with data.
     "half-scales",
-    # Of Concat: whether it joins constants with data.
     "of-constants-too",
     # Of Einsum, Squeeze and Gather, and of Einsum alone; of-lists of Concat and Gather, too.
     "gives-a-number",
     "capital-letters",
     "implicit-result",
     "sums-alone",
+    "repeats-axis",
     "of-lists",
     # Of Clip, which has spreads-norm as well: also whether the least is above the most.
     "bounds-one-side",

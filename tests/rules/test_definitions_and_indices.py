@@ -10,7 +10,6 @@ import onnx.parser
 import pytest
 
 import padfix
-from padfix.errors import RefusedError
 from tests.support.one_node import run
 
 MATRICES = "(float[2,3,4] X, float[2,5,4] Z) => (float Y) { Y = Einsum <equation = %s> (X, Z) }"
@@ -131,12 +130,6 @@ def test_what_counts_from_the_end_is_picked_as_before(tmp_path: Path) -> None:
     padfix.convert(source, result, target="qnn")
     data = {"X": np.arange(12, dtype=np.float32).reshape(3, 4), "I": np.array([[-1, 3], [-4, 0], [2, -3]])}
     np.testing.assert_array_equal(run(onnx.load(result), data), run(onnx.load(source), data))
-
-
-def test_a_diagonal_has_no_such_form(tmp_path: Path) -> None:
-    source = saved(tmp_path, '(float[3,3] X) => (float Y) { Y = Einsum <equation = "ii->i"> (X) }')
-    with pytest.raises(RefusedError, match="diagonal"):
-        padfix.convert(source, tmp_path / "result.onnx", target="qnn")
 
 
 PRODUCT = """(uint8[3,4] X) => (uint8 Y) <float s = {0.05}, uint8 z = {128}, uint8[4,2] w = {0, 9, 12, 99, 3, 7, 20, 8},

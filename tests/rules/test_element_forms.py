@@ -145,6 +145,28 @@ def test_an_equation_with_an_axis_to_sum_alone(
     assert ("Einsum" in made) == reads_equations
 
 
+@pytest.mark.parametrize(
+    ("equation", "given", "target", "expected"),
+    [
+        ("bii->bi", "float[3,4,4] X, float[1] Z", "mnn", ["Neg", "Reshape", "Slice"]),
+        ("...ii->...i", "float[3,4,4] X, float[1] Z", NEW, ["Neg", "Reshape", "Slice"]),
+        ("ibi->ib", "float[4,3,4] X, float[1] Z", OLD, ["Neg", "Transpose", "Reshape", "Slice", "Transpose"]),
+        ("ii->i", "float[3,3] X, float[1] Z", "qnn", ["Neg", "Reshape", "Slice"]),
+        ("iii->i", "float[3,3,3] X, float[1] Z", "mnn", ["Neg", "Reshape", "Slice"]),
+        ("ii->", "float[3,3] X, float[1] Z", "openvino", ["Neg", "Reshape", "Einsum", "ReduceMax"]),
+        ("iji,jk->ik", "float[4,3,4] X, float[3,2] Z", "tract", ["MatMul", "Neg", "Gather"]),
+        ("iji->ij", "float[4,3,4] X, float[1] Z", "tract", ["Einsum", "Neg"]),
+    ],
+)
+def test_the_diagonal_of_an_axis_that_is_written_twice(
+    equation: str, given: str, target: str, expected: list[str], tmp_path: Path
+) -> None:
+    factors = "u, Z" if "," in equation else "u"
+    made = outcome(f'u = Neg (X) Y = Einsum <equation = "{equation}"> ({factors})', given, target, tmp_path)
+    assert set(expected) <= set(made)
+    assert ("Einsum" in made) == ("Einsum" in expected)
+
+
 @pytest.mark.parametrize("target", [NEW, "tract"])
 @pytest.mark.parametrize(
     ("nodes", "is_right"),

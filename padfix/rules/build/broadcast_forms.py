@@ -134,7 +134,7 @@ def _spread(value: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
 
 def appended_forms(site: Site) -> Iterator[Form]:
     """Yield a Concat that reads an Identity of what depends on data."""
-    is_data = [depends_on_data(site.scope, name) for name in site.node.input]
+    is_data = [depends_on_data(site.scope, name) for name in site.node.input if name]
 
     def write(builder: FragmentBuilder, *values: Any) -> Any:
         apart = [

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from padfix.operators.equations import parts_of, result_of
+from padfix.operators.equations import letters_of
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
@@ -26,29 +26,32 @@ _MATRIX = 2
 
 def einsum_forms(site: Site) -> Iterator[Form]:
     """Yield an Einsum as sums along axes and products of matrices, one for each data but the first."""
-    equation = site.text("equation")
-    terms, gives = parts_of(equation)[0], result_of(equation)
-    lengths = _lengths(site, terms)
+    written, gives = letters_of(site.scope, site.node) or ([], "")
+    lengths = _lengths(site, written)
+    terms = [_without_repeats(each) for each in written]
 
     def write() -> Rewrite:
         assert not isinstance(lengths, Refusal)
         builder = site.builder()
         given = [builder.input(name) for name in site.node.input]
-        value, have = given[0], terms[0]
+        picked = [_diagonals(builder, *each, lengths) for each in zip(given, written, strict=True)]
+        value, have = picked[0], terms[0]
         for place in range(1, len(terms)):
             needed = set(gives).union(*terms[place + 1 :])
-            value, have = _product(builder, (value, given[place]), (have, terms[place]), needed, lengths)
+            value, have = _product(builder, (value, picked[place]), (have, terms[place]), needed, lengths)
         value, have = _summed(builder, value, have, set(gives))
         result = _turned(builder, value, have, gives)
         builder.output(site.node.output[0], builder.op("Identity", [result]) if result is given[0] else result)
         return Rewrite(builder.build(), (as_declared(site),))
 
-    ranks = sorted({*map(len, terms), len(gives)})
+    ranks = sorted({*map(len, terms), *map(len, written), len(gives)})
+    slices = {"strided": True, "backwards": False, "behind-window": False}
     turned: dict[str, Any] = {"turned-back": False, "turned-back-alike": False, "about-a-product": False}
     product = {"list-first": False, "list-second": False, "by-a-matrix": False}
     operators: Operators = (
         *(("Transpose", {"rank": each, **turned}) for each in ranks if each >= _MATRIX),
         *(("Reshape", {"rank": each}) for each in (3, *ranks) if each),
+        *(("Slice", {"rank": len(term), **slices}) for term, own in zip(terms, written, strict=True) if term != own),
         *((("MatMul", {"rank": 3, **product}),) if len(terms) > 1 else ()),
         *((("ReduceSum", reduction_traits("ReduceSum", site.opset, [0])),) if _sums(terms, gives) else ()),
     )
@@ -56,17 +59,45 @@ def einsum_forms(site: Site) -> Iterator[Form]:
 
 
 def _lengths(site: Site, terms: Sequence[str]) -> Lengths | Refusal:
+    if not terms:
+        return Refusal("what its dots stand for is not known")
     found: dict[str, int] = {}
     for place, term in enumerate(terms):
         known = site.input_type(place)
         lengths = None if known is None else known.lengths
-        if not term.isalpha() or len(set(term)) < len(term):
-            return Refusal("it is of a diagonal, of a number, or of axes that it does not name")
+        if not term.isalpha():
+            return Refusal("it is of a number")
         if lengths is None or len(lengths) != len(term) or 0 in lengths:
             return Refusal("it needs the lengths of its input (--shape)")
         if any(found.setdefault(*pair) != pair[1] for pair in zip(term, lengths, strict=True)):
             return Refusal("it takes one element for several")
     return found if site.elem_type(0) in FLOATS else Refusal("its data are no floats")
+
+
+def _without_repeats(term: str) -> str:
+    """Return the letters of what is left where an axis is written twice: the diagonal, along the last axis."""
+    for letter in dict.fromkeys(term):
+        if term.count(letter) > 1:
+            term = term.replace(letter, "") + letter
+    return term
+
+
+def _diagonals(builder: FragmentBuilder, value: Any, term: str, lengths: Lengths) -> Any:
+    """Return the data along the diagonal of the axes that are written twice, which are flattened for it."""
+    for letter in dict.fromkeys(term):
+        times, length = term.count(letter), lengths[letter]
+        if times == 1:
+            continue
+        others = [place for place, each in enumerate(term) if each != letter]
+        order = [*others, *(place for place, each in enumerate(term) if each == letter)]
+        if order != list(range(len(term))):
+            value = builder.op("Transpose", [value], {"perm": order})
+        value = builder.reshaped(value, [*(lengths[term[place]] for place in others), length**times])
+        apart = sum(length**each for each in range(times))
+        bounds = [builder.integers([each]) for each in (0, length**times, len(others), apart)]
+        value = builder.op("Slice", [value, *bounds])
+        term = term.replace(letter, "") + letter
+    return value
 
 
 def _sums(terms: Sequence[str], gives: str) -> bool:
