@@ -48,10 +48,9 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     """Return what ``node`` is like; None for operators that no fact is about, and those that can't be read."""
     if normal_domain(node.domain) == CLASSICAL_DOMAIN:
         return {} if node.op_type in CLASSICAL else None
-    if normal_domain(node.domain) or wrong_arity(node, scope.opset) or not any(node.output):
+    opset = scope.opset if schema(node.op_type, scope.opset) else None  # of operators that are newer, the newest
+    if normal_domain(node.domain) or wrong_arity(node, opset) or not any(node.output):
         return None
-    if schema(node.op_type, scope.opset) is None:
-        return None  # newer than the model's opset: nothing tells how many inputs it has
     found = _own_traits(scope, node)
     if found is None:
         return None
