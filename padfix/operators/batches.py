@@ -70,8 +70,12 @@ def numbers_images(scope: Scope, node: NodeProto) -> bool:
 
 def reduces_images(scope: Scope, axes: Sequence[int], rank: int | None) -> bool:
     """Whether what works along these axes, all of them where none is listed, takes several images together."""
-    takes_first = not axes or any(axis in (0, -(rank or 1)) for axis in axes)
-    return takes_first and rank is not None and images_at_once(scope) is not None
+    return rank is not None and takes_first_axis(axes, rank) and images_at_once(scope) is not None
+
+
+def takes_first_axis(axes: Sequence[int], rank: int) -> bool:
+    """Whether the first axis is among these, all of them where none is listed."""
+    return not axes or any(axis in (0, -rank) for axis in axes)
 
 
 def gives_each_image_its_own(scope: Scope, node: NodeProto, within: int = 0) -> bool:

@@ -95,11 +95,8 @@ def is_steered_by_data(scope: Scope, node: NodeProto) -> bool:
     if scope.parent is not None:
         return False
     names = [node.input[place] for place in _TOLD.get(node.op_type, ()) if place < len(node.input)]
-    for name in filter(None, names):
-        producer = None if is_constant(scope, name) else scope.producer(name)
-        if not is_constant(scope, name) and (producer is None or chain_of(scope, producer, open_lengths=True) is None):
-            return True
-    return False
+    producers = [scope.producer(name) for name in names if name and not is_constant(scope, name)]
+    return any(each is None or chain_of(scope, each, open_lengths=True) is None for each in producers)
 
 
 def reads_constant_again(scope: Scope, node: NodeProto) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
+
 from onnx import NodeProto, TensorProto
 
 from padfix.graph.scopes import Scope
@@ -29,36 +32,32 @@ def ends_as_long(scope: Scope, node: NodeProto) -> bool:
         return False
     if node.op_type == "Cast" and (reads is None or reads.elem_type == gives.elem_type or _is_of_lengths(scope, node)):
         return False
-    seen, waiting = set[str](), [node.output[0]]
-    while waiting and len(seen) < _MOST_READERS:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        if scope.is_output(name):
-            return True
-        for reader in scope.consumers(name):
-            if reader.op_type in _COUNTING:
-                return True
-            waiting += _given_on(scope, reader, name)
-    return False
+    return any(
+        scope.is_output(name) or any(reader.op_type in _COUNTING for reader in scope.consumers(name))
+        for name in _behind(scope, node.output[0], partial(_given_on, scope))
+    )
 
 
 def steers(scope: Scope, name: str) -> bool:
     """Whether a value, or what is computed of it, says what another operator does."""
+    return any(
+        reader.input[place] == each
+        for each in _behind(scope, name, lambda reader, _: [given for given in reader.output if given])
+        for reader in scope.consumers(each)
+        for place in STEERED.get(reader.op_type, ())
+        if place < len(reader.input)
+    )
+
+
+def _behind(scope: Scope, name: str, given_on: Callable[[NodeProto, str], list[str]]) -> Iterator[str]:
+    """Yield a value and what its readers give on of it, each once, and no more than a bounded number."""
     seen, waiting = set[str](), [name]
     while waiting and len(seen) < _MOST_READERS:
         name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        for reader in scope.consumers(name):
-            if any(
-                reader.input[place] == name for place in STEERED.get(reader.op_type, ()) if place < len(reader.input)
-            ):
-                return True
-            waiting += [each for each in reader.output if each]
-    return False
+        if name not in seen:
+            seen.add(name)
+            yield name
+            waiting += [each for reader in scope.consumers(name) for each in given_on(reader, name)]
 
 
 def is_result_of_whole_numbers(scope: Scope, node: NodeProto) -> bool:

@@ -9,7 +9,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
-from padfix.operators.batches import reduces_images
+from padfix.operators.batches import reduces_images, takes_first_axis
 from padfix.operators.data_order import AXES_OF_IMAGES, CHANNELS
 from padfix.targets.traits import Traits
 
@@ -54,8 +54,7 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
 
 def reduces_batch(axes: Sequence[int], lengths: Sequence[Dimension]) -> bool:
     """Whether a reduction along these axes, all of them where none is listed, takes several images together."""
-    takes_first = not axes or any(axis in (0, -len(lengths)) for axis in axes)
-    return len(lengths) >= AXES_OF_IMAGES and takes_first and lengths[0] != 1
+    return len(lengths) >= AXES_OF_IMAGES and takes_first_axis(axes, len(lengths)) and lengths[0] != 1
 
 
 def _is_asked_for_infinity(scope: Scope, node: NodeProto) -> bool:

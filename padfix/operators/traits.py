@@ -63,8 +63,8 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["bytes"] = bytes_of(scope, data)
     found["axes"] = axes_of(scope, node)
     found["lists-for-numbers"] = bool(lists_for_numbers(scope, node))
-    data = scope.type_of(node.input[0]) if node.input and node.input[0] else None
-    found["of-longs"] = data is not None and data.elem_type == TensorProto.INT64
+    known = scope.type_of(data) if data else None
+    found["of-longs"] = known is not None and known.elem_type == TensorProto.INT64
     found["gives-more"] = any(scope.is_used(name) for name in node.output[1:] if name)
     found["gives-the-same"] = gives_the_same(scope, node)
     found["constants-by-nodes"] = by_nodes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying, selection, why_not_multiplied
-from padfix.rules.build.elementary_forms import reduced
+from padfix.rules.build.elementary_forms import reduced, reduction_traits
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
@@ -35,9 +35,6 @@ _EPSILON = 1e-5
 
 _MOMENTUM = 0.9
 """How much of the numbers before BatchNormalization keeps where it trains and does not say."""
-
-_AXES_AS_INPUT_SINCE = 18
-"""The first opset whose ReduceMean reads its axes."""
 
 _BIAS = 2
 """Which input is added, of a Gemm and of a LayerNormalization."""
@@ -232,9 +229,9 @@ def _beside_statistics(site: Site) -> Iterator[Form]:
     def write(*, kept: bool) -> Rewrite:
         builder = site.builder()
         data, *weights = (builder.input(name) for name in site.node.input if name)
-        middle = _mean(builder, data, axes)
+        middle = reduced(builder, "ReduceMean", data, axes)
         away = builder.op("Sub", [data, middle])
-        square = _mean(builder, builder.op("Mul", [away, away]), axes)
+        square = reduced(builder, "ReduceMean", builder.op("Mul", [away, away]), axes)
         least = builder.constant(np.array(_EPSILON if found is None else found.f, dtype), "epsilon")
         inverse = builder.op("Reciprocal", [builder.op("Sqrt", [builder.op("Add", [square, least])])])
         node = copied(site.node)
@@ -254,13 +251,7 @@ def _beside_statistics(site: Site) -> Iterator[Form]:
     why_not = None if any(site.node.output[1:]) else Refusal("it gives the norm alone")
     if not rank or dtype != np.float32:
         why_not = why_not or Refusal("how many axes it has is not known, or its data are no floats of 32 bits")
-    mean_traits: Traits = {
-        "axes-as-input": site.opset >= _AXES_AS_INPUT_SINCE,
-        "reduced-axes": len(axes),
-        "axes-listed": True,
-        "axes-empty": False,
-        "reduces-all": len(axes) == rank,
-    }
+    mean_traits: Traits = {**reduction_traits("ReduceMean", site.opset, axes), "reduces-all": len(axes) == rank}
     operators: Operators = (
         ("ReduceMean", mean_traits),
         *((each, {}) for each in ("Sub", "Add", "Sqrt", "Reciprocal")),
@@ -269,12 +260,6 @@ def _beside_statistics(site: Site) -> Iterator[Form]:
     beside = (("LayerNormalization", own), *operators)
     yield Form("its mean and deviation beside it", beside, lambda: write(kept=True), why_not)
     yield Form("a product with its deviation", operators, lambda: write(kept=False), why_not)
-
-
-def _mean(builder: FragmentBuilder, data: Any, axes: Sequence[int]) -> Any:
-    if builder.opset < _AXES_AS_INPUT_SINCE:
-        return builder.op("ReduceMean", [data], {"axes": list(axes), "keepdims": 1})
-    return builder.op("ReduceMean", [data, builder.integers(list(axes))], {"keepdims": 1})
 
 
 def instance_norm_forms(site: Site) -> Iterator[Form]:

@@ -52,7 +52,7 @@ def rewrite_beside(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Rewri
         if window.operator.is_average and window.operator.zero_point is not None:
             # Of a window that ceil mode lets reach out, it counts all taps.
             attributes.set_integer(node, "count_include_pad", 1)
-    factor = correction(window, pairs, ceil_mode=ceil_mode) if window.leaves_pads_out else None
+    factor = _correction(window, pairs, ceil_mode=ceil_mode) if window.leaves_pads_out else None
     added = known_amounts(window, pairs)
     opset = site.scope.opset
     return behind_pad(site, window, pairs, node, lambda *_: added, opset=opset, same=False, factor=factor)
@@ -65,7 +65,7 @@ def _is_cropped(window: Window) -> bool:
 
 def rewrite_counting(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Rewrite:
     """Return an average that counts its pads, which are zeros, times what it counted too many."""
-    factor = correction(window, pairs, ceil_mode=False)
+    factor = _correction(window, pairs, ceil_mode=False)
     assert factor is not None
     builder, node = site.builder(), bare_node(site)
     attributes.set_integers(node, "pads", flat(pairs))
@@ -79,7 +79,7 @@ def why_not_counting(window: Window, pairs: tuple[Pair, ...]) -> Refusal | None:
     """Return why an average has no such form; or None."""
     if not window.leaves_pads_out or window.operator.zero_point is not None or window.written.ceil_mode:
         return Refusal("it leaves no pads out of an average, or has ceil_mode")
-    if is_too_long(window, pairs) or correction(window, pairs, ceil_mode=False) is None:
+    if is_too_long(window, pairs) or _correction(window, pairs, ceil_mode=False) is None:
         return Refusal("its pads are as long as the kernel, or how long it is depends on a length (--shape)")
     return None
 
@@ -108,7 +108,7 @@ def _ceil_modes(window: Window, pairs: tuple[Pair, ...]) -> frozenset[bool]:
     return reduce(frozenset.__and__, options)
 
 
-def correction(window: Window, pairs: tuple[Pair, ...], *, ceil_mode: bool) -> np.ndarray | None:
+def _correction(window: Window, pairs: tuple[Pair, ...], *, ceil_mode: bool) -> np.ndarray | None:
     """Return (taps / taps on the input) of each window, shape ``[1, 1, *output]``; None where none would fit."""
     factors = []
     for (size, taps, stride, dilation), (begin, end) in zip(window.axes, pairs, strict=True):

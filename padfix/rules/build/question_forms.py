@@ -148,12 +148,7 @@ def one_hot_forms(site: Site) -> Iterator[Form]:
     if lengths is None or 0 in lengths or axis != rank:
         why_not = why_not or Refusal("it needs the lengths of its input (--shape), and its places as the last axis")
     two: Traits = {"rank": 2, "broadcasts": True, "constants": "none"}
-    matrix: Operators = (
-        ("Reshape", {"rank": 2}),
-        ("Equal", two),
-        ("Where", two),
-        ("Reshape", {"rank": rank + 1}),
-    )
+    matrix: Operators = (("Reshape", {"rank": 2}), ("Equal", two), ("Where", two), ("Reshape", {"rank": rank + 1}))
     yield Form("equal to a place, as a matrix", matrix, partial(write, flat=True), why_not)
 
 

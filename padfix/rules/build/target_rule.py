@@ -24,9 +24,16 @@ from padfix.rules.build.passing_forms import negated_twice
 from padfix.targets import Target, named
 
 _OF_DATA = (
+    "alike",
+    "axes",
     "bytes",
-    *("alike", "axes", "channels-last", "constants", "high-power", "leaves-bytes", "moves-batch"),
-    *("of-odd-integers", "of-weights"),
+    "channels-last",
+    "constants",
+    "high-power",
+    "leaves-bytes",
+    "moves-batch",
+    "of-odd-integers",
+    "of-weights",
 )
 """What is said of the data of a node, and of who reads its result, whatever form it has."""
 
