@@ -10,17 +10,12 @@ import pytest
 
 import padfix
 from padfix.errors import RefusedError
+from tests.support.proven import operators_for
 
 
 def converted(text: str, target: str, folder: Path, opset: int = 21) -> list[str]:
     """Return the sorted operators that a model becomes; it is proven on the way."""
-    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]> g {text}')
-    onnx.save(model, folder / "before.onnx")
-    report = padfix.convert(folder / "before.onnx", folder / "after.onnx", target=target)
-    assert report.verdict is not None
-    assert report.verdict.equivalent
-    assert not padfix.check(folder / "after.onnx", target=target).findings
-    return sorted(node.op_type for node in onnx.load(folder / "after.onnx").graph.node)
+    return sorted(operators_for(text, target, folder, opset, ir_version=9).elements())
 
 
 SEGNET = """(float[2,3,6,8] X) => (float[2,3,6,8] Y) {
