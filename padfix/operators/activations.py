@@ -13,7 +13,7 @@ from padfix.operators.clip import clip_bounds
 from padfix.operators.data_order import is_behind_depthwise_volume, is_cut_off_volume
 from padfix.operators.fused_layers import follows_convolution, spreads_norm
 from padfix.operators.gates import erf_traits, falls_far, gate_traits, softplus_traits
-from padfix.operators.plain_traits import ranked
+from padfix.operators.picking_traits import ranked
 from padfix.operators.quantizers import is_between_bytes_of_caller
 from padfix.targets.traits import Traits
 

@@ -37,7 +37,8 @@ from padfix.operators.lists import COMPARING, appends_to_input, depends_on_data,
 from padfix.operators.long_results import ends_as_long
 from padfix.operators.numbers import quotient_changes_numbers
 from padfix.operators.passing import pieces_of
-from padfix.operators.plain_traits import PLAINLY, power_traits, ranked
+from padfix.operators.picking_traits import ranked
+from padfix.operators.plain_traits import PLAINLY, power_traits
 from padfix.operators.quantizers import (
     QUANTIZERS,
     is_between_bytes,

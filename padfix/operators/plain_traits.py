@@ -1,16 +1,15 @@
-"""What operators are like that pick, split, multiply or transform, in the words that targets state their facts in."""
+"""What operators are like that multiply, transform or convert, in the words that targets state their facts in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Dimension, Scope
+from padfix.graph.scopes import Scope
 from padfix.operators.batches import gives_each_image_its_own, numbers_images
 from padfix.operators.clip import clip_bounds
-from padfix.operators.constant_chains import COMPUTED, is_constant
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.equations import equation_traits
 from padfix.operators.fused_layers import MATRIX, is_activated_convolution, is_deviation, is_product
@@ -18,12 +17,11 @@ from padfix.operators.lists import ON_ONE
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
 from padfix.operators.numbers import cast_changes_numbers, elements_of, is_odd_integer, numbers_of
 from padfix.operators.passing import PASSING, changes_type, passing_traits
+from padfix.operators.picking_traits import PICKING_TRAITS, ranked
 from padfix.targets.traits import Trait, Traits
 
 DFT_AXIS_AS_INPUT_SINCE = 20
 
-PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
-"""Operators whose second input says which elements."""
 
 # fmt: off
 PLAIN = (
@@ -42,13 +40,6 @@ PLAIN = (
 # fmt: on
 """Operators of which it is all the same to runtimes how they are."""
 
-_MOVING = ("Cast", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
-
-_PLACES = ("Abs", "ArgMax", "ArgMin", "NonZero", "Relu", "Sigmoid", "TopK")
-"""Operators that give nothing below 0, of a TopK with the positions that it gives."""
-
-_MOST_MOVES = 4
-"""Operators that may lie between a weight and what reads it."""
 
 CLASSICAL_DOMAIN = "ai.onnx.ml"
 
@@ -129,143 +120,6 @@ def _prelu(scope: Scope, node: NodeProto) -> Traits:
         lengths = data.shape[CHANNELS : CHANNELS + 1]
         slopes = "list-of-channels" if set(lengths) & {None, *slope.shape} else "list"
     return {**common, "slopes": slopes}
-
-
-def _picking(scope: Scope, node: NodeProto) -> Traits:
-    indices = scope.constant(node.input[1])
-    shapes = [None if (known := scope.type_of(name)) is None else known.shape for name in node.input[:3]]
-    updates = shapes[2] if len(shapes) > 2 else None
-    return {
-        **ranked(scope, node),
-        "axis-from-end": (attributes.integer(node, "axis", 0) or 0) < 0,
-        "of-fewer-rows": _has_fewer_rows(node, shapes),
-        "of-listed-values": updates is not None and len(updates) == 1,
-        "both-computed": not is_constant(scope, node.input[1]),
-        "negative-indices": indices is not None and bool((indices < 0).any()),
-        "maybe-from-end": may_count_from_end(scope, node.input[1]),
-        "picks-rows": indices is not None and node.op_type == "GatherND" and indices.shape[-1:] == (1,),
-        "by-image": attributes.integer(node, "batch_dims", 0) != 0,
-        "joins": (reduction := attributes.text(node, "reduction", "none") or "none") != "none",
-        "joins-extremes": reduction in ("max", "min"),
-    }
-
-
-def may_count_from_end(scope: Scope, name: str) -> bool:
-    """Whether indices are computed, and by nothing that gives none below 0."""
-    for _ in range(_MOST_MOVES + 1):
-        known, producer = scope.type_of(name), scope.producer(name)
-        is_unsigned = known is not None and known.elem_type in (TensorProto.UINT8, TensorProto.BOOL)
-        if is_unsigned or is_constant(scope, name) or (producer is not None and _gives_places(scope, producer)):
-            return False
-        if producer is None or producer.op_type not in _MOVING:
-            return True
-        name = producer.input[0]
-    return True
-
-
-def _may_be_outside(scope: Scope, node: NodeProto) -> bool:
-    """Whether an index of a OneHot may be none of its places: all but constants and positions along a short axis."""
-    depth, name = scope.constant(node.input[1]), node.input[0]
-    most = 0 if depth is None or not depth.size else int(depth.reshape(-1)[0])
-    for _ in range(_MOST_MOVES + 1):
-        told, producer = scope.constant(name), scope.producer(name)
-        if told is not None:
-            return bool((told < -most).any() or (told >= most).any())
-        if producer is None or producer.op_type not in (*_MOVING, "ArgMax", "ArgMin"):
-            return True
-        if producer.op_type.startswith("Arg"):
-            known = scope.type_of(producer.input[0])
-            length = (
-                known.shape[attributes.integer(producer, "axis", 0) or 0] if known is not None and known.shape else None
-            )
-            return not isinstance(length, int) or length > most
-        name = producer.input[0]
-    return True
-
-
-def _is_whole_number(scope: Scope, name: str) -> bool:
-    """Whether a value is an integer without an axis."""
-    known = scope.type_of(name)
-    return known is not None and known.shape == () and numbers_of(scope, name) == "integer"
-
-
-def _gives_places(scope: Scope, node: NodeProto) -> bool:
-    """Whether a node gives nothing below 0: positions, magnitudes, or what is left of a division by such."""
-    if node.op_type != "Mod":
-        return node.op_type in _PLACES
-    divisor = scope.constant(node.input[1])
-    is_cut = attributes.integer(node, "fmod", 0) != 0
-    return not is_cut and divisor is not None and bool((divisor > 0).all())
-
-
-def _has_fewer_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) -> bool:
-    """Whether a GatherElements has indices for a part of its rows alone."""
-    if node.op_type != "GatherElements" or shapes[0] is None or shapes[1] is None:
-        return False
-    axis = (attributes.integer(node, "axis", 0) or 0) % max(len(shapes[0]), 1)
-    pairs = enumerate(zip(*shapes[:2], strict=False))
-    return any(here != there for place, (here, there) in pairs if place != axis)
-
-
-def _split(scope: Scope, node: NodeProto) -> Traits:
-    known, axis = scope.type_of(node.input[0]), attributes.integer(node, "axis", 0) or 0
-    length = (
-        known.shape[axis] if known is not None and known.shape and -len(known.shape) <= axis < len(known.shape) else 0
-    )
-    counts = attributes.integer(node, "num_outputs", 0)
-    is_even = None if length is None or isinstance(length, str) else length % (counts or 1) == 0
-    has_lengths = len(node.input) > 1 or attributes.find(node, "split") is not None
-    return {
-        "axis-written": attributes.find(node, "axis") is not None,
-        "split-evenly": is_even if counts else True,
-        "pieces-told": has_lengths or bool(counts),
-        "splits-constant": is_weight(scope, node.input[0]),
-    }
-
-
-def is_weight(scope: Scope, name: str, depth: int = 0) -> bool:
-    """Whether a constant or a weight is read: written down as it is, or moved about by a few operators."""
-    owner, producer = scope.owner(name), scope.producer(name)
-    if owner is None or producer is None:
-        return owner is not None and owner.is_initializer(name) and name not in owner.inputs
-    if producer.op_type == "Constant":
-        return True
-    is_moved = producer.op_type in COMPUTED or producer.op_type == "Split"
-    return (
-        is_moved and depth < _MOST_MOVES and all(is_weight(scope, each, depth + 1) for each in producer.input if each)
-    )
-
-
-def _suppression(scope: Scope, node: NodeProto) -> Traits:
-    """Return the least score of a NonMaxSuppression, and whether one of its limits has no axis."""
-    limits = [scope.type_of(name) for name in node.input[2:] if name]
-    name = node.input[4] if len(node.input) > 4 else ""
-    score = scope.constant(name) if name else None
-    least = None if name and score is None else "none"
-    if score is not None and score.size == 1:
-        least = "below-zero" if score.reshape(-1)[0] < 0 else "others"
-    return {
-        "least-score": least,
-        "limits-as-numbers": any(each is not None and each.shape == () for each in limits),
-        "of-positive": _is_share(scope, node.input[1]),
-    }
-
-
-def _is_share(scope: Scope, name: str) -> bool:
-    """Whether numbers are what a Sigmoid or Softmax gives, moved about by a few operators."""
-    for _ in range(_MOST_MOVES + 1):
-        producer = scope.producer(name)
-        if producer is None or producer.op_type not in _MOVING:
-            break
-        name = producer.input[0]
-    producer = scope.producer(name)
-    return producer is not None and producer.op_type in ("Sigmoid", "Softmax")
-
-
-def ranked(scope: Scope, node: NodeProto) -> Traits:
-    """Return how many axes the data have."""
-    data = scope.type_of(node.input[0])
-    return {"rank": None if data is None else data.rank}
 
 
 def _reranked(scope: Scope, node: NodeProto) -> Traits:
@@ -380,16 +234,8 @@ def power_traits(scope: Scope, node: NodeProto) -> Traits:
 
 PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys((*PLAIN, *ON_ONE), lambda scope, node: {}),
-    **dict.fromkeys(PICKING, _picking),
+    **PICKING_TRAITS,
     **dict.fromkeys(PASSING, passing_traits),
-    **dict.fromkeys(
-        ("ArgMax", "ArgMin"),
-        lambda scope, node: {
-            **ranked(scope, node),
-            "takes-last": attributes.integer(node, "select_last_index", 0) != 0,
-            "keeps-axis": attributes.integer(node, "keepdims", 1) != 0,
-        },
-    ),
     "BatchNormalization": _batch_norm,
     "Cast": _cast,
     **dict.fromkeys(
@@ -417,26 +263,12 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Einsum": equation_traits,
     "Expand": _expand,
     "MatMul": _product,
-    "NonMaxSuppression": _suppression,
-    "OneHot": lambda scope, node: {
-        "axis-written": attributes.find(node, "axis") is not None,
-        "maybe-from-end": may_count_from_end(scope, node.input[0]),
-        "maybe-outside": _may_be_outside(scope, node),
-        "depth-is-no-number": not _is_whole_number(scope, node.input[1]),
-        "of-floats": numbers_of(scope, node.input[2]) != "integer",
-    },
     "PRelu": _prelu,
     "Size": lambda scope, node: {"ends-as-long": ends_as_long(scope, node)},
-    "Split": _split,
     "Squeeze": lambda scope, node: {
         **_reranked(scope, node),
         "axes-written": len(node.input) > 1 or attributes.find(node, "axes") is not None,
         "gives-a-number": (gives := scope.type_of(node.output[0])) is not None and gives.shape == (),
-    },
-    "TopK": lambda scope, node: {
-        **ranked(scope, node),
-        "axis-from-end": (attributes.integer(node, "axis", -1) or 0) < 0,
-        "sorted": attributes.integer(node, "sorted", 1) != 0,
     },
     "IsInf": lambda scope, node: {
         "one-sided": not all(attributes.integer(node, f"detect_{sign}", 1) for sign in ("negative", "positive"))

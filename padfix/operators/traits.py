@@ -26,7 +26,8 @@ from padfix.operators.lists import ON_ONE, is_of_made_list, lists_for_numbers
 from padfix.operators.numbers import bytes_of, elements_of, is_odd_integer, numbers_of
 from padfix.operators.other_traits import OTHERS, any_of
 from padfix.operators.passing import gives_the_same
-from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, is_weight
+from padfix.operators.picking_traits import is_weight
+from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN
 from padfix.operators.quantizers import traits_of_bytes
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample

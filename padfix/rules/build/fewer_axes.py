@@ -14,7 +14,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared
 from padfix.rules.build.objections import Operators
-from padfix.targets.traits import MARKS
+from padfix.targets.marks import MARKS
 
 _FEWER = 3
 """Axes that are left: the batch, the channels, and all others as one."""

@@ -1,0 +1,64 @@
+"""Equal forms of what copies its data along its axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from padfix.operators.refusal import Refusal
+from padfix.rules.base import Site
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_forms import of_inputs
+from padfix.rules.build.objections import Operators
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_MOST_COPIES = 64
+"""Copies that are worth an input each of a Concat."""
+
+
+def joined_copies(site: Site) -> Iterator[Form]:
+    """Yield a Tile as its copies joined, axis by axis."""
+    repeats = site.constant(1)
+    copies = [] if repeats is None else [int(number) for number in repeats.reshape(-1)]
+
+    def write(builder: FragmentBuilder, value: Any, _: Any) -> Any:
+        for axis, number in enumerate(copies):
+            if number > 1:
+                value = builder.op("Concat", [value] * number, {"axis": axis})
+        return value if max(copies, default=1) > 1 else builder.op("Identity", [value])
+
+    why_not = None
+    if repeats is None:
+        why_not = Refusal("how often it repeats is not constant")
+    elif 0 in copies or sum(copies) - len(copies) > _MOST_COPIES:
+        why_not = Refusal("it repeats nothing at all, or too often")
+    yield Form("its copies joined", (("Concat", {}),), lambda: of_inputs(site, write, exact=True), why_not)
+
+
+def repeated_copies(site: Site) -> Iterator[Form]:
+    """Yield an Expand as copies of what has one element, joined axis by axis."""
+    known, result = site.input_type(0), site.scope.type_of(site.node.output[0])
+    before = None if known is None else known.lengths
+    after = None if result is None else result.lengths
+    lengths = () if before is None or after is None else (*[1] * (len(after) - len(before)), *before)
+    copies = [there if here == 1 else 1 for here, there in zip(lengths, after or (), strict=False)]
+
+    def write(builder: FragmentBuilder, value: Any, _: Any) -> Any:
+        if before is not None and len(lengths) > len(before):
+            value = builder.reshaped(value, lengths)
+        for axis, number in enumerate(copies):
+            if number > 1:
+                value = builder.op("Concat", [value] * number, {"axis": axis})
+        return value if max(copies, default=1) > 1 or lengths != before else builder.op("Identity", [value])
+
+    operators: Operators = (("Concat", {}),)
+    if before is not None and len(lengths) > len(before):
+        operators = (("Reshape", {"rank": len(lengths)}), *operators)
+    why_not = None
+    if before is None or after is None:
+        why_not = Refusal("it needs the lengths of the input (--shape)")
+    elif 0 in after or sum(copies) - len(copies) > _MOST_COPIES:
+        why_not = Refusal("it repeats nothing at all, or too often")
+    yield Form("its copies joined", operators, lambda: of_inputs(site, write, exact=True), why_not)

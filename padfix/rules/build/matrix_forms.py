@@ -1,0 +1,96 @@
+"""Equal forms of products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from padfix.operators.refusal import Refusal
+from padfix.operators.reshape_traits import is_square_volume
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Site
+from padfix.rules.build.forms import Form
+from padfix.rules.build.moved_forms import product_from_left
+from padfix.rules.build.node_forms import of_inputs
+from padfix.rules.build.objections import Operators
+from padfix.targets.traits import Traits
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+
+def matrix_forms(site: Site) -> Iterator[Form]:
+    """Yield a product with a list as one with a matrix of one row or column."""
+    own = traits_of(site.scope, site.node) or {}
+    ranks = [None if (known := site.input_type(place)) is None else known.rank for place in (0, 1)]
+    told = site.constant(1) if own["list-second"] else None
+
+    def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
+        left = builder.unsqueezed(first, 0) if own["list-first"] else first
+        right = second if told is None else builder.constant(told.reshape(-1, 1), "column")
+        if own["list-second"] and told is None:
+            right = builder.unsqueezed(second, 1)
+        result = builder.op("MatMul", [left, right])
+        if own["list-second"]:
+            result = builder.unsqueezed(result, max(2, *(each or 0 for each in ranks)) - 1, back=True)
+        if own["list-first"]:
+            result = builder.unsqueezed(result, max(2, *(each or 0 for each in ranks)) - 2, back=True)
+        return result
+
+    traits: Traits = {"rank": max(2, ranks[0] or 0), "list-first": False, "list-second": False, "alike": "none"}
+    operators: Operators = (("Unsqueeze", {"rank": 1}), ("MatMul", traits), ("Squeeze", {"rank": traits["rank"]}))
+    why_not = None if None not in ranks else Refusal("the ranks of what it multiplies are not known")
+    if own["list-first"] or own["list-second"]:
+        yield Form("matrices in place of lists", operators, lambda: of_inputs(site, write, exact=False), why_not)
+    yield from _row_by_row(site)
+    yield from _turned_about(site)
+    yield from product_from_left(site)
+
+
+def _row_by_row(site: Site) -> Iterator[Form]:
+    """Yield a product with a matrix as that of all the rows that there are."""
+    known, second = site.input_type(0), site.input_type(1)
+    lengths = () if known is None or known.shape is None else known.shape
+    before = [each if isinstance(each, int) else -1 for each in lengths[:-1]]
+    columns = second.shape[1] if second is not None and second.shape is not None and len(second.shape) == 2 else None
+    why_not = None
+    if len(lengths) < 3 or not isinstance(lengths[-1], int) or not isinstance(columns, int):
+        why_not = Refusal("it is no product of rows with a matrix, or how long they are is not known (--shape)")
+    elif before.count(-1) > 1 or 0 in before:
+        why_not = Refusal("it needs the lengths of its input (--shape)")
+
+    def write(builder: FragmentBuilder, first: Any, matrix: Any) -> Any:
+        assert isinstance(columns, int)
+        assert isinstance(lengths[-1], int)
+        product = builder.op("MatMul", [builder.reshaped(first, [-1, lengths[-1]]), matrix])
+        return builder.reshaped(product, [*before, columns])
+
+    traits: Traits = {"rank": 2, "by-a-matrix": True, "list-first": False, "list-second": False, "alike": "none"}
+    is_square = is_square_volume((*before, columns))
+    back: Traits = {"rank": len(lengths), "of-square-product": is_square}
+    operators: Operators = (("Reshape", {"rank": 2}), ("MatMul", traits), ("Reshape", back))
+    yield Form("all rows in one matrix", operators, lambda: of_inputs(site, write, exact=False), why_not)
+
+
+def _turned_about(site: Site) -> Iterator[Form]:
+    """Yield a product with a matrix as that of the matrix, turned, with what is turned before it and back behind it."""
+    known, second = site.input_type(0), site.input_type(1)
+    rank = 0 if known is None or known.rank is None else known.rank
+    turned, matrix = [*range(rank - 2), rank - 1, rank - 2], site.constant(1)
+    is_by_matrix = second is not None and second.rank == 2
+
+    def write(builder: FragmentBuilder, first: Any, other: Any) -> Any:
+        if matrix is None:
+            left = builder.op("Transpose", [other], {"perm": [1, 0]})
+        else:
+            left = builder.constant(np.ascontiguousarray(matrix.T), "turned")
+        product = builder.op("MatMul", [left, builder.op("Transpose", [first], {"perm": turned})])
+        return builder.op("Transpose", [product], {"perm": turned})
+
+    turns: Traits = {"rank": rank, "about-a-product": True}
+    traits: Traits = {"rank": 2, "by-a-matrix": False, "list-first": False, "list-second": False, "alike": "none"}
+    why_not = None if rank > 2 and is_by_matrix else Refusal("it is no product of several matrices with one")
+    operators: Operators = (("Transpose", turns), ("MatMul", traits))
+    yield Form("the matrix before what is turned", operators, lambda: of_inputs(site, write, exact=False), why_not)

@@ -1,0 +1,217 @@
+"""The words of facts that are switches, off unless they are told."""
+
+MARKS = (
+    # Of convolutions, transposed convolutions and pools.
+    "strided",
+    "far-strides",
+    "one-element",
+    "dequantized",
+    "of-weights",
+    "weights-computed",
+    "of-bytes",
+    # Of pools of planes: whether windows of one column go two further on both axes. Of Conv: whether every channel
+    # has one map of its own, a single channel among them.
+    "column-by-twos",
+    "map-each",
+    "lists-scales",
+    "joined-bytes",
+    "leaves-bytes",
+    # Of the operators that reduce axes.
+    "reduces-all",
+    "asked-for-infinity",
+    # Of Softmax, LogSoftmax and Hardmax.
+    "axis-from-end",
+    # Of Reshape, behind a convolution or pool, and behind another one; numbers-images of Resize and joins, too.
+    "copies-channels",
+    "copies-behind-reshape",
+    "shuffles",
+    "of-thin-image",
+    "of-square-product",
+    "numbers-images",
+    # Of Sub and Div.
+    "from-constant",
+    "from-softmax",
+    # Of an Erf or Tanh that is part of a Gelu: whether the gate is halved (a Tanh's also behind the product).
+    "halved-gate",
+    # Of Transpose: one that undoes another behind a 1-D convolution, and one of those about a product with a matrix.
+    "turned-back",
+    "turned-back-alike",
+    "about-a-product",
+    # Of Gather, Gemm and LayerNormalization.
+    "embeds",
+    # Of PRelu, Celu, Split, ArgMax and ArgMin, Expand, BatchNormalization, MatMul, and what picks elements.
+    "spreads-data",
+    "splits-constant",
+    "list-first",
+    "list-second",
+    "by-a-matrix",
+    # Of Mul.
+    "gate-second",
+    # As has a Transpose that padfix writes about the steps of such a layer.
+    "over-batch",
+    # Of Slice: whether some step is negative; and of CumSum, which may leave each element out of its own sum.
+    "backwards",
+    "exclusive",
+    # Of Identity, Dropout and Einsum, and of the norm that an Add ends.
+    # Of all: whether their data are integers of 64 bits.
+    "of-longs",
+    # Of all: whether they read lists of one where numbers are meant.
+    "lists-for-numbers",
+    # Of all: whether something reads more than their first output.
+    "gives-more",
+    # Of all: whether they give what an input, a constant or another result is.
+    "of-input",
+    "gives-the-same",
+    # Of Clip: whether it keeps a norm from zero by which the data themselves are divided.
+    "spreads-norm",
+    # Of Relu and Clip: whether it gives a result, cutting off at 0, or at 0 and 6, what a convolution of volumes gives.
+    "cuts-volume-off",
+    # Of DequantizeLinear: whether the bytes are what a QuantizeLinear gives.
+    "undoes-quantizer",
+    # Of Softmax: whether several elements lie behind its axis, and whether its data are without their largest along it.
+    "axis-inside",
+    "largest-off",
+    # Of Pow, Cast, Concat and Slice.
+    "of-deviation",
+    "changes-type",
+    # Of Cast and Div: whether it cuts fractions off, or makes booleans of other numbers than 0 and 1.
+    "changes-numbers",
+    "joins-nothing",
+    "takes-nothing",
+    # Of Squeeze, and of Unsqueeze.
+    "adds-several",
+    # Of GlobalLpPool and Shape: whether the model leaves the length of the first axis open.
+    "open-batch",
+    # Of what works on images: whether the model's inputs have another batch.
+    "batch-within",
+    # Of Slice, which has behind-window as well.
+    "axes-out-of-order",
+    # Of Add, and of operators that work element by element on several inputs, Concat among them.
+    "adds-to-volume",
+    "adds-wide-constant",
+    "adds-to-column",
+    "ends-norm",
+    "adds-to-erf",
+    "adds-turned-half",
+    "joins-a-list",
+    # Of what computes each element from one: whether its data are a list that is made of what is none, and computed.
+    "of-made-list",
+    "appends-to-input",
+    "spreads-channels",
+    # Of activations: whether their data is what a depthwise convolution of three axes gives.
+    "behind-depthwise-volume",
+    # Of BatchNormalization, which has about-a-product as well.
+    "behind-activation",
+    # Of Softmax, Gemm and LeakyRelu.
+    "between-bytes",
+    # Of all operators: whether the model computes what tells them how (a shape, axes), which others have as constants.
+    "steered-by-results",
+    # Of all operators: whether they give a result of the model that depends on no data.
+    "gives-a-constant",
+    # Of all operators: whether data tell them how, and not lengths or constants alone.
+    "steered-by-data",
+    # Of all operators: whether a node gives one of their constants, where others are initializers.
+    "constants-by-nodes",
+    "constants-again",
+    # Of the operators that reduce axes: whether the channels are among several.
+    "reduces-channels",
+    # Of Transpose and Squeeze, and of Gather: whether its indices have several axes.
+    "moves-batch",
+    "moves-images",
+    "picks-a-matrix",
+    "gives-many-axes",
+    "several-of-batch",
+    "both-computed",
+    # Of what picks single elements, which has axis-from-end as well; and of what reads constants of booleans.
+    "of-fewer-rows",
+    "of-listed-values",
+    "constant-booleans",
+    # Of GroupNormalization.
+    "of-groups",
+    # Of Concat, and of LSTM.
+    "joins-constant-again",
+    "states-differ",
+    # Of Reshape, as numbers-images is.
+    "measures-images",
+    # Of QLinearMatMul: whether its scales are in half precision. Of Concat: whether it joins constants with data.
+    "half-scales",
+    "of-constants-too",
+    # Of Einsum, Squeeze and Gather, and of Einsum alone; of-lists of Concat and Gather, too.
+    "gives-a-number",
+    "capital-letters",
+    "implicit-result",
+    "sums-alone",
+    "repeats-axis",
+    "of-lists",
+    # Of Clip, which has spreads-norm as well: also whether the least is above the most.
+    "bounds-one-side",
+    "bounds-exchanged",
+    # Of a constant that other operators compute, which has elements as well.
+    "of-constants",
+    # Of what picks elements: whether what is below 0 may be among indices that are computed, and whether constant
+    # ones are of rows. Of OneHot: whether an index may be, or may be none of its places.
+    "maybe-from-end",
+    "maybe-outside",
+    "picks-rows",
+    # Of GatherND: whether each image has indices of its own.
+    "by-image",
+    # Of Gemm: whether its product or what is added has a factor.
+    "has-factors",
+    # Of an Erf: whether it is part of a Gelu, however that is written.
+    "within-gelu",
+    # Of Exp, Softplus and Mish: whether its data may be far below 0, where nothing is left in half precision.
+    "falls-far",
+    # Of Clip: whether its bounds are computed.
+    "bounds-computed",
+    # Of Einsum: whether it is a product of two whose axes are in order.
+    "of-matrices",
+    # Of LpNormalization: whether it divides by the sum of magnitudes. Of reductions: whether they take several axes
+    # of a volume.
+    "by-sum",
+    "several-of-volume",
+    "of-volume",
+    # Of Attention, which has bounded as well: whether it has keys from before, and whether its products are read.
+    "causal",
+    "remembers",
+    "gives-products",
+    # Of Cast, Constant, Dropout and Shape: whether what it gives is a result of the model.
+    "as-result",
+    # Of Gemm: whether what is added is no list, or one of a single element. Of LayerNormalization: whether it gives its
+    # mean or deviation, too.
+    "bias-spread",
+    "gives-mean",
+    # Of LayerNormalization and RMSNormalization: whether the first axis is among theirs.
+    "takes-batch",
+    # Of the operators that reduce axes: whether they reduce the first one where all results are of several images.
+    "across-images",
+    # Of what constants alone tell: whether it is a result of the model.
+    "constant-result",
+    # Of Selu: whether it has other factors than the usual ones. Of Unique: whether it compares what lies along an axis.
+    "other-factors",
+    "along-axis",
+    # Of GridSample: whether a place may be halfway between two elements, or behind the image's first reflection.
+    "maybe-halfway",
+    "maybe-far",
+    # Of Slice and Transpose: whether they leave it to the default that they take the first axes, or reverse all.
+    "axes-unlisted",
+    "order-unwritten",
+    # Of Cast: whether it makes integers that few runtimes have; and of all operators: whether their data are such.
+    "gives-odd-integers",
+    "of-odd-integers",
+    # Of LpPool: whether its power is above 2.
+    "high-power",
+    # Of an Equal that padfix writes: whether it asks for infinity. Of IsInf: whether it means but one, or none.
+    "meets-infinity",
+    "one-sided",
+    # Of what puts single elements, which has joins as well: whether it keeps the larger or the smaller.
+    "joins-extremes",
+    # Of Pow: whether its exponents are of another type. Of EyeLike: whether what it gives is.
+    "types-differ",
+    # Of QuantizeLinear and DequantizeLinear, which have of-input and as-result as well: whether blocks have scales.
+    "blocked",
+    "depth-is-no-number",  # Of OneHot: whether its depth is a list or in floats; as of-floats is of its values.
+    "of-floats",
+    # Of Cast, Shape and Size: whether integers of 64 bits that they make become a result, or are counted with.
+    "ends-as-long",
+)
+"""Switches that are off unless they are told."""
