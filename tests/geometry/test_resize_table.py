@@ -76,6 +76,7 @@ def on_a_boundary(row: Row, n: int, o: int, i: int) -> bool:
     return (x + (Fraction(1, 2) if rounding.startswith("round") else 0)).denominator == 1
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("row", NEAREST, ids=name_of)
 def test_nearest_departs_at_exact_boundaries_alone(row):
     """Rows without a remark never depart. Where one has a remark and nothing departs, the package was mended."""

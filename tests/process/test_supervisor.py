@@ -250,6 +250,7 @@ SAID_UNDER_A_LIMIT = [
 ]
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("limited", [False, True])
 @pytest.mark.parametrize("said", [*SAID, *SAID_UNDER_A_LIMIT])
 def test_a_want_of_memory_is_named_whoever_noticed_it(said: str, limited: bool, tmp_path: Path) -> None:

@@ -79,6 +79,7 @@ def padded() -> ModelProto:
     return model(nodes, {"X": (TensorProto.FLOAT, (1, 2, 9, 8))}, constants=constants)
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("kind", DAMAGES)
 @pytest.mark.parametrize("witness", ["onnxruntime", "spec"])
 def test_each_kind_of_damage_is_located(kind: str, witness: str, tmp_path: Path) -> None:

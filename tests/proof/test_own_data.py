@@ -216,6 +216,7 @@ DIFFERENT: dict[str, tuple[ModelProto, ModelProto]] = {
 }
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("kind", DIFFERENT)
 def test_what_a_stretch_decides_by_is_brought_to_it(kind: str) -> None:
     first, second = DIFFERENT[kind]

@@ -56,6 +56,7 @@ def is_equal(kind: str, w_scale: float, **change: int) -> bool:
     return verify(OnnxRuntimeExecutor(first, optimised=False), candidates).equivalent
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("w_scale", [7e-5, 9e-4, 6e-3])
 @pytest.mark.parametrize("kind", CASES)
 def test_one_more_is_found_however_long_a_step_is(kind: str, w_scale: float) -> None:

@@ -155,6 +155,7 @@ CASES: list[tuple[Any, ...]] = [
 ]
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("typed", [True, False], ids=["typed", "untyped"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[2]}-{case[6]}")
 def test_numbers_stay(case: tuple[Any, ...], typed: bool) -> None:

@@ -125,6 +125,7 @@ def check_random(rng: np.random.Generator) -> str:
     return op_type
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_operators_keep_their_meaning(seed: int) -> None:
     check_random(np.random.default_rng([31, seed]))

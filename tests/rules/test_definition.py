@@ -142,6 +142,7 @@ def declined(text: str, target: str, folder: Path, opset: int = 17) -> str:
     return str(found.value)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     ("nodes", "result"),
     [

@@ -32,6 +32,7 @@ def types_of(path: Path) -> list[str]:
     return [node.op_type for node in onnx.load(path).graph.node]
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     ("graph", "gone"),
     [

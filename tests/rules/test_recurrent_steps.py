@@ -52,6 +52,7 @@ def layer(
     return onnx.shape_inference.infer_shapes(model)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     ("model", "target"),
     [

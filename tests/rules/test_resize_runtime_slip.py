@@ -56,6 +56,7 @@ def runs_as_specified(proto: ModelProto, shape: tuple[int, ...]) -> bool:
     return meant.shape == found.shape and bool(np.allclose(meant, found, rtol=1e-4, atol=1e-3))
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("coordinates", ["asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners"])
 @pytest.mark.parametrize("nearest_mode", ["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
 def test_nearest_is_reported_exactly_where_an_index_slips(coordinates: str, nearest_mode: str, slow: bool) -> None:

@@ -43,6 +43,7 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], tuple[int, ...], str]] = {
 }
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("name", CASES)
 def test_no_rows_are_taken(name: str, tmp_path: Path) -> None:
     import tensorflow as tf

@@ -219,6 +219,7 @@ HALVE: dict[str, object] = {"auto_pad": "SAME_UPPER", "strides": [2]}
 POOL: dict[str, object] = {**HALVE, "kernel_shape": [3]}
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("length", ["32*k", "32 * k + 31", "2*(k+1)", "2*h", "8", "-1", "0", "dim 2"])
 def test_a_declared_text_promises_nothing(length: str, tmp_path: Path) -> None:
     """No runtime enforces it, so the result is right for every length, those that break an expression too."""

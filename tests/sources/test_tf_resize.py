@@ -66,6 +66,7 @@ def typed() -> Iterator[tuple[Any, ...]]:
         yield operator, False, False, (5, 7), (10, 4), mode, dtype
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize(
     ("operator", "align", "half", "sizes", "counts", "mode", "dtype"), [*sample(grids(), 60), *sample(typed(), 20)]
 )
@@ -127,6 +128,7 @@ def methods() -> Iterator[tuple[Any, ...]]:
         yield method, antialias, sizes, counts, free
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize(("method", "antialias", "sizes", "counts", "free"), sample(methods(), 40))
 def test_every_method_of_image_resize(
     tf: Any, method: str, antialias: bool, sizes: Any, counts: Any, free: bool
@@ -169,6 +171,7 @@ def crops() -> Iterator[tuple[Any, ...]]:
     yield from itertools.product(("bilinear", "nearest"), sizes, ("float32", "uint8"), (False, True))
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(("method", "crop", "dtype", "free"), sample(crops(), 16))
 def test_crops(tf: Any, method: str, crop: Any, dtype: str, free: bool) -> None:
     boxes = np.float32(
@@ -189,6 +192,7 @@ def test_crops(tf: Any, method: str, crop: Any, dtype: str, free: bool) -> None:
         assert_same_numbers(tf, with_constants, [feed], free)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("free", [False, True])
 @pytest.mark.parametrize("method", ["bilinear", "nearest", "bicubic", "lanczos3"])
 def test_resize_with_pad(tf: Any, method: str, free: bool) -> None:

@@ -61,6 +61,7 @@ def test_against_tensorflow(padding: Any, kernel: int, stride: int, free: bool, 
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 def test_the_single_size_before_a_constant_result_is_declared(

@@ -41,6 +41,7 @@ def saved(nodes: str, folder: Path, given: str = "float", gives: str = "float") 
     return place
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     ("target", "nodes", "expected"),
     [

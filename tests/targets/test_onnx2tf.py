@@ -32,6 +32,7 @@ def saved(node: str, folder: Path) -> Path:
     return place
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     ("node", "expected"),
     [

@@ -67,6 +67,7 @@ def _varint(value: int) -> bytes:
     return encoded + bytes([value])
 
 
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("floats", [True, False])
 @pytest.mark.parametrize("sizes", [[64 << 20], [2 << 20] * 16, [300_000] * 100], ids=lambda sizes: len(sizes))
