@@ -15,7 +15,7 @@ CONSTANTS = (
     "<int64[1] k = {2}, int64[1] one = {1}, int64[1] flat = {-1}, int64[2] places = {0, 2}, float half = {0.5}, "
     "float[4,1] col = {1, 2, 3, 4}, float[1,2,1] each = {5, 6}, float n = {1}, float q = {0.79788}, "
     "float c = {0.044715}, float three = {3}, float two = {2}, float s = {0.1}, int8 z = {3}, "
-    "float[4] slopes = {1, 2, 3, 4}>"
+    "float[4] slopes = {1, 2, 3, 4}, float[2,1,1,1] each_map = {3, -4}>"
 )
 CUBE = "a = Mul (c, X) b = Mul (X, a) d = Mul (X, b) "
 GELU = "e = Add (X, d) f = Mul (q, e) g = Tanh (f) h = Add (n, g) "
@@ -76,6 +76,7 @@ def test_it_is_written_as_it_is_meant(nodes: str, given: str, target: str, expec
         (f"t = Neg (X) {NORM % ('t', 't', FIRST)}", "float[2,4] X", "4.14"),
         (f"t = Neg (X) {NORM % ('t', 't', FIRST)}".replace("-1", "1"), "float[2,4] X", "5.0.0.93"),
         ("p = MatMul (X, col) Y = Add (each, p)", "float[3,2,4] X", "5.0.0.93"),
+        ("Y = Conv <pads = [1, 0, 1, 0], group = 2> (X, each_map)", "float[1,2,4,4] X", "5.0.0.93"),
         ("p = Sigmoid (S) Y = NonMaxSuppression (X, p, k)", "float[1,4,4] X, float[1,2,4] S", "5.0.0.93"),
     ],
 )

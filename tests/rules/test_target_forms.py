@@ -294,6 +294,11 @@ CASES = {
         "openvino",
         ["Conv", "Relu"],
     ),
+    "one tap with pads": (
+        text("x = Relu (X) Y = Conv <pads = [1, 0, 1, 0]> (x, W)", weights="float[1,2,1,1] W = {3, -4}"),
+        "opencv@5.0",
+        ["Conv", "Pad", "Relu"],
+    ),
     "transposed behind a Pad": (
         text(
             "x = Pad (X, p) Y = ConvTranspose <kernel_shape = [2, 2], strides = [2, 2], pads = [1, 0, 1, 0]> (x, W)",
