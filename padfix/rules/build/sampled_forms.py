@@ -52,8 +52,6 @@ def sampled_forms(site: Site) -> Iterator[Form]:
         why_not = Refusal("it needs the lengths of its inputs (--shape)")
     elif site.elem_type(0) not in FLOATS:
         why_not = Refusal("products are of floats")
-    elif own["mode"] == "cubic" and own["outside"] == "border":
-        why_not = Refusal("what a cubic one takes from behind the border is not settled")
     elif own["outside"] == "reflection" and own["aligned"] and 1 in image[2:]:
         why_not = Refusal("a single element has no border to reflect at")
     elif math.prod(image[2:]) * math.prod(grid[:-1]) > _MOST_WEIGHTS:
@@ -223,10 +221,9 @@ def _weights(
     if outside == "reflection":
         coordinate = _reflected(builder, coordinate, number, border, length)
     if mode == "cubic":
-        return _cubic(builder, coordinate, dtype, border if outside == "reflection" else None, length)
+        return _cubic(builder, coordinate, dtype, (outside, border), length)
     if outside != "zeros":
-        ends = [builder.constant(np.array(each, dtype), "bound") for each in (0, length - 1)]
-        coordinate = builder.op("Min", [builder.op("Max", [coordinate, ends[0]]), ends[1]])
+        coordinate = _bounded(builder, coordinate, number, (0, length - 1))
     distance = _distances(builder, coordinate, np.arange(length, dtype=dtype))
     return builder.op("Relu", [builder.op("Sub", [number(1), distance])])
 
@@ -240,12 +237,22 @@ def _distances(builder: FragmentBuilder | _WorkedOut, coordinate: Any, elements:
     return builder.op("Abs", [builder.op("Sub", [coordinate, each])])
 
 
+def _bounded(builder: FragmentBuilder | _WorkedOut, coordinate: Any, number: Any, ends: tuple[float, float]) -> Any:
+    return builder.op("Min", [builder.op("Max", [coordinate, number(ends[0])]), number(ends[1])])
+
+
 def _cubic(
-    builder: FragmentBuilder | _WorkedOut, coordinate: Any, dtype: Any, border: float | None, length: int
+    builder: FragmentBuilder | _WorkedOut, coordinate: Any, dtype: Any, outside: tuple[Any, float], length: int
 ) -> Any:
-    """Return the weights of a cubic one, those of elements behind ``border`` added to what they mirror."""
+    """Return the weights of a cubic one, those of elements outside added to the elements that stand for them.
+
+    Behind a border that goes on all elements are the last one: a place may be brought so near that it still takes no
+    other. (ONNX Runtime bounds each element that it takes, as PyTorch does; ONNX's reference bounds the place.)
+    """
     number = partial(_number, builder, dtype)
-    beyond = 0 if border is None else _REACH
+    if outside[0] == "border":
+        coordinate = _bounded(builder, coordinate, number, (-_REACH, length - 1 + _REACH))
+    beyond = {"zeros": 0, "reflection": _REACH, "border": 2 * _REACH}[str(outside[0])]
     numbers = np.arange(-beyond, length + beyond).astype(dtype)
     distance = _distances(builder, coordinate, numbers)
     near = builder.op("Min", [distance, number(1)])
@@ -253,10 +260,13 @@ def _cubic(
     inner = _polynomial(builder, near, [number(each) for each in (_CUBIC + 2, -(_CUBIC + 3), 0, 1)])
     outer = _polynomial(builder, far, [number(each * _CUBIC) for each in (1, -5, 8, -4)])
     weights = builder.op("Add", [inner, outer])
-    if border is None:
+    if not beyond:
         return weights
-    mirrored = _reflected(_WorkedOut(), numbers, dtype.type, border, length).astype(int)
-    return builder.op("MatMul", [builder.constant(np.eye(length, dtype=dtype)[:, mirrored], "mirrored"), weights])
+    inside = numbers.clip(0, length - 1)
+    if outside[0] == "reflection":
+        inside = _reflected(_WorkedOut(), numbers, dtype.type, outside[1], length)
+    standing = np.eye(length, dtype=dtype)[:, inside.astype(int)]
+    return builder.op("MatMul", [builder.constant(standing, "standing"), weights])
 
 
 def _reflected(builder: FragmentBuilder | _WorkedOut, value: Any, number: Any, first: float, length: int) -> Any:
