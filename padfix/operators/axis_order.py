@@ -20,6 +20,9 @@ ORDER = ("alike", "channels-last")
 
 _MATRIX = 2
 
+_OF_MATRICES = ("Concat", "Transpose")
+"""Operators that take the axes of a square matrix for one another."""
+
 _LEAST_RANK = 3
 """Axes of data that has channels to move."""
 
@@ -44,9 +47,10 @@ def order_traits(scope: Scope, node: NodeProto) -> Traits:
     alike = alike_axes(shapes)
     if node.op_type == "Reshape":
         alike = alike_of(scope, node.input[0])
-    if node.op_type == "Transpose" and any(len(set(each)) < len(each) == _MATRIX for each in shapes):
+    if node.op_type in _OF_MATRICES and any(len(set(each)) < len(each) == _MATRIX for each in shapes):
         alike = "others"
-    orders = _orders(scope, _data(scope, node), RANKS[0] if _works_on_images(node) else alike)
+    is_moved_anyway = _works_on_images(node) or node.op_type == "MatMul"
+    orders = _orders(scope, _data(scope, node), RANKS[0] if is_moved_anyway else alike)
     # The factors of a product are apart; of all else, what is not moved decides.
     is_moved = True in orders if node.op_type == "MatMul" else False not in orders
     return {"alike": alike, "channels-last": is_moved}
@@ -143,7 +147,7 @@ def holds_channels_last(scope: Scope, name: str, shape: Sequence[Dimension]) -> 
 def _orders(scope: Scope, names: Sequence[str], alike: str) -> set[bool]:
     """Return of what data comes from whether its channels are at the end: of images, or of what orders the axes.
 
-    An image of which all lengths are equal is read as it is by all but what works on images.
+    An image of which all lengths are equal is read as it is by all but what works on images and products.
     """
     found, seen, left = set[bool](), set[str](), list(names)
     while left and len(seen) < _NEAR:

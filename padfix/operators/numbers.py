@@ -101,3 +101,9 @@ def quotient_changes_numbers(scope: Scope, node: NodeProto) -> bool:
         return False
     rest = scope.producer(less.input[1]) if less is not None and less.op_type == "Sub" else None
     return less is None or rest is None or rest.op_type != "Mod" or rest.input[:] != [less.input[0], node.input[1]]
+
+
+def holds_infinity(scope: Scope, name: str) -> bool:
+    """Whether there is an infinity among the numbers of a constant."""
+    known = scope.constant(name) if name else None
+    return known is not None and known.dtype.kind == "f" and bool(np.isinf(known).any())

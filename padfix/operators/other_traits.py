@@ -35,7 +35,7 @@ from padfix.operators.fused_layers import (
 from padfix.operators.gates import product_traits
 from padfix.operators.lists import COMPARING, appends_to_input, depends_on_data, joins_a_list
 from padfix.operators.long_results import ends_as_long
-from padfix.operators.numbers import quotient_changes_numbers
+from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
 from padfix.operators.passing import pieces_of
 from padfix.operators.picking_traits import ranked
 from padfix.operators.plain_traits import PLAINLY, power_traits
@@ -90,7 +90,9 @@ def _joined(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Concat what it joins: constants again, nothing, lists of data, or such with constants."""
     of_data = [depends_on_data(scope, name) for name in node.input]
     known = [scope.type_of(name) for name in node.input]
+    axis, rank = attributes.integer(node, "axis", 1) or 0, None if known[0] is None else known[0].rank
     return {
+        "first-axis": True if axis == 0 else None if axis < 0 and rank is None else axis == -(rank or 0),
         "appends-to-input": appends_to_input(scope, node),
         "joins-constant-again": any(
             list(node.input).count(name) > 1 and scope.constant(name) is not None for name in node.input
@@ -98,7 +100,7 @@ def _joined(scope: Scope, node: NodeProto) -> Traits:
         "numbers-images": gives_each_image_its_own(scope, node),
         "joins-nothing": len(pieces_of(scope, node)) < len(set(node.input)),
         "of-lists": any(of_data) and all(each is not None and each.rank == 1 for each in known),
-        "axis-from-end": (attributes.integer(node, "axis", 1) or 0) < 0,
+        "axis-from-end": axis < 0,
         "of-constants-too": any(of_data) and not all(of_data),
     }
 
@@ -196,6 +198,7 @@ def _difference(scope: Scope, node: NodeProto) -> Traits:
     return {
         "from-constant": several and is_behind_convolution(scope, node.input[1]),
         "from-softmax": several and is_behind_softmax(scope, node.input[1]),
+        "by-zero": node.op_type == "Div" and (divisor := scope.constant(node.input[1])) is not None and 0 in divisor,
     }
 
 
@@ -227,7 +230,11 @@ def _comparison(scope: Scope, node: NodeProto) -> Traits:
     gives, given = scope.type_of(node.output[0]), [scope.type_of(name) for name in node.input]
     several = [each is None or each.shape is None or set(each.shape) - {1} for each in given]
     spread = [_is_spread(scope, node, place) for place, is_list in enumerate(several) if is_list]
-    return {"rank": None if gives is None else gives.rank, "broadcasts": any_of(spread)}
+    return {
+        "rank": None if gives is None else gives.rank,
+        "broadcasts": any_of(spread),
+        "meets-infinity": any(holds_infinity(scope, name) for name in node.input),
+    }
 
 
 def _choice(scope: Scope, node: NodeProto) -> Traits:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.batches import reduces_images, takes_first_axis
 from padfix.operators.data_order import AXES_OF_IMAGES, CHANNELS
+from padfix.operators.numbers import holds_infinity
 from padfix.targets.traits import Traits
 
 
@@ -62,7 +62,5 @@ def _is_asked_for_infinity(scope: Scope, node: NodeProto) -> bool:
     if node.op_type not in ("ReduceMax", "ReduceMin"):
         return False
     readers = scope.consumers(node.output[0])
-    told = [scope.constant(name) for each in readers if each.op_type == "Equal" for name in each.input]
-    floats = [value for value in told if value is not None and value.dtype.kind == "f"]
-    is_compared = any(np.isinf(value).any() for value in floats)
+    is_compared = any(holds_infinity(scope, name) for each in readers if each.op_type == "Equal" for name in each.input)
     return is_compared or any(each.op_type == "IsInf" for each in readers)

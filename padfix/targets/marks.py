@@ -28,7 +28,8 @@ MARKS = (
     "of-thin-image",
     "of-square-product",
     "numbers-images",
-    # Of Sub and Div.
+    # Of Sub and Div, and of Div alone: whether 0 is among what it divides by.
+    "by-zero",
     "from-constant",
     "from-softmax",
     # Of an Erf or Tanh that is part of a Gelu: whether the gate is halved (a Tanh's also behind the product).
@@ -200,7 +201,7 @@ MARKS = (
     "of-odd-integers",
     # Of LpPool: whether its power is above 2.
     "high-power",
-    # Of an Equal that padfix writes: whether it asks for infinity. Of IsInf: whether it means but one, or none.
+    # Of comparisons: whether there is an infinity among their constants. Of IsInf: whether it means but one, or none.
     "meets-infinity",
     "one-sided",
     # Of what puts single elements, which has joins as well: whether it keeps the larger or the smaller.

@@ -20,6 +20,9 @@ ONE_HOT = ["Unsqueeze", "Equal", "Equal", "Where", "Where"]
 PUT = """(float[3,4] X, float[1,4] U) => (float Y) <int64[1,4] i = {0, 2, 1, 1}> {
   Y = ScatterElements <reduction = "%s"> (X, i, U) }"""
 
+PUT_ROWS = """(float[4,3] X, float[2,3] U) => (float Y) <int64[2,1] i = {1, -1}> {
+  Y = ScatterND <reduction = "%s"> (X, i, U) }"""
+
 
 @pytest.mark.parametrize(
     ("graph", "target", "types"),
@@ -29,6 +32,12 @@ PUT = """(float[3,4] X, float[1,4] U) => (float Y) <int64[1,4] i = {0, 2, 1, 1}>
         ("(float[3,4] X) => (float Y) <int64 e = {3}> { Y = Pow (X, e) }", "tvm", ["Pow"]),
         ("(float[3,4] X, int64[4] E) => (float Y) { Y = Pow (X, E) }", "tvm", ["Cast", "Pow"]),
         (PUT % "max", "tvm", ["ScatterElements"]),
+        (PUT % "add", "mnn", ["ScatterElements", "Add"]),
+        (PUT % "mul", "qnn", ["ScatterElements", "Mul"]),
+        (PUT_ROWS % "add", "onnx2tf", ["ScatterND", "Add"]),
+        (PUT_ROWS % "mul", "onnx2tf", ["ScatterND", "Mul"]),
+        ("(float[3,4] X) => (bool Y) { Y = IsInf <detect_positive = 0> (X) }", "onnx2tf", ["Less"]),
+        ("(float[3,4] X) => (bool Y) <float i = {inf}> { Y = Equal (X, i) }", "onnx2tf", ["Greater"]),
         ("(float[3,4] X) => (int64 Y) { Y = Shape (X) }", "tvm", ["Constant"]),
         ("(int64[3] X) => (float Y) <float d = {4}, float[2] v = {0, 1}> { Y = OneHot (X, d, v) }", "tvm", ONE_HOT),
         ("(int32[3,4] X) => (float Y) { Y = EyeLike <dtype = 1> (X) }", "tvm", ["Constant"]),
@@ -41,6 +50,16 @@ def test_it_is_written_as_the_target_has_it(graph: str, target: str, types: list
     padfix.convert(source, result, target=target)
     assert types_of(result) == types
     assert not padfix.check(result, target=target).findings
+
+
+@pytest.mark.parametrize("reduction", ["max", "min"])
+def test_the_larger_of_what_is_put_apart_is_the_same(reduction: str, tmp_path: Path) -> None:
+    source, result = saved(tmp_path, PUT % reduction, 18), tmp_path / "result.onnx"
+    padfix.convert(source, result, target="onnx2tf")
+    assert types_of(result) == ["ScatterElements", reduction.capitalize()]
+    random = np.random.default_rng(1)
+    data = {"X": random.normal(size=(3, 4)).astype(np.float32), "U": random.normal(size=(1, 4)).astype(np.float32)}
+    np.testing.assert_array_equal(run(onnx.load(result), data), run(onnx.load(source), data))
 
 
 @pytest.mark.parametrize("target", ["qnn", "tvm"])
@@ -89,6 +108,16 @@ def test_an_average_of_many_channels_or_without_pads_is_right(channels: int, pad
         ("(float[1,3,8,8] X) => (float Y) { Y = LpPool <kernel_shape = [3, 3], p = 3> (X) }", "qnn", "powers above 2"),
         ("(int64[2] S) => (float[4,N] Y) { Y = ConstantOfShape (S) }", "qnn", "a shape that the model computes"),
         ("(int32[3,4] X, int32[4] E) => (int32 Y) { Y = Pow (X, E) }", "tvm", "raises no integers"),
+        (
+            "(float[3,2] X) => (float Y) <float[2] z = {0, 1}> { Y = Div (X, z) }",
+            "onnx2tf",
+            "in place of dividing by 0",
+        ),
+        (
+            '(float[3,4] X, int64[2,1] i, float[2,4] U) => (float Y) { Y = ScatterND <reduction = "add"> (X, i, U) }',
+            "onnx2tf",
+            "replaces where it should add",
+        ),
     ],
 )
 def test_what_has_no_such_form_is_refused(graph: str, target: str, reason: str, tmp_path: Path) -> None:

@@ -69,6 +69,9 @@ def saved(node: str, folder: Path) -> Path:
         ("p = Neg (L) Y = Add (X, p)", ["Add"]),
         ("Z = Reshape (Q2, F4) a = Tanh (Z) b = Reshape (a, F2) Y = Neg (b)", ["Neg", "Tanh"]),
         ("Z = Reshape (Q2, F4) Y = Softmax <axis = 1> (Z)", ["Softmax"]),
+        ("Concat <axis = 0> (S, S)", ["Concat"]),
+        ("Concat <axis = -4> (T, T)", ["Concat"]),
+        ("R = Abs (X) N = IsInf (R) Y = Cast <to = 1> (N)", ["Abs", "Abs", "Cast", "Greater"]),
         ("Z = Reshape (Q2, F4) Y = ReduceMax <axes = [2]> (Z)", ["ReduceMax"]),
         ("Z = Reshape (Q2, F4) m = MatMul (Z, Z) a = Reshape (m, F2) Y = Neg (a)", ["MatMul", "Neg"]),
     ],
@@ -91,6 +94,7 @@ def test_a_form_is_written(node: str, expected: list[str], tmp_path: Path) -> No
         "OneHot <axis = 0> (H, D, VV)",
         "U = Reshape (T, J) Y = MaxPool <kernel_shape = [2]> (U)",
         "Z = Softmax (X) Y = Div (K, Z)",
+        "MatMul (Q, M)",
     ],
 )
 def test_what_has_no_form_is_declined(node: str, tmp_path: Path) -> None:

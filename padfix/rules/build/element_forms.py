@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from padfix.graph import attributes
 from padfix.operators.numbers import elements_of
@@ -24,6 +25,8 @@ from padfix.rules.build.picked_elements import rows_of_picked
 _EXTREMES_SINCE = 18
 """The first opset that lists the larger and the smaller among what is joined by."""
 
+_MOST_ELEMENTS = 1 << 20
+
 _LENGTHS = Refusal("it needs the lengths of its inputs (--shape)")
 
 
@@ -34,6 +37,7 @@ def element_forms(site: Site) -> Iterator[Form]:
     yield _counted(site)
     if site.node.op_type.startswith("Scatter"):
         yield _of_later_opset(site)
+        yield _joined_apart(site)
     yield from rest_forms(site)
     if site.node.op_type == "GatherND":
         yield from rows_of_picked(site)
@@ -68,6 +72,60 @@ def _of_later_opset(site: Site) -> Form:
 
     why_not = None if own.get("joins-extremes") else Refusal("it joins nothing, or by a sum or product")
     return Form("as it is, in a later opset", ((site.node.op_type, own),), write, why_not, _EXTREMES_SINCE)
+
+
+def _joined_apart(site: Site) -> Form:
+    """Return what joins elements as all data, joined with what is scattered over numbers that change nothing."""
+    known, indices, kind = site.input_type(0), site.constant(1), site.node.op_type
+    lengths = None if known is None else known.lengths
+    reduction = attributes.text(site.node, "reduction", "none") or "none"
+    op_type = _JOINS.get(reduction, "")
+    own = {**(traits_of(site.scope, site.node) or {}), "joins": False, "joins-extremes": False}
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, *rest = (builder.input(name) for name in site.node.input)
+        node = copied(site.node)
+        kept = [each for each in node.attribute if each.name != "reduction"]
+        del node.attribute[:]
+        node.attribute.extend(kept)
+        neutral = np.full(lengths or (), _neutral(reduction, site.elem_type(0)))
+        scattered = builder.original(node, [builder.constant(neutral, "neutral"), *rest])
+        builder.output(site.node.output[0], builder.op(op_type, [data, scattered]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None
+    if not op_type:
+        why_not = Refusal("it joins nothing")
+    elif lengths is None or indices is None or math.prod(lengths) > _MOST_ELEMENTS:
+        why_not = Refusal("its indices are not constant, it needs its lengths (--shape), or it would be very large")
+    elif _is_twice(indices, lengths, kind, attributes.integer(site.node, "axis", 0) or 0):
+        why_not = Refusal("it joins an element with several")
+    operators: Operators = ((kind, own), (op_type, {"inputs": 2, "broadcasts": False, "constants": "none"}))
+    return Form(f"scattered apart, {reduction}", operators, write, why_not)
+
+
+_JOINS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
+
+
+def _neutral(reduction: str, elem_type: int) -> Any:
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(elem_type))
+    if reduction in ("add", "mul"):
+        return np.array(0 if reduction == "add" else 1, dtype)
+    ends = (-np.inf, np.inf) if dtype.kind == "f" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    return np.array(ends[reduction == "min"], dtype)
+
+
+def _is_twice(indices: np.ndarray, lengths: tuple[int, ...], op_type: str, axis: int) -> bool:
+    """Whether two of the indices of a ScatterND or ScatterElements are of one element."""
+    if op_type == "ScatterND":
+        depth = indices.shape[-1]
+        rows = (indices % np.array(lengths[:depth])).reshape(-1, depth)
+    else:
+        places = [np.asarray(each) for each in np.indices(indices.shape)]
+        places[axis] = indices % lengths[axis]
+        rows = np.stack(places, -1).reshape(-1, indices.ndim)
+    return len(np.unique(rows, axis=0)) < len(rows)
 
 
 def _counted(site: Site) -> Form:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -23,13 +23,18 @@ from padfix.rules.build.truth_forms import truth_forms
 from padfix.rules.build.written_forms import axis_forms
 from padfix.targets.traits import Traits
 
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
 _FLOATS_EQUAL_SINCE = 11
 
 _OR_EQUAL_SINCE = 12
 
-_OR_EQUAL: Operators = (("GreaterOrEqual", {"broadcasts": True}),)
+_OR_EQUAL: Operators = (("GreaterOrEqual", {"broadcasts": False}),)
 
 _EQUAL: Operators = (("Equal", {"broadcasts": True}),)
+
+_ONE_MEETS: Traits = {"broadcasts": False, "meets-infinity": True}
 
 
 def infinity_forms(site: Site) -> Iterator[Form]:
@@ -54,12 +59,31 @@ def infinity_forms(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], builder.op("GreaterOrEqual", [size, infinite]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
+    def above() -> Rewrite:
+        builder = site.builder()
+        value = builder.input(site.input_name(0))
+        size = builder.op("Abs", [value]) if len(signs) > 1 else value
+        builder.output(site.node.output[0], _beyond_all(builder, size, max(signs)))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
     why_not = None if signs else Refusal("it asks for neither infinity")
-    yield Form("equal to infinity", (("Abs", {}), *_EQUAL), write, why_not, _FLOATS_EQUAL_SINCE)
-    yield Form("no less than infinity", (("Abs", {}), ("Neg", {}), *_OR_EQUAL), bound, why_not, _OR_EQUAL_SINCE)
+    single = why_not or (None if site.elem_type(0) == TensorProto.FLOAT else Refusal("it is not of single precision"))
+    operators: Operators = (("Abs", {}), ("Equal", _ONE_MEETS))
+    yield Form("equal to infinity", operators, write, why_not, _FLOATS_EQUAL_SINCE)
+    operators = (("Abs", {}), ("Neg", {}), ("GreaterOrEqual", _ONE_MEETS))
+    yield Form("no less than infinity", operators, bound, why_not, _OR_EQUAL_SINCE)
+    yield Form("beyond the largest number", (("Abs", {}), *_BEYOND), above, single)
 
 
 _NAMES = {-1: "negative", 1: "positive"}
+
+_BEYOND: Operators = tuple((op_type, {"broadcasts": False}) for op_type in ("Greater", "Less"))
+
+
+def _beyond_all(builder: FragmentBuilder, value: Any, sign: int) -> Any:
+    """Return whether a value in single precision lies beyond all numbers on one side."""
+    most = np.array(sign * np.finfo(np.float32).max, np.float32)
+    return builder.op("Greater" if sign > 0 else "Less", [value, builder.constant(most, "most")])
 
 
 def not_a_number_forms(site: Site) -> Iterator[Form]:
@@ -72,12 +96,13 @@ def not_a_number_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     for op_type, since in (("Equal", _FLOATS_EQUAL_SINCE), ("GreaterOrEqual", _OR_EQUAL_SINCE)):
-        operators: Operators = ((op_type, {"broadcasts": True}), ("Not", {}))
+        operators: Operators = ((op_type, {"broadcasts": False}), ("Not", {}))
         yield Form(f"not {op_type} to itself", operators, partial(write, op_type, since), opset=since)
 
 
 def equal_forms(site: Site) -> Iterator[Form]:
-    """Yield whether neither number is less than the other."""
+    """Yield whether neither number is less than the other, or which are beyond all numbers where that is infinity."""
+    yield _infinite(site)
 
     def write() -> Rewrite:
         builder = site.builder(max(site.opset, _OR_EQUAL_SINCE))
@@ -87,8 +112,33 @@ def equal_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     why_not = None if site.elem_type(0) in FLOATS else Refusal("its data are no floats")
-    yield Form("neither is less", (*_OR_EQUAL, ("And", {})), write, why_not, _OR_EQUAL_SINCE)
+    own = traits_of(site.scope, site.node) or {}
+    compared = {name: own.get(name) for name in ("rank", "broadcasts")}
+    operators: Operators = (("GreaterOrEqual", compared), ("And", {}))
+    yield Form("neither is less", operators, write, why_not, _OR_EQUAL_SINCE)
     yield from truth_forms(site)
+
+
+def _infinite(site: Site) -> Form:
+    """Return which numbers are equal to one infinity as which are beyond all numbers on its side."""
+    told = [site.constant(place) for place in (0, 1)]
+    place = 0 if told[0] is None else 1
+    infinity = told[1 - place]
+    signs = set() if infinity is None or infinity.size != 1 else set(infinity.reshape(-1).tolist())
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        value = builder.input(site.input_name(place))
+        builder.output(site.node.output[0], _beyond_all(builder, value, 1 if math.inf in signs else -1))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    known, result = site.input_type(place), site.scope.type_of(site.node.output[0])
+    why_not = None
+    if site.elem_type(0) != TensorProto.FLOAT or not signs & {math.inf, -math.inf}:
+        why_not = Refusal("it asks for no infinity in single precision")
+    elif known is None or result is None or known.rank is None or known.rank != result.rank:
+        why_not = Refusal("infinity has more axes than the data")
+    return Form("beyond the largest number", _BEYOND, write, why_not)
 
 
 def _of_whole_depth(site: Site) -> Form:
