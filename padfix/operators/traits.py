@@ -315,11 +315,6 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
     data = scope.type_of(node.input[0]) if node.input and node.input[0] else None
     rank = None if data is None else data.rank
     listed = len(node.input) > 3 and bool(node.input[3])
-    outer = batch = None
-    if amounts is not None and not listed and len(amounts) % 2 == 0:
-        half = len(amounts) // 2
-        outer = any(amounts[axis] or amounts[half + axis] for axis in range(min(2, half)))
-        batch = bool(half and (amounts[0] or amounts[half]))
     told = None if amounts is None or listed else amounts
     is_told = amounts is not None and (not listed or scope.constant(node.input[3]) is not None)
     return {
@@ -329,13 +324,21 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
         "negative": None if amounts is None else min(amounts, default=0) < 0,
         "value": _fill(scope, node),
         "axes-listed": listed,
-        "outer-axes": outer,
-        "batch-axis": batch,
+        **outer_traits(told),
         "end-alone": None if not told else bool(axes_padded_behind(scope, node, told)),
         "rank": rank,
         "before-average": any(each.op_type == "AveragePool" for each in scope.consumers(node.output[0])),
         "elements": elements_of(None if data is None else data.elem_type),
     }
+
+
+def outer_traits(amounts: Sequence[int] | None) -> dict[str, Trait | None]:
+    """Return whether amounts, all begins first, pad the batch, or it or the channels."""
+    if amounts is None or len(amounts) % 2:
+        return {"outer-axes": None, "batch-axis": None}
+    half = len(amounts) // 2
+    padded = [bool(amounts[axis] or amounts[half + axis]) for axis in range(min(2, half))]
+    return {"outer-axes": any(padded), "batch-axis": any(padded[:1])}
 
 
 def axes_padded_behind(scope: Scope, node: NodeProto, amounts: Sequence[int]) -> list[int]:

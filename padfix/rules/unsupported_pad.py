@@ -16,7 +16,7 @@ from padfix.graph.scopes import Dimension
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.other_traits import order_of_axes
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import axes_padded_behind, traits_of
+from padfix.operators.traits import axes_padded_behind, outer_traits, traits_of
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.along_axes import (
     FLOATS,
@@ -90,7 +90,7 @@ class UnsupportedPad(TargetRule):
         half = len(amounts) // 2
         ends = axes_padded_behind(site.scope, site.node, added) if half else []
         told = {"mode-written": True, "axes-listed": False, "negative": False, "end-alone": bool(ends)}
-        plain: Traits = {**traits, **told}
+        plain: Traits = {**traits, **told, **outer_traits(added)}
         written: Operators = (("Pad", plain),)
         cuts: Operators = (("Slice", {"behind-window": False}),) if any(cut) else ()
         for opset in (site.scope.opset, *([_INPUTS_SINCE] if 1 < site.scope.opset < _INPUTS_SINCE else [])):
@@ -112,7 +112,7 @@ class UnsupportedPad(TargetRule):
         if mode == "constant" and traits.get("value") == "finite":
             yield _filled(site, added, cuts, written)
         if mode == "constant":
-            yield _joined_about(site, added, any_cut=any(cut))
+            yield _joined_about(site, added, cut)
         if mode != "constant":
             yield Form("one Gather an axis", TAKING, lambda: _taken(site, amounts, mode), why_not)
             products = multiplying(
@@ -160,7 +160,7 @@ def _filled(site: Site, added: list[int], cuts: Operators, written: Operators) -
     return Form("a Pad with zeros, and a sum", (*zeros, ("Add", {})), write, why_not)
 
 
-def _joined_about(site: Site, added: list[int], *, any_cut: bool) -> Form:
+def _joined_about(site: Site, added: list[int], cut: list[int]) -> Form:
     """Return a Pad as constants joined before and behind the data, an axis after the other."""
     known = site.input_type(0)
     lengths = None if known is None else known.lengths
@@ -173,7 +173,8 @@ def _joined_about(site: Site, added: list[int], *, any_cut: bool) -> Form:
         dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
         builder = site.builder()
         data = builder.input(site.input_name(0))
-        result, sizes = data, list(lengths)
+        result = _cut(site, builder, data, cut)
+        sizes = [length + cut[axis] + cut[half + axis] for axis, length in enumerate(lengths)]
         for axis in range(half):
             sides = [(*sizes[:axis], added[place], *sizes[axis + 1 :]) for place in (axis, half + axis)]
             first, second = (np.full(each, np.asarray(fill).reshape(()), dtype) for each in sides)
@@ -187,9 +188,12 @@ def _joined_about(site: Site, added: list[int], *, any_cut: bool) -> Form:
     why_not = None
     if lengths is None or len(lengths) != half or 0 in lengths or math.prod(lengths) > _MOST_ELEMENTS:
         why_not = Refusal("it needs all lengths, and not too many elements (--shape)")
-    elif any_cut or fill is None or np.size(fill) != 1:
-        why_not = Refusal("it takes elements away, or its value is not constant")
-    return Form("constants joined about it", (("Concat", {}),), write, why_not)
+    elif fill is None or np.size(fill) != 1:
+        why_not = Refusal("its value is not constant")
+    elif any(length + cut[axis] + cut[half + axis] < 1 for axis, length in enumerate(lengths)):
+        why_not = Refusal("nothing is left of it")
+    operators: Operators = (("Slice", {"behind-window": False}), ("Concat", {})) if any(cut) else (("Concat", {}),)
+    return Form("constants joined about it", operators, write, why_not)
 
 
 def _unwritten() -> Rewrite | Refusal:
@@ -250,17 +254,25 @@ def _written_out(
     builder = site.builder(opset)
     rank = len(added) // 2
     value = builder.input(site.input_name(0))
-    axes = [axis for axis in range(rank) if cut[axis] or cut[rank + axis]]
-    axes = [axes[place] for place in order_of_axes(site.scope, site.node, axes)]
-    if axes and by_products:
+    if any(cut) and by_products:
         indices, lengths = _indices(site, cut, "edge")
         value = multiplied(builder, value, _matrices(site, indices, lengths), lengths, site)
-    elif axes:
-        ends = [cut[rank + axis] or int(np.iinfo(np.int64).max) for axis in axes]
-        value = sliced(builder, value, [-cut[axis] for axis in axes], ends, axes)
+    else:
+        value = _cut(site, builder, value, cut)
     node, more = _whole_node(site, builder, added)
     builder.output(site.node.output[0], builder.original(node, [value, *more]))
     return Rewrite(builder.build(), _trials(site, rank), exact=True)
+
+
+def _cut(site: Site, builder: FragmentBuilder, value: Any, cut: list[int]) -> Any:
+    """Return the value without what negative amounts take away."""
+    rank = len(cut) // 2
+    axes = [axis for axis in range(rank) if cut[axis] or cut[rank + axis]]
+    if not axes:
+        return value
+    axes = [axes[place] for place in order_of_axes(site.scope, site.node, axes)]
+    ends = [cut[rank + axis] or int(np.iinfo(np.int64).max) for axis in axes]
+    return sliced(builder, value, [-cut[axis] for axis in axes], ends, axes)
 
 
 def _whole_node(site: Site, builder: FragmentBuilder, added: list[int]) -> tuple[NodeProto, list[Any]]:

@@ -62,6 +62,28 @@ def test_the_larger_of_what_is_put_apart_is_the_same(reduction: str, tmp_path: P
     np.testing.assert_array_equal(run(onnx.load(result), data), run(onnx.load(source), data))
 
 
+def test_the_axes_that_a_pad_lists_are_known_not_to_be_the_batch(tmp_path: Path) -> None:
+    pad = """(float[1,2,4,5,5] X) => (float Y) <int64[4] p = {1, -1, 0, 2}, float v = {-2}, int64[2] a = {2, -2}> {
+      Z = Relu (X) Y = Pad (Z, p, v, a) }"""
+    padfix.convert(saved(tmp_path, pad, 18), tmp_path / "result.onnx", target="mnn")
+    assert types_of(tmp_path / "result.onnx") == ["Relu", "Slice", "Pad"]
+
+
+@pytest.mark.parametrize(
+    ("target", "pads", "types"),
+    [
+        ("ncnn", [0, 1, 0, 0, 1, 0, 0, 0, 0, 0], ["Conv", "Concat", "Concat"]),
+        ("ncnn", [0, 0, 1, 0, 1, 0, 0, 2, 0, 0], ["Conv", "Pad"]),
+        ("mnn", [0, 1, 0, 0, -1, 0, 0, 0, 0, 2], ["Conv", "Slice", "Concat", "Concat"]),
+    ],
+)
+def test_the_channels_of_a_volume_are_padded(target: str, pads: list[int], types: list[str], tmp_path: Path) -> None:
+    pad = """(float[1,2,4,5,5] X) => (float Y) <float[2,2,1,1,1] w = {1, 2, 3, 4}, int64[10] p = {%s}, float v = {-2}> {
+      Z = Conv <kernel_shape = [1, 1, 1]> (X, w) Y = Pad <mode = "constant"> (Z, p, v) }"""
+    padfix.convert(saved(tmp_path, pad % ", ".join(map(str, pads)), 17), tmp_path / "result.onnx", target=target)
+    assert types_of(tmp_path / "result.onnx") == types
+
+
 @pytest.mark.parametrize("target", ["qnn", "tvm"])
 @pytest.mark.parametrize(("opset", "axis"), [(17, 2), (18, 2), (18, 1), (17, 0)])
 def test_a_norm_has_its_mean_and_deviation_beside_it(opset: int, axis: int, target: str, tmp_path: Path) -> None:

@@ -67,6 +67,11 @@ def saved(nodes: str, folder: Path, given: str = "float", gives: str = "float") 
             "Y = LpPool <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]> (X)",
             ["AveragePool", "Mul", "Mul", "Sqrt"],
         ),
+        (
+            "ncnn",
+            "Y = LpPool <kernel_shape = [2, 2], p = 3> (X)",
+            ["Abs", "Abs", "Add", "AveragePool", "Mul", "Mul", "Mul", "Mul", "Pow", "Sign", "Sub"],
+        ),
         # What is worked out of lengths is never run.
         (
             "ncnn",

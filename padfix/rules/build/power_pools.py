@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx import helper
@@ -18,22 +18,26 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import flat, is_too_long
 from padfix.rules.build.forms import Form
+from padfix.rules.build.objections import Operators
 from padfix.rules.build.trials import trials
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
 
 _SQUARE = 2
 
 
 def averaged_powers(site: Site, window: Window, pairs: Sequence[Pair]) -> Form:
-    """Return an LpPool of lengths or roots of squares as an AveragePool that counts the pads, times its taps."""
-    power = attributes.integer(site.node, "p", _SQUARE)
+    """Return an LpPool as the root of an AveragePool of powers that counts the pads, times its taps."""
+    power = attributes.integer(site.node, "p", _SQUARE) or 0
     taps = [each or 0 for each in window.kernel]
     written = dataclasses.replace(
         window.written, kernel_shape=tuple(taps), strides=window.strides, dilations=None, count_include_pad=True
     )
     average = dataclasses.replace(window, op_type="AveragePool", written=written)
     why_not = None
-    if power not in (1, _SQUARE):
-        why_not = Refusal("its power is none of 1 and 2")
+    if power < 1:
+        why_not = Refusal("its power is no whole number")
     elif max(window.dilations) > 1 or 0 in taps:
         why_not = Refusal("it is dilated, or its taps are not known")
     elif is_too_long(window, pairs):
@@ -45,12 +49,32 @@ def averaged_powers(site: Site, window: Window, pairs: Sequence[Pair]) -> Form:
         dtype: Any = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
         builder = site.builder()
         data = builder.input(site.input_name(0))
-        terms = builder.op("Abs", [data]) if power == 1 else builder.op("Mul", [data, data])
+        terms = raised(builder, data if power == _SQUARE else builder.op("Abs", [data]), power, dtype)
         told = {"kernel_shape": taps, "strides": list(window.strides), "pads": flat(pairs), "count_include_pad": 1}
         averaged = builder.op("AveragePool", [terms], told, name=site.node.name)
         summed = builder.op("Mul", [averaged, builder.constant(np.array(math.prod(taps), dtype), "taps")])
-        builder.output(site.node.output[0], summed if power == 1 else builder.op("Sqrt", [summed]))
+        builder.output(site.node.output[0], rooted(builder, summed, power, dtype))
         return Rewrite(builder.build(), trials(site, window, same=False))
 
-    operators = (("AveragePool", window_traits(average)), ("Mul", {"gate-second": False}))
+    operators = (("AveragePool", window_traits(average)), ("Mul", {"gate-second": False}), *powers_in(power))
     return Form("an average of its powers", operators, write, why_not)
+
+
+def powers_in(power: int) -> Operators:
+    """Return the powers of magnitudes that raise and root; the rule about powers sees to where they are zero."""
+    raising: Operators = (("Pow", {"exponent": "whole", "of-positive": True}),)
+    return (*raising, ("Pow", {"exponent": "fraction", "of-positive": True})) if power > _SQUARE else ()
+
+
+def raised(builder: FragmentBuilder, value: Any, power: int, dtype: Any) -> Any:
+    """Return magnitudes raised to a power; runtimes multiply better than they raise."""
+    if power <= _SQUARE:
+        return value if power == 1 else builder.op("Mul", [value, value])
+    return builder.op("Pow", [value, builder.constant(np.array(power, dtype), "power")])
+
+
+def rooted(builder: FragmentBuilder, value: Any, power: int, dtype: Any) -> Any:
+    """Return the root of sums of powers."""
+    if power <= _SQUARE:
+        return value if power == 1 else builder.op("Sqrt", [value])
+    return builder.op("Pow", [value, builder.constant(np.array(1 / power, dtype), "power")])

@@ -35,6 +35,7 @@ from padfix.rules.build.along_axes import (
 from padfix.rules.build.explicit_pads import bare_node, bind
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.power_pools import powers_in, raised, rooted
 from padfix.rules.build.transposed import transposed_trials
 from padfix.rules.build.trials import trials
 from padfix.targets.traits import Traits
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 _PLAIN_POOLS = ("MaxPool", "AveragePool", "LpPool")
 _VOLUME = 3
-_SQUARE = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,7 +249,7 @@ def _averages(site: Site, window: Window, axes: tuple[_Axis, ...] | Refusal) -> 
     if why_not is None and window.operator.is_average and any(0 in count for count in counts):
         why_not = Refusal("some window lies in the pads with all its taps")
     data = lengths_of(site, window)
-    power = attributes.integer(site.node, "p", 2) if window.op_type == "LpPool" else 1
+    power = (attributes.integer(site.node, "p", 2) or 0) if window.op_type == "LpPool" else 1
 
     def write() -> Rewrite | Refusal:
         dtype: Any = helper.tensor_dtype_to_np_dtype(window.elem_type or 1)
@@ -262,25 +262,12 @@ def _averages(site: Site, window: Window, axes: tuple[_Axis, ...] | Refusal) -> 
             return Rewrite(weighed_and_summed(site, matrices, data), cases)
         builder = site.builder()
         value = builder.op("Abs", [builder.input(site.input_name(0))])
-        summed = multiplied(builder, _raised(builder, value, power, dtype), matrices, data, site)
-        builder.output(site.node.output[0], _root(builder, summed, power, dtype))
+        summed = multiplied(builder, raised(builder, value, power, dtype), matrices, data, site)
+        builder.output(site.node.output[0], rooted(builder, summed, power, dtype))
         return Rewrite(builder.build(), cases)
 
-    operators = multiplying([axis.number for axis in known], data, site)
-    return Form("products with matrices", (*operators, ("Pow", {})) if power > _SQUARE else operators, write, why_not)
-
-
-def _raised(builder: FragmentBuilder, value: Any, power: int, dtype: Any) -> Any:
-    """Return a value that is not negative, raised to a power; runtimes multiply better than they raise."""
-    if power <= _SQUARE:
-        return value if power == 1 else builder.op("Mul", [value, value])
-    return builder.op("Pow", [value, builder.constant(np.array(power, dtype), "power")])
-
-
-def _root(builder: FragmentBuilder, value: Any, power: int, dtype: Any) -> Any:
-    if power <= _SQUARE:
-        return value if power == 1 else builder.op("Sqrt", [value])
-    return builder.op("Pow", [value, builder.constant(np.array(1 / power, dtype), "power")])
+    operators = (*multiplying([axis.number for axis in known], data, site), *powers_in(power))
+    return Form("products with matrices", operators, write, why_not)
 
 
 def spread_form(
