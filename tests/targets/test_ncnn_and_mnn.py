@@ -72,6 +72,11 @@ def saved(nodes: str, folder: Path, given: str = "float", gives: str = "float") 
             "Y = LpPool <kernel_shape = [2, 2], p = 3> (X)",
             ["Abs", "Abs", "Add", "AveragePool", "Mul", "Mul", "Mul", "Mul", "Pow", "Sign", "Sub"],
         ),
+        (
+            "ncnn",
+            "Y = Hardmax <axis = 2> (X)",
+            ["MatMul", "Mul", "ReduceMax", "Sign", "Sign", "Sub", "Sub", "Sub"],
+        ),
         # What is worked out of lengths is never run.
         (
             "ncnn",

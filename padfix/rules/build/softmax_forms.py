@@ -165,6 +165,37 @@ def hardmax_forms(site: Site) -> Iterator[Form]:
         measured = "static" if all(isinstance(each, int) for each in shape[1:]) else "dynamic"
         operators = (*operators, ("Shape", {"sizes": measured}), ("Reshape", {"rank": len(shape)}))
     yield Form("the place of the maximum", operators, partial(written, site, write), why_not)
+    yield _counted_maxima(site, first, together=together)
+
+
+def _counted_maxima(site: Site, axis: int, *, together: bool) -> Form:
+    """Return a Hardmax as the first of what nothing along the axis is above, counted by a product with ones."""
+    known, elem_type = site.input_type(0), site.elem_type(0)
+    shape = () if known is None or known.shape is None else known.shape
+    length = shape[axis] if shape else None
+    why_not = Refusal("it takes several axes together, or how long its axis is is not known (--shape)")
+    if isinstance(length, int) and not (together and axis < len(shape) - 1):
+        why_not = why_not_multiplied(elem_type, [(length, length)])
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        assert isinstance(length, int)
+        dtype = helper.tensor_dtype_to_np_dtype(elem_type)
+        one = builder.constant(np.array(1, dtype), "one")
+
+        def asked(rest: Any) -> Any:
+            return builder.op("Sub", [one, builder.op("Sign", [rest])])
+
+        largest = asked(builder.op("Sub", [stepwise("ReduceMax", [axis], AT_ONCE, True)(builder, value), value]))
+        before = multiplied(builder, largest, {axis: np.tril(np.ones((length, length), dtype), -1)}, shape)
+        return builder.op("Mul", [largest, asked(before)])
+
+    operators: Operators = (
+        *(("ReduceMax", {**reduction_traits("ReduceMax", site.opset, step)}) for step in steps_of([axis], AT_ONCE)),
+        *((each, {}) for each in ("Sub", "Sign")),
+        ("Mul", {"gate-second": False}),
+        *multiplying([axis], shape),
+    )
+    return Form("counted maxima", operators, partial(written, site, write), why_not)
 
 
 def logarithm_forms(site: Site) -> Iterator[Form]:
