@@ -72,7 +72,14 @@ from padfix.rules.build.told_batch import pooled_forms
 from padfix.rules.build.told_forms import image_forms, told_forms
 from padfix.rules.build.transpose_forms import exchange_forms, written_order
 from padfix.rules.build.truth_forms import truth_forms
-from padfix.rules.build.whole_forms import cut_forms, divided_forms, logic_forms, long_forms, signed_forms
+from padfix.rules.build.whole_forms import (
+    cut_forms,
+    divided_forms,
+    logic_forms,
+    long_forms,
+    remainder_forms,
+    signed_forms,
+)
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -288,6 +295,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Reshape": _first(number_forms, told_forms, image_forms, _numbered, listed_first, pooled_forms),
     "Sub": rows_first(_first(apart_forms, negated_forms)),
     "Div": rows_first(_first(apart_forms, negated_forms, divided_forms)),
+    "Mod": remainder_forms,
     "Mul": rows_first(_first(apart_forms, exchanged_forms)),
     **dict.fromkeys(JOINING, rows_first(_first(apart_forms, paired_forms))),
     "Where": rows_first(choice_forms),

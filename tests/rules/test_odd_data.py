@@ -39,10 +39,27 @@ SAMPLED = '(float[1,2,4,5] X, float[1,3,3,2] G) => (float Y) { Y = GridSample <m
         ("(float[2,3] X, int64[2,3] E) => (float Y) { Y = Pow (X, E) }", "mnn", ["Cast", "Pow"]),
         ("(float[1,3,4] X) => (float Y) { Y = Selu <alpha = 2.0, gamma = 3.0> (X) }", "ncnn", ["Elu", "Mul"]),
         (
+            """(uint8[3] I) => (float Y) <float d = {4}, float[2] v = {1, 3}> {
+              J = Cast <to = 7> (I) Y = OneHot <axis = 1> (J, d, v) }""",
+            "mnn",
+            ["Cast", "OneHot"],
+        ),
+        (
             "(int64[3] I) => (float Y) <float d = {4}, float[2] v = {1, 3}> { Y = OneHot <axis = 1> (I, d, v) }",
             "mnn",
-            ["OneHot"],
+            ["Unsqueeze", "Equal", "Equal", "Cast", "Cast", "Add", "Mul", "Add"],
         ),
+        (
+            "(float[3] I) => (float Y) <float d = {4}, float[2] v = {0, 3}> { Y = OneHot <axis = 0> (I, d, v) }",
+            "mnn",
+            ["Cast", "Unsqueeze", "Equal", "Equal", "Cast", "Cast", "Add", "Mul"],
+        ),
+        (
+            "(float[2,3] X, float[3] D) => (float Y) { Y = Mod <fmod = 1> (X, D) }",
+            "mnn",
+            ["Abs", "Abs", "Sign", "Mod", "Mul"],
+        ),
+        ("(int32[2,3] X, int32[3] D) => (int32 Y) { Y = Mod <fmod = 1> (X, D) }", "mnn", ["Mod"]),
         ("(float[2,3] X) => (float Y) <float a = {1}, float b = {-1}> { Y = Clip (X, a, b) }", "mnn", ["Max", "Min"]),
     ],
 )

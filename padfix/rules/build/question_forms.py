@@ -11,6 +11,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from padfix.graph import attributes
+from padfix.operators.numbers import numbers_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _FLOATS_EQUAL_SINCE = 11
 
 _OR_EQUAL_SINCE = 12
+
+_SUMMED = (*FLOATS, TensorProto.INT32, TensorProto.INT64)
 
 _OR_EQUAL: Operators = (("GreaterOrEqual", {"broadcasts": False}),)
 
@@ -142,18 +145,22 @@ def _infinite(site: Site) -> Form:
 
 
 def _of_whole_depth(site: Site) -> Form:
-    """Return a OneHot whose depth is an integer."""
+    """Return a OneHot whose depth is an integer, and whose axis is written."""
     depth = site.constant(1)
 
     def write() -> Rewrite:
         assert depth is not None
         builder = site.builder()
         index, values = (builder.input(site.input_name(place)) for place in (0, 2))
-        number = builder.constant(np.array(int(depth.reshape(-1)[0]), np.int64), "depth")
-        return Rewrite(builder.ending_in(copied(site.node), [index, number, values]), trials_of(site), exact=True)
+        number = builder.constant(np.array(int(depth.reshape(-1)[0]), _dtype(site)), "depth")
+        node = copied(site.node)
+        attributes.set_integer(node, "axis", attributes.integer(node, "axis", -1) or 0)
+        return Rewrite(builder.ending_in(node, [index, number, values]), trials_of(site), exact=True)
 
-    own = {**(traits_of(site.scope, site.node) or {}), "depth-is-no-number": False}
+    own = {**(traits_of(site.scope, site.node) or {}), "depth-is-no-number": False, "axis-written": True}
     why_not = None if depth is not None else Refusal("its depth is not constant")
+    if _dtype(site) not in (np.int32, np.int64):
+        why_not = Refusal("its indices are no integers of 32 or 64 bits")
     return Form("its depth as an integer", (("OneHot", own),), write, why_not)
 
 
@@ -169,23 +176,40 @@ def one_hot_forms(site: Site) -> Iterator[Form]:
     axis = (attributes.integer(site.node, "axis", -1) or 0) % max(rank + 1, 1)
     is_float = _dtype(site).kind == "f"
 
-    def write(*, flat: bool) -> Rewrite:
+    def asked(builder: FragmentBuilder, *, flat: bool = False) -> list[Any]:
+        """Return whether an index is a place, counted from the end and from the begin."""
         assert depth is not None
-        assert values is not None
-        builder, given = site.builder(), site.input_name(0)
-        index = builder.input(given)
+        index = builder.input(site.input_name(0))
         if is_float:
             index = builder.op("Cast", [index], {"to": TensorProto.INT64})
         index = builder.reshaped(index, [-1, 1]) if flat else builder.unsqueezed(index, axis)
-        number = int(depth.reshape(-1)[0])
-        off, on = (builder.constant(each.reshape(()), "value") for each in values)
-        chosen: Any = off
+        number, found = int(depth.reshape(-1)[0]), []
         for first in (-number, 0):
             places = np.arange(first, first + number, dtype=np.int64 if is_float else _dtype(site))
             places = places.reshape(-1, *[1] * (rank - axis))
             places = places.reshape(1, -1) if flat else places
-            chosen = builder.op("Where", [builder.op("Equal", [index, builder.constant(places, "places")]), on, chosen])
+            found.append(builder.op("Equal", [index, builder.constant(places, "places")]))
+        return found
+
+    def write(*, flat: bool) -> Rewrite:
+        assert values is not None
+        builder = site.builder()
+        off, on = (builder.constant(each.reshape(()), "value") for each in values)
+        chosen: Any = off
+        for truth in asked(builder, flat=flat):
+            chosen = builder.op("Where", [truth, on, chosen])
         builder.output(site.node.output[0], builder.reshaped(chosen, lengths or ()) if flat else chosen)
+        return Rewrite(builder.build(), (as_declared(site),), exact=True)
+
+    def added() -> Rewrite:
+        assert values is not None
+        builder = site.builder()
+        off, on = values
+        first, second = (builder.op("Cast", [each], {"to": site.elem_type(2)}) for each in asked(builder))
+        result = builder.op("Mul", [builder.op("Add", [first, second]), builder.constant(on - off, "distance")])
+        builder.output(
+            site.node.output[0], builder.op("Add", [result, builder.constant(off, "off")]) if off else result
+        )
         return Rewrite(builder.build(), (as_declared(site),), exact=True)
 
     result = site.scope.type_of(site.node.output[0])
@@ -193,13 +217,26 @@ def one_hot_forms(site: Site) -> Iterator[Form]:
     why_not = None
     if depth is None or values is None or rank < 0:
         why_not = Refusal("its depth or its values are not constant, or how many axes it has is not known")
-    operators: Operators = (("Unsqueeze", {"rank": rank}), *_EQUAL, ("Where", {"broadcasts": True}))
+    why_told = why_not
+    equal: Operators = (("Equal", {"broadcasts": True, "numbers": "integer"}),)
+    operators: Operators = (("Unsqueeze", {"rank": rank}), *equal, ("Where", {"broadcasts": True}))
     yield Form("equal to a place", operators, partial(write, flat=False), why_not)
     if lengths is None or 0 in lengths or axis != rank:
         why_not = why_not or Refusal("it needs the lengths of its input (--shape), and its places as the last axis")
-    two: Traits = {"rank": 2, "broadcasts": True, "constants": "none"}
+    two: Traits = {"rank": 2, "broadcasts": True, "constants": "none", "numbers": "integer"}
     matrix: Operators = (("Reshape", {"rank": 2}), ("Equal", two), ("Where", two), ("Reshape", {"rank": rank + 1}))
     yield Form("equal to a place, as a matrix", matrix, partial(write, flat=True), why_not)
+    if why_told is None and (site.elem_type(2) not in _SUMMED or not _is_distance_exact(values)):
+        why_told = Refusal("its values are no floats or integers, or their distance is rounded")
+    gives: Traits = {"numbers": numbers_of(site.scope, site.input_name(2)) or "single"}
+    cast: Traits = {"gives": gives["numbers"], "changes-type": True, "numbers": "boolean"}
+    summed: Operators = (operators[0], *equal, ("Cast", cast), ("Mul", {**gives, "gate-second": False}), ("Add", gives))
+    yield Form("a sum of what is equal to a place", summed, added, why_told)
+
+
+def _is_distance_exact(values: np.ndarray | None) -> bool:
+    """Whether the first of two values and what the second is above it are the second."""
+    return values is not None and bool(values[0] + (values[1] - values[0]) == values[1])
 
 
 def _dtype(site: Site) -> np.dtype[Any]:

@@ -173,7 +173,7 @@ def _counted_maxima(site: Site, axis: int, *, together: bool) -> Form:
     known, elem_type = site.input_type(0), site.elem_type(0)
     shape = () if known is None or known.shape is None else known.shape
     length = shape[axis] if shape else None
-    why_not = Refusal("it takes several axes together, or how long its axis is is not known (--shape)")
+    why_not: Refusal | None = Refusal("it takes several axes together, or their length is not known (--shape)")
     if isinstance(length, int) and not (together and axis < len(shape) - 1):
         why_not = why_not_multiplied(elem_type, [(length, length)])
 

@@ -83,6 +83,22 @@ def divided_forms(site: Site) -> Iterator[Form]:
     yield Form("the rest taken off before it", operators, write, why_not)
 
 
+def remainder_forms(site: Site) -> Iterator[Form]:
+    """Yield the rest of a division, with the sign of the dividend, as that of magnitudes, which has it added."""
+    own = traits_of(site.scope, site.node) or {}
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        dividend, divisor = (builder.input(name) for name in site.node.input)
+        rest = builder.original(copied(site.node), [builder.op("Abs", [each]) for each in (dividend, divisor)])
+        builder.output(site.node.output[0], builder.op("Mul", [rest, builder.op("Sign", [dividend])]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None if own.get("cuts-off") else Refusal("it has the sign of the divisor")
+    parts: Operators = (("Abs", {}), ("Sign", {}), ("Mul", {"gate-second": False}))
+    yield Form("the rest of magnitudes", (*parts, ("Mod", {**own, "of-positive": True})), write, why_not)
+
+
 def logic_forms(site: Site) -> Iterator[Form]:
     """Yield what two booleans give as whether the product, the larger or the distance of 0 and 1 is above a half."""
     joint = {"And": "Mul", "Or": "Max", "Xor": "Sub"}[site.node.op_type]
