@@ -38,7 +38,7 @@ from padfix.operators.long_results import ends_as_long
 from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
 from padfix.operators.passing import pieces_of
 from padfix.operators.picking_traits import ranked
-from padfix.operators.plain_traits import PLAINLY, is_positive_for_certain, power_traits
+from padfix.operators.plain_traits import PLAINLY, power_traits
 from padfix.operators.quantizers import (
     QUANTIZERS,
     is_between_bytes,
@@ -421,10 +421,6 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "LpNormalization": lambda scope, node: {
         **ranked(scope, node),
         "by-sum": attributes.integer(node, "p", 2) == 1,
-    },
-    "Mod": lambda scope, node: {
-        "cuts-off": attributes.integer(node, "fmod", 0) != 0,
-        "of-positive": all(is_positive_for_certain(scope, name, or_zero=True) for name in node.input),
     },
     "Mul": _pairing(product_traits),
     "MeanVarianceNormalization": ranked,

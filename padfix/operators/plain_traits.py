@@ -259,6 +259,10 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     },
     "Col2Im": _columns,
     "ConstantOfShape": lambda scope, node: {"value-written": attributes.find(node, "value") is not None},
+    "Mod": lambda scope, node: {
+        "cuts-off": attributes.integer(node, "fmod", 0) != 0,
+        "of-positive": all(is_positive_for_certain(scope, name, or_zero=True) for name in node.input),
+    },
     "QLinearMatMul": lambda scope, node: {"half-scales": numbers_of(scope, node.input[1]) == "half"},
     "Einsum": equation_traits,
     "Expand": _expand,

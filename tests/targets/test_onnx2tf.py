@@ -72,7 +72,7 @@ def saved(node: str, folder: Path) -> Path:
         ("Z = Reshape (Q2, F4) Y = Softmax <axis = 1> (Z)", ["Softmax"]),
         ("Concat <axis = 0> (S, S)", ["Concat"]),
         ("Concat <axis = -4> (T, T)", ["Concat"]),
-        ("M2 = Abs (X) N = IsInf (M2) Y = Cast <to = 1> (N)", ["Abs", "Abs", "Cast", "Greater"]),
+        ("p = Abs (X) q = IsInf (p) Y = Cast <to = 1> (q)", ["Abs", "Abs", "Cast", "Greater"]),
         ("Z = Reshape (Q2, F4) Y = ReduceMax <axes = [2]> (Z)", ["ReduceMax"]),
         ("Z = Reshape (Q2, F4) m = MatMul (Z, Z) a = Reshape (m, F2) Y = Neg (a)", ["MatMul", "Neg"]),
     ],
