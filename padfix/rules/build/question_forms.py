@@ -171,67 +171,76 @@ def one_hot_forms(site: Site) -> Iterator[Form]:
     """
     yield from axis_forms(site)
     yield _of_whole_depth(site)
-    depth, values, known = site.constant(1), site.constant(2), site.input_type(0)
+    values, known = site.constant(2), site.input_type(0)
     rank = -1 if known is None or known.rank is None else known.rank
-    axis = (attributes.integer(site.node, "axis", -1) or 0) % max(rank + 1, 1)
-    is_float = _dtype(site).kind == "f"
-
-    def asked(builder: FragmentBuilder, *, flat: bool = False) -> list[Any]:
-        """Return whether an index is a place, counted from the end and from the begin."""
-        assert depth is not None
-        index = builder.input(site.input_name(0))
-        if is_float:
-            index = builder.op("Cast", [index], {"to": TensorProto.INT64})
-        index = builder.reshaped(index, [-1, 1]) if flat else builder.unsqueezed(index, axis)
-        number, found = int(depth.reshape(-1)[0]), []
-        for first in (-number, 0):
-            places = np.arange(first, first + number, dtype=np.int64 if is_float else _dtype(site))
-            places = places.reshape(-1, *[1] * (rank - axis))
-            places = places.reshape(1, -1) if flat else places
-            found.append(builder.op("Equal", [index, builder.constant(places, "places")]))
-        return found
 
     def write(*, flat: bool) -> Rewrite:
         assert values is not None
         builder = site.builder()
         off, on = (builder.constant(each.reshape(()), "value") for each in values)
         chosen: Any = off
-        for truth in asked(builder, flat=flat):
+        for truth in _asked(site, builder, rank, flat=flat):
             chosen = builder.op("Where", [truth, on, chosen])
         builder.output(site.node.output[0], builder.reshaped(chosen, lengths or ()) if flat else chosen)
-        return Rewrite(builder.build(), (as_declared(site),), exact=True)
-
-    def added() -> Rewrite:
-        assert values is not None
-        builder = site.builder()
-        off, on = values
-        first, second = (builder.op("Cast", [each], {"to": site.elem_type(2)}) for each in asked(builder))
-        result = builder.op("Mul", [builder.op("Add", [first, second]), builder.constant(on - off, "distance")])
-        builder.output(
-            site.node.output[0], builder.op("Add", [result, builder.constant(off, "off")]) if off else result
-        )
         return Rewrite(builder.build(), (as_declared(site),), exact=True)
 
     result = site.scope.type_of(site.node.output[0])
     lengths = None if result is None else result.lengths
     why_not = None
-    if depth is None or values is None or rank < 0:
+    if site.constant(1) is None or values is None or rank < 0:
         why_not = Refusal("its depth or its values are not constant, or how many axes it has is not known")
-    why_told = why_not
-    equal: Operators = (("Equal", {"broadcasts": True, "numbers": "integer"}),)
-    operators: Operators = (("Unsqueeze", {"rank": rank}), *equal, ("Where", {"broadcasts": True}))
-    yield Form("equal to a place", operators, partial(write, flat=False), why_not)
-    if lengths is None or 0 in lengths or axis != rank:
+    asking: Operators = (("Unsqueeze", {"rank": rank}), ("Equal", {"broadcasts": True, "numbers": "integer"}))
+    summed = _summed_places(site, asking, rank, why_not)
+    yield Form("equal to a place", (*asking, ("Where", {"broadcasts": True})), partial(write, flat=False), why_not)
+    if lengths is None or 0 in lengths or _new_axis(site, rank) != rank:
         why_not = why_not or Refusal("it needs the lengths of its input (--shape), and its places as the last axis")
     two: Traits = {"rank": 2, "broadcasts": True, "constants": "none", "numbers": "integer"}
     matrix: Operators = (("Reshape", {"rank": 2}), ("Equal", two), ("Where", two), ("Reshape", {"rank": rank + 1}))
     yield Form("equal to a place, as a matrix", matrix, partial(write, flat=True), why_not)
-    if why_told is None and (site.elem_type(2) not in _SUMMED or not _is_distance_exact(values)):
-        why_told = Refusal("its values are no floats or integers, or their distance is rounded")
+    yield summed
+
+
+def _new_axis(site: Site, rank: int) -> int:
+    """Return which axis a OneHot makes."""
+    return (attributes.integer(site.node, "axis", -1) or 0) % max(rank + 1, 1)
+
+
+def _asked(site: Site, builder: FragmentBuilder, rank: int, *, flat: bool = False) -> list[Any]:
+    """Return whether an index of a OneHot is a place, counted from the end and from the begin."""
+    depth, axis, dtype = site.constant(1), _new_axis(site, rank), _dtype(site)
+    assert depth is not None
+    index = builder.input(site.input_name(0))
+    if dtype.kind == "f":
+        index, dtype = builder.op("Cast", [index], {"to": TensorProto.INT64}), np.dtype(np.int64)
+    index = builder.reshaped(index, [-1, 1]) if flat else builder.unsqueezed(index, axis)
+    number, found = int(depth.reshape(-1)[0]), []
+    for first in (-number, 0):
+        places = np.arange(first, first + number, dtype=dtype).reshape(-1, *[1] * (rank - axis))
+        places = places.reshape(1, -1) if flat else places
+        found.append(builder.op("Equal", [index, builder.constant(places, "places")]))
+    return found
+
+
+def _summed_places(site: Site, asking: Operators, rank: int, why_not: Refusal | None) -> Form:
+    """Return a OneHot as a sum of what is equal to a place, in numbers, times what one value is above the other."""
+    values = site.constant(2)
+
+    def write() -> Rewrite:
+        assert values is not None
+        builder = site.builder()
+        off, on = values
+        found = [builder.op("Cast", [each], {"to": site.elem_type(2)}) for each in _asked(site, builder, rank)]
+        result = builder.op("Mul", [builder.op("Add", found), builder.constant(on - off, "distance")])
+        result = builder.op("Add", [result, builder.constant(off, "off")]) if off else result
+        builder.output(site.node.output[0], result)
+        return Rewrite(builder.build(), (as_declared(site),), exact=True)
+
+    if why_not is None and (site.elem_type(2) not in _SUMMED or not _is_distance_exact(values)):
+        why_not = Refusal("its values are no floats or integers, or their distance is rounded")
     gives: Traits = {"numbers": numbers_of(site.scope, site.input_name(2)) or "single"}
     cast: Traits = {"gives": gives["numbers"], "changes-type": True, "numbers": "boolean"}
-    summed: Operators = (operators[0], *equal, ("Cast", cast), ("Mul", {**gives, "gate-second": False}), ("Add", gives))
-    yield Form("a sum of what is equal to a place", summed, added, why_told)
+    operators: Operators = (*asking, ("Cast", cast), ("Mul", {**gives, "gate-second": False}), ("Add", gives))
+    return Form("a sum of what is equal to a place", operators, write, why_not)
 
 
 def _is_distance_exact(values: np.ndarray | None) -> bool:
