@@ -59,6 +59,9 @@ _JOINING = frozenset(
 _PICKING = ("Gather", "Slice")
 """What takes lengths from a list of them."""
 
+_PASSING = ("Cast", "Identity")
+"""What may lie between: TensorFlow's shapes are of 32 bits."""
+
 _EVALUATED_SINCE = {"DequantizeLinear": 19}
 """Versions that mean the same as those before them, which onnx's evaluator does not have."""
 
@@ -151,10 +154,10 @@ def _picked_lengths(scope: Scope, node: NodeProto, type_of: TypeOf | None = None
 
     Exporters read a length by itself, whatever others are open: channels that are halved, in a batch of any number.
     """
-    read = node.input[0] if node.op_type in _PICKING and node.input else ""
-    shape = scope.own_producer(read)
-    if shape is None or shape.op_type != "Shape" or normal_domain(shape.domain):
+    read = _measured_before(scope, node) if node.op_type in _PICKING else []
+    if not read:
         return None
+    shape, *passed = read
     known = (type_of or scope.type_of)(shape.input[0])
     given = [scope.constant(name) for name in node.input[1:]]
     if known is None or known.shape is None or not given or any(each is None for each in given):
@@ -173,7 +176,25 @@ def _picked_lengths(scope: Scope, node: NodeProto, type_of: TypeOf | None = None
     lengths = [known.shape[int(place)] for place in picked.reshape(-1)]
     if not all(isinstance(each, int) for each in lengths):
         return None
-    return np.array(lengths, np.int64).reshape(picked.shape)
+    result = np.array(lengths, np.int64).reshape(picked.shape)
+    for each in passed:
+        if each.op_type == "Cast":
+            result = result.astype(helper.tensor_dtype_to_np_dtype(attributes.integer(each, "to", TensorProto.INT64)))
+    return result if result.dtype.kind in "biuf" else None
+
+
+def _measured_before(scope: Scope, node: NodeProto) -> list[NodeProto]:
+    """Return the Shape of which a node takes lengths, and what passes them on to it; nothing where it takes others."""
+    found: list[NodeProto] = []
+    name = node.input[0] if node.input else ""
+    while (producer := scope.own_producer(name)) is not None and not normal_domain(producer.domain):
+        found.insert(0, producer)
+        if producer.op_type == "Shape":
+            return found
+        if producer.op_type not in _PASSING or len(found) > len(_PASSING):
+            break
+        name = producer.input[0]
+    return []
 
 
 def chain_of(
@@ -197,11 +218,8 @@ def chain_of(
         found[id(each)] = each
         if lengths_given(scope, each, type_of) is not None or (open_lengths and each.op_type in _MEASURING):
             continue
-        if (
-            _picked_lengths(scope, each, type_of) is not None
-            and (measured := scope.producer(each.input[0])) is not None
-        ):
-            picked_from[id(measured)] = measured
+        if _picked_lengths(scope, each, type_of) is not None:
+            picked_from |= {id(one): one for one in _measured_before(scope, each)}
             continue
         for name in filter(None, each.input):
             if scope.constant(name) is not None:
@@ -264,7 +282,7 @@ def values_of(scope: Scope, chain: list[NodeProto], type_of: TypeOf | None = Non
             lengths = _picked_lengths(scope, node, type_of)
         if lengths is None:
             given = {name: values[name] if name in values else scope.constant(name) for name in node.input if name}
-            if node.op_type in _MEASURING and any(value is None for value in given.values()):
+            if node.op_type in (*_MEASURING, *_PASSING) and any(value is None for value in given.values()):
                 continue  # of which the lengths are picked that are known
             _require_room(node, [given.get(name) for name in node.input])
             values |= evaluated(node, given, scope.opset)

@@ -137,7 +137,10 @@ def _named(site: Site) -> Iterator[Form]:
     """Yield a Squeeze with its axes, which are all that have one element; and as it is, in an opset of today."""
     lengths = shape if (known := site.input_type(0)) is not None and (shape := known.shape) is not None else (None,)
     axes = [axis for axis, length in enumerate(lengths) if length == 1]
-    why_not = None if all(isinstance(length, int) for length in lengths) else Refusal("a length is left open (--shape)")
+    is_told = len(site.node.input) > 1 or attributes.find(site.node, "axes") is not None
+    told = Refusal("its axes are written") if is_told else None
+    is_known = all(isinstance(length, int) for length in lengths)
+    why_not = told or (None if is_known else Refusal("a length is left open (--shape)"))
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
         return builder.unsqueezed(value, *axes, back=True)
@@ -149,7 +152,7 @@ def _named(site: Site) -> Iterator[Form]:
     yield Form("its axes written", operators, lambda: of_inputs(site, write, exact=True), why_not)
     operators = (("Squeeze", {"axes-written": False}),)
     as_it_is = _SIZES_AS_INPUT_SINCE
-    yield Form("as opset 13 has it", operators, lambda: of_inputs(site, modern, exact=True), opset=as_it_is)
+    yield Form("as opset 13 has it", operators, lambda: of_inputs(site, modern, exact=True), told, opset=as_it_is)
 
 
 def _limited(site: Site) -> Iterator[Form]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
+from padfix.graph.scopes import Dimension
 from padfix.operators.batches import images_at_once
 from padfix.operators.constant_chains import chain_of, leaves_of
 from padfix.operators.refusal import Refusal
@@ -71,12 +72,27 @@ def told_forms(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], builder.reshaped(builder.input(site.input_name(0)), lengths))
         constants, measured = leaves_of(site.scope, chain)
         trial = {each: TrialInput.of(value) for each in constants if (value := site.scope.constant(each)) is not None}
-        for each in dict.fromkeys([*measured, site.input_name(0)]):
-            of_it = site.scope.type_of(each)
-            sizes = () if of_it is None or of_it.shape is None else of_it.shape
-            tried = tuple(size if isinstance(size, int) else _TRIED for size in sizes)
-            trial[each] = TrialInput(tried) if of_it is None else TrialInput(tried, of_it.elem_type)
+        types = {each: site.scope.type_of(each) for each in dict.fromkeys([*measured, site.input_name(0)])}
+        sizes = {each: () if (it := types[each]) is None or it.shape is None else it.shape for each in types}
+        tried = {each: tuple(size if isinstance(size, int) else _TRIED for size in sizes[each]) for each in sizes}
+        if site.input_name(0) not in measured:
+            tried[site.input_name(0)] = _filling(shape, told, {size for each in measured for size in sizes[each]})
+        for each, it in types.items():
+            trial[each] = TrialInput(tried[each]) if it is None else TrialInput(tried[each], it.elem_type)
         return Rewrite(builder.build(), (trial,), exact=True, replaces=tuple(chain))
 
     left = {"measures-images": False, "steered-by-results": False}
     yield Form("what it copies, and what it finds by itself", (("Reshape", {**own, **left}),), write, why_not)
+
+
+def _filling(shape: Sequence[Dimension], told: Sequence[Dimension], measured: Collection[Dimension]) -> tuple[int, ...]:
+    """Return the shape of data that fill what a Reshape is told where ``_TRIED`` stands for all that is measured.
+
+    An open length of the data that nothing measures is what the others leave; more of them are 1.
+    """
+    known = [each if isinstance(each, int) else _TRIED if each in measured else None for each in shape]
+    finds_one = any(each in (None, -1) for each in told)
+    whole = math.prod(each if isinstance(each, int) else _TRIED for each in told if each not in (None, -1))
+    rest = whole if finds_one else max(1, whole // math.prod(each for each in known if each))
+    first = known.index(None) if None in known else None
+    return tuple((rest if axis == first else 1) if each is None else each for axis, each in enumerate(known))
