@@ -87,6 +87,48 @@ def test_a_length_beside_open_ones_is_a_constant(taken: str, tmp_path: Path) -> 
     assert [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node] == ["Constant", "Slice"]
 
 
+def test_a_length_is_taken_through_a_cast(tmp_path: Path) -> None:
+    """As TensorFlow's shapes are written, which are of 32 bits."""
+    text = """(float[N,4,8] X) => (float[N,4,8] Y) <int64[1] first = {1}, int64[1] last = {3}, int64[1] none = {0}>
+    {
+        shape = Shape (X)
+        narrow = Cast <to = 6> (shape)
+        inner = Slice (narrow, first, last, none)
+        elements = ReduceProd <keepdims = 0> (inner)
+        number = Cast <to = 1> (elements)
+        root = Sqrt (number)
+        Y = Div (X, root)
+    }
+    """
+    onnx.save(onnx.parser.parse_model(HEAD + text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="opencv@4.14")
+    graph = onnx.load(tmp_path / "out.onnx").graph
+    assert [node.op_type for node in graph.node if node.op_type != "Constant"] == ["Div"]
+    assert not padfix.check(tmp_path / "out.onnx", target="opencv@4.14").findings
+
+
+def test_products_of_an_open_number_of_rows_are_laid_out_as_measured(tmp_path: Path) -> None:
+    """As Keras writes a layer Dense over time."""
+    text = """(float[N,6,4] X) => (float[N,6,2] Y)
+    <float[4,2] W = {1, 2, 3, 4, 5, 6, 7, 8}, int64[2] rows = {-1, 4}, int64[2] free = {0, 1}, int32[1] units = {2},
+     int64[1] none = {0}>
+    {
+        flat = Reshape (X, rows)
+        product = MatMul (flat, W)
+        shape = Shape (X)
+        narrow = Cast <to = 6> (shape)
+        kept = Gather <axis = 0> (narrow, free)
+        whole = Concat <axis = 0> (kept, units)
+        wanted = Cast <to = 7> (whole)
+        t = Reshape (product, wanted)
+        Y = Softmax (t)
+    }
+    """
+    onnx.save(onnx.parser.parse_model(HEAD + text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="opencv@4.14")
+    assert "Shape" not in {node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node}
+
+
 def test_a_length_that_is_open_is_none(tmp_path: Path) -> None:
     text = HALVES.replace("N,4,8", "N,C,8").replace("N,2,8", "N,D,8") % "Gather (shape, first)"
     onnx.save(onnx.parser.parse_model(HEAD + text), tmp_path / "model.onnx")

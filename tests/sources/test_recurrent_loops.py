@@ -1,4 +1,4 @@
-"""GRU and SimpleRNN layers of Keras 3 are one operator each; what is not quite such a layer stays a Loop."""
+"""Recurrent layers of Keras 3 are one operator each; what is not quite such a layer stays a Loop."""
 
 from __future__ import annotations
 
@@ -41,6 +41,17 @@ def test_a_layer_is_one_operator(tf: Any, case: str) -> None:
     model = assert_same_numbers(tf, lambda x: {"y": layer(x)}, SEQUENCES, True)
     found = [node.op_type for node in model.graph.node if node.op_type in ("GRU", "RNN", "Loop")]
     assert found == [operator]
+
+
+@pytest.mark.parametrize("each_step", [False, True])
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "SimpleRNN"])
+def test_a_layer_of_a_batch_of_one_is_one_operator(tf: Any, name: str, each_step: bool) -> None:
+    """Keras 3 adds what has one row as a bias."""
+    layer = getattr(tf.keras.layers, name)(3, return_sequences=each_step, **BIAS)
+    layer.build((1, 5, 4))
+    model = assert_same_numbers(tf, lambda x: {"y": layer(x)}, [{"x": noise((1, 5, 4), "float32")}], False)
+    found = [node.op_type for node in model.graph.node if node.op_type in ("GRU", "RNN", "LSTM", "Loop")]
+    assert found == [name.removeprefix("Simple")]
 
 
 def test_states_that_are_given_and_read_are_those_of_the_operator(tf: Any) -> None:

@@ -188,6 +188,7 @@ def prepared_graphs() -> Iterator[None]:
         element_types.transpose_integers(ctx)
         gathered_windows.rename(ctx, ctx.get_nodes())
         fused_windows.keep_pads_apart(ctx)
+        recurrent_loops.add_rows(ctx)
         recurrent_loops.write(ctx, layers)
         recurrent_loops.remember(ctx, layers)
         return list(ctx.get_nodes())

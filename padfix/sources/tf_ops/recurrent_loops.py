@@ -114,6 +114,21 @@ def _columns(node: Any) -> tuple[int, int | None] | None:
     return 0 if masks["begin"] & 2 else begins[1], None if masks["end"] & 2 else ends[1]
 
 
+def add_rows(ctx: Any) -> None:
+    """Add a product of one row as it is: of a batch of one Keras 3 makes a list, and the bias of another product.
+
+    tf2onnx finds an LSTM only where the product with the state is added to the other.
+    """
+    for node in ctx.get_nodes():
+        squeezed = node.inputs[1] if node.type == "BiasAdd" else None
+        if squeezed is None or squeezed.type != "Squeeze" or squeezed.inputs[0].type != "MatMul":
+            continue
+        row = squeezed.input[0]
+        if (ctx.get_shape(row) or [])[:-1] == [1] and len(ctx.get_shape(squeezed.output[0]) or []) == 1:
+            ctx.replace_input(node, node.input[1], row, 1)
+            node.type = "AddV2"
+
+
 def remember(ctx: Any, layers: MutableMapping[str, Layer]) -> None:
     """Note what layer the body of a loop is, under the graph's name, before tf2onnx rewrites it."""
     kinds = [node.type for node in ctx.get_nodes()]
