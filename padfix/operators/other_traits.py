@@ -13,6 +13,7 @@ from padfix.operators.attention import attention_traits
 from padfix.operators.axis_order import holds_channels_last, spread_of_constants
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
 from padfix.operators.branches import branch_traits
+from padfix.operators.constant_chains import is_constant
 from padfix.operators.data_order import (
     CHANNELS,
     is_behind_convolution,
@@ -112,6 +113,7 @@ def _measured(scope: Scope, node: NodeProto) -> Traits:
     return {
         "sizes": "static" if lengths and all(isinstance(each, int) for each in lengths[1:]) else "dynamic",
         "open-batch": not all(isinstance(each, int) for each in (lengths or ())[:1]),
+        "of-weights": is_constant(scope, node.input[0]),
         "as-result": scope.parent is None and scope.is_output(node.output[0]),
         "ends-as-long": ends_as_long(scope, node),
     }

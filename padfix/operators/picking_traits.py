@@ -43,6 +43,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "by-image": attributes.integer(node, "batch_dims", 0) != 0,
         "joins": (reduction := attributes.text(node, "reduction", "none") or "none") != "none",
         "joins-extremes": reduction in ("max", "min"),
+        "reduction-written": attributes.find(node, "reduction") is not None,
     }
 
 

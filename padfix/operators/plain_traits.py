@@ -63,26 +63,31 @@ CLASSICAL = (
 
 def dft_axis(scope: Scope, node: NodeProto) -> int | None:
     """Return the axis that a DFT transforms, counted from the begin; None where it is not known."""
-    if scope.opset < DFT_AXIS_AS_INPUT_SINCE:
-        axis: int | None = attributes.integer(node, "axis", 1)
-    elif len(node.input) > 2 and node.input[2]:
-        constant = scope.constant(node.input[2])
-        axis = None if constant is None else int(constant.reshape(-1)[0])
-    else:
-        axis = -2
-    known = scope.type_of(node.input[0])
+    axis, known = _told_axis(scope, node), scope.type_of(node.input[0])
     if axis is None or (axis < 0 and (known is None or known.rank is None)):
         return None
     return axis if axis >= 0 or known is None or known.rank is None else axis + known.rank
 
 
+def _told_axis(scope: Scope, node: NodeProto) -> int | None:
+    if scope.opset < DFT_AXIS_AS_INPUT_SINCE:
+        return attributes.integer(node, "axis", 1)
+    if len(node.input) < 3 or not node.input[2]:
+        return -2
+    constant = scope.constant(node.input[2])
+    return None if constant is None else int(constant.reshape(-1)[0])
+
+
 def _dft(scope: Scope, node: NodeProto) -> Traits:
     axis, is_input = dft_axis(scope, node), scope.opset >= DFT_AXIS_AS_INPUT_SINCE
+    told = _told_axis(scope, node)
     return {
         "axis-as-input": is_input,
         "axis-written": is_input and len(node.input) > 2 and bool(node.input[2]),
+        "axis-from-end": told is None or told < 0,
         "first-axis": None if axis is None else axis == 1,
         "length-given": len(node.input) > 1 and bool(node.input[1]),
+        "one-sided": attributes.integer(node, "onesided", 0) != 0,
     }
 
 
@@ -130,6 +135,7 @@ def _reranked(scope: Scope, node: NodeProto) -> Traits:
     return {
         "rank": ranks[0],
         "moves-batch": None if is_kept is None else not is_kept,
+        "open-batch": shapes[0] is not None and len(shapes[0]) > 0 and not isinstance(shapes[0][0], int),
         "adds-several": None if ranks[0] is None or ranks[1] is None else ranks[1] - ranks[0] > 1,
     }
 

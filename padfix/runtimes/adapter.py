@@ -29,6 +29,9 @@ Array = npt.NDArray[Any]
 
 GROUP = "padfix.runtimes"
 
+_MATRIX = 2
+"""Axes of a matrix."""
+
 PATIENCE = 120.0
 """Seconds that a runtime may take for one model, loading and converting included."""
 
@@ -166,9 +169,13 @@ def _load(module: str) -> Callable[[Request], list[Array]]:
 
 
 def _as_shaped(array: Array, shape: tuple[int, ...]) -> Array:
-    """Return the array with the axes of length 1 that the runtime left out; its layout is never changed."""
+    """Return the array with the axes of length 1 that the runtime left out; its layout is never changed.
+
+    Numbers and lists of a runtime that has matrices alone lose an axis. Any other axis too many is the runtime's fault.
+    """
     left = tuple(length for length in array.shape if length != 1)
-    return array.reshape(shape) if left == tuple(length for length in shape if length != 1) else array
+    is_alike = left == tuple(length for length in shape if length != 1)
+    return array.reshape(shape) if is_alike and array.ndim <= max(len(shape), _MATRIX) else array
 
 
 def said(words: str) -> str:

@@ -81,7 +81,7 @@ MARKS = (
     "takes-nothing",
     # Of Squeeze, and of Unsqueeze.
     "adds-several",
-    # Of GlobalLpPool and Shape: whether the model leaves the length of the first axis open.
+    # Of GlobalLpPool, Shape, Squeeze and Unsqueeze: whether the model leaves the length of the first axis open.
     "open-batch",
     # Of what works on images: whether the model's inputs have another batch.
     "batch-within",
@@ -205,6 +205,7 @@ MARKS = (
     "meets-infinity",
     "one-sided",
     # Of what puts single elements, which has joins as well: whether it keeps the larger or the smaller.
+    "reduction-written",
     "joins-extremes",
     # Of Pow: whether its exponents are of another type. Of EyeLike: whether what it gives is.
     "types-differ",

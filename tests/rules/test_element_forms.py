@@ -76,6 +76,8 @@ def outcome(nodes: str, given: str, target: str, folder: Path, gives: str = "flo
         ("c = Conv <pads = [1, 1, 1, 1]> (X, W) Y = Relu (c)", f"{IMAGE}, float[3,2,3,3] W", OLD, {"Conv"}),
         ("c = Conv (X, W, bias) Y = Relu (c)", f"{IMAGE}, float[3,2,3,3] W", OLD, {"Conv", "Add"}),
         ("t = Tile (X, two) Y = Neg (t)", "float[4] X", OLD, {"Concat", "Neg"}),
+        ("u = Unsqueeze (X, first) Y = Transpose (u)", "float[N,3] X", OLD, {"Reshape", "Transpose"}),
+        ("u = Squeeze (X, rest) Y = Transpose (u)", "float[N,3,1] X", OLD, {"Reshape", "Transpose"}),
     ],
 )
 def test_it_is_written_as_it_is_right(nodes: str, given: str, target: str, expected: set[str], tmp_path: Path) -> None:
@@ -88,6 +90,14 @@ def test_a_grid_is_a_product(mode: str, outside: str, tmp_path: Path) -> None:
     told = f'<mode = "{mode}", padding_mode = "{outside}", align_corners = {int(mode == "nearest")}>'
     given = f"{IMAGE}, float[1,3,2,2] G"
     assert "GridSample" not in outcome(f"Y = GridSample {told} (X, G)", given, OLD, tmp_path)
+
+
+def test_what_puts_elements_does_not_say_that_it_joins_none(tmp_path: Path) -> None:
+    """MNN takes another axis where that is said before the axis."""
+    nodes = 'Y = ScatterElements <reduction = "none", axis = 1> (X, i, U)'
+    assert outcome(nodes, f"{FLOATS}, float[1,3,4] U", "mnn", tmp_path, opset=18) == ["ScatterElements"]
+    (node,) = onnx.load(tmp_path / "result.onnx").graph.node
+    assert [each.name for each in node.attribute] == ["axis"]
 
 
 def test_a_constant_grid_is_one_matrix(tmp_path: Path) -> None:

@@ -144,6 +144,26 @@ CASES = {
         "openvino",
         ["DFT", "Transpose", "Transpose"],
     ),
+    "a transform of an axis that is counted from the end": (
+        text("Y = DFT <axis = -2> (X)", "float[1,6,7,1] X"),
+        "openvino",
+        ["DFT"],
+    ),
+    "one side of a transform of the last axis but one": (
+        text("Y = DFT <onesided = 1> (X)", "float[1,6,7,1] X", opset=20),
+        "openvino",
+        ["DFT", "Slice", "Transpose", "Transpose"],
+    ),
+    "a transform of real data": (
+        text("Y = DFT <axis = 1, onesided = 1> (X, n)", "float[2,7,5,1] X", "int64 n = {6}"),
+        "opencv@4.14",
+        ["MatMul", "Reshape", "Reshape", "Transpose", "Transpose"],
+    ),
+    "the inverse of a transform, of fewer numbers": (
+        text("Y = DFT <axis = 2, inverse = 1> (X, n)", "float[N,7,5,2] X", "int64 n = {8}"),
+        "mnn",
+        ["MatMul", "Reshape", "Reshape"],
+    ),
     "a product with a list": (
         text("Y = MatMul (X, w)", "float[2,3,5] X", "float[5] w = {1, 2, 3, 4, 5}"),
         "opencv@5.0.0.93",

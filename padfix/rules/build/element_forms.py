@@ -36,6 +36,7 @@ def element_forms(site: Site) -> Iterator[Form]:
         yield _axis_from_begin(site)
     yield _counted(site)
     if site.node.op_type.startswith("Scatter"):
+        yield _unsaid(site)
         yield _of_later_opset(site)
         yield _joined_apart(site)
     yield from rest_forms(site)
@@ -61,6 +62,17 @@ def _axis_from_begin(site: Site) -> Form:
     return Form("its axis from the begin", ((node.op_type, own),), lambda: _written(site, node), why_not)
 
 
+def _unsaid(site: Site) -> Form:
+    """Return what puts elements without saying that it joins none."""
+    own = {**(traits_of(site.scope, site.node) or {}), "reduction-written": False}
+    why_not = Refusal("it joins elements, or does not say that it joins none")
+    node = copied(site.node, without=("reduction",))
+    is_said = attributes.find(site.node, "reduction") is not None and not own.get("joins")
+    return Form(
+        "nothing said of joining", ((node.op_type, own),), lambda: _written(site, node), None if is_said else why_not
+    )
+
+
 def _of_later_opset(site: Site) -> Form:
     """Return what keeps the larger or the smaller as it is, in the first opset that has these by name."""
     own = traits_of(site.scope, site.node) or {}
@@ -80,15 +92,17 @@ def _joined_apart(site: Site) -> Form:
     lengths = None if known is None else known.lengths
     reduction = attributes.text(site.node, "reduction", "none") or "none"
     op_type = _JOINS.get(reduction, "")
-    own = {**(traits_of(site.scope, site.node) or {}), "joins": False, "joins-extremes": False}
+    own = {
+        **(traits_of(site.scope, site.node) or {}),
+        "joins": False,
+        "joins-extremes": False,
+        "reduction-written": False,
+    }
 
     def write() -> Rewrite:
         builder = site.builder()
         data, *rest = (builder.input(name) for name in site.node.input)
-        node = copied(site.node)
-        kept = [each for each in node.attribute if each.name != "reduction"]
-        del node.attribute[:]
-        node.attribute.extend(kept)
+        node = copied(site.node, without=("reduction",))
         neutral = np.full(lengths or (), _neutral(reduction, site.elem_type(0)))
         scattered = builder.original(node, [builder.constant(neutral, "neutral"), *rest])
         builder.output(site.node.output[0], builder.op(op_type, [data, scattered]))

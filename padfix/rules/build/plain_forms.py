@@ -10,7 +10,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
 from padfix.operators.picking_traits import PICKING
-from padfix.operators.plain_traits import DFT_AXIS_AS_INPUT_SINCE, dft_axis
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
@@ -33,6 +32,7 @@ from padfix.rules.build.place_forms import compressed_forms, extreme_place_forms
 from padfix.rules.build.sampled_forms import sampled_forms
 from padfix.rules.build.slope_forms import SLOPE_FORMS
 from padfix.rules.build.split_forms import split_forms
+from padfix.rules.build.transform_forms import transform_forms
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -50,31 +50,6 @@ def _less(site: Site) -> Iterator[Form]:
         return builder.op("Greater", [second, first])
 
     yield Form("what is greater, the other way round", (("Greater", {}),), lambda: of_inputs(site, write, exact=True))
-
-
-def _transformed(site: Site) -> Iterator[Form]:
-    """Yield a DFT of the first axis behind the batch, before and behind which that axis is exchanged with its own."""
-    axis, known = dft_axis(site.scope, site.node), site.input_type(0)
-    rank = 0 if known is None or known.rank is None else known.rank
-    order = list(range(rank))
-    if axis is not None and rank > max(axis, 1):
-        order[1], order[axis] = axis, 1
-
-    def write(builder: FragmentBuilder, value: Any, *others: Any) -> Any:
-        turned = builder.op("Transpose", [value], {"perm": order}) if axis != 1 else value
-        node = copied(site.node, without=("axis",))
-        if builder.opset < DFT_AXIS_AS_INPUT_SINCE:
-            attributes.set_integer(node, "axis", 1)
-            inputs = [turned, *others]
-        else:
-            inputs = [turned, builder.input(site.input_name(1)), builder.constant(np.array(1, np.int64), "axis")]
-        result = builder.original(node, inputs)
-        return builder.op("Transpose", [result], {"perm": order}) if axis != 1 else result
-
-    own = {**(traits_of(site.scope, site.node) or {}), "first-axis": True, "axis-written": True}
-    turns = ("Transpose", {"rank": rank, "turned-back": False, "turned-back-alike": False})
-    why_not = None if rank and axis is not None else Refusal("its axis, or how many there are, is not known")
-    yield Form("the first axis", (turns, ("DFT", own)), lambda: of_inputs(site, write, exact=False), why_not)
 
 
 def _added_up(site: Site) -> Iterator[Form]:
@@ -213,7 +188,7 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "ConstantOfShape": filled_forms,
     "Compress": compressed_forms,
     "CumSum": _added_up,
-    "DFT": _transformed,
+    "DFT": transform_forms,
     "DynamicQuantizeLinear": dynamic_forms,
     "Dropout": _passed,
     "Einsum": equation_forms,

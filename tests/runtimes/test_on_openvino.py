@@ -1,0 +1,35 @@
+"""A result with an axis too many is no result that is right, on OpenVINO."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+from padfix.runtimes.adapter import open_runtime
+
+pytest.importorskip("openvino")
+
+TEXT = """<ir_version: 8, opset_import: ["" : 17]> g (float[1,7,8,1] X) => (float[1,7,5,2] Y)
+    { Y = DFT <axis = 2, onesided = 1> (X) }"""
+
+
+def shape_of(file: Path) -> tuple[int, ...]:
+    """Return the shape of what OpenVINO gives for a model of the result above."""
+    data = np.ones((1, 7, 8, 1), np.float32)
+    (found,) = open_runtime("openvino").run(file.read_bytes(), {"X": data}, [(1, 7, 5, 2)])
+    assert isinstance(found, np.ndarray)
+    return found.shape
+
+
+def test_an_axis_of_one_element_too_many_is_a_difference(tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    onnx.save(onnx.parser.parse_model(TEXT), source)
+    assert shape_of(source) == (1, 7, 5, 1, 2)
+    padfix.convert(source, result, target="openvino")
+    assert [node.op_type for node in onnx.load(result).graph.node] == ["DFT", "Slice"]
+    assert shape_of(result) == (1, 7, 5, 2)
