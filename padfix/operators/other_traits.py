@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from onnx import NodeProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Dimension, Scope, ValueType
+from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.activations import ACTIVATIONS
 from padfix.operators.attention import attention_traits
 from padfix.operators.axis_order import holds_channels_last, spread_of_constants
@@ -38,7 +38,7 @@ from padfix.operators.lists import COMPARING, appends_to_input, depends_on_data,
 from padfix.operators.long_results import ends_as_long
 from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
 from padfix.operators.passing import pieces_of
-from padfix.operators.picking_traits import ranked
+from padfix.operators.picking_traits import gather_traits, ranked
 from padfix.operators.plain_traits import PLAINLY, power_traits
 from padfix.operators.quantizers import (
     QUANTIZERS,
@@ -54,9 +54,6 @@ from padfix.operators.shuffles import shuffles_pixels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
 from padfix.targets.traits import COUNT, Traits
-
-_MANY_AXES = 6
-"""Axes of data and of indices together, one of which is picked from, that give more than five."""
 
 _SCALE_OF_CHANNELS_SINCE = 21
 """The first opset whose GroupNormalization has a scale for each channel, not for each group."""
@@ -283,32 +280,6 @@ def _layer_norm(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
-def _picking(scope: Scope, node: NodeProto) -> Traits:
-    indices = scope.type_of(node.input[1]) if len(node.input) > 1 else None
-    rank = None if indices is None else indices.rank
-    is_told = any(scope.constant(name) is not None or scope.is_initializer(name) for name in node.input)
-    matrix = scope.type_of(node.input[0])
-    is_matrix = matrix is not None and matrix.rank == 2 and scope.is_initializer(node.input[0])
-    return {
-        "several-of-batch": _picks_along_first(node, matrix)
-        and indices is not None
-        and set(indices.shape or ()) - {1} != set(),
-        "embeds": is_matrix and attributes.integer(node, "axis", 0) == 0 and rank in (1, 2),
-        "both-computed": not is_told,
-        "picks-a-list": None if rank is None else rank > 0,
-        "gives-a-number": rank == 0 and matrix is not None and matrix.rank == 1,
-        "picks-a-matrix": None if rank is None else rank > 1,
-        "of-lists": matrix is not None and matrix.rank == 1,
-        "gives-many-axes": bool(rank) and matrix is not None and (matrix.rank or 0) + (rank or 0) > _MANY_AXES,
-    }
-
-
-def _picks_along_first(node: NodeProto, data: ValueType | None) -> bool:
-    """Whether a Gather picks along the first axis of its data."""
-    rank = 0 if data is None else data.rank or 0
-    return attributes.integer(node, "axis", 0) in (0, -rank)
-
-
 def order_of_axes(scope: Scope, node: NodeProto, axes: Sequence[int]) -> list[int]:
     """Return the places of axes in the order in which a runtime has them that moves the channels of images to the end.
 
@@ -400,7 +371,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "EyeLike": lambda scope, node: {
         "types-differ": attributes.integer(node, "dtype", 0) not in (0, _type_of(scope, node))
     },
-    "Gather": _picking,
+    "Gather": gather_traits,
     "Gemm": _dense,
     "GroupNormalization": _group_norm,
     "Add": _pairing(_sum),

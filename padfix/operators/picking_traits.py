@@ -7,24 +7,28 @@ from collections.abc import Callable, Mapping, Sequence
 from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Dimension, Scope
+from padfix.graph.scopes import Dimension, Scope, ValueType
 from padfix.operators.constant_chains import COMPUTED, is_constant
+from padfix.operators.lists import depends_on_data
 from padfix.operators.numbers import numbers_of
 from padfix.targets.traits import Traits
 
 PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
 """Operators whose second input says which elements."""
 
-
 _MOVING = ("Cast", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
-
 
 _PLACES = ("Abs", "ArgMax", "ArgMin", "NonZero", "Relu", "Sigmoid", "TopK")
 """Operators that give nothing below 0, of a TopK with the positions that it gives."""
 
-
 _MOST_MOVES = 4
 """Operators that may lie between a weight and what reads it."""
+
+_MANY_AXES = 6
+"""Axes of data and of indices together, one of which is picked from, that give more than five."""
+
+FEW_ROWS = 8
+"""Rows that converters may try a table with, whatever indices the model has."""
 
 
 def _picking(scope: Scope, node: NodeProto) -> Traits:
@@ -45,6 +49,37 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "joins-extremes": reduction in ("max", "min"),
         "reduction-written": attributes.find(node, "reduction") is not None,
     }
+
+
+def gather_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Gather what it picks from, and by what."""
+    indices = scope.type_of(node.input[1]) if len(node.input) > 1 else None
+    rank = None if indices is None else indices.rank
+    is_told = any(scope.constant(name) is not None or scope.is_initializer(name) for name in node.input)
+    matrix = scope.type_of(node.input[0])
+    is_matrix = matrix is not None and matrix.rank == 2 and scope.is_initializer(node.input[0])
+    rows = matrix.shape[0] if matrix is not None and matrix.shape else None
+    return {
+        "several-of-batch": _picks_along_first(node, matrix)
+        and indices is not None
+        and set(indices.shape or ()) - {1} != set(),
+        "embeds": is_matrix and attributes.integer(node, "axis", 0) == 0 and rank in (0, 1, 2),
+        "few-rows": isinstance(rows, int) and rows < FEW_ROWS,
+        "axis-written": attributes.find(node, "axis") is not None,
+        "by-data": len(node.input) > 1 and depends_on_data(scope, node.input[1]),
+        "both-computed": not is_told,
+        "picks-a-list": None if rank is None else rank > 0,
+        "gives-a-number": rank == 0 and matrix is not None and matrix.rank == 1,
+        "picks-a-matrix": None if rank is None else rank > 1,
+        "of-lists": matrix is not None and matrix.rank == 1,
+        "gives-many-axes": bool(rank) and matrix is not None and (matrix.rank or 0) + (rank or 0) > _MANY_AXES,
+    }
+
+
+def _picks_along_first(node: NodeProto, data: ValueType | None) -> bool:
+    """Whether a Gather picks along the first axis of its data."""
+    rank = 0 if data is None else data.rank or 0
+    return attributes.integer(node, "axis", 0) in (0, -rank)
 
 
 def may_count_from_end(scope: Scope, name: str) -> bool:

@@ -23,6 +23,7 @@ from padfix.operators.constant_chains import (
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import CHANNELS, is_behind_window
 from padfix.operators.lists import ON_ONE, is_of_made_list, lists_for_numbers
+from padfix.operators.mixed_images import mixes_images
 from padfix.operators.numbers import bytes_of, elements_of, is_odd_integer, numbers_of
 from padfix.operators.other_traits import OTHERS, any_of
 from padfix.operators.passing import gives_the_same
@@ -66,6 +67,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["lists-for-numbers"] = bool(lists_for_numbers(scope, node))
     known = scope.type_of(data) if data else None
     found["of-longs"] = known is not None and known.elem_type == TensorProto.INT64
+    found["across-images"] = bool(found.get("across-images")) or mixes_images(scope, node)
     found["gives-more"] = any(scope.is_used(name) for name in node.output[1:] if name)
     found["gives-the-same"] = gives_the_same(scope, node)
     found["constants-by-nodes"] = by_nodes

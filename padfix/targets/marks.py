@@ -123,6 +123,8 @@ MARKS = (
     "gives-many-axes",
     "several-of-batch",
     "both-computed",
+    "few-rows",
+    "by-data",
     # Of what picks single elements, which has axis-from-end as well; and of what reads constants of booleans.
     "of-fewer-rows",
     "of-listed-values",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx.parser
 import pytest
 
 import padfix
 from padfix.errors import RefusedError
+from tests.support.one_node import run
 
 
 def written(folder: Path, graph: str, target: str = "ncnn", opset: int = 23) -> list[str]:
@@ -80,3 +82,64 @@ def test_a_reshape_of_several_images_does_not_say_how_many(shape: str, first: in
 def test_what_has_no_form_on_ncnn_is_declined(graph: str, tmp_path: Path) -> None:
     with pytest.raises(RefusedError):
         written(tmp_path, graph, opset=13)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "(float[2,4] A, float[2,4] B) => (float[2,2] Y) { Y = Gemm <transB = 1> (A, B) }",
+        "(float[2,2] A, float[2,4] B) => (float[2,4] Y) { Y = MatMul (A, B) }",
+        "(float[2] X) => (float[2] Y) <float[2,2] w = {1, 2, 3, 4}> { Y = MatMul (X, w) }",
+        "(float[2,4] X) => (float[2,4] Y) <float[2,2] w = {1, 2, 3, 4}> { Y = MatMul (w, X) }",
+        '(float[2,4] A, float[2,4] B) => (float[2,2] Y) { Y = Einsum <equation = "ij,kj->ik"> (A, B) }',
+        "(float[2,3,2] X) => (float[2,3,2] Y) { Z = Transpose <perm = [2, 1, 0]> (X) Y = Abs (Z) }",
+        "(float[2,3] X) => (float[2,3] Y) { Y = LpNormalization <axis = 0> (X) }",
+        """(float[2,3,2] X) => (float[2,6] Y) <int64[2] n = {2, 6}> {
+          Z = Transpose <perm = [1, 0, 2]> (X) Y = Reshape (Z, n) }""",
+    ],
+)
+def test_images_that_are_mixed_are_declined_where_each_is_taken_by_itself(graph: str, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError):
+        written(tmp_path, graph, opset=17)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "(float[2,3,4] A, float[2,4,5] B) => (float[2,3,5] Y) { Y = MatMul (A, B) }",
+        '(float[2,4] A, float[2,4] B) => (float[2] Y) { Y = Einsum <equation = "ij,ij->i"> (A, B) }',
+        """(float[2,3,4] X) => (float[2,3,4] Y) {
+          T = Transpose <perm = [1, 0, 2]> (X) R = Relu (T) Y = Transpose <perm = [1, 0, 2]> (R) }""",
+    ],
+)
+def test_images_that_stay_apart_are_no_matter(graph: str, tmp_path: Path) -> None:
+    written(tmp_path, graph, opset=17)
+    assert not padfix.check(tmp_path / "result.onnx", target="ncnn").findings
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "(int64[2] N) => (float Y) { Y = ConstantOfShape (N) }",
+        "(float[1,9] X, int64[2] N) => (float Y) { Y = Reshape (X, N) }",
+        "(float[1,4,4] X, int64[2] N) => (float Y, float Z) { Y, Z = Split <axis = 1> (X, N) }",
+        "(float A, float B, float C) => (float Y) { Y = Range (A, B, C) }",
+        "(float[1,9,4] X, int64 I) => (float Y) { Y = Gather <axis = 1> (X, I) }",
+    ],
+)
+def test_what_data_tell_is_declined(graph: str, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError):
+        written(tmp_path, graph, opset=17)
+
+
+@pytest.mark.parametrize("axis", ["", "<axis = 0>"])
+@pytest.mark.parametrize("rows", [2, 3, 9])
+def test_an_embedding_has_no_axis_and_some_rows(rows: int, axis: str, tmp_path: Path) -> None:
+    table = ", ".join(map(str, range(2 * rows)))
+    graph = f"(int64[1,3] I) => (float Y) <float[{rows},2] w = {{{table}}}> {{ Y = Gather {axis} (w, I) }}"
+    assert written(tmp_path, graph, opset=17) == ["Gather"]
+    result, source = (onnx.load(tmp_path / f"{name}.onnx") for name in ("result", "model"))
+    assert not result.graph.node[0].attribute
+    assert result.graph.initializer[0].dims[0] >= 8
+    indices = {"I": np.array([[0, -1, rows - 1]], np.int64)}
+    np.testing.assert_array_equal(run(result, indices), run(source, indices))

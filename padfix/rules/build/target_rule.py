@@ -24,6 +24,7 @@ from padfix.rules.build.passing_forms import negated_twice
 from padfix.targets import Target, named
 
 _OF_DATA = (
+    "across-images",
     "alike",
     "axes",
     "bytes",

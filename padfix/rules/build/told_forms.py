@@ -30,8 +30,9 @@ def image_forms(site: Site) -> Iterator[Form]:
     given = (before.lengths or ()) if before is not None else ()
     is_whole = bool(lengths) and bool(given)
     is_copied = is_whole and lengths[0] == given[0]
-    images = (images_at_once(site.scope) or 1) * max(math.prod(lengths[1:]), 1)
-    fits = is_whole and math.prod(given) % images == 0
+    batch = images_at_once(site.scope) or 1
+    fits = is_whole and math.prod(given) % (batch * max(math.prod(lengths[1:]), 1)) == 0
+    fits = fits and (given[0] % batch == 0 or given[0] == 1)  # or another axis has been put first
     operators = (("Reshape", {**own, "numbers-images": False}),)
     for name, first, is_equal in (
         ("the number of images copied", 0, is_copied),

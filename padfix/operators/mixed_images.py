@@ -1,0 +1,99 @@
+"""Whether an operator makes one result of several images, which runtimes that take images one by one can't."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from onnx import NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope
+from padfix.operators.batches import images_at_once
+from padfix.operators.elementwise import ELEMENTWISE
+from padfix.operators.equations import letters_of
+from padfix.operators.lists import depends_on_data
+
+_MOST = 16
+"""Nodes that are looked through, as far as a result."""
+
+
+def mixes_images(scope: Scope, node: NodeProto) -> bool:
+    """Whether it multiplies images with one another or sums over them, or gives a result with them along another axis.
+
+    The model's inputs and results are then of several images, which are along the first axis of them all.
+    """
+    asked = _MIXING.get(node.op_type)
+    batch = images_at_once(scope) if asked is not None and scope.parent is None else None
+    return asked is not None and batch is not None and asked(scope, node, batch)
+
+
+def _rank(scope: Scope, name: str) -> int:
+    known = scope.type_of(name)
+    return 0 if known is None or known.rank is None else known.rank
+
+
+def _is_along_images(scope: Scope, name: str, batch: int) -> bool:
+    """Whether the first axis of data is as long as there are images."""
+    known = scope.type_of(name)
+    return known is not None and bool(known.shape) and known.shape is not None and known.shape[0] == batch
+
+
+def _product(scope: Scope, node: NodeProto, batch: int) -> bool:
+    """Whether the second factor, a list or a matrix, is made of images, or the first is a list of them."""
+    first, second = (depends_on_data(scope, name) for name in node.input[:2])
+    if second and 0 < _rank(scope, node.input[1]) <= 2:
+        return first or _is_along_images(scope, node.input[1], batch)
+    return first and _rank(scope, node.input[0]) == 1
+
+
+def _dense(scope: Scope, node: NodeProto, batch: int) -> bool:
+    first, second = (depends_on_data(scope, name) for name in node.input[:2])
+    if first and second:
+        return True
+    summed = [
+        name
+        for name, is_data, is_summed in (
+            (node.input[0], first, attributes.integer(node, "transA", 0) != 0),
+            (node.input[1], second, attributes.integer(node, "transB", 0) == 0),
+        )
+        if is_data and is_summed
+    ]
+    return any(_is_along_images(scope, name, batch) for name in summed)
+
+
+def _equation(scope: Scope, node: NodeProto, batch: int) -> bool:
+    """Whether the first axis of a factor with images is another than the first of the result."""
+    found = letters_of(scope, node)
+    if found is None:
+        return False
+    pairs = zip(node.input, found[0], strict=True)
+    of_images = [term for name, term in pairs if _is_along_images(scope, name, batch) and depends_on_data(scope, name)]
+    return any(term[:1] != found[1][:1] for term in of_images)
+
+
+def _turned(scope: Scope, node: NodeProto, batch: int) -> bool:
+    perm = attributes.integers(node, "perm")
+    if (perm and perm[0] == 0) or not _is_along_images(scope, node.input[0], batch):
+        return False
+    return depends_on_data(scope, node.input[0]) and _is_result(scope, node.output[0])
+
+
+def _is_result(scope: Scope, name: str) -> bool:
+    """Whether data, or what is made of it element by element, is a result of the model."""
+    seen, left = set[str](), [name]
+    while left and len(seen) < _MOST:
+        each = left.pop()
+        if scope.is_output(each):
+            return True
+        seen.add(each)
+        readers = (reader for reader in scope.consumers(each) if reader.op_type in ELEMENTWISE)
+        left += [reader.output[0] for reader in readers if reader.output[0] not in seen]
+    return False
+
+
+_MIXING: Mapping[str, Callable[[Scope, NodeProto, int], bool]] = {
+    "Einsum": _equation,
+    "Gemm": _dense,
+    "MatMul": _product,
+    "Transpose": _turned,
+}
