@@ -10,8 +10,11 @@ from collections.abc import Sequence
 
 from onnx import NodeProto
 
+from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, normal_domain
 from padfix.operators.data_order import CHANNELS
+from padfix.operators.elementwise import REDUCTIONS
+from padfix.operators.reductions import reduced_axes
 from padfix.operators.table import PADDED, TRANSPOSED
 from padfix.targets.traits import Traits
 
@@ -34,6 +37,11 @@ _AS_WRITTEN = frozenset(
 )
 """Operators that give their axes in the order of the model."""
 
+_PLACES = ("ArgMax", "ArgMin")
+
+_BY_PLACE = ("GRU", "LSTM", "MatMul", "RNN")
+"""Operators that are wrong on what is moved, whatever its lengths."""
+
 _POOLED = frozenset(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"))
 
 RANKS = ("none", "others", "channels", "all")
@@ -49,11 +57,11 @@ def order_traits(scope: Scope, node: NodeProto) -> Traits:
         alike = alike_of(scope, node.input[0])
     if node.op_type in _OF_MATRICES and any(len(set(each)) < len(each) == _MATRIX for each in shapes):
         alike = "others"
-    is_moved_anyway = _works_on_images(node) or node.op_type == "MatMul"
+    is_moved_anyway = _works_on_images(node) or node.op_type in _BY_PLACE
     orders = _orders(scope, _data(scope, node), RANKS[0] if is_moved_anyway else alike)
     # The factors of a product are apart; of all else, what is not moved decides.
     is_moved = True in orders if node.op_type == "MatMul" else False not in orders
-    return {"alike": alike, "channels-last": is_moved}
+    return {"alike": alike, "channels-last": is_moved, "orders-differ": len(orders) > 1}
 
 
 def alike_axes(shapes: Sequence[Sequence[Dimension]]) -> str:
@@ -144,10 +152,58 @@ def holds_channels_last(scope: Scope, name: str, shape: Sequence[Dimension]) -> 
     return False not in _orders(scope, [name], _alike(shape))
 
 
+def order_of_axes(scope: Scope, node: NodeProto, axes: Sequence[int]) -> list[int]:
+    """Return the places of axes in the order in which a runtime has them that moves the channels of images to the end.
+
+    What orders the axes before the node, as a Reshape does, leaves them as they are.
+    """
+    known = scope.type_of(node.input[0])
+    shape = () if known is None or known.shape is None else known.shape
+    is_moved = len(shape) > CHANNELS + 1 and holds_channels_last(scope, node.input[0], shape)
+    lies = {CHANNELS: len(shape)} if is_moved else {}
+    return sorted(range(len(axes)), key=lambda place: lies.get(axes[place], axes[place]))
+
+
+def places_are_moved(scope: Scope, node: NodeProto) -> bool:
+    """Whether the places of a GridSample are computed, and have their axes in another order than the model."""
+    known = scope.type_of(node.input[1])
+    shape = () if known is None or known.shape is None else known.shape
+    return node.input[1] in _data(scope, node) and holds_channels_last(scope, node.input[1], shape)
+
+
+def has_fewer_axes(scope: Scope, node: NodeProto) -> bool | None:
+    """Whether computed data that are no number have fewer axes than the result of a node; None if that is not known."""
+    result = scope.type_of(node.output[0])
+    types = [scope.type_of(name) for name in _data(scope, node)]
+    ranks = [None if each is None else each.rank for each in (result, *types)]
+    if ranks[0] is None or None in ranks:
+        return None
+    return any(each is not None and 0 < each < ranks[0] for each in ranks)
+
+
+def lies_before_alike(scope: Scope, name: str, axis: int) -> bool | None:
+    """Whether another axis of data is as long as one, and lies behind it in a runtime that moves channels to the end.
+
+    None where that depends on a length that is not known.
+    """
+    known = scope.type_of(name)
+    shape = None if known is None else known.shape
+    if shape is None:
+        return None
+    axes = list(range(len(shape)))
+    if len(shape) >= _LEAST_RANK and holds_channels_last(scope, name, shape):
+        axes = [0, *axes[CHANNELS + 1 :], CHANNELS]
+    at = axes.index(axis % max(len(shape), 1)) if shape else 0
+    behind = [shape[each] for each in axes[at + 1 :]]
+    length = shape[axes[at]] if shape else 1
+    told = [None if not isinstance(each, int) or not isinstance(length, int) else each == length for each in behind]
+    return False if length == 1 else True if True in told else None if None in told else False
+
+
 def _orders(scope: Scope, names: Sequence[str], alike: str) -> set[bool]:
     """Return of what data comes from whether its channels are at the end: of images, or of what orders the axes.
 
-    An image of which all lengths are equal is read as it is by all but what works on images and products.
+    An image of which all lengths are equal is read as it is by most that does not work on images.
     """
     found, seen, left = set[bool](), set[str](), list(names)
     while left and len(seen) < _NEAR:
@@ -159,13 +215,23 @@ def _orders(scope: Scope, names: Sequence[str], alike: str) -> set[bool]:
         if producer is None:
             found |= set() if scope.constant(name) is not None else {alike != RANKS[-1]}
             continue
-        if not normal_domain(producer.domain) and producer.op_type in _AS_WRITTEN:
+        if not normal_domain(producer.domain) and (producer.op_type in _AS_WRITTEN or _takes_channels(scope, producer)):
             found.add(False)
         elif _works_on_images(producer):
             found.add(True)
         else:
             left += _data(scope, producer)
     return found
+
+
+def _takes_channels(scope: Scope, node: NodeProto) -> bool:
+    """Whether a reduction takes the axis of channels away, and what is left has its axes in the order of the model."""
+    if node.op_type not in (*REDUCTIONS, *_PLACES) or attributes.integer(node, "keepdims", 1):
+        return False
+    known = scope.type_of(node.input[0])
+    axes = [attributes.integer(node, "axis", 0) or 0] if node.op_type in _PLACES else reduced_axes(scope, node)
+    rank = None if known is None else known.rank
+    return not axes or CHANNELS in {axis % rank if rank else axis for axis in axes}
 
 
 def _works_on_images(node: NodeProto) -> bool:

@@ -39,6 +39,8 @@ ON_ONE = (
 
 COMPARING = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
 
+JOINING_TRUTHS = ("And", "Or", "Xor")
+
 
 def joins_a_list(scope: Scope, node: NodeProto) -> bool:
     """Whether such a list meets something, element by element, that is no list of a caller as it is one itself."""

@@ -10,7 +10,13 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.activations import ACTIVATIONS
 from padfix.operators.attention import attention_traits
-from padfix.operators.axis_order import holds_channels_last, spread_of_constants
+from padfix.operators.axis_order import (
+    has_fewer_axes,
+    lies_before_alike,
+    order_of_axes,
+    places_are_moved,
+    spread_of_constants,
+)
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
 from padfix.operators.branches import branch_traits
 from padfix.operators.constant_chains import is_constant
@@ -34,7 +40,7 @@ from padfix.operators.fused_layers import (
     takes_largest_off,
 )
 from padfix.operators.gates import product_traits
-from padfix.operators.lists import COMPARING, appends_to_input, depends_on_data, joins_a_list
+from padfix.operators.lists import COMPARING, JOINING_TRUTHS, appends_to_input, depends_on_data, joins_a_list
 from padfix.operators.long_results import ends_as_long
 from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
 from padfix.operators.passing import pieces_of
@@ -138,6 +144,7 @@ def _along_an_axis(scope: Scope, node: NodeProto) -> Traits:
         "over-batch": axis in (0, -rank) and rank > 0 and shape is not None and shape[0] != 1,
         "one-element": together is False and shape is not None and -rank <= axis < rank and shape[axis] == 1,
         "axis-from-end": axis < 0,
+        "before-alike": lies_before_alike(scope, node.input[0], axis),
     }
 
 
@@ -186,6 +193,7 @@ def _grid_sample(scope: Scope, node: NodeProto) -> Traits:
         "aligned": attributes.integer(node, "align_corners", 0) != 0,
         "numbers-images": gives_each_image_its_own(scope, node),
         "maybe-halfway": mode == "nearest" and may_be_halfway(scope, node),
+        "places-moved": places_are_moved(scope, node),
         "maybe-far": outside == "reflection" and may_be_far(scope, node),
     }
 
@@ -280,18 +288,6 @@ def _layer_norm(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
-def order_of_axes(scope: Scope, node: NodeProto, axes: Sequence[int]) -> list[int]:
-    """Return the places of axes in the order in which a runtime has them that moves the channels of images to the end.
-
-    What orders the axes before the node, as a Reshape does, leaves them as they are.
-    """
-    known = scope.type_of(node.input[0])
-    shape = () if known is None or known.shape is None else known.shape
-    is_moved = len(shape) > CHANNELS + 1 and holds_channels_last(scope, node.input[0], shape)
-    lies = {CHANNELS: len(shape)} if is_moved else {}
-    return sorted(range(len(axes)), key=lambda place: lies.get(axes[place], axes[place]))
-
-
 def _slice(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Slice whether its axes are listed in another order than such a runtime has them in."""
     known = scope.type_of(node.input[0])
@@ -354,6 +350,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
         spread = {
             "joins-a-list": joins_a_list(scope, node),
             "spreads-channels": spreads_channels(scope, node),
+            "fewer-axes": has_fewer_axes(scope, node),
             "constants": spread_of_constants(scope, node),
             "numbers-images": gives_each_image_its_own(scope, node),
         }
@@ -375,7 +372,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Gemm": _dense,
     "GroupNormalization": _group_norm,
     "Add": _pairing(_sum),
-    **dict.fromkeys(COMPARING, _pairing(_comparison)),
+    **dict.fromkeys((*COMPARING, *JOINING_TRUTHS), _pairing(_comparison)),
     "Concat": _joined,
     "GridSample": _grid_sample,
     "DepthToSpace": _depth_to_space,

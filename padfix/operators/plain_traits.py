@@ -25,17 +25,17 @@ DFT_AXIS_AS_INPUT_SINCE = 20
 
 # fmt: off
 PLAIN = (
-    "Acos", "Acosh", "AffineGrid", "And", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitCast", "BitShift",
-    "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CastLike", "CausalConvWithState",
-    "CenterCropPad", "Compress", "ConcatFromSequence", "Cosh", "CumProd", "DeformConv", "Det",
-    "Equal", "Greater", "GreaterOrEqual", "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsNaN",
-    "LeakyRelu", "Less", "LessOrEqual", "LinearAttention", "Loop", "MatMulInteger", "MaxRoiPool", "MaxUnpool",
-    "MelWeightMatrix", "Multinomial", "NonZero", "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "Or",
-    "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Range", "RegexFullMatch", "Relu",
-    "ReverseSequence", "RotaryEmbedding", "Round", "STFT", "Scan", "Scatter", "SequenceAt", "SequenceConstruct",
-    "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap", "Shrink", "Sinh", "Softsign",
-    "SplitToSequence", "StringConcat", "StringNormalizer", "StringSplit", "SwiGLU", "Tan", "TensorScatter",
-    "TfIdfVectorizer", "ThresholdedRelu", "Tile", "Trilu", "Xor",
+    "Acos", "Acosh", "AffineGrid", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitCast", "BitShift", "BitwiseAnd",
+    "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CastLike", "CausalConvWithState", "CenterCropPad",
+    "Compress", "ConcatFromSequence", "Cosh", "CumProd", "DeformConv", "Det", "Equal", "Greater", "GreaterOrEqual",
+    "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsNaN", "LeakyRelu", "Less", "LessOrEqual",
+    "LinearAttention", "Loop", "MatMulInteger", "MaxRoiPool", "MaxUnpool", "MelWeightMatrix", "Multinomial", "NonZero",
+    "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "RandomNormal", "RandomNormalLike", "RandomUniform",
+    "RandomUniformLike", "Range", "RegexFullMatch", "Relu", "ReverseSequence", "RotaryEmbedding", "Round", "STFT",
+    "Scan", "Scatter", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
+    "SequenceLength", "SequenceMap", "Shrink", "Sinh", "Softsign", "SplitToSequence", "StringConcat",
+    "StringNormalizer", "StringSplit", "SwiGLU", "Tan", "TensorScatter", "TfIdfVectorizer", "ThresholdedRelu", "Tile",
+    "Trilu",
 )
 # fmt: on
 """Operators of which it is all the same to runtimes how they are."""

@@ -13,7 +13,7 @@ from padfix.operators.data_order import number_of_channels
 from padfix.operators.decided_bodies import decided_body
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.gates import gate_traits
-from padfix.operators.lists import COMPARING
+from padfix.operators.lists import COMPARING, JOINING_TRUTHS
 from padfix.operators.other_traits import JOINING, OTHERS
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN
 from padfix.operators.quantizers import QUANTIZERS
@@ -277,7 +277,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(("Elu", "HardSwish", "LeakyRelu", "Relu", "Sigmoid"), _by_itself),
     **dict.fromkeys(("If", "Loop", "Scan"), _undecided),
     "Erf": _first(_by_itself, erf_forms),
-    **dict.fromkeys(("And", "Or", "Xor"), logic_forms),
+    **dict.fromkeys(JOINING_TRUTHS, rows_first(logic_forms)),
     "Add": rows_first(_first(narrowed_forms, apart_forms, exchanged_forms, summed_forms)),
     "BatchNormalization": batch_norm_forms,
     "Clip": _first(_by_itself, clip_forms),

@@ -13,8 +13,8 @@ from onnx import NodeProto, helper
 from padfix.geometry.border import border_indices
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
+from padfix.operators.axis_order import order_of_axes
 from padfix.operators.constant_pad import given_pads
-from padfix.operators.other_traits import order_of_axes
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import axes_padded_behind, outer_traits, traits_of
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from padfix.graph.scopes import iterate_scopes
+from padfix.files.model import Model
 from padfix.operators.axis_order import holds_channels_last
+from padfix.operators.inference import infer
 from padfix.runtimes.adapter import Request
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def load() -> Callable[[Request], list[Any]]:
             except SystemExit:  # it asks for this option where names of nodes begin with a slash, as PyTorch's do
                 onnx2tf.convert(**options, non_verbose=True, output_signaturedefs=True)
             arrays = _run(Interpreter(model_path="made/model_float32.tflite"), request.feeds, outputs)
-        scope = next(iterate_scopes(model))
+        scope = infer(Model(model))[0]
         results = zip(arrays, outputs, request.shapes, strict=True)
         return [_as_in_onnx(array, shape, holds_channels_last(scope, name, shape)) for array, name, shape in results]
 
@@ -57,13 +58,13 @@ def _run(interpreter: Any, feeds: Mapping[str, Any], outputs: Sequence[str]) -> 
         run_signature = interpreter.get_signature_runner()
         details = run_signature.get_input_details()
         named = _by_names(feeds, list(details))
-        fed = {each: _channels_last(array, details[each]["shape"]) for each, array in named.items()}
+        fed = {each: _as_fed(array, details[each]) for each, array in named.items()}
         found = {each: np.array(array) for each, array in run_signature(**fed).items()}
         return list(_by_names(found, outputs).values())
     interpreter.allocate_tensors()
     details = {each["name"]: each for each in interpreter.get_input_details()}
     for name, array in _by_names(feeds, list(details)).items():
-        interpreter.set_tensor(details[name]["index"], _channels_last(array, details[name]["shape"]))
+        interpreter.set_tensor(details[name]["index"], _as_fed(array, details[name]))
     interpreter.invoke()
     return [interpreter.get_tensor(each["index"]) for each in interpreter.get_output_details()]
 
@@ -88,10 +89,11 @@ def _plain(name: str) -> str:
     return re.sub(r"\W", "_", re.sub("^/", "wa/", name).replace(":", "__"))
 
 
-def _channels_last(array: Any, shape: Sequence[int]) -> Any:
-    """Return an array with its channels at the end, wherever the shape allows that."""
+def _as_fed(array: Any, details: Mapping[str, Any]) -> Any:
+    """Return an array with its channels at the end, where the shape allows that; halves as the floats they become."""
+    array = array.astype(details["dtype"]) if array.dtype == np.float16 else array
     moved = np.moveaxis(array, 1, -1) if array.ndim > 2 else array
-    return moved if moved.shape == tuple(shape) else array
+    return moved if moved.shape == tuple(details["shape"]) else array
 
 
 def _as_in_onnx(array: Any, shape: tuple[int, ...], is_moved: bool) -> Any:

@@ -21,6 +21,12 @@ MARKS = (
     "asked-for-infinity",
     # Of Softmax, LogSoftmax and Hardmax.
     "axis-from-end",
+    "before-alike",
+    # Of all: whether some of their data have the channels at the end, and some have not. Of GridSample: whether its
+    # places have. Of what works element by element: whether computed data have fewer axes than the result.
+    "orders-differ",
+    "places-moved",
+    "fewer-axes",
     # Of Reshape, behind a convolution or pool, and behind another one; numbers-images of Resize and joins, too.
     "copies-channels",
     "copies-behind-reshape",

@@ -10,14 +10,16 @@ import numpy as np
 from onnx import NodeProto, helper
 
 from padfix.graph import attributes
-from padfix.operators.axis_order import alike_axes, before_reshapes, order_of
+from padfix.operators.axis_order import alike_axes, before_reshapes, holds_channels_last, order_of
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.moved_forms import multiplied_by_one
 from padfix.rules.build.node_trials import as_declared
 from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Traits
@@ -123,6 +125,38 @@ def beside_an_axis(site: Site) -> Iterator[Form]:
         ("Reshape", {"rank": len(lengths or ()), "alike": "none", "channels-last": False}),
     )
     yield Form("an axis of one element more", operators, write, _why_not(site, shapes, lengths, rank, axes))
+
+
+def as_images(site: Site) -> Iterator[Form]:
+    """Yield the node on inputs of the model behind convolutions with ones, whose results are known to be images."""
+    scope, node = site.scope, site.node
+    own = traits_of(scope, node) or {}
+    data = {place: name for place, name in enumerate(node.input) if name and not is_constant(scope, name)}
+    inputs = {place: name for place, name in data.items() if scope.parent is None and name in scope.inputs}
+    shapes = _shapes(site)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        given = [builder.input(name) for name in node.input]
+        for place in inputs:
+            given[place] = multiplied_by_one(builder, given[place], shapes[place], site.elem_type(place))
+        return Rewrite(builder.ending_in(copied(node), given), (as_declared(site),))
+
+    why_not = None
+    if len(shapes) < len(data) or any(0 in shape for shape in shapes.values()):
+        why_not = Refusal("it needs the lengths of its input (--shape)")
+    elif own.get("channels-last") or own.get("alike") != "all" or not inputs:
+        why_not = Refusal("its data are no inputs of the model, or not all of one length")
+    elif any(not _FEWEST_AXES <= len(shapes[place]) <= _MOST_AXES + 1 for place in inputs):
+        why_not = Refusal("it has too few axes, or too many")
+    elif any(site.elem_type(place) not in FLOATS for place in inputs):
+        why_not = Refusal("its data are no floats")
+    elif not all(
+        holds_channels_last(scope, name, shapes[place]) for place, name in data.items() if place not in inputs
+    ):
+        why_not = Refusal("it reads what is no image as well")
+    changed = {"channels-last": True, "before-alike": False}  # which lies behind is asked of what is written
+    yield Form("behind a convolution with ones", ((node.op_type, {**own, **changed}),), write, why_not)
 
 
 def _why_not(

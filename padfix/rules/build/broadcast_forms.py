@@ -70,6 +70,7 @@ def rows_first(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iter
     """Return the forms of what works element by element: that on rows, where it spreads a list, which all others do."""
 
     def both(site: Site) -> Iterator[Form]:
+        yield _with_all_axes(site)
         yield from on_rows(site) if joins_a_list(site.scope, site.node) else forms(site)
         yield _whole(site)
 
@@ -126,6 +127,31 @@ def _whole(site: Site) -> Form:
         return dataclasses.replace(of_inputs(site, write, exact=True), trials=(as_declared(site),))
 
     return Form("constants of the whole shape", operators, write_whole, why_not)
+
+
+def _with_all_axes(site: Site) -> Form:
+    """Return the operator on computed data with as many axes as the result has."""
+    own, result = traits_of(site.scope, site.node) or {}, site.scope.type_of(site.node.output[0])
+    rank = 0 if result is None or result.rank is None else result.rank
+    types = [site.input_type(place) for place in range(len(site.node.input))]
+    shapes = [() if known is None or known.shape is None else known.shape for known in types]
+    lengths = [[each if isinstance(each, int) else -1 for each in shape] for shape in shapes]
+    fewer = [0 < len(each) < rank and site.constant(place) is None for place, each in enumerate(lengths)]
+
+    def write(builder: FragmentBuilder, *values: Any) -> Any:
+        given = [
+            builder.reshaped(value, [1] * (rank - len(each)) + each) if is_fewer else value
+            for value, each, is_fewer in zip(values, lengths, fewer, strict=True)
+        ]
+        return builder.original(copied(site.node), given)
+
+    why_not = None
+    if not any(fewer):
+        why_not = Refusal("all that it computes with has all axes, or how many is not known")
+    elif any(each.count(-1) > 1 or 0 in each for each in lengths):
+        why_not = Refusal("it needs the lengths of its inputs (--shape)")
+    operators: Operators = (("Reshape", {"rank": rank}), (site.node.op_type, {**own, "fewer-axes": False}))
+    return Form("axes of one element before it", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def _spread(value: np.ndarray, lengths: Sequence[int]) -> np.ndarray:

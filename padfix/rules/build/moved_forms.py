@@ -240,13 +240,9 @@ def behind_convolution(site: Site) -> Iterator[Form]:
     channels = shape[1] if _FEWEST_AXES <= len(shape) <= _MOST_AXES else None
 
     def write() -> Rewrite:
-        assert isinstance(channels, int)
         builder = site.builder()
         data, *rest = (builder.input(name) for name in site.node.input)
-        spatial = [1] * (len(shape) - 2)
-        ones = np.ones((channels, 1, *spatial), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
-        given = {"group": channels, "kernel_shape": spatial}
-        image = builder.op("Conv", [data, builder.constant(ones, "ones")], given)
+        image = multiplied_by_one(builder, data, shape, site.elem_type(0))
         builder.output(site.node.output[0], builder.original(copied(site.node), [image, *rest]))
         return Rewrite(builder.build(), trials_of(site))
 
@@ -257,6 +253,13 @@ def behind_convolution(site: Site) -> Iterator[Form]:
         why_not = Refusal("its data comes as images, or all its lengths are equal")
     operators: Operators = ((site.node.op_type, {**own, "channels-last": True}),)
     yield Form("a convolution with ones before it", operators, write, why_not)
+
+
+def multiplied_by_one(builder: FragmentBuilder, data: Any, shape: Sequence[Any], elem_type: int) -> Any:
+    """Return what a convolution with one tap of 1 a channel gives, which is the data."""
+    channels, spatial = shape[1], [1] * (len(shape) - 2)
+    ones = np.ones((channels, 1, *spatial), helper.tensor_dtype_to_np_dtype(elem_type))
+    return builder.op("Conv", [data, builder.constant(ones, "ones")], {"group": channels, "kernel_shape": spatial})
 
 
 def behind_reshapes(site: Site) -> Iterator[Form]:
@@ -279,12 +282,13 @@ def behind_reshapes(site: Site) -> Iterator[Form]:
     why_not = None
     if any(not shape or 0 in shape for shape in shapes.values()):
         why_not = Refusal("it needs the lengths of its input (--shape)")
-    elif not own.get("channels-last"):
+    elif not own.get("channels-last") and not own.get("orders-differ"):
         why_not = Refusal("its data has its axes in that order")
     reshapes: Operators = tuple(
         ("Reshape", {"rank": len(shape or ()), "alike": alike_axes([shape or ()])}) for shape in shapes.values()
     )
-    operators: Operators = (*reshapes, (site.node.op_type, {**own, "channels-last": False}))
+    ordered = {**own, "channels-last": False, "orders-differ": False}
+    operators: Operators = (*reshapes, (site.node.op_type, ordered))
     yield Form("its data behind a Reshape", operators, write, why_not)
 
 

@@ -41,6 +41,8 @@ _CUBIC = -0.75
 def sampled_forms(site: Site) -> Iterator[Form]:
     """Yield a GridSample at places that lie in the image or on elements, and as a product."""
     own = traits_of(site.scope, site.node) or {}
+    if own["places-moved"]:
+        yield _in_order(site, own)
     if own["maybe-far"]:
         yield _folded(site, own)
     if own["mode"] == "nearest":
@@ -93,6 +95,22 @@ def sampled_forms(site: Site) -> Iterator[Form]:
         ("MatMul", {"rank": 3, "list-first": False, "list-second": False, "by-a-matrix": False}),
     )
     yield Form("a product with the weights of its elements", operators, write, why_not)
+
+
+def _in_order(site: Site, own: Traits) -> Form:
+    """Return a GridSample whose places come from a Reshape, which leaves their axes in the order of the model."""
+    known = site.input_type(1)
+    lengths = None if known is None else known.lengths
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, places = (builder.input(name) for name in site.node.input[:2])
+        given = [data, builder.reshaped(places, lengths or ())]
+        return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site))
+
+    why_not = None if lengths and 0 not in lengths else Refusal("it needs the lengths of its inputs (--shape)")
+    operators: Operators = (("Reshape", {"rank": len(lengths or ())}), ("GridSample", {**own, "places-moved": False}))
+    return Form("its places behind a Reshape", operators, write, why_not)
 
 
 def _folded(site: Site, own: Traits) -> Form:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from padfix.graph import attributes
-from padfix.operators.other_traits import order_of_axes
+from padfix.operators.axis_order import order_of_axes
 from padfix.operators.refusal import Refusal
 from padfix.operators.slices import SLICE_AS_INPUTS_SINCE, slice_amounts, sliced_axes
 from padfix.operators.traits import traits_of

@@ -11,6 +11,7 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
+from padfix.operators.axis_order import before_reshapes, order_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 _FROM_THE_END = 11
 """The first opset whose Softmax counts its axis from the end, as tells that it is the last whatever their number."""
+
+_MOST_ELEMENTS = 1 << 20
 
 _ONE_AXIS_SINCE = 13
 """The first opset whose Softmax is along one axis alone."""
@@ -64,6 +67,7 @@ def softmax_forms(site: Site) -> Iterator[Form]:
     why_not = Refusal("it is along several axes, or of how many is not known") if own["takes-axes-together"] else None
     yield Form("its largest taken off", operators, partial(written, site, lessened), why_not or unranked(site))
     yield from matrix_forms(site)
+    yield _of_rows(site)
 
 
 def _with_axis(site: Site) -> Iterator[Form]:
@@ -125,6 +129,52 @@ def matrix_forms(site: Site) -> Iterator[Form]:
     too_old = None if site.opset >= _FROM_THE_END else Refusal("an axis is not counted from the end before opset 11")
     least = abs(axis) + 2
     yield Form("that matrix, measured at run time", operators, partial(written, site, measured, least), too_old)
+
+
+def _of_rows(site: Site) -> Form:
+    """Return a Softmax along one axis as that of the rows of a matrix, into which a Gather brings the axis."""
+    known, own = site.input_type(0), traits_of(site.scope, site.node) or {}
+    shape = () if known is None or known.shape is None else known.shape
+    behind = [each for each in shape[1:] if isinstance(each, int)]
+    axis = (attributes.integer(site.node, "axis", -1 if site.opset >= _ONE_AXIS_SINCE else 1) or 0) % max(len(shape), 1)
+    images = shape[0] if shape and isinstance(shape[0], int) else -1
+    lengths = behind if axis else [images, *behind]
+    whole = math.prod(lengths)
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        length = lengths[axis - 1 if axis else 0]
+        order = np.moveaxis(np.arange(whole).reshape(lengths), axis - 1 if axis else 0, -1).reshape(-1)
+        is_moved = bool((np.diff(order) != 1).any())
+
+        def brought(rows: Any, places: np.ndarray) -> Any:
+            return builder.op("Gather", [rows, builder.constant(places, "places")], {"axis": 1})
+
+        if is_moved:
+            value = brought(builder.reshaped(value, [-1, whole]), order)
+        value = builder.op(site.node.op_type, [builder.reshaped(value, [-1, length])], {"axis": 1})
+        if is_moved:
+            value = brought(builder.reshaped(value, [-1, whole]), np.argsort(order))
+        return builder.reshaped(value, [images, *behind])
+
+    why_not = None
+    if len(behind) + 1 < len(shape) or not shape or whole <= 0 or whole > _MOST_ELEMENTS:
+        why_not = Refusal("it needs the lengths of its input (--shape), or has too many elements")
+    elif own["takes-axes-together"] is not False:
+        why_not = Refusal("it takes axes together")
+    matrix: Traits = {
+        "rank": 2,
+        "takes-axes-together": False,
+        "axis-written": True,
+        "alike": "none",
+        "before-alike": False,
+    }
+    operators: Operators = (
+        ("Reshape", {"rank": 2, **order_of(site.scope, before_reshapes(site.scope, site.input_name(0)))}),
+        ("Gather", {"picks-a-list": True, "alike": "none", "axes": 2}),
+        (site.node.op_type, matrix),
+        ("Reshape", {"rank": len(shape)}),
+    )
+    return Form("the rows of a matrix", operators, partial(written, site, write), why_not)
 
 
 def hardmax_forms(site: Site) -> Iterator[Form]:
@@ -202,6 +252,7 @@ def logarithm_forms(site: Site) -> Iterator[Form]:
     """Yield a LogSoftmax as that of a matrix, and as a difference of logarithms, infinite for no small share."""
     yield from in_a_row(site)
     yield from matrix_forms(site)
+    yield _of_rows(site)
     known = site.input_type(0)
     rank = 0 if known is None or known.rank is None else known.rank
     together = site.opset < _ONE_AXIS_SINCE

@@ -12,7 +12,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site
-from padfix.rules.build.axis_forms import beside_an_axis, joined_reshapes
+from padfix.rules.build.axis_forms import as_images, beside_an_axis, joined_reshapes
 from padfix.rules.build.broadcast_forms import on_rows
 from padfix.rules.build.constant_forms import asked_form, constant_form, initialized_form, number_form
 from padfix.rules.build.fewer_axes import on_fewer_axes
@@ -30,10 +30,12 @@ _OF_DATA = (
     "bytes",
     "channels-last",
     "constants",
+    "fewer-axes",
     "high-power",
     "leaves-bytes",
     "moves-batch",
     "of-odd-integers",
+    "orders-differ",
     "of-weights",
 )
 """What is said of the data of a node, and of who reads its result, whatever form it has."""
@@ -125,11 +127,12 @@ class TargetRule(Rule):
                 yield from on_rows(site)
             if "channels-last" in marks:
                 yield from behind_convolution(site)
+                yield from as_images(site)
                 yield from joined_reshapes(site) if site.node.op_type == "Reshape" else beside_an_axis(site)
             if any("axes" in each.fact.where for each in every):
                 yield from on_fewer_axes(site)
             yield from self.forms(site)
-            if "channels-last" in marks:
+            if marks & {"channels-last", "orders-differ"}:
                 yield from behind_reshapes(site)
 
     def _objections(self, site: Site) -> tuple[Objection, ...]:
