@@ -66,7 +66,6 @@ def saved(node: str, folder: Path) -> Path:
         ("a = Constant <value = int64[1] {1}> () Y = Slice (X, a, A, A)", ["Slice"]),
         ("a = Constant <value = float {2}> () Y = Mul (X, a)", ["Mul"]),
         ("p = Pow (v, v) Y = Mul (X, p)", ["Mul"]),
-        ("Hardmax <axis = 2> (X)", ["MatMul", "Mul", "ReduceMax", "Sign", "Sign", "Sub", "Sub", "Sub"]),
         ("OneHot (H, D, VV)", ["Equal", "Equal", "Where", "Where"]),
         ("p = Neg (L) Y = Add (X, p)", ["Add"]),
         ("Z = Reshape (Q2, F4) a = Tanh (Z) b = Reshape (a, F2) Y = Neg (b)", ["Neg", "Tanh"]),
