@@ -138,6 +138,14 @@ def is_before_images(scope: Scope, name: str) -> bool:
     return False
 
 
+def is_untold_volume(scope: Scope, name: str) -> bool:
+    """Whether data are an input of five axes of the model, of which no layer of images tells which is the batch."""
+    if scope.parent is not None or name not in scope.inputs or scope.constant(name) is not None:
+        return False
+    known = scope.type_of(name)
+    return known is not None and known.rank == AXES_OF_IMAGES + 1 and not is_before_images(scope, name)
+
+
 def is_behind_convolution(scope: Scope, name: str) -> bool:
     """Whether data is what a convolution gives, but for factors and terms, which runtimes make part of its weights."""
     return _comes_from(scope, name, _CONVOLUTION, lambda node: node.op_type in _FUSED)

@@ -21,7 +21,7 @@ from padfix.operators.constant_chains import (
     reads_constant_again,
 )
 from padfix.operators.constant_pad import given_pads
-from padfix.operators.data_order import CHANNELS, is_behind_window
+from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_volume
 from padfix.operators.lists import ON_ONE, is_of_made_list, lists_for_numbers
 from padfix.operators.mixed_images import mixes_images
 from padfix.operators.numbers import bytes_of, elements_of, is_odd_integer, numbers_of
@@ -64,6 +64,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["constant-result"] = is_told and scope.parent is None and scope.is_output(node.output[0])
     found["bytes"] = bytes_of(scope, data)
     found["axes"] = axes_of(scope, node)
+    found["of-untold-volume"] = is_untold_volume(scope, data)
     found["lists-for-numbers"] = bool(lists_for_numbers(scope, node))
     known = scope.type_of(data) if data else None
     found["of-longs"] = known is not None and known.elem_type == TensorProto.INT64

@@ -130,6 +130,7 @@ MARKS = (
     "several-of-batch",
     "both-computed",
     "few-rows",
+    "of-untold-volume",
     "by-data",
     # Of what picks single elements, which has axis-from-end as well; and of what reads constants of booleans.
     "of-fewer-rows",

@@ -143,3 +143,32 @@ def test_an_embedding_has_no_axis_and_some_rows(rows: int, axis: str, tmp_path: 
     assert result.graph.initializer[0].dims[0] >= 8
     indices = {"I": np.array([[0, -1, rows - 1]], np.int64)}
     np.testing.assert_array_equal(run(result, indices), run(source, indices))
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ("Y = Relu (X)", ["MaxPool", "Relu"]),
+        ("Y = Add (X, X)", ["MaxPool", "Add"]),
+        ('Y = Pad <mode = "edge"> (X, p)', ["MaxPool", "Pad"]),
+        ("Y = Slice (X, a, b, b)", ["MaxPool", "Slice"]),
+        ("Y = GlobalAveragePool (X)", ["GlobalAveragePool"]),
+        ("Z = Relu (X) Y = MaxPool <kernel_shape = [2, 2, 2], strides = [1, 1, 1]> (Z)", ["Relu", "MaxPool"]),
+    ],
+)
+def test_a_pool_tells_the_batch_of_a_volume(node: str, expected: list[str], tmp_path: Path) -> None:
+    told = "<int64[10] p = {0, 0, 1, 0, 0, 0, 0, 0, 2, 1}, int64[1] a = {1}, int64[1] b = {2}>"
+    assert written(tmp_path, f"(float[1,3,4,5,6] X) => (float Y) {told} {{ {node} }}", opset=17) == expected
+
+
+@pytest.mark.parametrize(("images", "is_right"), [(1, True), (2, False)])
+def test_the_norm_of_a_batch_is_of_one_image(images: int, is_right: bool, tmp_path: Path) -> None:
+    shape = f"{images},2,3,4"
+    graph = f"""(float[{shape}] X) => (float[{shape}] Y, float[2] M, float[2] V)
+      <float[2] s = {{1, 2}}, float[2] v = {{3, 4}}> {{
+      Y, M, V = BatchNormalization <training_mode = 1> (X, s, s, s, v) }}"""
+    if is_right:
+        assert "BatchNormalization" not in written(tmp_path, graph, opset=15)
+    else:
+        with pytest.raises(RefusedError):
+            written(tmp_path, graph, opset=15)

@@ -21,6 +21,7 @@ from padfix.rules.build.forms import Form, first_right
 from padfix.rules.build.moved_forms import behind_convolution, behind_reshapes
 from padfix.rules.build.objections import Objection, objections, worst_objection
 from padfix.rules.build.passing_forms import negated_twice
+from padfix.rules.build.told_batch import pooled_before
 from padfix.targets import Target, named
 
 _OF_DATA = (
@@ -117,6 +118,8 @@ class TargetRule(Rule):
         elif any("gives-the-same" in each.fact.where and not each.unknown for each in every):
             yield negated_twice(site)
         else:
+            if any("of-untold-volume" in each.fact.where for each in every):
+                yield from pooled_before(site)
             if marks & {"constants-by-nodes", "constants-again"}:
                 yield initialized_form(site)
             if "lists-for-numbers" in marks:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx import helper
 
+from padfix.graph.scopes import Dimension
 from padfix.operators.batches import is_of_another_batch
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of, window_traits
@@ -22,10 +23,20 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
 _SPATIAL = 3
 """Axes of a volume without its batch and channels."""
 
 _ONE = (1,) * _SPATIAL
+
+
+def pooled_before(site: Site) -> Iterator[Form]:
+    """Yield the node behind a layer of images that leaves the volume that it reads as it is."""
+    known = site.input_type(0)
+    shape = () if known is None or known.shape is None else known.shape
+    yield from _with_layer(site, shape, None, is_before=True)
 
 
 def pooled_forms(site: Site) -> Iterator[Form]:
@@ -33,28 +44,41 @@ def pooled_forms(site: Site) -> Iterator[Form]:
     own, known = traits_of(site.scope, site.node) or {}, site.scope.type_of(site.node.output[0])
     shape = () if known is None or known.shape is None else known.shape
     why_not = None
+    if own.get("moves-batch") or is_of_another_batch(site.scope, site.node.output[0]) is not False:
+        why_not = Refusal("its first axis is another than the batch")
+    yield from _with_layer(site, shape, why_not, is_before=False)
+
+
+def _with_layer(site: Site, shape: Sequence[Dimension], why_not: Refusal | None, *, is_before: bool) -> Iterator[Form]:
+    """Yield the node with a pool of single elements, or a convolution with weights of 1, before or behind it."""
+    own = {**(traits_of(site.scope, site.node) or {}), "batch-told": True, "of-untold-volume": False}
     if len(shape) != _SPATIAL + 2:
-        why_not = Refusal("it gives no volume")
+        why_not = Refusal("it is of no volume")
     elif site.elem_type(0) not in FLOATS:
         why_not = Refusal("pools are of floats")
-    elif own.get("moves-batch") or is_of_another_batch(site.scope, site.node.output[0]) is not False:
-        why_not = Refusal("its first axis is another than the batch")
+    channels = shape[1] if len(shape) > 1 and isinstance(shape[1], int) else 0
+
+    def told(builder: FragmentBuilder, layer: str, value: Any) -> Any:
+        given, attributes = [value], {"kernel_shape": list(_ONE), "strides": list(_ONE)}
+        if layer == "Conv":
+            dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+            given.append(builder.constant(np.ones((channels, 1, *_ONE), dtype), "ones"))
+            return builder.op(layer, given, {**attributes, "group": channels})
+        return builder.op(layer, given, attributes)
 
     def write(layer: str) -> Rewrite:
         builder = site.builder()
-        given = [builder.input(name) for name in site.node.input]
-        told: list[Any] = [builder.original(copied(site.node), given)]
-        attributes: dict[str, Any] = {"kernel_shape": list(_ONE), "strides": list(_ONE)}
-        if layer == "Conv":
-            dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
-            told.append(builder.constant(np.ones((channels, 1, *_ONE), dtype), "ones"))
-            attributes["group"] = channels
-        builder.output(site.node.output[0], builder.op(layer, told, attributes))
-        return Rewrite(builder.build(), trials_of(site), exact=layer == "MaxPool")
+        first, *others = (builder.input(name) for name in site.node.input)
+        trials, is_exact = trials_of(site), layer == "MaxPool"
+        if is_before:
+            fragment = builder.ending_in(copied(site.node), [told(builder, layer, first), *others])
+            return Rewrite(fragment, trials, exact=is_exact)
+        result = builder.original(copied(site.node), [first, *others])
+        builder.output(site.node.output[0], told(builder, layer, result))
+        return Rewrite(builder.build(), trials, exact=is_exact)
 
-    channels = shape[1] if len(shape) > 1 and isinstance(shape[1], int) else 0
     written = Written(kernel_shape=_ONE, strides=_ONE)
-    plain = Window("", "MaxPool", written, _ONE, _ONE, _ONE, shape[-_SPATIAL:], site.elem_type(0))
+    plain = Window("", "MaxPool", written, _ONE, _ONE, _ONE, tuple(shape[-_SPATIAL:]), site.elem_type(0))
     grouped = dataclasses.replace(
         plain, op_type="Conv", written=dataclasses.replace(written, group=channels), channels=channels, maps=channels
     )
@@ -62,5 +86,6 @@ def pooled_forms(site: Site) -> Iterator[Form]:
         reason = why_not or (None if channels or layer is plain else Refusal("how many channels it has is not known"))
         operators: Operators = ()
         if reason is None:
-            operators = ((site.node.op_type, {**own, "batch-told": True}), (layer.op_type, window_traits(layer)))
-        yield Form(f"{name} behind it", operators, partial(write, layer.op_type), reason)
+            operators = ((site.node.op_type, own), (layer.op_type, window_traits(layer)))
+        side = "before" if is_before else "behind"
+        yield Form(f"{name} {side} it", operators, partial(write, layer.op_type), reason)
