@@ -40,6 +40,7 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             "spreads-norm": spreads_norm(scope, node),
             "bounds-computed": any(name and scope.constant(name) is None for name in node.input[1:]),
             "bounds-one-side": len(node.input) == 2 or (len(node.input) == 3 and not all(node.input)),
+            "bounds-none": not any(node.input[1:]) and not node.attribute,
             "bounds-exchanged": operator.gt(*clip_bounds(scope, node)),
             "cuts-volume-off": clip_bounds(scope, node) == _OF_RELU6 and is_cut_off_volume(scope, node),
         }

@@ -151,6 +151,7 @@ def _split(scope: Scope, node: NodeProto) -> Traits:
         "axis-written": attributes.find(node, "axis") is not None,
         "split-evenly": is_even if counts else True,
         "pieces-told": has_lengths or bool(counts),
+        "as-result": scope.parent is None and any(scope.is_output(name) for name in node.output),
         "splits-constant": is_weight(scope, node.input[0]),
     }
 

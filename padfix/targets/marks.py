@@ -155,6 +155,7 @@ MARKS = (
     "of-lists",
     # Of Clip, which has spreads-norm as well: also whether the least is above the most.
     "bounds-one-side",
+    "bounds-none",
     "bounds-exchanged",
     # Of a constant that other operators compute, which has elements as well.
     "of-constants",
@@ -184,7 +185,7 @@ MARKS = (
     "causal",
     "remembers",
     "gives-products",
-    # Of Cast, Constant, Dropout and Shape: whether what it gives is a result of the model.
+    # Of Cast, Constant, Dropout, Shape and Split: whether what it gives is a result of the model.
     "as-result",
     # Of Gemm: whether what is added is no list, or one of a single element. Of LayerNormalization: whether it gives its
     # mean or deviation, too.

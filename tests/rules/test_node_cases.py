@@ -33,6 +33,8 @@ PUT_ROWS = """(float[4,3] X, float[2,3] U) => (float Y) <int64[2,1] i = {1, -1}>
         ("(float[3,4] X, int64[4] E) => (float Y) { Y = Pow (X, E) }", "tvm", ["Cast", "Pow"]),
         (PUT % "max", "tvm", ["ScatterElements"]),
         (PUT % "add", "mnn", ["ScatterElements", "Add"]),
+        ("(int32[3,4] X) => (int32 Y) { Y = Clip (X) }", "onnx2tf", ["Identity"]),
+        ("(float[2,6] X) => (float[2,3] Y, float[2,3] Z) { Y, Z = Split <axis = 1> (X) }", "onnx2tf", ["Split"]),
         (PUT % "mul", "qnn", ["ScatterElements", "Mul"]),
         (PUT_ROWS % "add", "onnx2tf", ["ScatterND", "Add"]),
         (PUT_ROWS % "mul", "onnx2tf", ["ScatterND", "Mul"]),
