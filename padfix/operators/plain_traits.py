@@ -234,6 +234,7 @@ def power_traits(scope: Scope, node: NodeProto) -> Traits:
         "exponent": kind,
         "of-positive": is_positive,
         "of-deviation": is_deviation(scope, node.input[0]),
+        "lists-exponents": exponents is not None and exponents.size > 1,
         "types-differ": None not in types and types[0] != types[1],
     }
 

@@ -80,6 +80,7 @@ MARKS = (
     "largest-off",
     # Of Pow, Cast, Concat and Slice.
     "of-deviation",
+    "lists-exponents",
     "changes-type",
     # Of Cast and Div: whether it cuts fractions off, or makes booleans of other numbers than 0 and 1.
     "changes-numbers",
