@@ -353,6 +353,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "fewer-axes": has_fewer_axes(scope, node),
             "constants": spread_of_constants(scope, node),
             "numbers-images": gives_each_image_its_own(scope, node),
+            "of-constants-too": any(scope.constant(name) is not None for name in node.input if name),
         }
         return {**own(scope, node), **spread}
 

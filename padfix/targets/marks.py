@@ -144,7 +144,8 @@ MARKS = (
     "states-differ",
     # Of Reshape, as numbers-images is.
     "measures-images",
-    # Of QLinearMatMul: whether its scales are in half precision. Of Concat: whether it joins constants with data.
+    # Of QLinearMatMul: whether its scales are in half precision. Of Concat and what works element by element:
+    # whether it joins constants with data.
     "half-scales",
     "of-constants-too",
     # Of Einsum, Squeeze and Gather, and of Einsum alone; of-lists of Concat and Gather, too.

@@ -112,3 +112,12 @@ def test_constant_places_are_moved_where_one_is_halfway(places: str, kept: bool,
 def test_what_mnn_gets_wrong_without_a_form_is_declined(graph: str, tmp_path: Path) -> None:
     with pytest.raises(RefusedError):
         written(tmp_path, graph, "mnn", 14)
+
+
+@pytest.mark.parametrize("op_type", ["Add", "Equal", "Max", "Min", "Mul"])
+def test_constants_of_bytes_are_declined_for_mnn(op_type: str, tmp_path: Path) -> None:
+    gives = "bool" if op_type == "Equal" else "int8"
+    with pytest.raises(RefusedError):
+        written(tmp_path, f"(int8[2,3] X) => ({gives} Y) <int8 c = {{2}}> {{ Y = {op_type} (X, c) }}", "mnn")
+    two = f"(int8[2,3] X, int8[2,3] C) => ({gives} Y) {{ Y = {op_type} (X, C) }}"
+    assert written(tmp_path, two, "mnn") == [op_type]
