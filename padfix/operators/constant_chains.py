@@ -31,12 +31,13 @@ STEERED: Mapping[str, tuple[int, ...]] = {
     "Range": (0, 1, 2),
     "Resize": (1, 2, 3),
     "Slice": (1, 2, 3, 4),
+    "TopK": (1,),
 }
 """Operators that do what the values of inputs say, and the positions of those: to most importers constants."""
 
 _TOLD: Mapping[str, tuple[int, ...]] = {
     **STEERED,
-    **dict.fromkeys(("CumSum", "OneHot", "TopK", "Trilu"), (1,)),
+    **dict.fromkeys(("CumSum", "OneHot", "Trilu"), (1,)),
     **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), (0,)),
 }
 """As :data:`STEERED`, and what else goes by the value of a number."""

@@ -14,7 +14,6 @@ from padfix.operators.axis_order import (
     has_fewer_axes,
     lies_before_alike,
     order_of_axes,
-    places_are_moved,
     spread_of_constants,
 )
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
@@ -55,7 +54,7 @@ from padfix.operators.quantizers import (
 from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.reductions import reduction_traits
 from padfix.operators.reshape_traits import is_batch_told, reshape_traits
-from padfix.operators.sampled_places import may_be_far, may_be_halfway
+from padfix.operators.sampled_places import sample_traits
 from padfix.operators.shuffles import shuffles_pixels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
@@ -182,29 +181,21 @@ def _depth_to_space(scope: Scope, node: NodeProto) -> Traits:
     return {"order": attributes.text(node, "mode", "DCR") or "DCR"}
 
 
-def _grid_sample(scope: Scope, node: NodeProto) -> Traits:
-    # Opset 20 gave the modes new names.
-    mode = (attributes.text(node, "mode", "linear") or "linear").removeprefix("bi")
-    outside = attributes.text(node, "padding_mode", "zeros") or "zeros"
-    return {
-        **ranked(scope, node),
-        "mode": mode,
-        "outside": outside,
-        "aligned": attributes.integer(node, "align_corners", 0) != 0,
-        "numbers-images": gives_each_image_its_own(scope, node),
-        "maybe-halfway": mode == "nearest" and may_be_halfway(scope, node),
-        "places-moved": places_are_moved(scope, node),
-        "maybe-far": outside == "reflection" and may_be_far(scope, node),
-    }
-
-
 def _difference(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a Sub or Div whether it takes what a convolution or Softmax gives from a constant of several."""
-    first = scope.constant(node.input[0])
+    """Return of a Sub or Div whether it takes what a convolution or Softmax gives from a constant of several.
+
+    And whether it takes their Tanh from the data themselves, as Tanhshrink does.
+    """
+    first, subtracted = scope.constant(node.input[0]), scope.producer(node.input[1])
+    while subtracted is not None and subtracted.op_type == "Identity":
+        subtracted = scope.producer(subtracted.input[0])
     several = first is not None and first.size > 1
     return {
         "from-constant": several and is_behind_convolution(scope, node.input[1]),
         "from-softmax": several and is_behind_softmax(scope, node.input[1]),
+        "less-own-tanh": subtracted is not None
+        and subtracted.op_type == "Tanh"
+        and subtracted.input[0] == node.input[0],
         "by-zero": node.op_type == "Div" and (divisor := scope.constant(node.input[1])) is not None and 0 in divisor,
     }
 
@@ -375,7 +366,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Add": _pairing(_sum),
     **dict.fromkeys((*COMPARING, *JOINING_TRUTHS), _pairing(_comparison)),
     "Concat": _joined,
-    "GridSample": _grid_sample,
+    "GridSample": sample_traits,
     "DepthToSpace": _depth_to_space,
     "Div": _pairing(
         lambda scope, node: {**_difference(scope, node), "changes-numbers": quotient_changes_numbers(scope, node)}

@@ -7,6 +7,9 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
+from padfix.operators.axis_order import places_are_moved
+from padfix.operators.batches import gives_each_image_its_own
+from padfix.targets.traits import Traits
 
 _MOST_BEHIND = 16
 """Operators that count places from what was folded or rounded to elements."""
@@ -52,3 +55,20 @@ def _is_halfway(places: np.ndarray, lengths: tuple[int, ...], is_aligned: bool) 
     each = np.array(lengths, np.float64)
     counted = (places + 1) * (each - 1) / 2 if is_aligned else ((places + 1) * each - 1) / 2
     return bool((np.abs(np.abs(counted - np.floor(counted)) - 0.5) < _NEAR_HALF).any())
+
+
+def sample_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a GridSample how it takes elements, and whether its places may be where runtimes differ."""
+    # Opset 20 gave the modes new names.
+    mode = (attributes.text(node, "mode", "linear") or "linear").removeprefix("bi")
+    outside = attributes.text(node, "padding_mode", "zeros") or "zeros"
+    return {
+        "rank": None if (data := scope.type_of(node.input[0])) is None else data.rank,
+        "mode": mode,
+        "outside": outside,
+        "aligned": attributes.integer(node, "align_corners", 0) != 0,
+        "numbers-images": gives_each_image_its_own(scope, node),
+        "maybe-halfway": mode == "nearest" and may_be_halfway(scope, node),
+        "places-moved": places_are_moved(scope, node),
+        "maybe-far": outside == "reflection" and may_be_far(scope, node),
+    }

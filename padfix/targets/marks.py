@@ -38,6 +38,7 @@ MARKS = (
     "by-zero",
     "from-constant",
     "from-softmax",
+    "less-own-tanh",
     # Of an Erf or Tanh that is part of a Gelu: whether the gate is halved (a Tanh's also behind the product).
     "halved-gate",
     # Of Transpose: one that undoes another behind a 1-D convolution, and one of those about a product with a matrix.

@@ -87,6 +87,16 @@ def test_a_length_beside_open_ones_is_a_constant(taken: str, tmp_path: Path) -> 
     assert [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node] == ["Constant", "Slice"]
 
 
+def test_a_number_of_elements_that_torch_measures_is_a_constant(tmp_path: Path) -> None:
+    """As torch.onnx.export sorts."""
+    text = """(float[1,4,7] X) => (float[1,4,7] Y) <int64[1] axis = {1}>
+    { shape = Shape (X) all = Gather (shape, axis) Y, places = TopK <axis = 1, largest = 0> (X, all) }
+    """
+    onnx.save(onnx.parser.parse_model(HEAD + text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="tvm")
+    assert [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node] == ["Constant", "TopK"]
+
+
 def test_a_length_is_taken_through_a_cast(tmp_path: Path) -> None:
     """As TensorFlow's shapes are written, which are of 32 bits."""
     text = """(float[N,4,8] X) => (float[N,4,8] Y) <int64[1] first = {1}, int64[1] last = {3}, int64[1] none = {0}>

@@ -99,6 +99,7 @@ def saved(nodes: str, folder: Path, given: str = "float", gives: str = "float") 
         ("mnn", "Y = Round (X)", ["Abs", "Abs", "Add", "Add", "Min", "Mul", "Sign", "Sub", "Sub"]),
         ("ncnn", ROTATED, ["Add", "Concat", "Mul", "Mul", "Neg", "Relu", "Slice", "Slice"]),
         ("ncnn", UNIT, ["Div", "Expand", "Max", "ReduceL2"]),
+        ("ncnn", "t = Tanh (X) Y = Sub (X, t)", ["Add", "Neg", "Tanh"]),
     ],
 )
 def test_a_form_is_written(target: str, nodes: str, expected: list[str], tmp_path: Path) -> None:

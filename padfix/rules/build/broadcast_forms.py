@@ -280,15 +280,15 @@ def choice_forms(site: Site) -> Iterator[Form]:
 def negated_forms(site: Site) -> Iterator[Form]:
     """Yield a difference as a sum, and a quotient as that of both with the other sign."""
     first, is_sum = site.constant(0), site.node.op_type == "Sub"
-    why_not = None if first is not None else Refusal("it takes nothing from a constant")
+    why_not = None if is_sum or first is not None else Refusal("it divides no constant")
     if site.elem_type(1) not in FLOATS:
         why_not = Refusal("only floats are negated without a loss")
 
     def write(builder: FragmentBuilder, minuend: Any, subtrahend: Any) -> Any:
-        assert first is not None
         negative = builder.op("Neg", [subtrahend])
         if is_sum:
             return builder.op("Add", [minuend, negative])
+        assert first is not None
         return builder.op("Div", [builder.constant(-first, "negative"), negative])
 
     own = traits_of(site.scope, site.node) or {}
