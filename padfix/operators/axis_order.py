@@ -119,6 +119,13 @@ def _data(scope: Scope, node: NodeProto) -> list[str]:
     return [name for name, producer in producers if producer is None or producer.op_type != "Constant"]
 
 
+def is_one_first(scope: Scope, node: NodeProto) -> bool:
+    """Whether a constant of one element with all the axes of the result is what a node reads first."""
+    first, result = scope.constant(node.input[0]), scope.type_of(node.output[0])
+    rank = None if result is None else result.rank
+    return first is not None and first.size == 1 and rank is not None and first.ndim >= rank >= _LEAST_RANK
+
+
 def spread_of_constants(scope: Scope, node: NodeProto) -> str | None:
     """Return how the constants that a node reads take the shape of what it gives; None where that is not known.
 

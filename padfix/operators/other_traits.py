@@ -12,6 +12,7 @@ from padfix.operators.activations import ACTIVATIONS
 from padfix.operators.attention import attention_traits
 from padfix.operators.axis_order import (
     has_fewer_axes,
+    is_one_first,
     lies_before_alike,
     order_of_axes,
     spread_of_constants,
@@ -343,6 +344,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "spreads-channels": spreads_channels(scope, node),
             "fewer-axes": has_fewer_axes(scope, node),
             "constants": spread_of_constants(scope, node),
+            "one-first": is_one_first(scope, node),
             "numbers-images": gives_each_image_its_own(scope, node),
             "of-constants-too": any(scope.constant(name) is not None for name in node.input if name),
         }

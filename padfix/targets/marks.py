@@ -39,6 +39,8 @@ MARKS = (
     "from-constant",
     "from-softmax",
     "less-own-tanh",
+    # Of what joins several inputs element by element.
+    "one-first",
     # Of an Erf or Tanh that is part of a Gelu: whether the gate is halved (a Tanh's also behind the product).
     "halved-gate",
     # Of Transpose: one that undoes another behind a 1-D convolution, and one of those about a product with a matrix.

@@ -20,7 +20,7 @@ TEXT = """
  int64[2] P2 = {12, 5}, int64[1] z2 = {0}, int64[1] o2 = {2}, int64[1] e2 = {4}, int64[1] ax = {2}, int64[1] z9 = {99},
  int64[1] o = {1}, int64[3] G = {0, 1, 2}, int64[1] l = {-1}, float[1,0,4,5] E = {}, float[3,1,1] L = {1, 2, 3},
  float16[2,3,1,1] H = {1, 2, 3, 4, 5, 6}, float steps = {0.04},
- float wide = {0.05}, uint8 mid = {120}, uint8 low = {90}>
+ float wide = {0.05}, float[1,1,1,1] W1 = {3}, uint8 mid = {120}, uint8 low = {90}>
 { %s }
 """
 
@@ -100,6 +100,7 @@ def saved(nodes: str, folder: Path, given: str = "float", gives: str = "float") 
         ("ncnn", ROTATED, ["Add", "Concat", "Mul", "Mul", "Neg", "Relu", "Slice", "Slice"]),
         ("ncnn", UNIT, ["Div", "Expand", "Max", "ReduceL2"]),
         ("ncnn", "t = Tanh (X) Y = Sub (X, t)", ["Add", "Neg", "Tanh"]),
+        ("mnn", "t = Sub (W1, X) u = Add (W1, t) Y = Mul (X, u)", ["Add", "Mul", "Sub"]),
     ],
 )
 def test_a_form_is_written(target: str, nodes: str, expected: list[str], tmp_path: Path) -> None:

@@ -113,14 +113,14 @@ def _whole(site: Site) -> Form:
         ]
         return builder.original(copied(site.node), whole)
 
-    why_not = None
-    if not lengths or 0 in lengths:
+    why_not, is_number = None, all(value is None or value.size == 1 for value in values)
+    if (not lengths or 0 in lengths) and not is_number:
         why_not = Refusal("it needs the lengths of what it gives (--shape)")
     elif all(value is None for value in values) or math.prod(lengths) > _MOST_ELEMENTS:
         why_not = Refusal("it reads no constant, or gives too many elements")
     elif any(value is not None and value.ndim == len(lengths) and value.shape[0] > lengths[0] for value in values):
         why_not = Refusal("it needs to know how many images there are (--shape)")
-    own = {**(traits_of(site.scope, site.node) or {}), "constants": "none"}
+    own = {**(traits_of(site.scope, site.node) or {}), "constants": "none", "one-first": False}
     operators: Operators = ((site.node.op_type, own),)
 
     def write_whole() -> Rewrite:
@@ -300,7 +300,6 @@ def negated_forms(site: Site) -> Iterator[Form]:
         operators: Operators = (("Sub", {"from-constant": False, "from-softmax": False}), ("Neg", {}))
         yield Form("the difference negated", operators, lambda: of_inputs(site, turned, exact=True), why_not)
     name, joint = ("a sum", "Add") if is_sum else ("both with the other sign", "Div")
-    told: Traits = {"from-softmax": own.get("from-softmax")}
-    yield Form(
-        name, (("Neg", {}), (joint, {} if is_sum else told)), lambda: of_inputs(site, write, exact=True), why_not
-    )
+    kept = ("one-first",) if is_sum else ("from-softmax", "one-first")
+    told: Traits = {name: own.get(name) for name in kept}
+    yield Form(name, (("Neg", {}), (joint, told)), lambda: of_inputs(site, write, exact=True), why_not)
