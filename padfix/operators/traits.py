@@ -233,6 +233,7 @@ def transposed_traits(window: TransposedWindow) -> Traits:
         "even-pads": _even(pairs),
         "biased": window.has_bias,
         "one-filter-a-group": _has_one_filter_a_group(window),
+        "multiplies-channels": _multiplies_channels(window),
         "output-shape": window.output_shape is not None,
         "output-padding": any(window.output_padding),
         "last-strides-differ": len(set(window.strides[-2:])) > 1,
@@ -246,6 +247,15 @@ def _has_one_filter_a_group(window: TransposedWindow) -> bool | None:
     if window.maps_per_group is None or window.channels is None:
         return None
     return window.maps_per_group == 1 and window.channels > window.written.group
+
+
+def _multiplies_channels(window: TransposedWindow) -> bool | None:
+    """Whether every channel is a group of its own, and makes several maps."""
+    if window.written.group == 1:
+        return False
+    if window.maps_per_group is None or window.channels is None:
+        return None
+    return window.maps_per_group > 1 and window.channels == window.written.group
 
 
 def padding_of(pairs: Sequence[Pair | None]) -> str | None:

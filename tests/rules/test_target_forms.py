@@ -314,6 +314,11 @@ CASES = {
         "openvino",
         ["Conv", "Relu"],
     ),
+    "several maps of each channel, transposed": (
+        text("Y = ConvTranspose <group = 2> (X, W)", weights="float[2,2,1,1] W = {3, -4, 1, 2}"),
+        "qnn",
+        ["ConvTranspose"],
+    ),
     "one tap with pads": (
         text("x = Relu (X) Y = Conv <pads = [1, 0, 1, 0]> (x, W)", weights="float[1,2,1,1] W = {3, -4}"),
         "opencv@5.0",
