@@ -74,9 +74,10 @@ def test_what_changes_nothing_is_a_copy_of_the_bytes(tmp_path: Path) -> None:
 
 def test_what_is_written_for_a_target_is_clean_for_it(tmp_path: Path) -> None:
     text = """<ir_version: 6, opset_import: ["": 11]>
-    main (float[1,3,8,8] X, float[2,3,3,3] W) => (float[1,2,4,4] Y) {
-      Y = Conv <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (X, W)
+    main (float[1,3,8,8] X) => (float[1,2,4,4] Y) <float[2,3,2,2] W = {%s}> {
+      Y = Conv <auto_pad = "SAME_UPPER", kernel_shape = [2, 2], strides = [2, 2]> (X, W)
     }"""
+    text %= ", ".join(str(number) for number in range(24))
     source, result = saved(tmp_path, text), tmp_path / "result.onnx"
     found = {finding.rule for finding in padfix.check(source, target="portable").findings}
     assert found == {"PF101", "PF111", "PF301"}

@@ -10,8 +10,9 @@ import pytest
 
 import padfix
 
-DATA = """g (float[1,2,3,4] X, float[2,2,1,1] W) => (float Y)
-<int64[3] r = {2, 4, 3}, int64[2] from = {1, 0}, int64[2] to = {3, 1}, int64[2] axes = {2, 1}>
+DATA = """g (float[1,2,3,4] X) => (float Y)
+<float[2,2,1,1] W = {1, -2, 3, 4}, int64[3] r = {2, 4, 3}, int64[2] from = {1, 0}, int64[2] to = {3, 1},
+ int64[2] axes = {2, 1}>
 """
 
 

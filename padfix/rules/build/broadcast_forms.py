@@ -118,7 +118,9 @@ def _whole(site: Site) -> Form:
         why_not = Refusal("it needs the lengths of what it gives (--shape)")
     elif all(value is None for value in values) or math.prod(lengths) > _MOST_ELEMENTS:
         why_not = Refusal("it reads no constant, or gives too many elements")
-    elif any(value is not None and value.ndim == len(lengths) and value.shape[0] > lengths[0] for value in values):
+    elif not is_number and any(
+        value is not None and value.ndim == len(lengths) and value.shape[0] > lengths[0] for value in values
+    ):
         why_not = Refusal("it needs to know how many images there are (--shape)")
     own = {**(traits_of(site.scope, site.node) or {}), "constants": "none", "one-first": False}
     operators: Operators = ((site.node.op_type, own),)

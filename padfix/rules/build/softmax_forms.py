@@ -167,6 +167,7 @@ def _of_rows(site: Site) -> Form:
         "axis-written": True,
         "alike": "none",
         "before-alike": False,
+        "one-element": own.get("one-element"),
     }
     operators: Operators = (
         ("Reshape", {"rank": 2, **order_of(site.scope, before_reshapes(site.scope, site.input_name(0)))}),
