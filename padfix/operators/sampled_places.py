@@ -9,6 +9,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.axis_order import places_are_moved
 from padfix.operators.batches import gives_each_image_its_own
+from padfix.operators.picking_traits import ranked
 from padfix.targets.traits import Traits
 
 _MOST_BEHIND = 16
@@ -63,7 +64,7 @@ def sample_traits(scope: Scope, node: NodeProto) -> Traits:
     mode = (attributes.text(node, "mode", "linear") or "linear").removeprefix("bi")
     outside = attributes.text(node, "padding_mode", "zeros") or "zeros"
     return {
-        "rank": None if (data := scope.type_of(node.input[0])) is None else data.rank,
+        **ranked(scope, node),
         "mode": mode,
         "outside": outside,
         "aligned": attributes.integer(node, "align_corners", 0) != 0,

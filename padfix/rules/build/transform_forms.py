@@ -57,14 +57,14 @@ def transform_forms(site: Site) -> Iterator[Form]:
     found = _read(site)
     own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False, "axis-written": True}
     for turned in (False, True):
-        turns: Operators = (("Transpose", {"rank": rank, "turned-back": False, "turned-back-alike": False}),)
+        turns = _turns(rank) if turned else ()
         traits = {**own, **({"first-axis": True} if turned else {})}
         name = "the first axis" if turned else "its axis from the begin"
         write = partial(_written, site, axis=axis or 0, rank=rank, turned=turned)
-        operators = (*(turns if turned else ()), ("DFT", traits))
+        operators = (*turns, ("DFT", traits))
         yield Form(name, operators, partial(of_inputs, site, write, exact=False), why_not)
         cut: Operators = (("Slice", {"rank": rank, "behind-window": False}),)
-        operators = (*(turns if turned else ()), ("DFT", {**traits, "one-sided": False}), *cut)
+        operators = (*turns, ("DFT", {**traits, "one-sided": False}), *cut)
         write = partial(_written, site, axis=axis or 0, rank=rank, turned=turned, cut=found)
         yield Form(
             f"both sides, along {name.removeprefix('its ')}",
@@ -73,6 +73,11 @@ def transform_forms(site: Site) -> Iterator[Form]:
             why_not or (found if isinstance(found, Refusal) else None) or _why_whole(found),
         )
     yield _product(site, found)
+
+
+def _turns(rank: int) -> Operators:
+    """Return the Transposes before and behind a transform, which exchange two axes."""
+    return (("Transpose", {"rank": rank, "turned-back": False, "turned-back-alike": False}),)
 
 
 def _read(site: Site) -> _Transform | Refusal:
@@ -144,9 +149,8 @@ def _product(site: Site, found: _Transform | Refusal) -> Form:
         result = builder.reshaped(product, [*[0] * len(lengths), found.kept, _PARTS])
         return builder.op("Transpose", [result], {"perm": order}) if is_turned else result
 
-    turns: Operators = (("Transpose", {"rank": rank, "turned-back": False, "turned-back-alike": False}),)
     operators: Operators = (
-        *(turns if is_turned else ()),
+        *(_turns(rank) if is_turned else ()),
         ("Reshape", {"rank": rank - 1}),
         *multiplying([rank - 2], [*lengths, size]),
         ("Reshape", {"rank": rank}),
