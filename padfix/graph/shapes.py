@@ -170,16 +170,11 @@ class _Inference:
             declared = declared_types((*container.value_info, *container.output))
         else:
             declared = declared_types(container.value_info)
-        initializers = {tensor.name: tensor for tensor in graph.initializer}
+        initializers = {tensor.name for tensor in graph.initializer}
         for name in names_of(container.input):
-            tensor = initializers.get(name)
-            if tensor is not None and scope.ir_version < 4:
-                graph.input.append(
-                    ValueInfoProto(name=name, type=tensor_type(ValueType(tensor.data_type, tuple(tensor.dims))))
-                )
-            else:
+            if name not in initializers:  # before IR version 4, inputs list what is constant as well
                 graph.input.append(ValueInfoProto(name=name, type=inputs.get(name)))
-        own = {value.name for value in graph.input} | set(initializers)
+        own = {value.name for value in graph.input} | initializers
         own |= {name for node in graph.node for name in node.output}
         for name, proto in inputs.items():
             if name not in own:
@@ -212,7 +207,8 @@ class _Inference:
         return graph
 
     def _run(self, scope: Scope, graph: GraphProto) -> Types:
-        model = ModelProto(ir_version=max(self._proto.ir_version, 3))
+        # Before IR version 4, inference takes no constant for one that the inputs do not list.
+        model = ModelProto(ir_version=max(self._proto.ir_version, 4))
         model.graph.CopyFrom(graph)
         model.functions.extend(self._proto.functions)
         # Inference of some operators ends the process where they leave out all that they name.

@@ -189,13 +189,20 @@ def _cast(scope: Scope, node: NodeProto) -> Traits:
 
 def is_kept_from_zero(scope: Scope, name: str) -> bool:
     """Whether 1 is added to numbers where they are zero: what is left of 1 without the sign of their magnitude."""
-    total = scope.own_producer(name)
-    rest = scope.own_producer(total.input[1]) if total is not None and total.op_type == "Add" else None
-    sign = scope.own_producer(rest.input[1]) if rest is not None and rest.op_type == "Sub" else None
-    size = scope.own_producer(sign.input[0]) if sign is not None and sign.op_type == "Sign" else None
-    is_of_it = size is not None and size.op_type == "Abs" and total is not None and size.input[0] == total.input[0]
-    one = None if rest is None else scope.constant(rest.input[0])
-    return is_of_it and one is not None and bool((one == 1).all())
+    total = _given_by(scope, name, "Add")
+    rest = None if total is None else _given_by(scope, total.input[1], "Sub")
+    sign = None if rest is None else _given_by(scope, rest.input[1], "Sign")
+    size = None if sign is None else _given_by(scope, sign.input[0], "Abs")
+    if total is None or rest is None or size is None:
+        return False
+    one = scope.constant(rest.input[0])
+    return size.input[0] == total.input[0] and one is not None and bool((one == 1).all())
+
+
+def _given_by(scope: Scope, name: str, op_type: str) -> NodeProto | None:
+    """Return the node that computes a tensor where it is of an operator, else None."""
+    producer = scope.own_producer(name)
+    return producer if producer is not None and producer.op_type == op_type else None
 
 
 def is_positive_for_certain(scope: Scope, name: str, *, or_zero: bool = False) -> bool:

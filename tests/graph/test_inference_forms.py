@@ -60,14 +60,15 @@ OLDER = [
 ]
 
 
+@pytest.mark.parametrize("ir_version", [3, 8])
 @pytest.mark.parametrize(("node", "opset"), OLDER, ids=[f"{node.op_type}-{opset}" for node, opset in OLDER])
-def test_types_are_those_of_a_run(node: onnx.NodeProto, opset: int) -> None:
+def test_types_are_those_of_a_run(node: onnx.NodeProto, opset: int, ir_version: int) -> None:
     data = np.ones((1, 3, 4, 6), np.float32)
     relu = helper.make_node("Relu", ["Y"], ["W"])
     values = [helper.make_tensor_value_info("X", onnx.TensorProto.FLOAT, data.shape)]
     outputs = [onnx.ValueInfoProto(name="W")]
     graph = helper.make_graph([node, relu], "main", values, outputs)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     wanted = session.run(["W"], {"X": data})[0].shape
     types = infer(Model(model))[0].types
@@ -78,3 +79,10 @@ def test_the_mask_of_an_old_dropout_is_not_taken_for_a_mask_of_today() -> None:
     found = infer_text("main (float[2,3] X) => (float[a,b] Y) { Y, mask = Dropout (X) }", 9)
     assert found["Y"] == (2, 3)
     assert "mask" not in found
+
+
+def test_axes_that_an_old_file_tells_are_taken_away_alone() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 3, opset_import: ["" : 7]> main (float[1,1] X) => (float[a] Y) { Y = Squeeze <axes = [0]> (X) }'
+    )
+    assert infer(Model(model))[0].types["Y"].shape == (1,)

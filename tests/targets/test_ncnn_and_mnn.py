@@ -60,6 +60,11 @@ def saved(nodes: str, folder: Path, given: str = "float", gives: str = "float") 
         ("ncnn", "a = Abs (X) Y = Pow (a, half)", ["Abs", "Sqrt"]),
         ("ncnn", "a = Exp (X) b = Add (a, one) Y = Pow (b, root)", ["Add", "Exp", "Pow"]),
         ("ncnn", "r = Relu (X) Y = Pow (r, root)", ["Abs", "Add", "Mul", "Pow", "Relu", "Sign", "Sub"]),
+        (
+            "mnn",
+            "c = Constant <value_float = 2.0> () b = Add (X, c) Y = Pow (b, root)",
+            ["Add", "Pow"],
+        ),
         ("ncnn", "Y = Cast <to = 1> (X)", ["Neg", "Neg"]),
         ("ncnn", "Y = LpPool <kernel_shape = [2, 2], p = 1> (X)", ["Abs", "AveragePool", "Mul"]),
         (
