@@ -6,6 +6,7 @@ import collections
 import importlib.util
 import os
 import signal
+import sys
 from collections.abc import Iterator
 
 # Before any test imports TensorFlow: no graphics card is looked for, and nothing but errors is logged.
@@ -14,6 +15,10 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 # No test takes a report from the user's cache, or leaves one there.
 os.environ["XDG_CACHE_HOME"] = f"{os.devnull}/none"
+
+# What is compiled is kept for the processes that tests start, which would compile the whole package anew each time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A job in the background of a script ignores Ctrl-C, and so would the commands that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
