@@ -16,10 +16,6 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 # No test takes a report from the user's cache, or leaves one there.
 os.environ["XDG_CACHE_HOME"] = f"{os.devnull}/none"
 
-# What is compiled is kept for the processes that tests start, which would compile the whole package anew each time.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.dont_write_bytecode = False
-
 # A job in the background of a script ignores Ctrl-C, and so would the commands that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -33,6 +29,12 @@ _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", max_examples=50, **_COMMON)
 settings.register_profile("ci", max_examples=50, derandomize=True, **_COMMON)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_configure() -> None:
+    """Keep what is compiled for the processes that tests start, which would compile the whole package anew."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

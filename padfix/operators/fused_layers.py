@@ -175,6 +175,31 @@ def adds_to_erf(scope: Scope, node: NodeProto) -> bool:
     return before is not None and before.op_type == "Erf" and constant is not None and constant.size == 1
 
 
+def adds_one_to_size(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node adds 1 to magnitudes, in this order, by which the data are divided, as in an exported Softsign."""
+    size, one = _producer(scope, node.input[0]), scope.constant(node.input[1])
+    if size is None or size.op_type != "Abs" or one is None or one.size != 1 or one.reshape(-1)[0] != 1:
+        return False
+    readers = scope.consumers(node.output[0])
+    return any(each.op_type == "Div" and list(each.input) == [size.input[0], node.output[0]] for each in readers)
+
+
+def is_before_softmax(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Softmax reads what a node gives."""
+    readers = scope.consumers(node.output[0])
+    return any(
+        each.op_type == "Softmax" or (each.op_type == "Identity" and is_before_softmax(scope, each)) for each in readers
+    )
+
+
+def ends_model(scope: Scope, node: NodeProto) -> bool:
+    """Whether a result of the model is what a node gives, or what a Relu, LeakyRelu or Clip makes of it."""
+    if scope.parent is not None:
+        return False
+    readers = [each for each in scope.consumers(node.output[0]) if each.op_type in ("Clip", "LeakyRelu", "Relu")]
+    return scope.is_output(node.output[0]) or any(scope.is_output(each.output[0]) for each in readers)
+
+
 def adds_turned_half(scope: Scope, node: NodeProto) -> bool:
     """Whether a node adds to a product of data that of their second half, negated, and their first, by Slices.
 

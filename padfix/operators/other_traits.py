@@ -31,6 +31,7 @@ from padfix.operators.data_order import (
 )
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import (
+    adds_one_to_size,
     adds_to_column,
     adds_to_erf,
     adds_turned_half,
@@ -214,6 +215,7 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
         "adds-to-column": adds_to_column(scope, node),
         "adds-wide-constant": adds_wide_constant(scope, node),
         "adds-to-erf": adds_to_erf(scope, node),
+        "adds-one-to-size": adds_one_to_size(scope, node),
         "adds-turned-half": adds_turned_half(scope, node),
     }
 

@@ -22,6 +22,7 @@ from padfix.operators.constant_chains import (
 )
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_volume
+from padfix.operators.fused_layers import ends_model
 from padfix.operators.lists import ON_ONE, is_of_made_list, lists_for_numbers
 from padfix.operators.mixed_images import mixes_images
 from padfix.operators.numbers import bytes_of, elements_of, is_odd_integer, numbers_of
@@ -98,11 +99,13 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
                 "high-power": (attributes.integer(node, "p", 2) or 2) > 2,
                 "weights-computed": node.op_type == "Conv" and not is_weight(scope, node.input[1]),
                 "biased": len(node.input) > 2 and bool(node.input[2]),
+                "as-result": ends_model(scope, node),
                 "skips-behind": what_a_window_skips(scope, node, window),
             }
             return {**window_traits(window), **own, "wide-pads": is_wide_with_pad(scope, node, window)}
         case TransposedWindow() as window:
-            return {**transposed_traits(window), "behind-pad": pad_before(scope, node)}
+            own = {"behind-pad": pad_before(scope, node), "as-result": ends_model(scope, node)}
+            return {**transposed_traits(window), **own}
         case Resample() as resize:
             return {**resample_traits(scope, node, resize), "elements": elements_of(resize.elem_type)}
     return None

@@ -56,7 +56,8 @@ MARKS = (
     "list-first",
     "list-second",
     "by-a-matrix",
-    # Of Mul.
+    # Of Neg, and of Mul.
+    "before-softmax",
     "gate-second",
     # As has a Transpose that padfix writes about the steps of such a layer.
     "over-batch",
@@ -104,6 +105,7 @@ MARKS = (
     "adds-to-column",
     "ends-norm",
     "adds-to-erf",
+    "adds-one-to-size",
     "adds-turned-half",
     "joins-a-list",
     # Of what computes each element from one: whether its data are a list that is made of what is none, and computed.
@@ -191,7 +193,8 @@ MARKS = (
     "causal",
     "remembers",
     "gives-products",
-    # Of Cast, Constant, Dropout, Shape and Split: whether what it gives is a result of the model.
+    # Of Cast, Constant, Dropout, Shape and Split: whether what it gives is a result of the model. Of windows, also what
+    # a Relu, LeakyRelu or Clip makes of it.
     "as-result",
     # Of Gemm: whether what is added is no list, or one of a single element. Of LayerNormalization: whether it gives its
     # mean or deviation, too.

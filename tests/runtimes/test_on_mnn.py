@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 
 import numpy as np
 import onnx.parser
+import onnx.reference
 import pytest
 
+import padfix
 from padfix.runtimes.adapter import open_runtime
 
 if importlib.util.find_spec("MNN") is None:  # beside other libraries in one process it has crashed
@@ -22,3 +25,27 @@ def test_inputs_of_other_types_are_fed(name: str) -> None:
     data = np.array([[0, 1, 2], [1, 0, 3]]).astype(dtype)
     (found,) = open_runtime("mnn").run(model.SerializeToString(), {"X": data}, [(2, 3)])
     np.testing.assert_array_equal(found, data.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_result"),
+    [
+        ("Y = Conv (X, W)", True),
+        ("Y = ConvTranspose <strides = [2]> (X, W)", True),
+        ("c = Conv (X, W) Y = LeakyRelu (c)", True),
+        ("c = Conv (X, W) Y = Sigmoid (c)", False),
+    ],
+)
+def test_a_line_that_is_a_result_has_no_axis_too_many(nodes: str, is_result: bool, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+        main (float[1,2,9] X) => (float[n,c,w] Y)
+        <float[2,2,3] W = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6}}> {{ {nodes} }}""")
+    onnx.save(model, tmp_path / "line.onnx")
+    padfix.convert(tmp_path / "line.onnx", tmp_path / "out.onnx", target="mnn")
+    written = onnx.load(tmp_path / "out.onnx")
+    assert (len(written.graph.node) > len(model.graph.node)) is is_result
+    data = np.linspace(-1, 1, 18, dtype=np.float32).reshape(1, 2, 9)
+    (wanted,) = onnx.reference.ReferenceEvaluator(model).run(None, {"X": data})
+    for each in (written,) if is_result else (written, model):
+        (found,) = open_runtime("mnn").run(each.SerializeToString(), {"X": data}, [wanted.shape])
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)

@@ -106,6 +106,9 @@ def saved(nodes: str, folder: Path, given: str = "float", gives: str = "float") 
         ("ncnn", UNIT, ["Div", "Expand", "Max", "ReduceL2"]),
         ("ncnn", "t = Tanh (X) Y = Sub (X, t)", ["Add", "Neg", "Tanh"]),
         ("mnn", "t = Sub (W1, X) u = Add (W1, t) Y = Mul (X, u)", ["Add", "Mul", "Sub"]),
+        ("ncnn", "a = Abs (X) b = Add (a, one) Y = Div (X, b)", ["Abs", "Add", "Div"]),
+        ("ncnn", "n = Neg (X) Y = Softmax <axis = 1> (n)", ["Mul", "Softmax"]),
+        ("ncnn", "n = Neg (X) Y = Relu (n)", ["Neg", "Relu"]),
     ],
 )
 def test_a_form_is_written(target: str, nodes: str, expected: list[str], tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def exchanged_forms(site: Site) -> Iterator[Form]:
     """Yield a product with its factors exchanged, or a sum with its terms."""
     op_type = site.node.op_type
     own = OTHERS[op_type](site.scope, site.node)
-    traits = {**own, "gate-second": False, "adds-to-erf": False, "adds-turned-half": False}
+    traits = {**own, "gate-second": False, "adds-to-erf": False, "adds-one-to-size": False, "adds-turned-half": False}
 
     def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
         return builder.op(op_type, [second, first])

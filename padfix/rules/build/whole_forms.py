@@ -12,6 +12,7 @@ from padfix.operators.long_results import steers
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
@@ -120,7 +121,7 @@ def logic_forms(site: Site) -> Iterator[Form]:
 
 
 def signed_forms(site: Site) -> Iterator[Form]:
-    """Yield the magnitude, the negative or the sign of whole numbers as differences, minima and maxima."""
+    """Yield the magnitude, the negative or the sign of whole numbers as differences and extremes; or a product."""
     elem_type = site.elem_type(0)
 
     def write() -> Rewrite:
@@ -142,6 +143,22 @@ def signed_forms(site: Site) -> Iterator[Form]:
     if elem_type not in _SIGNED or (len({*parts} - {"Sub"}) and site.opset < _INTEGERS_JOINED_SINCE):
         why_not = Refusal("its data are no whole numbers of 32 or 64 bits, or this opset does not compare them")
     yield Form("differences and extremes", tuple((part, traits) for part in parts), write, why_not)
+    if site.node.op_type == "Neg":
+        yield _multiplied(site)
+
+
+def _multiplied(site: Site) -> Form:
+    """Return the negative of floats as a product with -1."""
+    elem_type = site.elem_type(0) or TensorProto.UNDEFINED
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        minus = builder.constant(np.array(-1, helper.tensor_dtype_to_np_dtype(elem_type)), "minus")
+        builder.output(site.node.output[0], builder.op("Mul", [builder.input(site.input_name(0)), minus]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None if elem_type in FLOATS else Refusal("its data are no floats")
+    return Form("a product with -1", (("Mul", {"gate-second": False, "one-first": False}),), write, why_not)
 
 
 def long_forms(site: Site) -> Iterator[Form]:
