@@ -48,6 +48,25 @@ def test_what_depends_on_an_open_length_is_declined(text: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
+    ("computed", "left"),
+    [
+        ("wide = Cast <to = 1> (last) root = Sqrt (wide) k = Div (one, root)", ["Constant", "Mul"]),
+        ("places = Range (none, last, step) k = Cast <to = 1> (places)", ["Constant", "Mul"]),
+        ("k = Cast <to = 1> (last)", ["Cast", "Gather", "Mul", "Shape"]),
+    ],
+)
+def test_numbers_of_lengths_are_worked_out_where_they_are_no_floats(
+    computed: str, left: list[str], tmp_path: Path
+) -> None:
+    text = f"""(float[N,3,4,5] X) => (float[A,B,C,D] Y)
+    <int64 none = {{0}}, int64 three = {{3}}, int64 step = {{1}}, float one = {{1}}>
+    {{ shape = Shape (X) last = Gather (shape, three) {computed} Y = Mul (X, k) }}"""
+    onnx.save(onnx.parser.parse_model(HEAD + text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="tvm")
+    assert sorted(node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node) == left
+
+
+@pytest.mark.parametrize(
     "computed",
     [
         "wanted = Mul (shape, ones)",
