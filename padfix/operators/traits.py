@@ -99,12 +99,12 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
                 "high-power": (attributes.integer(node, "p", 2) or 2) > 2,
                 "weights-computed": node.op_type == "Conv" and not is_weight(scope, node.input[1]),
                 "biased": len(node.input) > 2 and bool(node.input[2]),
-                "as-result": ends_model(scope, node),
+                "ends-model": ends_model(scope, node),
                 "skips-behind": what_a_window_skips(scope, node, window),
             }
             return {**window_traits(window), **own, "wide-pads": is_wide_with_pad(scope, node, window)}
         case TransposedWindow() as window:
-            own = {"behind-pad": pad_before(scope, node), "as-result": ends_model(scope, node)}
+            own = {"behind-pad": pad_before(scope, node), "ends-model": ends_model(scope, node)}
             return {**transposed_traits(window), **own}
         case Resample() as resize:
             return {**resample_traits(scope, node, resize), "elements": elements_of(resize.elem_type)}

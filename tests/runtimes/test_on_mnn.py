@@ -33,6 +33,7 @@ def test_inputs_of_other_types_are_fed(name: str) -> None:
         ("Y = Conv (X, W)", True),
         ("Y = ConvTranspose <strides = [2]> (X, W)", True),
         ("c = Conv (X, W) Y = LeakyRelu (c)", True),
+        ("c = Conv <pads = [1, 1]> (X, W) Y = Relu (c)", True),
         ("c = Conv (X, W) Y = Sigmoid (c)", False),
     ],
 )

@@ -147,6 +147,7 @@ EXAMPLES = {
     "Attention": "(float[1,1,2,4] Q, float[1,1,2,4] K) => (float[1,1,2,4] Y) { Y = Attention (Q, K, K) }",
     "EyeLike": "(float[2,2] X) => (float[2,2] Y) { Y = EyeLike (X) }",
     "IsInf": "(float[1,2] X) => (bool[1,2] Y) { Y = IsInf (X) }",
+    "IsNaN": "(float[1,2] X) => (bool[1,2] Y) { Y = IsNaN (X) }",
     "ConstantOfShape": "(int64[1] S) => (float[N] Y) { Y = ConstantOfShape (S) }",
     "NegativeLogLikelihoodLoss": "(float[1,2] X, int64[1] T) => (float Y) { Y = NegativeLogLikelihoodLoss (X, T) }",
     "Range": "(float[1] X) => (int64[3] Y) <int64 a = {0}, int64 b = {3}, int64 c = {1}> { Y = Range (a, b, c) }",

@@ -31,6 +31,7 @@ _OF_DATA = (
     "bytes",
     "channels-last",
     "constants",
+    "ends-model",
     "fewer-axes",
     "high-power",
     "leaves-bytes",
