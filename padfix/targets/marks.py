@@ -193,8 +193,8 @@ MARKS = (
     "causal",
     "remembers",
     "gives-products",
-    # Of Cast, Constant, Dropout, Shape and Split: whether what it gives is a result of the model. Of windows: whether it
-    # is, or what a Relu, LeakyRelu or Clip makes of it.
+    # Of Cast, Constant, Dropout, Shape and Split: whether what it gives is a result of the model. Of windows: whether
+    # that is one, or what a Relu, LeakyRelu or Clip makes of it.
     "as-result",
     "ends-model",
     # Of Gemm: whether what is added is no list, or one of a single element. Of LayerNormalization: whether it gives its
