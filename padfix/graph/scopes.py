@@ -27,6 +27,9 @@ from padfix.graph import attributes
 
 DEFAULT_DOMAIN = ""
 
+_OVERRIDABLE_SINCE = 4
+"""The version of ONNX's files from which on an initializer that is also an input is a default."""
+
 _CONSTANTS = {
     "value_float": ("f", np.float32),
     "value_floats": ("floats", np.float32),
@@ -179,6 +182,18 @@ class Scope:
         """Whether ``name`` is an initializer of this very scope, which may be the default of an input."""
         return name in self._initializers or name in self._sparse_initializers
 
+    @property
+    def takes_initializers(self) -> bool:
+        """Whether constants can be initializers here: not in functions, nor where each would have to be an input."""
+        return not isinstance(self.root.container, FunctionProto) and self.ir_version >= _OVERRIDABLE_SINCE
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether ``name`` is an initializer of this very scope, however large, that no caller can replace.
+
+        Files of ONNX's third version and before list every initializer among the inputs.
+        """
+        return self.is_initializer(name) and (name not in self.inputs or self.ir_version < _OVERRIDABLE_SINCE)
+
     def owner(self, name: str) -> Scope | None:
         """Return the innermost scope that defines ``name``, or None."""
         if self.defines(name):
@@ -237,8 +252,7 @@ class Scope:
             return None
         tensor = owner._initializers.get(name)
         if tensor is not None:
-            overridable = name in owner.inputs and owner.ir_version >= 4
-            return None if overridable else _array(tensor)
+            return _array(tensor) if owner.is_fixed(name) else None
         producer = owner._producers.get(name)
         if producer is None or producer.op_type != "Constant" or normal_domain(producer.domain):
             return None

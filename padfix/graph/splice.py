@@ -62,7 +62,7 @@ def plan_splice(scope: Scope, index: int, fragment: Fragment) -> int:
 def add_constants(scope: Scope, tensors: Sequence[TensorProto]) -> list[NodeProto]:
     """Make ``tensors`` initializers of the scope's graph; return the nodes that give them where there can be none."""
     container = scope.container
-    if isinstance(scope.root.container, FunctionProto) or scope.ir_version < 4:
+    if not scope.takes_initializers:
         names = _names_of(scope)
         return [_constant_node(tensor, names) for tensor in tensors]
     assert isinstance(container, GraphProto)

@@ -46,6 +46,9 @@ _POOLED = frozenset(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"))
 
 RANKS = ("none", "others", "channels", "all")
 
+MOVED, AS_WRITTEN, PUT_BACK = "moved", "as written", "put back"
+"""Orders of axes: of images; of the model; and of the model again, which what reads them takes for that of images."""
+
 _NEAR = 64  # tensors that are looked at before data counts as far from any such operator
 
 
@@ -60,8 +63,13 @@ def order_traits(scope: Scope, node: NodeProto) -> Traits:
     is_moved_anyway = _works_on_images(node) or node.op_type in _BY_PLACE
     orders = _orders(scope, _data(scope, node), RANKS[0] if is_moved_anyway else alike)
     # The factors of a product are apart; of all else, what is not moved decides.
-    is_moved = True in orders if node.op_type == "MatMul" else False not in orders
-    return {"alike": alike, "channels-last": is_moved, "orders-differ": len(orders) > 1}
+    is_moved = bool(orders - {AS_WRITTEN}) if node.op_type == "MatMul" else AS_WRITTEN not in orders
+    return {
+        "alike": alike,
+        "channels-last": is_moved,
+        "orders-differ": len(orders) > 1,
+        "put-back": PUT_BACK in orders,
+    }
 
 
 def alike_axes(shapes: Sequence[Sequence[Dimension]]) -> str:
@@ -93,7 +101,7 @@ def before_reshapes(scope: Scope, name: str) -> str:
 def order_of(scope: Scope, name: str) -> Traits:
     """Return what :func:`order_traits` says of an operator that reads this data alone, and gives what is not alike."""
     alike = alike_of(scope, name)
-    return {"alike": alike, "channels-last": False not in _orders(scope, [name], alike)}
+    return {"alike": alike, "channels-last": AS_WRITTEN not in _orders(scope, [name], alike)}
 
 
 def _alike(shape: Sequence[Dimension]) -> str:
@@ -156,7 +164,7 @@ def _spread(given: Sequence[Dimension], shape: Sequence[Dimension]) -> str:
 
 def holds_channels_last(scope: Scope, name: str, shape: Sequence[Dimension]) -> bool:
     """Whether data of this shape comes from images or what works on them, and nothing between orders the axes."""
-    return False not in _orders(scope, [name], _alike(shape))
+    return AS_WRITTEN not in _orders(scope, [name], _alike(shape))
 
 
 def order_of_axes(scope: Scope, node: NodeProto, axes: Sequence[int]) -> list[int]:
@@ -207,28 +215,49 @@ def lies_before_alike(scope: Scope, name: str, axis: int) -> bool | None:
     return False if length == 1 else True if True in told else None if None in told else False
 
 
-def _orders(scope: Scope, names: Sequence[str], alike: str) -> set[bool]:
-    """Return of what data comes from whether its channels are at the end: of images, or of what orders the axes.
+def is_put_back(scope: Scope, name: str) -> bool:
+    """Whether data is moved, and then put in the order of the model again, of which what reads it does not know."""
+    return PUT_BACK in _orders(scope, [name], RANKS[0])
+
+
+def _orders(scope: Scope, names: Sequence[str], alike: str) -> set[str]:
+    """Return in which orders the axes of data are: of images, of what orders the axes, or of a sum, which undoes that.
 
     An image of which all lengths are equal is read as it is by most that does not work on images.
     """
-    found, seen, left = set[bool](), set[str](), list(names)
+    found, seen, left = set[str](), set[tuple[str, str]](), [(name, MOVED) for name in names]
     while left and len(seen) < _NEAR:
-        name = left.pop()
-        if name in seen:
+        name, moved = each = left.pop()
+        if each in seen:
             continue
-        seen.add(name)
+        seen.add(each)
         producer = scope.own_producer(name)
         if producer is None:
-            found |= set() if scope.constant(name) is not None else {alike != RANKS[-1]}
+            found |= set() if scope.constant(name) is not None else {moved if alike != RANKS[-1] else AS_WRITTEN}
             continue
         if not normal_domain(producer.domain) and (producer.op_type in _AS_WRITTEN or _takes_channels(scope, producer)):
-            found.add(False)
+            found.add(AS_WRITTEN)
         elif _works_on_images(producer):
-            found.add(True)
+            found.add(moved)
         else:
-            left += _data(scope, producer)
+            moved = PUT_BACK if _puts_back(scope, producer) else moved
+            left += [(data, moved) for data in _data(scope, producer)]
     return found
+
+
+def _puts_back(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node is a sum that gives its axes in the order of the model: of what both has them all.
+
+    A number without axes, which is added to what another node gives, leaves them as they are.
+    """
+    known = scope.type_of(node.output[0])
+    if node.op_type != "Add" or normal_domain(node.domain) or known is None or (known.rank or 0) < _LEAST_RANK:
+        return False
+    types = [scope.type_of(name) for name in node.input]
+    has_number = any(each is not None and each.rank == 0 for each in types)
+    if has_number and scope.producer(node.input[0]) is not None:
+        return False
+    return known.shape is None or len(set(known.shape[CHANNELS:])) > 1
 
 
 def _takes_channels(scope: Scope, node: NodeProto) -> bool:

@@ -75,8 +75,7 @@ def is_given_by_node(scope: Scope, name: str) -> bool:
 
 def is_constant(scope: Scope, name: str) -> bool:
     """Whether a value is written in the model, however large, and nothing replaces it."""
-    is_fixed = scope.is_initializer(name) and name not in scope.inputs
-    return is_fixed or is_given_by_node(scope, name) or scope.constant(name) is not None
+    return scope.is_fixed(name) or is_given_by_node(scope, name) or scope.constant(name) is not None
 
 
 def is_constant_boolean(scope: Scope, name: str) -> bool:

@@ -140,7 +140,7 @@ def is_before_images(scope: Scope, name: str) -> bool:
 
 def is_untold_volume(scope: Scope, name: str) -> bool:
     """Whether data are an input of five axes of the model, of which no layer of images tells which is the batch."""
-    if scope.parent is not None or name not in scope.inputs or scope.constant(name) is not None:
+    if scope.parent is not None or name not in scope.inputs or scope.is_fixed(name):
         return False
     known = scope.type_of(name)
     return known is not None and known.rank == AXES_OF_IMAGES + 1 and not is_before_images(scope, name)

@@ -160,7 +160,7 @@ def is_weight(scope: Scope, name: str, depth: int = 0) -> bool:
     """Whether a constant or a weight is read: written down as it is, or moved about by a few operators."""
     owner, producer = scope.owner(name), scope.producer(name)
     if owner is None or producer is None:
-        return owner is not None and owner.is_initializer(name) and name not in owner.inputs
+        return owner is not None and owner.is_fixed(name)
     if producer.op_type == "Constant":
         return True
     is_moved = producer.op_type in COMPUTED or producer.op_type == "Split"

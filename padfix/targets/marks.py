@@ -23,9 +23,11 @@ MARKS = (
     # Of Softmax, LogSoftmax and Hardmax.
     "axis-from-end",
     "before-alike",
-    # Of all: whether some of their data have the channels at the end, and some have not. Of GridSample: whether its
-    # places have. Of what works element by element: whether computed data have fewer axes than the result.
+    # Of all: whether some of their data have the channels at the end, and some have not, or a sum has put them back.
+    # Of GridSample: whether its places have. Of what works element by element: whether computed data have fewer axes
+    # than the result.
     "orders-differ",
+    "put-back",
     "places-moved",
     "fewer-axes",
     # Of Reshape, behind a convolution or pool, and behind another one; numbers-images of Resize and joins, too.

@@ -51,6 +51,24 @@ def test_data_comes_as_images_unless_something_orders_the_axes(nodes: str, expec
 
 
 @pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ("Z = Add (X, X) Y = Max (Z, X)", True),
+        ("Z = Add (X, n) Y = Max (Z, X)", True),
+        ("V = Relu (X) Z = Add (V, n) Y = Max (Z, X)", False),
+        ("Z = Sub (X, X) Y = Max (Z, X)", False),
+        ("Z = Add (X, X) V = Abs (Z) Y = Max (V, Z)", True),
+        ("Z = Add (X, X) V = Conv (Z, w) Y = Max (V, V)", False),
+        ("Z = Add (Q, Q) Y = Max (Z, Z)", False),
+    ],
+)
+def test_a_sum_puts_moved_data_back_unless_a_number_is_added_to_what_a_node_gives(nodes: str, expected: bool) -> None:
+    constants = "<float n = {2}, float[1,4,1,1] w = {1, 2, 3, 4}>"
+    (scope,) = infer(Model(onnx.parser.parse_model(f"{HEAD}{constants} {{ {nodes} }}")))
+    assert order_traits(scope, scope.nodes[-1])["put-back"] is expected
+
+
+@pytest.mark.parametrize(
     ("kind", "expected"),
     [("float", "number"), ("float[1]", "one"), ("float[1,4,1,1]", "channels"), ("float[4,1,1]", "others")],
 )

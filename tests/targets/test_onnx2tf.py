@@ -84,6 +84,12 @@ def saved(node: str, folder: Path) -> Path:
         ("p = Abs (X) q = IsInf (p) Y = Cast <to = 1> (q)", ["Abs", "Abs", "Cast", "Greater"]),
         ("Z = Reshape (Q2, F4) Y = ReduceMax <axes = [2]> (Z)", ["ReduceMax"]),
         ("Z = Reshape (Q2, F4) m = MatMul (Z, Z) a = Reshape (m, F2) Y = Neg (a)", ["MatMul", "Neg"]),
+        ("a = Constant <value = int64[1] {1}> () Z = ReduceMax <axes = [1]> (T) Y = Squeeze (Z, a)", ["ReduceMax"]),
+        ("Mod <fmod = 1> (X, v)", ["Abs", "Mod", "Mul", "Sign"]),
+        ("a = Add (X, X) Y = LRN <size = 3> (a)", ["Add", "Conv", "LRN"]),
+        ("a = Add (X, v) b = Relu (a) Y = Max (b, X)", ["Add", "Conv", "Max", "Relu"]),
+        ("a = Add (T, T) Y = Concat <axis = 1> (a, T)", ["Add", "Concat", "Conv"]),
+        ("a = Add (X, v) l = Less (a, X) Y = Where (l, a, X)", ["Add", "Less", "Where"]),
     ],
 )
 def test_a_form_is_written(node: str, expected: list[str], tmp_path: Path) -> None:
@@ -106,3 +112,26 @@ def test_a_form_is_written(node: str, expected: list[str], tmp_path: Path) -> No
 def test_what_has_no_form_is_declined(node: str, tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="No equal form is known to be right on onnx2tf"):
         padfix.convert(saved(node, tmp_path), tmp_path / "result.onnx", target="onnx2tf")
+
+
+def test_weights_that_old_files_list_among_the_inputs_are_constants(tmp_path: Path) -> None:
+    weights = onnx.helper.make_tensor("W", 1, [16, 4, 3, 3], [0.5] * 576)
+    given = [onnx.helper.make_tensor_value_info("X", 1, [1, 4, 8, 7])]
+    given.append(onnx.helper.make_tensor_value_info("W", 1, weights.dims))
+    result = onnx.helper.make_tensor_value_info("Y", 1, [1, 16, 6, 5])
+    node = onnx.helper.make_node("Conv", ["X", "W"], ["Y"], kernel_shape=[3, 3])
+    graph = onnx.helper.make_graph([node], "g", given, [result], [weights])
+    imports = [onnx.helper.make_opsetid("", 13)]
+    for ir_version, expected in ((3, set()), (8, {"PF111"})):
+        model = onnx.helper.make_model(graph, opset_imports=imports, ir_version=ir_version)
+        onnx.save(model, tmp_path / "model.onnx")
+        found = padfix.check(tmp_path / "model.onnx", target="onnx2tf").findings
+        assert {each.rule for each in found} == expected
+
+
+def test_places_of_any_number_of_images_are_put_in_order(tmp_path: Path) -> None:
+    text = "g (float[N,3,7,6] X, float[N,5,4,2] G) => (float[N,3,5,4] Y) { Y = GridSample (X, G) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 16]> {text}'), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="onnx2tf")
+    nodes = onnx.load(tmp_path / "result.onnx").graph.node
+    assert [each.op_type for each in nodes] == ["Reshape", "GridSample"]

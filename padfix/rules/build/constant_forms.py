@@ -72,6 +72,8 @@ def initialized_form(site: Site) -> Form:
 
     operators = ((site.node.op_type, {**own, "constants-by-nodes": False, "constants-again": False}),)
     why_not = Refusal("its constants are very large") if all(value is None for value in copies) else None
+    if not scope.takes_initializers:
+        why_not = Refusal("functions have no initializers, and files before version 4 of ONNX's none but inputs")
     return Form("constants of its own as initializers", operators, write, why_not)
 
 

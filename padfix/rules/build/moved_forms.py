@@ -10,7 +10,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
-from padfix.operators.axis_order import ORDER, RANKS, alike_axes, alike_of, before_reshapes
+from padfix.operators.axis_order import ORDER, RANKS, alike_axes, alike_of, before_reshapes, is_put_back
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -232,26 +232,38 @@ def listed_forms(site: Site) -> Iterator[Form]:
 
 
 def behind_convolution(site: Site) -> Iterator[Form]:
-    """Yield what works on images behind a convolution with one tap of 1 a channel, which gives them as images."""
-    if site.node.op_type not in _ON_IMAGES:
+    """Yield a node on what a convolution with one tap of 1 a channel gives, which is known to be an image.
+
+    That is before what works on images, and before each sum that is read in the order of the model.
+    """
+    own = traits_of(site.scope, site.node) or {}
+    back = [place for place, name in enumerate(site.node.input) if name and is_put_back(site.scope, name)]
+    places = back or ([0] if site.node.op_type in _ON_IMAGES else [])
+    if not places:
         return
-    own, known = traits_of(site.scope, site.node) or {}, site.input_type(0)
-    shape = () if known is None or known.shape is None else known.shape
-    channels = shape[1] if _FEWEST_AXES <= len(shape) <= _MOST_AXES else None
+    types = {place: site.input_type(place) for place in places}
+    shapes = {place: () if known is None or known.shape is None else known.shape for place, known in types.items()}
 
     def write() -> Rewrite:
         builder = site.builder()
-        data, *rest = (builder.input(name) for name in site.node.input)
-        image = multiplied_by_one(builder, data, shape, site.elem_type(0))
-        builder.output(site.node.output[0], builder.original(copied(site.node), [image, *rest]))
-        return Rewrite(builder.build(), trials_of(site))
+        given = [builder.input(name) for name in site.node.input]
+        for place, shape in shapes.items():
+            given[place] = multiplied_by_one(builder, given[place], shape, site.elem_type(place))
+        return Rewrite(builder.ending_in(copied(site.node), given), (as_declared(site),) if back else trials_of(site))
 
     why_not = None
-    if not isinstance(channels, int) or site.elem_type(0) not in FLOATS:
+    if any(
+        not _FEWEST_AXES <= len(shape) <= _MOST_AXES
+        or not isinstance(shape[1], int)
+        or site.elem_type(place) not in FLOATS
+        for place, shape in shapes.items()
+    ):
         why_not = Refusal("its data are no floats, or how many channels they have is not known")
-    elif own.get("channels-last") or own.get("alike") == "all":
+    elif not back and (own.get("channels-last") or own.get("alike") == "all"):
         why_not = Refusal("its data comes as images, or all its lengths are equal")
-    operators: Operators = ((site.node.op_type, {**own, "channels-last": True}),)
+    is_moved = not back or bool(own.get("channels-last"))
+    changed = {"channels-last": is_moved, "put-back": False, "orders-differ": not is_moved}
+    operators: Operators = ((site.node.op_type, {**own, **changed}),)
     yield Form("a convolution with ones before it", operators, write, why_not)
 
 
@@ -277,7 +289,8 @@ def behind_reshapes(site: Site) -> Iterator[Form]:
         given = [builder.input(name) for name in site.node.input]
         for place, shape in shapes.items():
             given[place] = builder.reshaped(given[place], shape or ())
-        return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site))
+        cases = (as_declared(site),) if own.get("orders-differ") else trials_of(site)
+        return Rewrite(builder.ending_in(copied(site.node), given), cases)
 
     why_not = None
     if any(not shape or 0 in shape for shape in shapes.values()):
@@ -287,7 +300,7 @@ def behind_reshapes(site: Site) -> Iterator[Form]:
     reshapes: Operators = tuple(
         ("Reshape", {"rank": len(shape or ()), "alike": alike_axes([shape or ()])}) for shape in shapes.values()
     )
-    ordered = {**own, "channels-last": False, "orders-differ": False}
+    ordered = {**own, "channels-last": False, "orders-differ": False, "put-back": False}
     operators: Operators = (*reshapes, (site.node.op_type, ordered))
     yield Form("its data behind a Reshape", operators, write, why_not)
 

@@ -47,16 +47,15 @@ def sampled_forms(site: Site) -> Iterator[Form]:
         yield _folded(site, own)
     if own["mode"] == "nearest":
         yield _at_elements(site, own)
-    shapes = [None if (known := site.input_type(place)) is None else known.lengths for place in (0, 1)]
-    image, grid = (each if each is not None and len(each) in _RANKS else () for each in shapes)
+    image, grid = (each if len(each) in _RANKS else () for each in (_lengths(site, 0), _lengths(site, 1)))
     why_not = None
-    if not image or not grid or 0 in (*image, *grid):
+    if not image or not grid or 0 in (*image[1:], *grid[1:]):
         why_not = Refusal("it needs the lengths of its inputs (--shape)")
     elif site.elem_type(0) not in FLOATS:
         why_not = Refusal("products are of floats")
     elif own["outside"] == "reflection" and own["aligned"] and 1 in image[2:]:
         why_not = Refusal("a single element has no border to reflect at")
-    elif math.prod(image[2:]) * math.prod(grid[:-1]) > _MOST_WEIGHTS:
+    elif math.prod(image[2:]) * math.prod(grid[1:-1]) * max(grid[0], 1) > _MOST_WEIGHTS:
         why_not = Refusal(f"it would have more than {_MOST_WEIGHTS} weights")
 
     def write() -> Rewrite:
@@ -74,10 +73,10 @@ def sampled_forms(site: Site) -> Iterator[Form]:
                 weights = along
             else:
                 pair = [
-                    made.reshaped(weights, [images, elements, 1, count]),
-                    made.reshaped(along, [images, 1, length, count]),
+                    made.reshaped(weights, [grid[0], elements, 1, count]),
+                    made.reshaped(along, [grid[0], 1, length, count]),
                 ]
-                weights = made.reshaped(made.op("Mul", pair), [images, elements * length, count])
+                weights = made.reshaped(made.op("Mul", pair), [grid[0], elements * length, count])
             elements *= length
         weights = weights if told is None else builder.constant(weights, "weights")
         flat = builder.reshaped(data, [images, channels, elements])
@@ -97,19 +96,26 @@ def sampled_forms(site: Site) -> Iterator[Form]:
     yield Form("a product with the weights of its elements", operators, write, why_not)
 
 
+def _lengths(site: Site, place: int) -> tuple[int, ...]:
+    """Return the lengths of an input as a Reshape takes them, 0 for an open number of images; none if not known."""
+    known = site.input_type(place)
+    first, *rest = (None,) if known is None or not known.shape else known.shape
+    others = [each for each in rest if isinstance(each, int)]
+    return (first if isinstance(first, int) else 0, *others) if others and len(others) == len(rest) else ()
+
+
 def _in_order(site: Site, own: Traits) -> Form:
     """Return a GridSample whose places come from a Reshape, which leaves their axes in the order of the model."""
-    known = site.input_type(1)
-    lengths = None if known is None else known.lengths
+    lengths = _lengths(site, 1)
 
     def write() -> Rewrite:
         builder = site.builder()
         data, places = (builder.input(name) for name in site.node.input[:2])
-        given = [data, builder.reshaped(places, lengths or ())]
+        given = [data, builder.reshaped(places, lengths)]
         return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site))
 
-    why_not = None if lengths and 0 not in lengths else Refusal("it needs the lengths of its inputs (--shape)")
-    operators: Operators = (("Reshape", {"rank": len(lengths or ())}), ("GridSample", {**own, "places-moved": False}))
+    why_not = None if lengths and 0 not in lengths[1:] else Refusal("it needs the lengths of its inputs (--shape)")
+    operators: Operators = (("Reshape", {"rank": len(lengths)}), ("GridSample", {**own, "places-moved": False}))
     return Form("its places behind a Reshape", operators, write, why_not)
 
 
@@ -145,8 +151,7 @@ def _reflected_places(builder: FragmentBuilder | _WorkedOut, places: Any, site: 
 
 def _at_elements(site: Site, own: Traits) -> Form:
     """Return a GridSample whose places are rounded to elements before it, so that none is halfway between two."""
-    known, told = site.input_type(0), site.constant(1)
-    lengths = () if known is None or known.lengths is None else known.lengths[:1:-1]
+    told, lengths = site.constant(1), _lengths(site, 0)[:1:-1]
     dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(1) or site.elem_type(0))
 
     def write() -> Rewrite:

@@ -38,9 +38,13 @@ _OF_DATA = (
     "moves-batch",
     "of-odd-integers",
     "orders-differ",
+    "put-back",
     "of-weights",
 )
 """What is said of the data of a node, and of who reads its result, whatever form it has."""
+
+_OF_ORDER = frozenset(("channels-last", "orders-differ", "put-back"))
+"""What is said of the order in which the axes of data are."""
 
 
 class TargetRule(Rule):
@@ -129,14 +133,17 @@ class TargetRule(Rule):
                 yield asked_form(site)
             if "of-made-list" in marks:
                 yield from on_rows(site)
-            if "channels-last" in marks:
+            if marks & _OF_ORDER:
                 yield from behind_convolution(site)
+            if "orders-differ" in marks:
+                yield from behind_reshapes(site)
+            if "channels-last" in marks:
                 yield from as_images(site)
                 yield from joined_reshapes(site) if site.node.op_type == "Reshape" else beside_an_axis(site)
             if any("axes" in each.fact.where for each in every):
                 yield from on_fewer_axes(site)
             yield from self.forms(site)
-            if marks & {"channels-last", "orders-differ"}:
+            if "channels-last" in marks:
                 yield from behind_reshapes(site)
 
     def _objections(self, site: Site) -> tuple[Objection, ...]:
