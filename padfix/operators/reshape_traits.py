@@ -8,7 +8,7 @@ from onnx import NodeProto
 
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.batches import is_of_another_batch, numbers_images
-from padfix.operators.constant_chains import worked_out
+from padfix.operators.constant_chains import chain_of, worked_out
 from padfix.operators.data_order import (
     AXES_OF_IMAGES,
     copies_behind_reshape,
@@ -16,6 +16,7 @@ from padfix.operators.data_order import (
     is_before_images,
     is_behind_images,
 )
+from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.shuffles import shuffles_channels, shuffles_pixels
 from padfix.operators.told_lengths import told_lengths
 from padfix.targets.traits import Traits
@@ -39,6 +40,7 @@ def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
         "copies-behind-reshape": copies_behind_reshape(scope, node),
         "shuffles": shuffles_channels(scope, node) or shuffles_pixels(scope, node),
         "measures-images": _measures_images(scope, node),
+        "measures-by-lists": _measures_by_lists(scope, node),
         "of-thin-image": _is_of_thin_image(scope, node),
         "of-square-product": known is not None and is_of_square_product(scope, node.input[0], known.shape or ()),
         "batch-told": is_batch_told(scope, node) and is_of_another_batch(scope, node.output[0]) is False,
@@ -49,6 +51,17 @@ def _measures_images(scope: Scope, node: NodeProto) -> bool:
     """Whether a Reshape goes by lengths that the model measures and that are left open."""
     told = told_lengths(scope, node.input[1]) if len(node.input) > 1 else None
     return told is not None and not all(isinstance(each, int) for each in told)
+
+
+def _measures_by_lists(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Reshape goes by lengths that are picked as a list, reshaped, split, reduced or passed on."""
+    producer = scope.own_producer(node.input[1]) if len(node.input) > 1 else None
+    chain = None if producer is None else chain_of(scope, producer, open_lengths=True)
+    return any(
+        each.op_type in ("Identity", "Reshape", "Split", *REDUCTIONS)
+        or (each.op_type == "Gather" and (places := scope.constant(each.input[1])) is not None and places.ndim > 0)
+        for each in chain or ()
+    )
 
 
 def _is_of_thin_image(scope: Scope, node: NodeProto) -> bool:

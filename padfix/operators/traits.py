@@ -45,6 +45,8 @@ _PLANE_AXES, _TALL, _NARROW = 2, 12, 8
 _NEAR_STRIDE = 2
 _FEW_CHANNELS = 32
 _AXES_OF_IMAGES, _AXES_OF_WINDOWS, _MOST_AXES = 4, 6, 8
+_SPACE_TO_DEPTH = ((0, 1, 3, 5, 2, 4), (0, 3, 5, 1, 2, 4))
+"""How a Transpose orders the axes of blocks that become channels, behind the channels and before them."""
 
 
 def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
@@ -120,13 +122,15 @@ def axes_of(scope: Scope, node: NodeProto) -> int:
 
 
 def _is_of_one_less(scope: Scope, node: NodeProto) -> bool:
-    """Whether it is a Transpose between two Reshapes that leaves an axis of one element in its place."""
+    """Whether it is a Transpose between Reshapes that leaves an axis of one element in its place, and no shuffle."""
     before, known = scope.own_producer(node.input[0]), scope.type_of(node.input[0])
     behind = [each.op_type for each in scope.consumers(node.output[0])]
     if node.op_type != "Transpose" or before is None or before.op_type != "Reshape" or behind != ["Reshape"]:
         return False
-    kept = enumerate(attributes.integers(node, "perm") or ())
-    return known is not None and any(axis == place and (known.shape or ())[axis] == 1 for place, axis in kept)
+    order = tuple(attributes.integers(node, "perm") or ())
+    if known is None or order in _SPACE_TO_DEPTH:
+        return False
+    return any(axis == place and (known.shape or ())[axis] == 1 for place, axis in enumerate(order))
 
 
 def computed_traits(scope: Scope, node: NodeProto) -> Traits:

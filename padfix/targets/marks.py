@@ -152,6 +152,7 @@ MARKS = (
     "states-differ",
     # Of Reshape, as numbers-images is.
     "measures-images",
+    "measures-by-lists",
     # Of QLinearMatMul: whether its scales are in half precision. Of Concat and what works element by element:
     # whether it joins constants with data.
     "half-scales",

@@ -40,6 +40,8 @@ SAMPLED = """(float[1,2,3,4,3] X, float[1,2,3,2,3] G) => (float Y) {
   Y = GridSample <mode = "linear", padding_mode = "%s", align_corners = %d> (X, G) }"""
 WINDOWED = """(float[%d,4,4,2] X) => (float Y) <int64[6] a = {%d, 2, 2, 2, 2, 2}, int64[4] b = {-1, 2, 2, 2}> {
   p = Reshape (X, a) t = Transpose <perm = [0, 1, 3, 2, 4, 5]> (p) Y = Reshape (t, b) }"""
+BLOCKS = """(float[1,2,6,8] X) => (float Y) <int64[6] a = {1, 2, 3, 2, 4, 2}, int64[4] b = {1, 8, 3, 4}> {
+  p = Reshape (X, a) t = Transpose <perm = [%s]> (p) Y = Reshape (t, b) }"""
 BEHIND = """(float[1,2,5] X) => (float Y)
 <float[2,2,2] w = {1, 2, 3, 4, 5, 6, 7, 8}, int64[6] p = {%s}, float v = {1}> {
   c = Conv (X, w) Y = Pad (c, p, v) }"""
@@ -116,7 +118,7 @@ def test_it_is_right_as_it_is(graph: str, tmp_path: Path) -> None:
             ["Reshape", "Clip", "Sub", "Sub", "Softplus", "Clip", "Relu", "Exp", "Mul", "Add", "Reshape"],
             17,
         ),
-        (WINDOWED % (2, 2), ["Reshape", "Reshape", "Gather", "Reshape", "Reshape"], 17),
+        (WINDOWED % (2, 2), ["Reshape", "Reshape", "Transpose", "Reshape", "Reshape"], 17),
         (BEHIND % "0, 0, 0, 0, 1, 0", ["Conv", "Pad", "Gather"], 17),
         (BEHIND % "0, 0, 0, 0, 1, 1", ["Conv", "Pad", "Gather", "Gather"], 17),
     ],
@@ -160,3 +162,10 @@ def test_a_volume_is_sampled_by_a_product(outside: str, aligned: int, tmp_path: 
 def test_what_it_takes_stays(graph: str, tmp_path: Path) -> None:
     found = padfix.check(saved(tmp_path, graph), target="qnn").findings
     assert not {"PF111", "PF112", "PF306"} & {each.rule for each in found}
+
+
+@pytest.mark.parametrize(("order", "axes"), [("0, 1, 3, 5, 2, 4", 5), ("0, 3, 5, 1, 2, 4", 4), ("0, 1, 2, 4, 3, 5", 6)])
+def test_blocks_that_become_channels_are_moved_in_fewer_axes(order: str, axes: int, tmp_path: Path) -> None:
+    padfix.convert(saved(tmp_path, BLOCKS % order), tmp_path / "result.onnx", target="qnn")
+    (moved,) = (each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type == "Transpose")
+    assert len(moved.attribute[0].ints) == axes

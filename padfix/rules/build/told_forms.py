@@ -52,11 +52,12 @@ def _reshaped(site: Site, told: Sequence[int]) -> Rewrite:
 def told_forms(site: Site) -> Iterator[Form]:
     """Yield a Reshape with its shape written: 0 for an open length that it copies, -1 for another."""
     own = traits_of(site.scope, site.node) or {}
-    if not own.get("measures-images"):
+    if not own.get("measures-images") and not own.get("measures-by-lists"):
         return
     known, name = site.input_type(0), site.input_name(1)
     shape = () if known is None or known.shape is None else known.shape
-    told = told_lengths(site.scope, name) or []
+    gives = site.scope.type_of(site.node.output[0])
+    told = told_lengths(site.scope, name) or list((() if gives is None else gives.shape) or ())
     copied = [place < len(shape) and isinstance(each, str) and each == shape[place] for place, each in enumerate(told)]
     lengths = [
         each if isinstance(each, int) else 0 if is_copied else -1 for each, is_copied in zip(told, copied, strict=True)
@@ -64,8 +65,8 @@ def told_forms(site: Site) -> Iterator[Form]:
     producer = site.scope.own_producer(name)
     chain = None if producer is None else chain_of(site.scope, producer, open_lengths=True)
     why_not = Refusal("more than one of its lengths is left open (--shape)") if lengths.count(-1) > 1 else None
-    if chain is None:
-        why_not = Refusal("its shape is computed of data")
+    if chain is None or not lengths:
+        why_not = Refusal("its shape is computed of data" if chain is None else "how many axes it has is not known")
 
     def write() -> Rewrite:
         assert chain is not None
@@ -82,7 +83,7 @@ def told_forms(site: Site) -> Iterator[Form]:
             trial[each] = TrialInput(tried[each]) if it is None else TrialInput(tried[each], it.elem_type)
         return Rewrite(builder.build(), (trial,), exact=True, replaces=tuple(chain))
 
-    left = {"measures-images": False, "steered-by-results": False}
+    left = {"measures-images": False, "measures-by-lists": False, "steered-by-results": False}
     yield Form("what it copies, and what it finds by itself", (("Reshape", {**own, **left}),), write, why_not)
 
 

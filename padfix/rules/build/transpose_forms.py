@@ -1,10 +1,12 @@
-"""Equal forms of a Transpose: in more axes, or in two steps."""
+"""Equal forms of a Transpose: in more axes or fewer, or in two steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 
 from padfix.graph import attributes
+from padfix.graph.scopes import Dimension
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
@@ -14,6 +16,7 @@ from padfix.rules.build.node_trials import trials_of
 from padfix.targets.traits import Traits
 
 _EXCHANGE = [0, 2, 1]
+_SHAPE_AS_INPUT_SINCE = 5
 
 
 def exchange_forms(site: Site) -> Iterator[Form]:
@@ -33,6 +36,53 @@ def exchange_forms(site: Site) -> Iterator[Form]:
     )
     yield Form("a Transpose of four axes", (("Transpose", {"rank": 4, "turned-back": False}),), write, why_not)
     yield _in_two_steps(site, traits)
+    yield _joined(site)
+
+
+def _joined(site: Site) -> Form:
+    """Return the Transpose with axes that stay together as one, and without those of one element."""
+    known, gives, perm = site.input_type(0), site.scope.type_of(site.node.output[0]), _perm(site)
+    shape = () if known is None or known.shape is None else known.shape
+    result = () if gives is None or gives.shape is None else gives.shape
+    open_ones = [each for each in shape if not isinstance(each, int)]
+    groups = _together(shape, perm) if len(shape) == len(perm) == len(result) else []
+    why_not = None
+    if not shape or len(open_ones) > 1 or 0 in shape or len(result) != len(shape):
+        why_not = Refusal("it needs the lengths of the input (--shape)")
+    elif not 1 < len(groups) < len(shape):
+        why_not = Refusal("no axes stay together")
+    elif site.opset < _SHAPE_AS_INPUT_SINCE:
+        why_not = Refusal("this opset has no Reshape to a shape that is an input")
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        ordered = sorted(groups)
+        known_ones = [[each for axis in group if isinstance(each := shape[axis], int)] for group in ordered]
+        lengths = [
+            math.prod(each) if len(each) == len(group) else -1 for each, group in zip(known_ones, ordered, strict=True)
+        ]
+        data = builder.reshaped(builder.input(site.input_name(0)), lengths)
+        turned = builder.op("Transpose", [data], {"perm": [ordered.index(group) for group in groups]})
+        told = [each if isinstance(each, int) else -1 for each in result]
+        builder.output(site.node.output[0], builder.reshaped(turned, told))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    rank = len(groups)
+    own: Traits = {"rank": rank, "axes": rank, "turned-back": False, "turned-back-alike": False}
+    operators = (("Reshape", {"rank": rank}), ("Transpose", own), ("Reshape", {"rank": len(shape)}))
+    return Form("a Transpose of fewer axes", operators, write, why_not)
+
+
+def _together(shape: Sequence[Dimension], perm: Sequence[int]) -> list[list[int]]:
+    """Return the axes in the order of the result, without single elements; those that stay neighbours together."""
+    left = [axis for axis, length in enumerate(shape) if length != 1]
+    groups: list[list[int]] = []
+    for axis in (each for each in perm if each in left):
+        if groups and left.index(axis) == left.index(groups[-1][-1]) + 1:
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    return groups
 
 
 def _in_two_steps(site: Site, traits: Traits) -> Form:
