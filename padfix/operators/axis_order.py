@@ -196,6 +196,21 @@ def has_fewer_axes(scope: Scope, node: NodeProto) -> bool | None:
     return any(each is not None and 0 < each < ranks[0] for each in ranks)
 
 
+def spreads_data(scope: Scope, node: NodeProto) -> bool:
+    """Whether constants spread what a node computes with, unless Reshapes give the data and all have all axes."""
+    result, data = scope.type_of(node.output[0]), _data(scope, node)
+    shape = None if result is None else result.shape
+    types = {name: scope.type_of(name) for name in node.input if name}
+    shapes = {name: () if known is None or known.shape is None else known.shape for name, known in types.items()}
+    if shape is None or len(shape) < _LEAST_RANK or not data or not all(shapes[name] for name in data):
+        return False
+    wide = [(*[1] * (len(shape) - len(shapes[name])), *shapes[name]) for name in data]
+    if all(length == 1 or any(each[axis] != 1 for each in wide) for axis, length in enumerate(shape)):
+        return False
+    are_ordered = all((before := scope.own_producer(name)) is not None and before.op_type == "Reshape" for name in data)
+    return not are_ordered or any(0 < len(each) < len(shape) for each in shapes.values())
+
+
 def lies_before_alike(scope: Scope, name: str, axis: int) -> bool | None:
     """Whether another axis of data is as long as one, and lies behind it in a runtime that moves channels to the end.
 

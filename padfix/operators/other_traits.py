@@ -16,6 +16,7 @@ from padfix.operators.axis_order import (
     lies_before_alike,
     order_of_axes,
     spread_of_constants,
+    spreads_data,
 )
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
 from padfix.operators.branches import branch_traits
@@ -345,6 +346,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "joins-a-list": joins_a_list(scope, node),
             "spreads-channels": spreads_channels(scope, node),
             "fewer-axes": has_fewer_axes(scope, node),
+            "spreads-data": spreads_data(scope, node),
             "constants": spread_of_constants(scope, node),
             "one-first": is_one_first(scope, node),
             "numbers-images": gives_each_image_its_own(scope, node),

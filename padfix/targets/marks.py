@@ -52,7 +52,7 @@ MARKS = (
     "about-a-product",
     # Of Gather, Gemm and LayerNormalization.
     "embeds",
-    # Of PRelu, Celu, Split, ArgMax and ArgMin, Expand, BatchNormalization, MatMul, and what picks elements.
+    # Of PRelu, Celu, Split, ArgMax and ArgMin, Expand, BatchNormalization, MatMul, what picks elements, and arithmetic.
     "spreads-data",
     "splits-constant",
     "list-first",

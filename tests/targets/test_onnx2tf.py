@@ -85,6 +85,7 @@ def saved(node: str, folder: Path) -> Path:
         ("Z = Reshape (Q2, F4) Y = ReduceMax <axes = [2]> (Z)", ["ReduceMax"]),
         ("Z = Reshape (Q2, F4) m = MatMul (Z, Z) a = Reshape (m, F2) Y = Neg (a)", ["MatMul", "Neg"]),
         ("a = Constant <value = int64[1] {1}> () Z = ReduceMax <axes = [1]> (T) Y = Squeeze (Z, a)", ["ReduceMax"]),
+        ("Z = ReduceMax <axes = [1]> (T) Y = Add (Z, C)", ["Add", "ReduceMax"]),
         ("Mod <fmod = 1> (X, v)", ["Abs", "Mod", "Mul", "Sign"]),
         ("a = Add (X, X) Y = LRN <size = 3> (a)", ["Add", "Conv", "LRN"]),
         ("a = Add (X, v) b = Relu (a) Y = Max (b, X)", ["Add", "Conv", "Max", "Relu"]),
@@ -135,3 +136,10 @@ def test_places_of_any_number_of_images_are_put_in_order(tmp_path: Path) -> None
     padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="onnx2tf")
     nodes = onnx.load(tmp_path / "result.onnx").graph.node
     assert [each.op_type for each in nodes] == ["Reshape", "GridSample"]
+
+
+def test_axes_longer_than_those_of_a_trial_are_written(tmp_path: Path) -> None:
+    text = "g (float[1,3,7,9] X, float[7,9] M) => (float[1,3,7,9] Y) { Y = Max (X, M) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 16]> {text}'), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="onnx2tf")
+    assert onnx.load(tmp_path / "result.onnx").graph.node[-1].op_type == "Max"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,35 +126,55 @@ def _whole(site: Site) -> Form:
     own = {**(traits_of(site.scope, site.node) or {}), "constants": "none", "one-first": False}
     operators: Operators = ((site.node.op_type, own),)
 
-    def write_whole() -> Rewrite:
-        return dataclasses.replace(of_inputs(site, write, exact=True), trials=(as_declared(site),))
-
-    return Form("constants of the whole shape", operators, write_whole, why_not)
+    return Form("constants of the whole shape", operators, partial(_as_they_are, site, write), why_not)
 
 
 def _with_all_axes(site: Site) -> Form:
-    """Return the operator on computed data with as many axes as the result has."""
+    """Return the operator on computed data with as many axes as the result has.
+
+    Where constants spread the data, these are behind a Reshape, and constants have the shape of the result.
+    """
     own, result = traits_of(site.scope, site.node) or {}, site.scope.type_of(site.node.output[0])
     rank = 0 if result is None or result.rank is None else result.rank
-    types = [site.input_type(place) for place in range(len(site.node.input))]
+    places = range(len(site.node.input))
+    constants = [site.constant(place) for place in places]
+    types = [site.input_type(place) for place in places]
     shapes = [() if known is None or known.shape is None else known.shape for known in types]
     lengths = [[each if isinstance(each, int) else -1 for each in shape] for shape in shapes]
-    fewer = [0 < len(each) < rank and site.constant(place) is None for place, each in enumerate(lengths)]
+    is_spread, whole = bool(own.get("spreads-data")), () if result is None else result.lengths or ()
+    changed = [
+        0 < len(each) < rank + is_spread and (is_spread or told is None)
+        for told, each in zip(constants, lengths, strict=True)
+    ]
 
     def write(builder: FragmentBuilder, *values: Any) -> Any:
         given = [
-            builder.reshaped(value, [1] * (rank - len(each)) + each) if is_fewer else value
-            for value, each, is_fewer in zip(values, lengths, fewer, strict=True)
+            value
+            if not is_changed
+            else builder.reshaped(value, [1] * (rank - len(each)) + each)
+            if told is None
+            else builder.constant(_spread(told, whole), "whole")
+            for value, told, each, is_changed in zip(values, constants, lengths, changed, strict=True)
         ]
         return builder.original(copied(site.node), given)
 
     why_not = None
-    if not any(fewer):
+    if not any(changed):
         why_not = Refusal("all that it computes with has all axes, or how many is not known")
-    elif any(each.count(-1) > 1 or 0 in each for each in lengths):
+    elif any(each.count(-1) > 1 or 0 in each for each in lengths) or (is_spread and (not whole or 0 in whole)):
         why_not = Refusal("it needs the lengths of its inputs (--shape)")
-    operators: Operators = (("Reshape", {"rank": rank}), (site.node.op_type, {**own, "fewer-axes": False}))
-    return Form("axes of one element before it", operators, lambda: of_inputs(site, write, exact=True), why_not)
+    elif is_spread and math.prod(whole) > _MOST_ELEMENTS:
+        why_not = Refusal("its constants would be very large")
+    traits: dict[str, Any] = {**own, "fewer-axes": False}
+    if is_spread:
+        traits |= {"spreads-data": False, "channels-last": False, "constants": "none"}
+    operators: Operators = (("Reshape", {"rank": rank}), (site.node.op_type, traits))
+    return Form("axes of one element before it", operators, partial(_as_they_are, site, write), why_not)
+
+
+def _as_they_are(site: Site, write: Callable[..., Any]) -> Rewrite:
+    """Return what is written for the lengths that the inputs have."""
+    return dataclasses.replace(of_inputs(site, write, exact=True), trials=(as_declared(site),))
 
 
 def _spread(value: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
