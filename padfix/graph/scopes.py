@@ -60,6 +60,13 @@ class ValueType:
         known = tuple(each for each in self.shape or () if isinstance(each, int))
         return known if len(known) == self.rank else None
 
+    @property
+    def copied(self) -> tuple[int, ...] | None:
+        """The lengths as a Reshape is told them, 0 for an open number of images; None when others are not known."""
+        first, *rest = self.shape or (None,)
+        known = [each for each in rest if isinstance(each, int)]
+        return (first if isinstance(first, int) else 0, *known) if self.shape and len(known) == len(rest) else None
+
 
 def normal_domain(domain: str) -> str:
     """Return ``""`` for both spellings of the default domain."""

@@ -136,9 +136,11 @@ def _value_of(site: Site) -> Any:
 def _filled(site: Site, added: list[int], cuts: Operators, written: Operators) -> Form:
     """Return a Pad with zeros, to which the value is added where there are no elements."""
     known = site.scope.type_of(site.node.output[0])
-    lengths = None if known is None else known.lengths
+    lengths = None if known is None else known.copied
     half = len(added) // 2
     fill = _value_of(site)
+    if lengths and lengths[0] == 0 == added[0] == added[half]:
+        lengths = (1, *lengths[1:])  # what is added to one image is added to all
 
     def write() -> Rewrite | Refusal:
         assert lengths is not None
@@ -152,7 +154,7 @@ def _filled(site: Site, added: list[int], cuts: Operators, written: Operators) -
         return Rewrite(builder.build(), _trials(site, half), exact=True)
 
     why_not = None
-    if lengths is None or math.prod(lengths) > _MOST_ELEMENTS or site.elem_type(0) not in FLOATS:
+    if not lengths or 0 in lengths or math.prod(lengths) > _MOST_ELEMENTS or site.elem_type(0) not in FLOATS:
         why_not = Refusal("it needs all lengths, not too many elements, and floats (--shape)")
     elif cuts or fill is None:
         why_not = Refusal("it takes elements away, or its value is not constant")

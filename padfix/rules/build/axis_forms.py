@@ -90,7 +90,7 @@ def beside_an_axis(site: Site) -> Iterator[Form]:
     if node.op_type not in _ELEMENT_BY_ELEMENT | _ALONG_AXES or len(node.output) != 1:
         return
     shapes = _shapes(site)
-    lengths = None if result is None else result.lengths
+    lengths = None if result is None else result.copied
     rank = max((len(shape) for shape in shapes.values()), default=0)
     moved = {place: shape for place, shape in shapes.items() if len(shape) == rank}
     axes = _axes(site, rank)
@@ -106,7 +106,8 @@ def beside_an_axis(site: Site) -> Iterator[Form]:
             elif value is not None and node.op_type in REDUCTIONS:
                 given.append(builder.integers([each + 1 for each in axes or ()], "axes"))
             elif value is not None and node.op_type in _ELEMENT_BY_ELEMENT and value.ndim:
-                whole = np.broadcast_to(value, lengths).reshape([lengths[0], 1, *lengths[1:]])
+                shape = (max(lengths[0], 1), *lengths[1:])
+                whole = np.broadcast_to(value, shape).reshape([shape[0], 1, *shape[1:]])
                 given.append(builder.constant(whole.copy(), "whole"))
             else:
                 given.append(builder.input(name))
@@ -143,7 +144,7 @@ def as_images(site: Site) -> Iterator[Form]:
         return Rewrite(builder.ending_in(copied(node), given), (as_declared(site),))
 
     why_not = None
-    if len(shapes) < len(data) or any(0 in shape for shape in shapes.values()):
+    if len(shapes) < len(data) or any(0 in shape[1:] for shape in shapes.values()):
         why_not = Refusal("it needs the lengths of its input (--shape)")
     elif own.get("channels-last") or own.get("alike") != "all" or not inputs:
         why_not = Refusal("its data are no inputs of the model, or not all of one length")
@@ -167,14 +168,17 @@ def _why_not(
     axes: Sequence[int] | None,
 ) -> Refusal | None:
     is_by_element = site.node.op_type in _ELEMENT_BY_ELEMENT
-    if not shapes or lengths is None or any(0 in shape for shape in (*shapes.values(), lengths)):
+    if not shapes or not lengths or any(0 in shape[1:] for shape in (*shapes.values(), lengths)):
         return Refusal("it needs the lengths of its input (--shape)")
     if not _FEWEST_AXES <= rank <= _MOST_AXES or (is_by_element and len(lengths) != rank):
         return Refusal("it has too few axes, or too many")
     if not is_by_element and (not axes or min(axes) < 1 or max(axes) >= rank):
         return Refusal("it works along the first axis, or along which is not known")
-    if math.prod(lengths) > _MOST_ELEMENTS and any(_is_list(site, place) for place in range(len(site.node.input))):
+    if math.prod(lengths[1:]) > _MOST_ELEMENTS and any(_is_list(site, place) for place in range(len(site.node.input))):
         return Refusal("its constants would be very large")
+    values = [site.constant(place) for place in range(len(site.node.input)) if site.input_name(place)]
+    if lengths[0] == 0 and any(each is not None and each.ndim == len(lengths) and each.shape[0] > 1 for each in values):
+        return Refusal("it needs to know how many images there are (--shape)")
     return None
 
 
@@ -184,13 +188,13 @@ def _is_list(site: Site, place: int) -> bool:
 
 
 def _shapes(site: Site) -> dict[int, Shape]:
-    """Return the lengths of the data that a node reads, by place; nothing where one is not known."""
+    """Return the lengths of the data that a node reads, by place, 0 for an open number of images; else nothing."""
     types = {
         place: site.input_type(place)
         for place, name in enumerate(site.node.input)
         if name and not is_constant(site.scope, name)
     }
-    found = {place: known.lengths for place, known in types.items() if known is not None}
+    found = {place: known.copied for place, known in types.items() if known is not None}
     if len(found) < len(types):
         return {}
     whole = {place: tuple(each) for place, each in found.items() if each is not None}

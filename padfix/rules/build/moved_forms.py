@@ -282,7 +282,7 @@ def behind_reshapes(site: Site) -> Iterator[Form]:
         for place, name in enumerate(site.node.input)
         if not is_constant(site.scope, name) and (known := site.input_type(place)) is not None and known.rank
     }
-    shapes = {place: known.lengths for place, known in types.items() if len(known.shape or ()) >= _FEWEST_AXES}
+    shapes = {place: known.copied for place, known in types.items() if len(known.shape or ()) >= _FEWEST_AXES}
 
     def write() -> Rewrite:
         builder = site.builder()
@@ -293,7 +293,7 @@ def behind_reshapes(site: Site) -> Iterator[Form]:
         return Rewrite(builder.ending_in(copied(site.node), given), cases)
 
     why_not = None
-    if any(not shape or 0 in shape for shape in shapes.values()):
+    if any(not shape or 0 in shape[1:] for shape in shapes.values()):
         why_not = Refusal("it needs the lengths of its input (--shape)")
     elif not own.get("channels-last") and not own.get("orders-differ"):
         why_not = Refusal("its data has its axes in that order")

@@ -97,11 +97,8 @@ def sampled_forms(site: Site) -> Iterator[Form]:
 
 
 def _lengths(site: Site, place: int) -> tuple[int, ...]:
-    """Return the lengths of an input as a Reshape takes them, 0 for an open number of images; none if not known."""
     known = site.input_type(place)
-    first, *rest = (None,) if known is None or not known.shape else known.shape
-    others = [each for each in rest if isinstance(each, int)]
-    return (first if isinstance(first, int) else 0, *others) if others and len(others) == len(rest) else ()
+    return () if known is None or known.copied is None else known.copied
 
 
 def _in_order(site: Site, own: Traits) -> Form:
