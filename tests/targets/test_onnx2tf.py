@@ -143,3 +143,19 @@ def test_axes_longer_than_those_of_a_trial_are_written(tmp_path: Path) -> None:
     onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 16]> {text}'), tmp_path / "model.onnx")
     padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="onnx2tf")
     assert onnx.load(tmp_path / "result.onnx").graph.node[-1].op_type == "Max"
+
+
+def test_constants_that_nodes_give_stand_in_the_way_of_no_other_form(tmp_path: Path) -> None:
+    norm = "s = Constant <value = float[2] {1, 1}> () Y = InstanceNormalization (Z, s, s)"
+    text = f"g (float[1,4,17] X) => (float[1,2,34] Y) <int64[3] R = {{0, 2, -1}}> {{ Z = Reshape (X, R) {norm} }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="onnx2tf")
+    nodes = onnx.load(tmp_path / "result.onnx").graph.node
+    assert [each.op_type for each in nodes] == ["Reshape", "Conv", "InstanceNormalization"]
+
+
+def test_an_open_number_of_images_is_copied(tmp_path: Path) -> None:
+    text = "g (float[N,4,6,6] X) => (float[N,6,6] Y) { Y = ReduceL2 <axes = [1], keepdims = 0> (X) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> {text}'), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="onnx2tf")
+    assert not padfix.check(tmp_path / "result.onnx", target="onnx2tf").findings

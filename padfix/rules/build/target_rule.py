@@ -98,9 +98,14 @@ class TargetRule(Rule):
         own = traits_of(site.scope, site.node) or {}
         read = {name: own[name] for name in _OF_DATA if name in own}
         numbers = {"numbers": own["numbers"]} if own.get("numbers", "single") != "single" else {}
+        # What is still given by nodes is so by initializers in the end: the node is found again for that alone.
+        later = {"constants-by-nodes": False} if initialized_form(site).why_not is None else {}
         for form in self._all_forms(site):
             told = (
-                (op_type, {**numbers, **(read if op_type == site.node.op_type else {}), **traits})
+                (
+                    op_type,
+                    {**numbers, **traits} if op_type != site.node.op_type else {**numbers, **read, **traits, **later},
+                )
                 for op_type, traits in form.operators
             )
             yield dataclasses.replace(form, operators=tuple(told))
@@ -117,6 +122,9 @@ class TargetRule(Rule):
     def _data_forms(self, site: Site) -> Iterator[Form]:
         worst, every = self.objection(site), self._objections(site)
         marks = set() if worst is None else set(worst.fact.where)
+        if "constants-by-nodes" in marks and initialized_form(site).why_not is None:
+            others = [each for each in every if "constants-by-nodes" not in each.fact.where]
+            marks |= {mark for each in others for mark in each.fact.where}
         if "batch-within" in marks:
             yield folded_batch(site)
         # The target minds that nothing is left of the node, whatever else it has against it.
