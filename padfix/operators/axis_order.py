@@ -39,7 +39,10 @@ _AS_WRITTEN = frozenset(
 
 _PLACES = ("ArgMax", "ArgMin")
 
-_BY_PLACE = ("GRU", "LSTM", "MatMul", "RNN")
+_PRODUCTS = ("Einsum", "MatMul")
+"""Operators whose factors are apart: each is read in its own order."""
+
+_BY_PLACE = (*_PRODUCTS, "GRU", "LSTM", "RNN")
 """Operators that are wrong on what is moved, whatever its lengths."""
 
 _POOLED = frozenset(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"))
@@ -62,8 +65,8 @@ def order_traits(scope: Scope, node: NodeProto) -> Traits:
         alike = "others"
     is_moved_anyway = _works_on_images(node) or node.op_type in _BY_PLACE
     orders = _orders(scope, _data(scope, node), RANKS[0] if is_moved_anyway else alike)
-    # The factors of a product are apart; of all else, what is not moved decides.
-    is_moved = bool(orders - {AS_WRITTEN}) if node.op_type == "MatMul" else AS_WRITTEN not in orders
+    # Of all but products what is not moved decides.
+    is_moved = bool(orders - {AS_WRITTEN}) if node.op_type in _PRODUCTS else AS_WRITTEN not in orders
     return {
         "alike": alike,
         "channels-last": is_moved,

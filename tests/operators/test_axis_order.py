@@ -42,6 +42,7 @@ def test_axes_are_alike_by_the_lengths_that_are_known(shape: Sequence[int | str]
         ("Y = GlobalMaxPool (Q)", True),
         ("Z = Reshape (X, r) Y = MatMul (Z, Z)", False),
         ("Z = Reshape (X, r) Y = MatMul (Z, X)", True),
+        ('Z = Reshape (X, r) Y = Einsum <equation = "abcd,abcd->" > (Z, X)', True),
     ],
 )
 def test_data_comes_as_images_unless_something_orders_the_axes(nodes: str, expected: bool) -> None:

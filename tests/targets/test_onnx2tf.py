@@ -86,6 +86,7 @@ def saved(node: str, folder: Path) -> Path:
         ("Z = Reshape (Q2, F4) m = MatMul (Z, Z) a = Reshape (m, F2) Y = Neg (a)", ["MatMul", "Neg"]),
         ("a = Constant <value = int64[1] {1}> () Z = ReduceMax <axes = [1]> (T) Y = Squeeze (Z, a)", ["ReduceMax"]),
         ("Z = ReduceMax <axes = [1]> (T) Y = Add (Z, C)", ["Add", "ReduceMax"]),
+        ('Einsum <equation = "abcd,abed->abce"> (X, X)', ["MatMul", "Transpose"]),
         ("Mod <fmod = 1> (X, v)", ["Abs", "Mod", "Mul", "Sign"]),
         ("a = Add (X, X) Y = LRN <size = 3> (a)", ["Add", "Conv", "LRN"]),
         ("a = Add (X, v) b = Relu (a) Y = Max (b, X)", ["Add", "Conv", "Max", "Relu"]),
