@@ -200,7 +200,7 @@ def has_fewer_axes(scope: Scope, node: NodeProto) -> bool | None:
 
 
 def spreads_data(scope: Scope, node: NodeProto) -> bool:
-    """Whether constants spread what a node computes with, unless Reshapes give the data and all have all axes."""
+    """Whether constants spread what a node computes with, unless what orders axes gives it and all have all axes."""
     result, data = scope.type_of(node.output[0]), _data(scope, node)
     shape = None if result is None else result.shape
     types = {name: scope.type_of(name) for name in node.input if name}
@@ -210,7 +210,7 @@ def spreads_data(scope: Scope, node: NodeProto) -> bool:
     wide = [(*[1] * (len(shape) - len(shapes[name])), *shapes[name]) for name in data]
     if all(length == 1 or any(each[axis] != 1 for each in wide) for axis, length in enumerate(shape)):
         return False
-    are_ordered = all((before := scope.own_producer(name)) is not None and before.op_type == "Reshape" for name in data)
+    are_ordered = _orders(scope, data, RANKS[0]) == {AS_WRITTEN}
     return not are_ordered or any(0 < len(each) < len(shape) for each in shapes.values())
 
 

@@ -141,7 +141,8 @@ def _with_all_axes(site: Site) -> Form:
     types = [site.input_type(place) for place in places]
     shapes = [() if known is None or known.shape is None else known.shape for known in types]
     lengths = [[each if isinstance(each, int) else -1 for each in shape] for shape in shapes]
-    is_spread, whole = bool(own.get("spreads-data")), () if result is None else result.lengths or ()
+    is_spread, whole = bool(own.get("spreads-data")), () if result is None else result.copied or ()
+    whole = (max(1, *whole[:1]), *whole[1:]) if whole else ()  # what is for one image is for all
     changed = [
         0 < len(each) < rank + is_spread and (is_spread or told is None)
         for told, each in zip(constants, lengths, strict=True)
