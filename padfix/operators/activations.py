@@ -11,7 +11,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.clip import clip_bounds
 from padfix.operators.data_order import is_behind_depthwise_volume, is_cut_off_volume
-from padfix.operators.fused_layers import follows_convolution, is_before_softmax, spreads_norm
+from padfix.operators.fused_layers import follows_convolution, is_before_softmax, is_within_celu, spreads_norm
 from padfix.operators.gates import erf_traits, falls_far, gate_traits, softplus_traits
 from padfix.operators.picking_traits import ranked
 from padfix.operators.quantizers import is_between_bytes_of_caller
@@ -45,7 +45,7 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             "cuts-volume-off": clip_bounds(scope, node) == _OF_RELU6 and is_cut_off_volume(scope, node),
         }
     ),
-    "Elu": _curve(lambda scope, node: {}),
+    "Elu": _curve(lambda scope, node: {"within-celu": is_within_celu(scope, node)}),
     "Erf": _curve(erf_traits),
     "Exp": lambda scope, node: {"falls-far": falls_far(scope, node)},
     "Gelu": _curve(lambda scope, node: {"approximate": attributes.text(node, "approximate", "none") or "none"}),

@@ -192,6 +192,12 @@ def is_before_softmax(scope: Scope, node: NodeProto) -> bool:
     )
 
 
+def is_within_celu(scope: Scope, node: NodeProto) -> bool:
+    """Whether an Elu reads a quotient and stands in a product, as a Celu of older opsets is written."""
+    before, readers = _producer(scope, node.input[0]), scope.consumers(node.output[0])
+    return before is not None and before.op_type == "Div" and any(each.op_type == "Mul" for each in readers)
+
+
 def ends_model(scope: Scope, node: NodeProto) -> bool:
     """Whether a result of the model is what a node gives, or what a Relu, LeakyRelu or Clip makes of it."""
     if scope.parent is not None:

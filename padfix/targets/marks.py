@@ -58,7 +58,8 @@ MARKS = (
     "list-first",
     "list-second",
     "by-a-matrix",
-    # Of Neg, and of Mul.
+    # Of Elu, Neg and Mul.
+    "within-celu",
     "before-softmax",
     "gate-second",
     # As has a Transpose that padfix writes about the steps of such a layer.
