@@ -184,6 +184,16 @@ def adds_one_to_size(scope: Scope, node: NodeProto) -> bool:
     return any(each.op_type == "Div" and list(each.input) == [size.input[0], node.output[0]] for each in readers)
 
 
+def is_log_of_sum(scope: Scope, node: NodeProto | None, name: str) -> bool:
+    """Whether a node gives the logarithm of a sum of powers of e with a tensor's numbers."""
+    for op_type in ("Log", "ReduceSum", "Exp"):
+        if node is None or node.op_type != op_type:
+            return False
+        before = node.input[0]
+        node = _producer(scope, before)
+    return bool(before == name)
+
+
 def is_before_softmax(scope: Scope, node: NodeProto) -> bool:
     """Whether a Softmax reads what a node gives."""
     readers = scope.consumers(node.output[0])

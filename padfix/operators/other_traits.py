@@ -37,6 +37,7 @@ from padfix.operators.fused_layers import (
     adds_to_erf,
     adds_turned_half,
     adds_wide_constant,
+    is_log_of_sum,
     norm_traits,
     spreads_channels,
     takes_largest_off,
@@ -119,6 +120,7 @@ def _measured(scope: Scope, node: NodeProto) -> Traits:
         "sizes": "static" if lengths and all(isinstance(each, int) for each in lengths[1:]) else "dynamic",
         "open-batch": not all(isinstance(each, int) for each in (lengths or ())[:1]),
         "of-weights": is_constant(scope, node.input[0]),
+        "picks-lengths": attributes.find(node, "start") is not None or attributes.find(node, "end") is not None,
         "as-result": scope.parent is None and scope.is_output(node.output[0]),
         "ends-as-long": ends_as_long(scope, node),
     }
@@ -187,7 +189,8 @@ def _depth_to_space(scope: Scope, node: NodeProto) -> Traits:
 def _difference(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Sub or Div whether it takes what a convolution or Softmax gives from a constant of several.
 
-    And whether it takes their Tanh from the data themselves, as Tanhshrink does.
+    And whether it takes from the data their Tanh, as Tanhshrink does, or the logarithm of the sum of their powers of e,
+    as LogSoftmax does.
     """
     first, subtracted = scope.constant(node.input[0]), scope.producer(node.input[1])
     while subtracted is not None and subtracted.op_type == "Identity":
@@ -199,6 +202,7 @@ def _difference(scope: Scope, node: NodeProto) -> Traits:
         "less-own-tanh": subtracted is not None
         and subtracted.op_type == "Tanh"
         and subtracted.input[0] == node.input[0],
+        "less-own-log-sum": is_log_of_sum(scope, subtracted, node.input[0]),
         "by-zero": node.op_type == "Div" and (divisor := scope.constant(node.input[1])) is not None and 0 in divisor,
     }
 

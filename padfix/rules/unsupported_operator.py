@@ -70,7 +70,7 @@ from padfix.rules.build.softmax_forms import hardmax_forms, logarithm_forms, sof
 from padfix.rules.build.space_forms import depth_forms, pooling_forms, replaced
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.build.told_batch import pooled_forms
-from padfix.rules.build.told_forms import image_forms, told_forms
+from padfix.rules.build.told_forms import image_forms, picked_lengths, told_forms
 from padfix.rules.build.transpose_forms import exchange_forms, written_order
 from padfix.rules.build.truth_forms import truth_forms
 from padfix.rules.build.whole_forms import (
@@ -308,7 +308,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Gemm": dense_forms,
     "LayerNormalization": _first(layer_norm_forms, definition_forms),
     "Gather": _first(embedded_forms, single_forms, picking_forms, listed_forms, moved_forms),
-    "Shape": _first(long_forms, _lengths),
+    "Shape": _first(long_forms, picked_lengths, _lengths),
     "Size": long_forms,
     "Slice": _first(reordered_forms, slices_of_picked, moved_forms),
     **dict.fromkeys(QUANTIZERS, zero_point_forms),

@@ -42,6 +42,9 @@ MARKS = (
     "from-constant",
     "from-softmax",
     "less-own-tanh",
+    "less-own-log-sum",
+    # Of Shape: whether it gives some of the lengths alone.
+    "picks-lengths",
     # Of what joins several inputs element by element.
     "one-first",
     # Of an Erf or Tanh that is part of a Gelu: whether the gate is halved (a Tanh's also behind the product).

@@ -53,6 +53,20 @@ def findings(nodes: str, given: str, target: str, folder: Path) -> tuple[list[st
         ("p = MatMul (X, col) Y = Add (each, p)", "float[3,2,4] X", "4.14", ["MatMul", "Sum"]),
         (NORM % ("X", "X", FIRST), "float[2,4] X", "4.14", ["Div", "Mul", "Sum"]),
         (f"t = Neg (X) {NORM % ('t', 't', FIRST)}", "float[2,4] X", "5.0.0.93", ["Div", "Mul", "Sum"]),
+        ("d = Div (X, two) e = Elu (d) Y = Mul (e, two)", "float[2,4] X", "4.14", ["Div", "Identity", "Elu", "Mul"]),
+        (
+            "d = Div (X, X) e = Elu (d) Y = Mul (three, e)",
+            "float[2,4] X",
+            "5.0.0.93",
+            ["Div", "Identity", "Elu", "Mul"],
+        ),
+        ("e = Exp (X) r = ReduceSum (e, flat) l = Log (r) Y = Sub (X, l)", "float[2,4] X", "4.14", ["Neg", "Add"]),
+        (
+            "n1 = Shape <end = 1> (X) t = Concat <axis = 0> (n1, flat) Y = Reshape (X, t)",
+            "float[2,4] X",
+            "4.14",
+            ["Reshape"],
+        ),
     ],
 )
 def test_it_is_written_as_it_is_meant(nodes: str, given: str, target: str, expected: list[str], tmp_path: Path) -> None:
@@ -78,6 +92,9 @@ def test_it_is_written_as_it_is_meant(nodes: str, given: str, target: str, expec
         ("p = MatMul (X, col) Y = Add (each, p)", "float[3,2,4] X", "5.0.0.93"),
         ("Y = Conv <pads = [1, 0, 1, 0], group = 2> (X, each_map)", "float[1,2,4,4] X", "5.0.0.93"),
         ("p = Sigmoid (S) Y = NonMaxSuppression (X, p, k)", "float[1,4,4] X, float[1,2,4] S", "5.0.0.93"),
+        ("d = Mul (X, two) e = Elu (d) Y = Mul (e, two)", "float[2,4] X", "4.14"),
+        ("e = Exp (X) r = ReduceSum (e, flat) l = Log (r) Y = Sub (e, l)", "float[2,4] X", "4.14"),
+        ("n1 = Shape <end = 1> (X) t = Concat <axis = 0> (n1, flat) Y = Reshape (X, t)", "float[2,4] X", "5.0.0.93"),
     ],
 )
 def test_others_are_right_as_they_are(nodes: str, given: str, target: str, tmp_path: Path) -> None:

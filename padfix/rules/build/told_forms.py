@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
+from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
 from padfix.operators.batches import images_at_once
 from padfix.operators.constant_chains import chain_of, leaves_of
@@ -15,6 +16,8 @@ from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.pad_node import sliced
+from padfix.rules.build.transposed import TO_THE_END
 
 _TRIED = 2
 """In place of a length that is left open."""
@@ -85,6 +88,23 @@ def told_forms(site: Site) -> Iterator[Form]:
 
     left = {"measures-images": False, "measures-by-lists": False, "steered-by-results": False}
     yield Form("what it copies, and what it finds by itself", (("Reshape", {**own, **left}),), write, why_not)
+
+
+def picked_lengths(site: Site) -> Iterator[Form]:
+    """Yield a Shape that gives all lengths, and the Slice of those that are wanted."""
+    own = traits_of(site.scope, site.node) or {}
+    if not own.get("picks-lengths"):
+        return
+    start, end = attributes.integer(site.node, "start", 0), attributes.integer(site.node, "end", TO_THE_END)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        lengths = builder.op("Shape", [builder.input(site.input_name(0))])
+        builder.output(site.node.output[0], sliced(builder, lengths, [start], [end], [0]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    operators = (("Shape", {**own, "picks-lengths": False, "as-result": False}), ("Slice", {"elements": "integer"}))
+    yield Form("some of all lengths", operators, write)
 
 
 def _filling(shape: Sequence[Dimension], told: Sequence[Dimension], measured: Collection[Dimension]) -> tuple[int, ...]:
