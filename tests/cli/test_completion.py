@@ -51,7 +51,7 @@ def bash(typed: str, environment: dict[str, str]) -> list[str]:
     return in_shell("bash", script, environment)
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [

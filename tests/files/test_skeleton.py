@@ -71,6 +71,7 @@ def large(name: str = "w", count: int = 4096, dtype: type = np.float32) -> Tenso
     return numpy_helper.from_array(np.arange(count).astype(dtype), name)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("path", [LOSSLESS, *LIGHT], ids=lambda path: path.stem)
 @pytest.mark.parametrize("threshold", [0, 40, skeleton.LARGE])
 def test_round_trip_is_byte_identical(path: Path, threshold: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -211,6 +211,7 @@ def work():
     assert done.stderr.startswith(f"padfix: error: {said}")
 
 
+@pytest.mark.sweep(2)
 @LIMITED
 @pytest.mark.parametrize("gibibytes", ["0.01", "0.05", "0.08", "0.1", "0.12"])
 def test_whatever_memory_is_left_there_is_an_answer(gibibytes: str, tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def hunt(source: Path, folder: Path, most: int | None = None) -> dict[str, list[
     return found
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("name", FIXTURES)
 def test_every_mutant_of_a_fixture_is_located(name: str, tmp_path: Path) -> None:
     source = ROOT / "fixtures" / "onnx" / f"{name}.onnx"

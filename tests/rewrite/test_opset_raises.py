@@ -270,7 +270,7 @@ OLD_FORMS: list[tuple[str, int, list[np.ndarray], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(5)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("constant", [False, True], ids=["computed", "constant"])
 @pytest.mark.parametrize("form", OLD_FORMS, ids=lambda form: f"{form[0]}-{form[1]}-{form[3]}")

@@ -59,7 +59,7 @@ def fused_operators(path: Path, folder: Path) -> list[str]:
 CASES = [("Conv", "QLinearConv", {}), ("AveragePool", "QLinearAveragePool", {"count_include_pad": 1})]
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("pads", ("attribute", "node"))
 @pytest.mark.parametrize(("dtype", "zero"), [(np.uint8, 120), (np.int8, -7)])
 @pytest.mark.parametrize(("op_type", "fused", "more"), [*CASES, ("MaxPool", "MaxPool", {})])
@@ -86,7 +86,7 @@ def test_the_pad_is_of_quantized_numbers(
     assert onnx.load(tmp_path / "again.onnx").graph == after.graph
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("kernel", [2, 4])
 @pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER", "VALID"])
 @pytest.mark.parametrize(("dtype", "zero"), [(np.uint8, 120), (np.int8, -7)])

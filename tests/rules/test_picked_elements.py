@@ -122,7 +122,7 @@ def test_a_gather_picks_what_a_step_would_be_moved_from(case: str, tmp_path: Pat
     assert not padfix.check(result, target="tract").findings
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(5)
 @pytest.mark.skipif(importlib.util.find_spec("tract") is None, reason="tract is not installed")
 @pytest.mark.parametrize("case", SKIPPED)
 def test_the_runtime_agrees(case: str, tmp_path: Path) -> None:

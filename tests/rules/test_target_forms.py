@@ -570,7 +570,7 @@ def whole_traits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Fact, "open_traits", open_traits)
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", CASES)
 def test_a_form_that_the_target_takes_is_found_and_proven(name: str, tmp_path: Path) -> None:
     written, target, operators = CASES[name]

@@ -48,7 +48,7 @@ def transpose_model(seed: int, auto_pad: str, *, pads: bool = True) -> tuple[Mod
     return helper.make_model(graph, opset_imports=opsets, ir_version=8), X
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_pads_become_a_constant_input(tmp_path: Path, seed: int, auto_pad: str) -> None:

@@ -110,7 +110,7 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
     return [node.op_type for node in onnx.load(once).graph.node]
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     ("text", "target", "opset", "nodes"),
     [

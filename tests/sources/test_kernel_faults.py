@@ -105,6 +105,7 @@ def test_short_windows_in_three_dimensions(onednn: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("kind", ["plain", "depthwise"])
 @pytest.mark.parametrize("size", [(9, 8), (None, None)], ids=["fixed", "open"])
 def test_a_convolution_that_xnnpack_gives_zeros_for(

@@ -32,7 +32,7 @@ LAYERS: dict[str, tuple[str, Layer]] = {
 SEQUENCES = [{"x": noise((2, 5, 4), "float32")}]
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("case", LAYERS)
 def test_a_layer_is_one_operator(tf: Any, case: str) -> None:
     operator, make = LAYERS[case]

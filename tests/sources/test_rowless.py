@@ -43,7 +43,7 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], tuple[int, ...], str]] = {
 }
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", CASES)
 def test_no_rows_are_taken(name: str, tmp_path: Path) -> None:
     import tensorflow as tf
@@ -74,6 +74,7 @@ LENGTHS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("name", LENGTHS)
 def test_no_rows_are_taken_where_columns_are_open(name: str, tmp_path: Path) -> None:
     """tf2onnx's optimiser writes a zero and an open length, and adds an axis so that the zero is in its place."""

@@ -54,6 +54,7 @@ def assert_same_numbers(source: Source, free: int = 2) -> None:
         np.testing.assert_allclose(result, wanted[name], rtol=1e-4, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize(
     ("name", "options", "inputs", "outputs"),
     [

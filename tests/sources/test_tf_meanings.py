@@ -213,7 +213,7 @@ INSIDE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("lowered", [True, False], ids=["lowered", "functional"])
 @pytest.mark.parametrize("where", ["condition", "loop", "call"])
 @pytest.mark.parametrize("inside", INSIDE, ids=lambda name: name.replace(" ", "-"))

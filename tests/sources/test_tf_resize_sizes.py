@@ -99,7 +99,7 @@ def images(count: int | None) -> Iterator[dict[str, Any]]:
         yield {"x": image, "size": np.int32([rows[1], columns[1]])}
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("count", [50, pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("operator", "settings"), [*configurations()])
 def test_every_size(tf: Any, operator: str, settings: tuple[Any, Any], count: int | None) -> None:
@@ -125,7 +125,7 @@ def moved(count: int) -> Iterator[dict[str, Any]]:
         }
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("count", [50, pytest.param(5000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("antialias", [False, True])
 @pytest.mark.parametrize("kernel", list(sampling.KERNELS))
@@ -139,7 +139,7 @@ def test_every_scale_and_translation(tf: Any, kernel: str, antialias: bool, coun
     assert not differences(tf, function, moved(count))
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(5)
 @pytest.mark.parametrize("antialias", [False, True])
 @pytest.mark.parametrize("kernel", list(sampling.KERNELS))
 def test_weights_of_known_sizes(tf: Any, kernel: str, antialias: bool) -> None:

@@ -139,6 +139,7 @@ def test_transposed_of_every_rank(tf: Any, free: bool, dimensions: int, kernel: 
     assert_same_numbers(tf, function, images(free, (4, 5, 3)[:dimensions]), free)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("operator", ["conv2d", "depthwise_conv2d", "max_pool2d", "avg_pool2d"])
 def test_windows_without_padding_over_images_of_any_size(tf: Any, operator: str, tmp_path: Path) -> None:
     """Over a shorter image oneDNN's convolutions hand it back as it is, and its pools end the process."""
@@ -192,6 +193,7 @@ def test_patches_of_every_type(tf: Any, dtype: str) -> None:
     assert_same_numbers(tf, function, [{"x": noise((2, 6, 7, 2), dtype)}], free=False)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("method", ["bilinear", "nearest", "bicubic", "area", "lanczos3", "gaussian", "mitchellcubic"])
 def test_resizes_of_no_images(tf: Any, method: str) -> None:
     def function(x: Any) -> dict[str, Any]:

@@ -61,7 +61,7 @@ WINDOWS: dict[str, tuple[Callable[[Any, Any], Any], list[int | None]]] = {
 }
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("case", WINDOWS)
 def test_windows(tf: Any, case: str, tmp_path: Path) -> None:
     function, shape = WINDOWS[case]
@@ -69,7 +69,7 @@ def test_windows(tf: Any, case: str, tmp_path: Path) -> None:
     prove(path, tmp_path)
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(9)
 @pytest.mark.parametrize("method", ["bilinear", "nearest_neighbor"])
 @pytest.mark.parametrize("grid", [{}, {"align_corners": True}, {"half_pixel_centers": True}])
 @pytest.mark.parametrize("size", [(13, 31), (3, 2), (1, 7)])

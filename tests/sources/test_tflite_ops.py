@@ -78,6 +78,7 @@ def written(path: Path, name: str) -> Path:
     return path
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_that_the_converter_lacks(name: str, tf: Any, tmp_path: Path) -> None:
     prove(written(tmp_path / "m.tflite", name), tmp_path)

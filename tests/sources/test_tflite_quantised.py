@@ -78,6 +78,7 @@ def test_kernels_that_compute_something_else_are_found(
         padfix.convert(path, tmp_path / "m.onnx")
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("whole", [False, True], ids=["float", "int16"])
 @pytest.mark.parametrize("network", NETWORKS)
 def test_data_of_sixteen_bits(tf: Any, network: Callable[[Any, Any], Any], whole: bool, tmp_path: Path) -> None:
