@@ -60,7 +60,7 @@ def test_the_printed_command_leaves_nothing_to_find(
     assert invoke(*check) == (0 if command.group(1) == "fix" else 1), capsys.readouterr().out
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("target", ["onnx", "portable"])
 @pytest.mark.parametrize("folder", first_of_each_rule(CASES))
 def test_what_convert_says_yes_to_is_clean(folder: Path, target: str, tmp_path: Path) -> None:

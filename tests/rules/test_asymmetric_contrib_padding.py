@@ -64,7 +64,7 @@ def check(op_type: str, seed: int, *, explicit: bool) -> str:
     return "kept" if not result.changed else "rewritten"
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("op_type", [*WITH_KERNEL, *WITHOUT_KERNEL])
 @pytest.mark.parametrize("explicit", [True, False])
 def test_random_operators_keep_their_meaning(op_type: str, explicit: bool) -> None:

@@ -143,7 +143,7 @@ def test_integers_padded_apart_need_opset_11(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.moveaxis(Y, -1, 1), wanted)
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("op_type", [*WITH_KERNEL, *WITHOUT_KERNEL])
 @pytest.mark.parametrize("seed", [3, 4, 5])
 def test_conversion_is_proven_as_a_whole(op_type: str, seed: int, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def layer(
     return onnx.shape_inference.infer_shapes(model)
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize(
     ("model", "target"),
     [

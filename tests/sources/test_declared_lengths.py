@@ -53,7 +53,7 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], list[int]]] = {
 }
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", CASES)
 def test_what_a_constant_demands_of_the_input_is_declared(name: str, tf: Any, tmp_path: Path) -> None:
     compute, lengths = CASES[name]

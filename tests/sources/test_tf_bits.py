@@ -59,7 +59,7 @@ def test_numbers_that_are_none(tf: Any, dtype: str) -> None:
     )
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("binary", [False, True])
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
 def test_counts(tf: Any, dtype: str, binary: bool) -> None:

@@ -62,7 +62,7 @@ def test_a_depth_that_is_an_input(tf: Any, axis: int) -> None:
     same(tf, lambda i, d: tf.one_hot(i, d, on_value=2.5, off_value=-1.0, axis=axis), table, np.int32(4))
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
 @pytest.mark.parametrize("operator", ["sum", "prod", "mean", "max", "min"])
 def test_empty_segments(tf: Any, operator: str, dtype: str) -> None:
@@ -306,7 +306,7 @@ def test_what_is_inside_a_loop_or_a_condition_is_converted_as_outside(tf: Any) -
     same(tf, tf.function(function, autograph=False), np.abs(IMAGE[:, :, :, :1]))
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("operation", ["a-b", "b-a", "intersection", "union"])
 @pytest.mark.parametrize("shape", [(1, 7), (2, 3, 5)])
 def test_sets(tf: Any, operation: str, shape: tuple[int, ...]) -> None:
@@ -358,7 +358,7 @@ def test_stitched_rows(tf: Any) -> None:
     same(tf, result, noise((3, 2), "float32"), noise((2, 2, 2), "float32"))
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("align", ["LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"])
 @pytest.mark.parametrize("band", [(0, 0), (-1, 2), (2, 3), (-2, -1)])
 def test_diagonals(tf: Any, align: str, band: tuple[int, int]) -> None:
@@ -659,7 +659,7 @@ def test_what_is_not_chosen_leaves_no_trace(tf: Any) -> None:
 WHOLE = [f"{kind}{width}" for kind in ("int", "uint") for width in (8, 16, 32, 64)]
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("dtype", [*WHOLE, "float16", "float32", "float64", "bool", "str"])
 def test_choosing_in_every_type(tf: Any, dtype: str) -> None:
     sides = [(ROWS * 3 + shift > 0).astype(dtype) for shift in (0, 1)]
@@ -707,7 +707,7 @@ def test_the_last_output_of_an_lstm_is_one_operator(tf: Any) -> None:
     assert [node.op_type for node in proto.graph.node if node.op_type in ("LSTM", "Loop")] == ["LSTM"]
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("pads", [False, True])
 @pytest.mark.parametrize("lowest", [0.1, -0.5])
 @pytest.mark.parametrize("sigma", [0.3, 0.9, 2.5])

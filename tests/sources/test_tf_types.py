@@ -64,7 +64,7 @@ def test_bfloat16_stays_bfloat16(tf: Any) -> None:
     assert model.graph.input[0].type.tensor_type.elem_type == TensorProto.BFLOAT16
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize(("bits", "narrow"), [(8, False), (8, True), (4, False), (16, True)])
 @pytest.mark.parametrize(("low", "high"), [(-6.0, 6.0), (0.0, 6.0), (-3.2, 1.1), (1.0, 5.0), (-4.0, -0.5), (0.0, 0.0)])
 def test_fake_quantization(tf: Any, bits: int, narrow: bool, low: float, high: float) -> None:
@@ -125,7 +125,7 @@ def test_pools_of_64_bit_integers(tf: Any, free: bool, padding: str) -> None:
     assert_same_numbers(tf, function, feeds, free)
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("free", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize(
     "padding", ["SAME", "VALID", [[0, 0], [1, 2], [0, 1], [0, 0]]], ids=["SAME", "VALID", "EXPLICIT"]

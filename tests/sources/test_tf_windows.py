@@ -246,7 +246,7 @@ def test_gathered_windows_over_no_images(tf: Any, dtype: str, groups: int) -> No
         assert "z" not in found or found["z"].shape == (count, 5, 7, 8)
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("open_sizes", [False, True])
 @pytest.mark.parametrize("form", ["vector", "parts", "constant batch", "volume", "line", "depthwise"])
 def test_transposed_convolutions_whose_size_is_fed(tf: Any, form: str, open_sizes: bool, tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def by_definition(x: Any, stride: tuple[int, int], *, same: bool) -> Any:
     return result[top : top + end[0], left : left + end[1]] + BIAS
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("same", [True, False])
 @pytest.mark.parametrize("stride", [(1, 1), (2, 2), (2, 3), (4, 5)])
 def test_transposed_with_a_bias(tf: Any, stride: tuple[int, int], same: bool, tmp_path: Path) -> None:

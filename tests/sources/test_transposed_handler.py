@@ -26,7 +26,7 @@ def sizes(padding: Any, kernel: int, stride: int, lengths: list[Any], extra: int
     return [(length - 1) * stride + kernel - less + extra for length, less in zip(lengths, cut, strict=True)]
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("padding", ["SAME", "VALID", EXPLICIT], ids=["SAME", "VALID", "EXPLICIT"])
 @pytest.mark.parametrize(("kernel", "stride"), WINDOWS)
 @pytest.mark.parametrize("free", [False, True], ids=["static", "dynamic"])
@@ -61,7 +61,7 @@ def test_against_tensorflow(padding: Any, kernel: int, stride: int, free: bool, 
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 def test_the_single_size_before_a_constant_result_is_declared(
