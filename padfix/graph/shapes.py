@@ -164,8 +164,7 @@ class _Inference:
         declared: dict[str, TypeProto] = {}
         if isinstance(container, GraphProto):
             # From IR version 4 on a caller may give an input another value than its initializer's.
-            free = {value.name for value in container.input} if scope.ir_version >= 4 else frozenset()
-            graph.initializer.extend(tensor for tensor in container.initializer if tensor.name not in free)
+            graph.initializer.extend(tensor for tensor in container.initializer if scope.is_fixed(tensor.name))
             graph.sparse_initializer.extend(container.sparse_initializer)
             declared = declared_types((*container.value_info, *container.output))
         else:

@@ -168,17 +168,22 @@ def _producer(scope: Scope, name: str) -> NodeProto | None:
     return None if node is None or normal_domain(node.domain) else node
 
 
+def given_by(scope: Scope, name: str, op_type: str) -> NodeProto | None:
+    """Return the node that computes a tensor where it is of an operator, else None."""
+    node = _producer(scope, name)
+    return node if node is not None and node.op_type == op_type else None
+
+
 def adds_to_erf(scope: Scope, node: NodeProto) -> bool:
     """Whether a node adds one constant to what an Erf gives, in this order, as exporters write a Gelu."""
-    before = _producer(scope, node.input[0])
     constant = scope.constant(node.input[1])
-    return before is not None and before.op_type == "Erf" and constant is not None and constant.size == 1
+    return given_by(scope, node.input[0], "Erf") is not None and constant is not None and constant.size == 1
 
 
 def adds_one_to_size(scope: Scope, node: NodeProto) -> bool:
     """Whether a node adds 1 to magnitudes, in this order, by which the data are divided, as in an exported Softsign."""
-    size, one = _producer(scope, node.input[0]), scope.constant(node.input[1])
-    if size is None or size.op_type != "Abs" or one is None or one.size != 1 or one.reshape(-1)[0] != 1:
+    size, one = given_by(scope, node.input[0], "Abs"), scope.constant(node.input[1])
+    if size is None or one is None or one.size != 1 or one.reshape(-1)[0] != 1:
         return False
     readers = scope.consumers(node.output[0])
     return any(each.op_type == "Div" and list(each.input) == [size.input[0], node.output[0]] for each in readers)
@@ -204,8 +209,8 @@ def is_before_softmax(scope: Scope, node: NodeProto) -> bool:
 
 def is_within_celu(scope: Scope, node: NodeProto) -> bool:
     """Whether an Elu reads a quotient and stands in a product, as a Celu of older opsets is written."""
-    before, readers = _producer(scope, node.input[0]), scope.consumers(node.output[0])
-    return before is not None and before.op_type == "Div" and any(each.op_type == "Mul" for each in readers)
+    is_multiplied = any(each.op_type == "Mul" for each in scope.consumers(node.output[0]))
+    return is_multiplied and given_by(scope, node.input[0], "Div") is not None
 
 
 def ends_model(scope: Scope, node: NodeProto) -> bool:

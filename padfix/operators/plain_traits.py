@@ -12,7 +12,7 @@ from padfix.operators.batches import gives_each_image_its_own, numbers_images
 from padfix.operators.clip import clip_bounds
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.equations import equation_traits
-from padfix.operators.fused_layers import MATRIX, is_activated_convolution, is_deviation, is_product
+from padfix.operators.fused_layers import MATRIX, given_by, is_activated_convolution, is_deviation, is_product
 from padfix.operators.lists import ON_ONE
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
 from padfix.operators.numbers import cast_changes_numbers, elements_of, is_odd_integer, numbers_of
@@ -189,20 +189,14 @@ def _cast(scope: Scope, node: NodeProto) -> Traits:
 
 def is_kept_from_zero(scope: Scope, name: str) -> bool:
     """Whether 1 is added to numbers where they are zero: what is left of 1 without the sign of their magnitude."""
-    total = _given_by(scope, name, "Add")
-    rest = None if total is None else _given_by(scope, total.input[1], "Sub")
-    sign = None if rest is None else _given_by(scope, rest.input[1], "Sign")
-    size = None if sign is None else _given_by(scope, sign.input[0], "Abs")
+    total = given_by(scope, name, "Add")
+    rest = None if total is None else given_by(scope, total.input[1], "Sub")
+    sign = None if rest is None else given_by(scope, rest.input[1], "Sign")
+    size = None if sign is None else given_by(scope, sign.input[0], "Abs")
     if total is None or rest is None or size is None:
         return False
     one = scope.constant(rest.input[0])
     return size.input[0] == total.input[0] and one is not None and bool((one == 1).all())
-
-
-def _given_by(scope: Scope, name: str, op_type: str) -> NodeProto | None:
-    """Return the node that computes a tensor where it is of an operator, else None."""
-    producer = scope.own_producer(name)
-    return producer if producer is not None and producer.op_type == op_type else None
 
 
 def is_positive_for_certain(scope: Scope, name: str, *, or_zero: bool = False) -> bool:

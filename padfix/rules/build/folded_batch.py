@@ -13,13 +13,12 @@ from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import MOST_WEIGHTS
 from padfix.rules.build.explicit_pads import copied
-from padfix.rules.build.forms import Form
+from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE, Form
 from padfix.rules.build.node_trials import as_declared
 
 _LEADING = 2
 """Axes before the spatial ones: the batch and the channels."""
 
-_SHAPE_AS_INPUT_SINCE = 5
 _REGIONS_SINCE = 11
 """The version whose Resize has a region before its scales."""
 
@@ -40,7 +39,7 @@ def folded_batch(site: Site) -> Form:
         why_not = Refusal("what it gives is not that of every channel, or group of channels, by itself")
     elif before is None or after is None or len(before) < _LEADING:
         why_not = Refusal("it needs all lengths of the data (--shape)")
-    elif site.opset < _SHAPE_AS_INPUT_SINCE or len([name for name in site.node.output if name]) > 1:
+    elif site.opset < SHAPE_AS_INPUT_SINCE or len([name for name in site.node.output if name]) > 1:
         why_not = Refusal("this opset has no Reshape to a shape that is an input, or it gives more than one result")
     else:
         constants = _FOLDED[site.node.op_type](site, before)

@@ -11,6 +11,9 @@ from padfix.rules.build.objections import Objection, Operators, worst_objection
 from padfix.targets import Target
 from padfix.targets.traits import Traits
 
+SHAPE_AS_INPUT_SINCE = 5
+"""The opset from which on a Reshape is told its shape by an input."""
+
 _RESHAPES = {"Squeeze": -1, "Unsqueeze": 1}
 """Operators that are written as a Reshape where the target gets them wrong, and how many axes more there are behind."""
 

@@ -17,7 +17,7 @@ from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
-from padfix.rules.build.forms import Form
+from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE, Form
 from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Trait, Traits
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _MOST_ELEMENTS = 1 << 20
 """Elements of an image that are picked one by one."""
-
-_SHAPE_AS_INPUT_SINCE = 5
 
 _MATRIX = 2
 
@@ -51,7 +49,7 @@ def moved_forms(site: Site) -> Iterator[Form]:
     is_open = isinstance(shapes, list) and not isinstance(shapes[0][0], int)
     lengths = [] if isinstance(shapes, Refusal) else [_images(shape) for shape in shapes]
     why_not = shapes if isinstance(shapes, Refusal) else None
-    if site.opset < _SHAPE_AS_INPUT_SINCE:
+    if site.opset < SHAPE_AS_INPUT_SINCE:
         why_not = Refusal("this opset has no Reshape to a shape that is an input")
 
     def write() -> Rewrite | Refusal:
@@ -83,7 +81,7 @@ def reshaped_forms(site: Site) -> Iterator[Form]:
         why_not = Refusal("it needs the lengths of the input (--shape)")
     elif [each for each in before if each != 1] != [each for each in after if each != 1] or not _keeps_order(site):
         why_not = Refusal("it moves elements")
-    elif site.opset < _SHAPE_AS_INPUT_SINCE:
+    elif site.opset < SHAPE_AS_INPUT_SINCE:
         why_not = Refusal("this opset has no Reshape to a shape that is an input")
 
     def write() -> Rewrite:

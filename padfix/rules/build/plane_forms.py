@@ -15,7 +15,7 @@ from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Window
 from padfix.rules.base import Rewrite, Site, Trial
 from padfix.rules.build.explicit_pads import copied, flat
-from padfix.rules.build.forms import Form
+from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE, Form
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.transposed import TO_THE_END, transposed_cases
@@ -24,8 +24,6 @@ from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment
-
-_SHAPE_AS_INPUT_SINCE = 5
 
 
 def plane_forms(
@@ -51,7 +49,7 @@ def plane_forms(
         why_not = Refusal("it is more than an operator on numbers")
     elif None in window.kernel:
         why_not = Refusal("the kernel's shape is not known")
-    elif site.opset < _SHAPE_AS_INPUT_SINCE:
+    elif site.opset < SHAPE_AS_INPUT_SINCE:
         why_not = Refusal("this opset has no Reshape to a shape that is an input")
 
     def write(*, squeezes: bool) -> Rewrite | Refusal:

@@ -11,12 +11,11 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
-from padfix.rules.build.forms import Form
+from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE, Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.targets.traits import Traits
 
 _EXCHANGE = [0, 2, 1]
-_SHAPE_AS_INPUT_SINCE = 5
 
 
 def exchange_forms(site: Site) -> Iterator[Form]:
@@ -51,7 +50,7 @@ def _joined(site: Site) -> Form:
         why_not = Refusal("it needs the lengths of the input (--shape)")
     elif not 1 < len(groups) < len(shape):
         why_not = Refusal("no axes stay together")
-    elif site.opset < _SHAPE_AS_INPUT_SINCE:
+    elif site.opset < SHAPE_AS_INPUT_SINCE:
         why_not = Refusal("this opset has no Reshape to a shape that is an input")
 
     def write() -> Rewrite:
