@@ -1,4 +1,4 @@
-"""What an If is like: what decides which branch is run, and whether its branches give alike values."""
+"""What an If is like (what decides which branch is run, whether they give alike values), and a Scan."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ def branch_traits(scope: Scope, node: NodeProto) -> Traits:
         "branches": _difference(scope, node),
         "within-undecided": _is_within_undecided(scope),
     }
+
+
+def scan_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return whether the body of a Scan leaves it to its readers to find out of which type what it is given is."""
+    given = [value for _, graph in bodies_of(node) for value in graph.input]
+    return {"untyped-body": any(not value.type.HasField("tensor_type") for value in given)}
 
 
 def _is_within_undecided(scope: Scope) -> bool:

@@ -15,10 +15,11 @@ from padfix.operators.elementwise import REDUCTIONS
 
 COMPUTED = frozenset(
     """
-    Abs Add And BlackmanWindow Cast Ceil Clip Concat ConstantOfShape Cos CumSum DequantizeLinear Div Equal Exp Expand
-    Flatten Floor Gather Greater GreaterOrEqual HammingWindow HannWindow Identity Less LessOrEqual Log MatMul Max
-    MelWeightMatrix Min Mod Mul Neg Not Or Pad Pow Range Reciprocal ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
-    Reshape Round ScatterND Shape Sign Sin Size Slice Split Sqrt Squeeze Sub Tile Transpose Trilu Unsqueeze Where
+    Abs Add And BlackmanWindow Cast CastLike Ceil Clip Concat ConstantOfShape Cos CumSum DequantizeLinear Div Equal
+    Exp Expand Flatten Floor Gather Greater GreaterOrEqual HammingWindow HannWindow Identity Less LessOrEqual Log
+    MatMul Max MelWeightMatrix Min Mod Mul Neg Not Or Pad Pow Range Reciprocal ReduceMax ReduceMean ReduceMin
+    ReduceProd ReduceSum Reshape Round ScatterND Shape Sign Sin Size Slice Split Sqrt Squeeze Sub Tile Transpose Trilu
+    Unsqueeze Where
     """.split()  # noqa: SIM905
 )
 """Operators that exporters and quantizers write to compute constants: shapes, grids, the weights of a resampling."""
@@ -221,7 +222,7 @@ def chain_of(
         if _picked_lengths(scope, each, type_of) is not None:
             picked_from |= {id(one): one for one in _measured_before(scope, each)}
             continue
-        for name in filter(None, each.input):
+        for name in filter(None, _values_read(each)):
             if scope.constant(name) is not None:
                 continue
             producer = scope.own_producer(name)
@@ -229,6 +230,21 @@ def chain_of(
                 return None
             waiting.append(producer)
     return _in_order(scope, found | picked_from, node)
+
+
+def _values_read(node: NodeProto) -> list[str]:
+    """Return the inputs of whose values a node makes what it gives: a CastLike reads the type alone of its second."""
+    return list(node.input[:1] if node.op_type == "CastLike" else node.input)
+
+
+def _likened(scope: Scope, node: NodeProto, type_of: TypeOf | None) -> dict[str, np.ndarray | None]:
+    """Return something of the type of what a CastLike makes its numbers like; nothing for other operators."""
+    if node.op_type != "CastLike":
+        return {}
+    known = (type_of or scope.type_of)(node.input[1])
+    if known is None:
+        raise ValueError("The type that a CastLike gives is not known")
+    return {node.input[1]: np.zeros(1, helper.tensor_dtype_to_np_dtype(known.elem_type))}
 
 
 def is_worked_out(scope: Scope, node: NodeProto) -> bool:
@@ -281,7 +297,9 @@ def values_of(scope: Scope, chain: list[NodeProto], type_of: TypeOf | None = Non
         if lengths is None:
             lengths = _picked_lengths(scope, node, type_of)
         if lengths is None:
-            given = {name: values[name] if name in values else scope.constant(name) for name in node.input if name}
+            read = filter(None, _values_read(node))
+            given = {name: values[name] if name in values else scope.constant(name) for name in read}
+            given = _likened(scope, node, type_of) | given
             if node.op_type in (*_MEASURING, *_PASSING) and any(value is None for value in given.values()):
                 continue  # of which the lengths are picked that are known
             _require_room(node, [given.get(name) for name in node.input])

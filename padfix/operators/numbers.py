@@ -10,6 +10,7 @@ from onnx import NodeProto, TensorProto, helper
 from padfix.graph.scopes import Scope
 
 _MOVING = ("Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+_CASTING = ("Cast", "CastLike", "Identity")
 _MAKING_WHOLE = ("Ceil", "Floor", "Round", "Sign")
 _STAYING_WHOLE = ("Abs", "Add", "Cast", "Identity", "Max", "Min", "Mul", "Neg", "Relu", "Reshape", "Sub", "Transpose")
 
@@ -104,6 +105,16 @@ def quotient_changes_numbers(scope: Scope, node: NodeProto) -> bool:
 
 
 def holds_infinity(scope: Scope, name: str) -> bool:
-    """Whether there is an infinity among the numbers of a constant."""
-    known = scope.constant(name) if name else None
+    """Whether there is an infinity among the numbers of a constant, or of one of another type that is made of it."""
+    known = constant_before_casts(scope, name)
     return known is not None and known.dtype.kind == "f" and bool(np.isinf(known).any())
+
+
+def constant_before_casts(scope: Scope, name: str) -> np.ndarray | None:
+    """Return the constant of which a value is made by nothing but changes of its type, or which it is itself."""
+    for _ in range(_MOST_BETWEEN):
+        producer = scope.producer(name) if name else None
+        if producer is None or producer.op_type not in _CASTING or not producer.input:
+            break
+        name = producer.input[0]
+    return scope.constant(name) if name else None

@@ -19,7 +19,7 @@ from padfix.operators.axis_order import (
     spreads_data,
 )
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
-from padfix.operators.branches import branch_traits
+from padfix.operators.branches import branch_traits, scan_traits
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.data_order import (
     CHANNELS,
@@ -385,6 +385,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "SpaceToDepth": lambda scope, node: {},
     "Hardmax": _along_an_axis,
     "If": branch_traits,
+    "Scan": scan_traits,
     **dict.fromkeys(("Flatten", "InstanceNormalization"), _on_images),
     **dict.fromkeys(JOINING, _pairing(_joining)),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _layer_norm),

@@ -8,7 +8,7 @@ from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, ValueType
-from padfix.operators.constant_chains import COMPUTED, is_constant
+from padfix.operators.constant_chains import COMPUTED, is_constant, worked_out
 from padfix.operators.lists import depends_on_data
 from padfix.operators.numbers import numbers_of
 from padfix.targets.traits import Traits
@@ -153,7 +153,24 @@ def _split(scope: Scope, node: NodeProto) -> Traits:
         "pieces-told": has_lengths or bool(counts),
         "as-result": scope.parent is None and any(scope.is_output(name) for name in node.output),
         "splits-constant": is_weight(scope, node.input[0]),
+        "empty-piece": 0 in (pieces_told(scope, node) or ()),
     }
+
+
+def pieces_told(scope: Scope, node: NodeProto) -> list[int] | None:
+    """Return the length of each piece of a Split, or None where that is not known."""
+    given = node.input[1] if len(node.input) > 1 else ""
+    if given or attributes.find(node, "split") is not None:
+        told = worked_out(scope, given) if given else attributes.integers(node, "split")
+        return None if told is None else [int(each) for each in told]
+    known, axis = scope.type_of(node.input[0]), attributes.integer(node, "axis", 0) or 0
+    shape = () if known is None or known.shape is None else known.shape
+    length = shape[axis] if -len(shape) <= axis < len(shape) else None
+    if not isinstance(length, int):
+        return None
+    count = len(node.output)
+    each = -(-length // count)
+    return [max(0, min(each, length - each * place)) for place in range(count)]
 
 
 def is_weight(scope: Scope, name: str, depth: int = 0) -> bool:

@@ -24,7 +24,7 @@ ZERO_POINT = 2
 
 
 def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return whether a QuantizeLinear or DequantizeLinear has a zero point, as the scale has it, and of which type."""
+    """Return how a QuantizeLinear or DequantizeLinear is given its scale and zero point, and of which bytes it is."""
     name = node.input[0] if node.op_type == "DequantizeLinear" else node.output[0]
     quantized = scope.type_of(name)
     names = [name for name in node.input[1 : ZERO_POINT + 1] if name]
@@ -39,6 +39,7 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "of-input": is_of_caller(scope, node.input[0]),
         "blocked": attributes.integer(node, "block_size", 0) != 0,
         "lists-scales": bool(shapes and shapes[0]) and shapes[0] != (1,),
+        "computed-scale": any(not is_constant(scope, each) for each in names),
         "undoes-quantizer": node.op_type == "DequantizeLinear" and _is_quantized(scope, name),
     }
 

@@ -15,11 +15,13 @@ MARKS = (
     "multiplies-channels",  # Of ConvTranspose: whether each channel makes several maps by itself.
     "map-each",
     "lists-scales",
+    "computed-scale",  # Of QuantizeLinear and DequantizeLinear: whether the scale or zero point is no constant.
     "joined-bytes",
     "leaves-bytes",
     # Of the operators that reduce axes.
     "reduces-all",
     "asked-for-infinity",
+    "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
     # Of Softmax, LogSoftmax and Hardmax.
     "axis-from-end",
     "before-alike",
@@ -57,6 +59,7 @@ MARKS = (
     "embeds",
     # Of PRelu, Celu, Split, ArgMax and ArgMin, Expand, BatchNormalization, MatMul, what picks elements, and arithmetic.
     "spreads-data",
+    "empty-piece",  # Of Split: whether one of its pieces has no elements.
     "splits-constant",
     "list-first",
     "list-second",

@@ -9,6 +9,7 @@ import onnx
 import onnx.parser
 import onnxruntime
 import pytest
+from onnx import helper
 
 import padfix
 
@@ -21,7 +22,8 @@ CONSTANTS = (
     "int64[2,3] places = {0, 1, 2, 1, 0, 3}, int64[2,1] each = {2, -1}, float[2] few = {5, 6}, "
     "int64 count = {4}, int64 one_less = {3}, float[2] off_on = {0, 1}, "
     "float[1,2,2,2] grid = {-1, 0.3, 0.5, 1.2, 0.1, -0.4, 1, -0.9}, float[4] list = {1, 2, 3, 4}, "
-    "float scale = {0.1}, uint8 middle = {120}, float[3] bias = {1, 2, 3}, "
+    "float scale = {0.1}, float least = {-inf}, int64[2] whole = {3, 0}, int64[2] last = {0, 3}, "
+    "uint8 middle = {120}, float[3] bias = {1, 2, 3}, "
     "int8[4,2] weights = {1, 2, 3, 4, 5, 6, 7, 8}>"
 )
 TRUTHS = (
@@ -255,3 +257,76 @@ def test_a_split_says_its_axis(target: str, tmp_path: Path) -> None:
     assert outcome("a, b = Split (X) Y = Sub (a, b)", "float[2,3] X", target, tmp_path) == ["Split", "Sub"]
     (split,) = [each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type == "Split"]
     assert [each.i for each in split.attribute if each.name == "axis"] == [0]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "gives", "target", "expected"),
+    [
+        ("Y = QuantizeLinear (X, s, middle)", "uint8", "tract", ["Div", "Round", "Add", "Clip", "Cast"]),
+        (
+            "Y = QuantizeLinear (X, s)",
+            "uint8",
+            "mnn",
+            ["Div", "Clip", "Add", "Abs", "Sub", "Clip", "Add", "Clip", "Cast"],
+        ),
+        (
+            "q = QuantizeLinear (X, s, middle) Y = DequantizeLinear (q, s, middle)",
+            "float",
+            "tract",
+            ["Div", "Round", "Add", "Clip", "Cast", "Cast", "Sub", "Mul"],
+        ),
+        (
+            "t = ReduceMax <axes = [0, 2], keepdims = 0> (a) u = Mul (t, scale) Y = QuantizeLinear <axis = 1> (X, u)",
+            "uint8",
+            "tract",
+            ["ReduceMax", "Mul", "Reshape", "Div", "Round", "Add", "Clip", "Cast"],
+        ),
+    ],
+)
+def test_a_scale_may_be_computed(nodes: str, gives: str, target: str, expected: list[str], tmp_path: Path) -> None:
+    nodes = f"a = Abs (X) m = ReduceMax <axes = [0, 1, 2], keepdims = 0> (a) s = Mul (m, scale) {nodes}"
+    types = outcome(nodes, FLOATS, target, tmp_path, gives)
+    assert types[-len(expected) :] == expected
+
+
+@pytest.mark.parametrize("target", ["openvino", "tract"])
+def test_an_infinity_may_be_of_another_type_first(target: str, tmp_path: Path) -> None:
+    nodes = (
+        "w = Cast <to = 11> (least) r = ReduceMax <axes = [2], keepdims = 1> (X) j = CastLike (w, r) "
+        "e = Equal (r, j) Y = Cast <to = 1> (e)"
+    )
+    assert "ReduceMin" in outcome(nodes, FLOATS, target, tmp_path)
+
+
+@pytest.mark.parametrize("target", ["mnn", OLD])
+@pytest.mark.parametrize("pieces", ["a, b = Split <axis = 1> (X, whole)", "b, a = Split <axis = 1> (X, last)"])
+def test_a_piece_without_elements_is_left_out(pieces: str, target: str, tmp_path: Path) -> None:
+    nodes = f"{pieces} r = Relu (a) Y = Concat <axis = 1> (r, b)"
+    assert "Split" not in outcome(nodes, FLOATS, target, tmp_path)
+
+
+@pytest.mark.parametrize("target", ["mnn", "tract"])
+def test_zeros_are_written_as_zeros(target: str, tmp_path: Path) -> None:
+    nodes = "s = Shape (X) c = ConstantOfShape (s) a = Concat <axis = 2> (c, X) Y = Relu (a)"
+    outcome(nodes, "float[N,3,4] X", target, tmp_path)
+    (filled,) = [each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type == "ConstantOfShape"]
+    assert [each.name for each in filled.attribute] == ["value"]
+
+
+def test_tract_is_told_the_types_of_what_a_scan_goes_over(tmp_path: Path) -> None:
+    body = helper.make_graph(
+        [helper.make_node("Add", ["s", "x"], ["t"]), helper.make_node("Neg", ["t"], ["y"])],
+        "body",
+        [onnx.ValueInfoProto(name=each) for each in ("s", "x")],
+        [onnx.ValueInfoProto(name=each) for each in ("t", "y")],
+    )
+    shapes = {"S": [2, 3], "X": [4, 2, 3], "T": [2, 3], "Y": [4, 2, 3]}
+    values = {
+        name: helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in shapes.items()
+    }
+    scan = helper.make_node("Scan", ["S", "X"], ["T", "Y"], body=body, num_scan_inputs=1)
+    graph = helper.make_graph([scan], "g", [values["S"], values["X"]], [values["T"], values["Y"]])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    report = padfix.convert(tmp_path / "m.onnx", tmp_path / "out.onnx", target="tract")
+    assert [each.finding.rule for each in report.rewrites] == ["PF309"]
+    assert "Scan" not in {each.op_type for each in onnx.load(tmp_path / "out.onnx").graph.node}

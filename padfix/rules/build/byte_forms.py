@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _EXACT_BELOW = 1 << 24
 _WIDEST = 255
 
-_BOUNDS = {TensorProto.UINT8: (0, 255), TensorProto.INT8: (-128, 127)}
+_BOUNDS: Mapping[int, tuple[int, int]] = {TensorProto.UINT8: (0, 255), TensorProto.INT8: (-128, 127)}
 
 _STEPS: Operators = (
     ("Cast", {"elements": "byte", "unsigned": True, "gives": "single", "changes-type": True, "changes-numbers": False}),
@@ -90,7 +90,10 @@ def byte_forms(site: Site) -> Iterator[Form]:
         factor = (scales[0] * scales[1] / scales[2]).astype(np.float32).reshape(-1)
         result = builder.op("MatMul", factors(builder, given))
         result = builder.op("Mul", [result, builder.constant(factor.reshape(()) if factor.size == 1 else factor)])
-        return _as_bytes(builder, result, site.constant(7))
+        zero = site.constant(7)
+        assert zero is not None
+        places = builder.constant(zero.astype(np.float32).reshape(() if zero.size == 1 else zero.shape), "zero")
+        return _stepped(builder, result, places, helper.np_dtype_to_tensor_dtype(zero.dtype), by_sum=False)
 
     if site.node.op_type == "QLinearMatMul":
         known = [site.constant(place) for place in (1, 4, 6, 7)]
@@ -150,44 +153,48 @@ def _why_not_summed(site: Site, weights: int, zero: int) -> Refusal | None:
     return None if largest < _EXACT_BELOW else Refusal("its sums may be larger than floats hold exactly")
 
 
-def _as_bytes(builder: FragmentBuilder, value: Any, zero: np.ndarray | None, *, by_sum: bool = False) -> Any:
-    """Return numbers rounded to whole ones, a zero point added, as bytes of its type."""
-    assert zero is not None
-    elem_type = helper.np_dtype_to_tensor_dtype(zero.dtype)
-    if by_sum:
-        bounds = [np.array(each - int(zero.item()), np.float32) for each in _BOUNDS[elem_type]]
-        value = rounded_by_sum(builder, clipped(builder, value, *bounds), *bounds)
-        whole = builder.op("Add", [value, builder.constant(zero.astype(np.float32).reshape(()), "zero")])
-        return builder.op("Cast", [whole], {"to": elem_type})
-    places = builder.constant(zero.astype(np.float32).reshape(() if zero.size == 1 else zero.shape), "zero")
-    least, most = (builder.constant(np.array(each, np.float32), "bound") for each in _BOUNDS[elem_type])
-    whole = builder.op("Add", [builder.op("Round", [value]), places])
-    return builder.op("Cast", [builder.op("Clip", [whole, least, most])], {"to": elem_type})
+def _stepped(builder: FragmentBuilder, value: Any, zero: Any, elem_type: int, *, by_sum: bool) -> Any:
+    """Return numbers rounded to whole ones, a zero point in floats added, as bytes of a type."""
+    least, most = (np.array(each, np.float32) for each in _BOUNDS[elem_type])
+    if by_sum:  # no further than from one end to the other, wherever the zero point lies
+        widest = np.array(_WIDEST, np.float32)
+        value = rounded_by_sum(builder, clipped(builder, value, -widest, widest), -widest, widest)
+    else:
+        value = builder.op("Round", [value])
+    whole = builder.op("Add", [value, zero])
+    return builder.op("Cast", [clipped(builder, whole, least, most)], {"to": elem_type})
 
 
 def caller_forms(site: Site) -> Iterator[Form]:
-    """Yield what takes a caller's bytes for numbers, or gives numbers as bytes, in floats."""
-    known, scale, zero = site.input_type(0), site.constant(1), site.constant(2)
-    rank = 0 if known is None or known.rank is None else known.rank
+    """Yield what takes bytes for numbers, or gives numbers as bytes, in floats, whatever gives scale and zero point."""
+    why_not = _why_not_stepped(site)
+    rank = 0 if (known := site.input_type(0)) is None or known.rank is None else known.rank
     axis = (attributes.integer(site.node, "axis", 1) or 0) % max(rank, 1)
-    why_not = None
-    if scale is None or (zero is None and site.input_name(2)) or scale.ndim > 1 or not rank:
-        why_not = Refusal("its scale or zero point is not constant, or one of blocks")
-    elif zero is not None and zero.dtype not in (np.uint8, np.int8):
-        why_not = Refusal("its zero point is no byte")
 
-    def aligned(value: np.ndarray) -> np.ndarray:
-        return value.reshape(()) if value.size == 1 else value.reshape(-1, *[1] * (rank - axis - 1))
+    def told(builder: FragmentBuilder, given: list[Any], place: int) -> Any:
+        """Return the scale or the zero point in floats, along the axis; None where there is no zero point."""
+        value, type_ = site.constant(place), site.input_type(place)
+        if value is not None:
+            value = value.astype(np.float32)
+            shape = () if value.size == 1 else (-1, *[1] * (rank - axis - 1))
+            return builder.constant(value.reshape(shape), "scale" if place == 1 else "zero")
+        if type_ is None or not site.input_name(place):
+            return None
+        result = given[place] if place == 1 else builder.op("Cast", [given[place]], {"to": TensorProto.FLOAT})
+        if type_.shape in ((), (1,)) or axis == rank - 1:
+            return result
+        return builder.op("Reshape", [result, builder.constant(np.array([-1, *[1] * (rank - axis - 1)]), "shape")])
 
     def write(by_sum: bool, builder: FragmentBuilder, given: list[Any]) -> Any:
-        assert scale is not None
-        steps = builder.constant(aligned(scale), "scale")
+        steps, zero = told(builder, given, 1), told(builder, given, 2)
         if site.node.op_type == "QuantizeLinear":
-            told = np.zeros((), np.uint8) if zero is None else zero
-            return _as_bytes(builder, builder.op("Div", [given[0], steps]), aligned(told), by_sum=by_sum)
+            places = builder.constant(np.zeros((), np.float32), "zero") if zero is None else zero
+            divided = builder.op("Div", [given[0], steps])
+            return _stepped(builder, divided, places, _quantized(site), by_sum=by_sum)
         numbers = builder.op("Cast", [given[0]], {"to": TensorProto.FLOAT})
-        if zero is not None and zero.any():
-            numbers = builder.op("Sub", [numbers, builder.constant(aligned(zero.astype(np.float32)), "zero")])
+        constant = site.constant(2)
+        if zero is not None and (constant is None or constant.any()):
+            numbers = builder.op("Sub", [numbers, zero])
         return builder.op("Mul", [numbers, steps])
 
     name = "numbers that a Cast makes of bytes, or bytes of them"
@@ -195,16 +202,34 @@ def caller_forms(site: Site) -> Iterator[Form]:
         yield Form(name, (*_STEPS, _ROUNDED[0]), lambda: _written(site, partial(write, False)), why_not)
         return
     yield Form(name, (*_ROUNDED, *_BACK), lambda: _written(site, partial(write, False)), why_not)
-    if zero is not None and zero.size != 1:
-        why_not = Refusal("it has several zero points")
     yield Form(f"{name}, by a sum", (*_BY_SUM, *_BACK), lambda: _written(site, partial(write, True)), why_not)
+
+
+def _why_not_stepped(site: Site) -> Refusal | None:
+    known = site.input_type(0)
+    shapes = [
+        None if each is None else each.shape for each in map(site.input_type, (1, 2) if site.input_name(2) else (1,))
+    ]
+    if known is None or not known.rank or any(each is None or len(each) > 1 for each in shapes):
+        return Refusal("the rank of its data, its scale or zero point is not known, or there is a scale for each block")
+    if attributes.integer(site.node, "block_size", 0) or site.elem_type(1) != TensorProto.FLOAT:
+        return Refusal("there is a scale for each block, or it is not of single precision")
+    if site.node.op_type == "DequantizeLinear" and not site.input_name(2) and _quantized(site) == TensorProto.INT32:
+        return None
+    return None if _quantized(site) in _BOUNDS else Refusal("what is quantized is no byte")
+
+
+def _quantized(site: Site) -> int:
+    """Return the type of the bytes."""
+    known = site.input_type(0) if site.node.op_type == "DequantizeLinear" else site.scope.type_of(site.node.output[0])
+    return 0 if known is None else known.elem_type
 
 
 def dynamic_forms(site: Site) -> Iterator[Form]:
     """Yield a DynamicQuantizeLinear as what it is defined by, with a step of 1 where all is 0."""
     known = site.input_type(0)
 
-    def write() -> Rewrite:
+    def write(by_sum: bool) -> Rewrite:
         builder = site.builder()
         data = builder.input(site.input_name(0))
 
@@ -216,24 +241,35 @@ def dynamic_forms(site: Site) -> Iterator[Form]:
             for bound, reduced in (("Min", "Min"), ("Max", "Max"))
         )
         span = builder.op("Sub", [most, least])
-        is_zero = builder.op("Equal", [span, number(0)])
-        step = builder.op("Where", [is_zero, number(1), builder.op("Div", [span, number(_WIDEST)])])
+        is_wide = builder.op("Greater", [span, number(0)])
+        step = builder.op("Where", [is_wide, builder.op("Div", [span, number(_WIDEST)]), number(1)])
         begin = builder.op("Sub", [number(0), builder.op("Div", [least, step])])
-        zero = builder.op("Round", [builder.op("Clip", [begin, number(0), number(_WIDEST)])])
-        whole = builder.op("Add", [builder.op("Round", [builder.op("Div", [data, step])]), zero])
-        values = (builder.op("Clip", [whole, number(0), number(_WIDEST)]), step, zero)
-        for place, (name, value) in enumerate(zip(site.node.output, values, strict=False)):
-            if name:
-                result = value if place == 1 else builder.op("Cast", [value], {"to": TensorProto.UINT8})
-                builder.output(name, result)
+        bounds = [np.array(each, np.float32) for each in (0, _WIDEST)]
+        zero = clipped(builder, begin, *bounds)
+        zero = rounded_by_sum(builder, zero, *bounds) if by_sum else builder.op("Round", [zero])
+        for place, name in enumerate(site.node.output):
+            if not name:
+                continue
+            if place == 0:
+                divided = builder.op("Div", [data, step])
+                result = _stepped(builder, divided, zero, TensorProto.UINT8, by_sum=by_sum)
+            else:
+                result = step if place == 1 else builder.op("Cast", [zero], {"to": TensorProto.UINT8})
+            builder.output(name, result)
         return Rewrite(builder.build(), trials_of(site))
 
     why_not = None if known is not None and known.rank else Refusal("the rank of its input is not known")
     rank = 0 if known is None or known.rank is None else known.rank
     whole = {"axes-listed": False, "reduces-all": True, "reduced-axes": rank, "rank": rank, "keeps-axis": False}
-    extremes: Operators = tuple((f"Reduce{each}", whole) for each in ("Max", "Min"))
-    operators = (*extremes, *_ROUNDED, *_BACK, ("Equal", {"broadcasts": False}), ("Where", {"broadcasts": False}))
-    yield Form("its definition", operators, write, why_not)
+    operators: Operators = (
+        *((f"Reduce{each}", whole) for each in ("Max", "Min")),
+        *_BACK,
+        ("Greater", {"broadcasts": False}),
+        ("Where", {"broadcasts": False}),
+    )
+    for by_sum, parts in enumerate((_ROUNDED, _BY_SUM)):
+        name = "its definition, rounded by a sum" if by_sum else "its definition"
+        yield Form(name, (*operators, *parts), partial(write, bool(by_sum)), why_not)
 
 
 def _written(site: Site, write: Write) -> Rewrite:

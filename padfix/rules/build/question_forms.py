@@ -11,7 +11,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from padfix.graph import attributes
-from padfix.operators.numbers import numbers_of
+from padfix.operators.numbers import constant_before_casts, numbers_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
@@ -124,7 +124,7 @@ def equal_forms(site: Site) -> Iterator[Form]:
 
 def _infinite(site: Site) -> Form:
     """Return which numbers are equal to one infinity as which are beyond all numbers on its side."""
-    told = [site.constant(place) for place in (0, 1)]
+    told = [constant_before_casts(site.scope, name) for name in site.node.input]
     place = 0 if told[0] is None else 1
     infinity = told[1 - place]
     signs = set() if infinity is None or infinity.size != 1 else set(infinity.reshape(-1).tolist())

@@ -7,7 +7,11 @@ from functools import partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from onnx import helper
+
 from padfix.graph import attributes
+from padfix.operators.picking_traits import pieces_told
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
@@ -26,44 +30,56 @@ _SIZES_AS_INPUT_SINCE = 13
 def split_forms(site: Site) -> Iterator[Form]:
     """Yield a Split that says its axis, or the length of each piece, and as a Slice for each."""
     yield from axis_forms(site, 0)
-    sizes = _sizes(site)
-    unread = Refusal("it needs the length that it splits (--shape)") if sizes is None else None
+    sizes = pieces_told(site.scope, site.node)
+    unread = Refusal("it needs the length that it splits (--shape)") if sizes is None else _why_not_empty(site, sizes)
     told = {**(traits_of(site.scope, site.node) or {}), "axis-written": True, "split-evenly": True}
-    told["pieces-told"] = True
+    told |= {"pieces-told": True, "empty-piece": False}
     yield Form("the length of each piece", (("Split", told),), partial(_written, site, _split), unread)
     yield Form(
         "a Slice for each piece", (("Slice", {"behind-window": False}),), partial(_written, site, _sliced), unread
     )
 
 
-def _sizes(site: Site) -> list[int] | None:
-    """Return the length of each piece, or None where that is not known."""
-    told = attributes.integers(site.node, "split") if len(site.node.input) < 2 else site.constant(1)
-    if told is not None:
-        return [int(each) for each in told]
-    known, axis = site.input_type(0), attributes.integer(site.node, "axis", 0) or 0
-    shape = () if known is None or known.shape is None else known.shape
-    length = shape[axis] if -len(shape) <= axis < len(shape) else None
-    if not isinstance(length, int) or site.input_name(1):
+def _why_not_empty(site: Site, sizes: list[int]) -> Refusal | None:
+    """Return why there is no constant for a piece without elements, which all the rest goes without."""
+    known = site.input_type(0)
+    if all(sizes) or (known is not None and known.lengths is not None):
         return None
-    count = len(site.node.output)
-    each = -(-length // count)
-    return [max(0, min(each, length - each * place)) for place in range(count)]
+    read = [name for name, size in zip(site.node.output, sizes, strict=False) if name and not size]
+    is_read = any(site.scope.consumers(name) or site.scope.is_output(name) for name in read)
+    return Refusal("it gives a piece without elements, of an open length") if is_read or not any(sizes) else None
 
 
 def _written(site: Site, write: Callable[[Site, FragmentBuilder, Any, list[int]], list[Any]]) -> Rewrite:
-    sizes, builder = _sizes(site), site.builder()
+    sizes, builder = pieces_told(site.scope, site.node), site.builder()
     assert sizes is not None
-    pieces = write(site, builder, builder.input(site.input_name(0)), sizes)
-    for name, piece in zip(site.node.output, pieces, strict=True):
-        if name:
-            builder.output(name, piece)
+    value = builder.input(site.input_name(0))
+    filled = [size for size in sizes if size]
+    pieces = iter(write(site, builder, value, filled) if len(filled) > 1 or len(sizes) == 1 else [value])
+    for name, size in zip(site.node.output, sizes, strict=True):
+        piece = next(pieces) if size else None
+        if not name:
+            continue
+        if piece is value:
+            piece = builder.op("Identity", [value])
+        builder.output(name, _empty(site, builder) if piece is None else piece)
     return Rewrite(builder.build(), trials_of(site), exact=True)
+
+
+def _empty(site: Site, builder: FragmentBuilder) -> Any:
+    """Return a piece without elements; where lengths are open, which nothing reads, of another shape."""
+    known = site.input_type(0)
+    lengths = [] if known is None or known.lengths is None else list(known.lengths)
+    if lengths:
+        lengths[attributes.integer(site.node, "axis", 0) or 0] = 0
+    nothing = np.zeros(lengths or [0], helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+    return builder.op("Identity", [builder.constant(nothing, "nothing")])
 
 
 def _split(site: Site, builder: FragmentBuilder, value: Any, sizes: list[int]) -> list[Any]:
     node, inputs = copied(site.node, without=("num_outputs",)), [value]
     attributes.set_integer(node, "axis", attributes.integer(node, "axis", 0) or 0)
+    del node.output[len(sizes) :]
     if builder.opset < _SIZES_AS_INPUT_SINCE:
         attributes.set_integers(node, "split", sizes)
     else:
