@@ -32,6 +32,7 @@ from padfix.kernels.pool import average_pool, lp_pool, max_pool, max_pool_with_i
 from padfix.kernels.quantized import conv_integer, qlinear_conv
 from padfix.kernels.recurrent import RECURRENT_OPS
 from padfix.kernels.resample import legacy_resize, resize
+from padfix.kernels.spectra import stft
 from padfix.kernels.spelling import in_one_spelling
 from padfix.kernels.transpose import conv_transpose
 from padfix.kernels.windows import Array
@@ -201,6 +202,7 @@ SPEC_OPS: list[type[OpRun]] = [
     operator("GlobalMaxPool", _global_max_pool),
     operator("Mean", _mean),
     operator("GatherElements", _gather_elements, "axis"),
+    operator("STFT", stft, "onesided"),
     Pad,
     Upsample,
     Resize,

@@ -31,7 +31,7 @@ PLAIN = (
     "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsNaN", "LeakyRelu", "Less", "LessOrEqual",
     "LinearAttention", "Loop", "MatMulInteger", "MaxRoiPool", "MaxUnpool", "MelWeightMatrix", "Multinomial", "NonZero",
     "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "RandomNormal", "RandomNormalLike", "RandomUniform",
-    "RandomUniformLike", "Range", "RegexFullMatch", "Relu", "ReverseSequence", "RotaryEmbedding", "Round", "STFT",
+    "RandomUniformLike", "Range", "RegexFullMatch", "Relu", "ReverseSequence", "RotaryEmbedding", "Round",
     "Scan", "Scatter", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
     "SequenceLength", "SequenceMap", "Shrink", "Sinh", "Softsign", "SplitToSequence", "StringConcat",
     "StringNormalizer", "StringSplit", "SwiGLU", "Tan", "TensorScatter", "TfIdfVectorizer", "ThresholdedRelu", "Tile",
@@ -88,6 +88,21 @@ def _dft(scope: Scope, node: NodeProto) -> Traits:
         "first-axis": None if axis is None else axis == 1,
         "length-given": len(node.input) > 1 and bool(node.input[1]),
         "one-sided": attributes.integer(node, "onesided", 0) != 0,
+    }
+
+
+def _stft(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a STFT whether its signal has an axis for its parts, and what it is told of what it may leave unsaid."""
+    known = scope.type_of(node.input[0])
+    given = [len(node.input) > place and bool(node.input[place]) for place in (2, 3)]
+    return {
+        "rank": None if known is None else known.rank,
+        "sizes": "static" if known is not None and known.lengths is not None else "dynamic",
+        "complex": known is not None and known.shape is not None and tuple(known.shape[2:]) == (2,),
+        "one-sided": attributes.integer(node, "onesided", 1) != 0,
+        "sides-written": attributes.find(node, "onesided") is not None,
+        "window-given": given[0],
+        "length-given": given[1],
     }
 
 
@@ -286,6 +301,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "one-sided": not all(attributes.integer(node, f"detect_{sign}", 1) for sign in ("negative", "positive"))
     },
     **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), ranked),
+    "STFT": _stft,
     "Tile": ranked,
     "Trilu": ranked,
     "Unsqueeze": _reranked,

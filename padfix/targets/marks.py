@@ -234,6 +234,10 @@ MARKS = (
     # Of comparisons: whether there is an infinity among their constants. Of IsInf: whether it means but one, or none.
     "meets-infinity",
     "one-sided",
+    # Of a STFT, which has one-sided and length-given, too: whether it is told how many sides, and the window.
+    "complex",
+    "sides-written",
+    "window-given",
     # Of what puts single elements, which has joins as well: whether it keeps the larger or the smaller.
     "reduction-written",
     "joins-extremes",

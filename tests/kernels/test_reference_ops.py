@@ -324,3 +324,16 @@ def test_a_mean_takes_the_shape_that_all_of_its_inputs_have_together() -> None:
     (found,) = SpecEvaluator(model).run(None, given)
     assert found.shape == (2, 3, 4)
     assert (found == 2).all()
+
+
+@pytest.mark.parametrize("shape", [(2, 23), (2, 23, 1), (1, 23, 2)])
+@pytest.mark.parametrize("is_told", [False, True])
+def test_frames_are_transformed_as_onnx_runtime_does(shape: tuple[int, ...], is_told: bool) -> None:
+    kind, sides = f"float{list(shape)} X", 0 if shape[-1] == 2 else 1
+    read = "X, step, , length" if is_told else "X, step, w"
+    weights = "int64 step = {3}, int64 length = {8}, float[8] w = {0, 1, 2, 3, 4, 3, 2, 1}"
+    graph = f"g ({kind}) => (float[A,B,C,D] Y) <{weights}> {{ Y = STFT <onesided = {sides}> ({read}) }}"
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {graph}')
+    given = {"X": np.random.default_rng(0).standard_normal(shape).astype(np.float32)}
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(SpecEvaluator(model).run(None, given)[0], session.run(None, given)[0], atol=1e-5)

@@ -31,6 +31,7 @@ from padfix.rules.build.picked_elements import sorted_forms
 from padfix.rules.build.place_forms import compressed_forms, extreme_place_forms
 from padfix.rules.build.sampled_forms import sampled_forms
 from padfix.rules.build.slope_forms import SLOPE_FORMS
+from padfix.rules.build.spectrum_forms import spectrum_forms
 from padfix.rules.build.split_forms import split_forms
 from padfix.rules.build.transform_forms import transform_forms
 
@@ -198,6 +199,7 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "MatMul": matrix_forms,
     **dict.fromkeys(("MatMulInteger", "QLinearMatMul"), byte_forms),
     "NonMaxSuppression": _limited,
+    "STFT": spectrum_forms,
     "Split": split_forms,
     "Squeeze": _named,
     "Tile": joined_copies,
