@@ -92,7 +92,7 @@ def _dft(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _stft(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a STFT whether its signal has an axis for its parts, and what it is told of what it may leave unsaid."""
+    """Return of a STFT what its signal is like, and whether it is told what it may leave unsaid."""
     known = scope.type_of(node.input[0])
     given = [len(node.input) > place and bool(node.input[place]) for place in (2, 3)]
     return {
