@@ -45,6 +45,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "maybe-from-end": may_count_from_end(scope, node.input[1]),
         "picks-rows": indices is not None and node.op_type == "GatherND" and indices.shape[-1:] == (1,),
         "by-image": attributes.integer(node, "batch_dims", 0) != 0,
+        "by-tuples": node.op_type == "GatherND" and shapes[1] is not None and tuple(shapes[1][-1:]) != (1,),
         "joins": (reduction := attributes.text(node, "reduction", "none") or "none") != "none",
         "joins-extremes": reduction in ("max", "min"),
         "reduction-written": attributes.find(node, "reduction") is not None,

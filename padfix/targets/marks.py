@@ -182,8 +182,9 @@ MARKS = (
     "maybe-from-end",
     "maybe-outside",
     "picks-rows",
-    # Of GatherND: whether each image has indices of its own.
+    # Of GatherND: whether each image has indices of its own, and whether they are of several axes.
     "by-image",
+    "by-tuples",
     # Of Gemm: whether its product or what is added has a factor.
     "has-factors",
     # Of an Erf: whether it is part of a Gelu, however that is written.

@@ -200,6 +200,21 @@ CASES = {
         "mnn",
         ["Greater", "Where"],
     ),
+    "elements of each image by constant indices of several axes": (
+        text("Y = GatherND <batch_dims = 1> (X, i)", "float[2,4,3] X", "int64[2,2,2] i = {1, 2, 3, 0, 0, 0, 2, 1}"),
+        "mnn",
+        ["Reshape", "Gather", "Reshape"],
+    ),
+    "elements of each image by computed indices of several axes": (
+        text("Y = GatherND <batch_dims = 1> (X, i)", "float[2,4,3] X, int64[2,5,2] i"),
+        "mnn",
+        ["Concat", "GatherND"],
+    ),
+    "rows of each image by computed indices": (
+        text("Y = GatherND <batch_dims = 2> (X, i)", "float[2,4,3,5] X, int64[2,4,2,1] i"),
+        "qnn",
+        ["Concat", "GatherND"],
+    ),
     "what is picked from the end": (
         text("Y = GatherND (X, i)", "float[4,3] X", "int64[2,2] i = {1, -1, -2, 0}"),
         "mnn",

@@ -21,6 +21,7 @@ from padfix.rules.build.moved_forms import moved_forms
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.picked_elements import rows_of_picked
+from padfix.targets.traits import Traits
 
 _EXTREMES_SINCE = 18
 """The first opset that lists the larger and the smaller among what is joined by."""
@@ -42,6 +43,7 @@ def element_forms(site: Site) -> Iterator[Form]:
     yield from rest_forms(site)
     if site.node.op_type == "GatherND":
         yield from rows_of_picked(site)
+        yield _told_images(site)
         yield from moved_forms(site)
     elif site.node.op_type == "GatherElements":
         yield _of_fewer(site)
@@ -168,6 +170,29 @@ def _counted(site: Site) -> Form:
 
     own = {**(traits_of(site.scope, site.node) or {}), "negative-indices": False, "axis-from-end": False}
     return Form("indices from the begin", ((op_type, own),), write, why_not)
+
+
+def _told_images(site: Site) -> Form:
+    """Return a GatherND whose tuples begin with the image that they are of."""
+    known, first = site.input_type(1), attributes.integer(site.node, "batch_dims", 0) or 0
+    lengths = None if known is None else known.lengths
+    why_not = _LENGTHS if lengths is None else None
+    if not first:
+        why_not = Refusal("its tuples are of no image alone")
+
+    def write() -> Rewrite:
+        assert lengths is not None
+        builder = site.builder()
+        data, indices = (builder.input(name) for name in site.node.input)
+        images = np.moveaxis(np.indices(lengths[:-1])[:first], 0, -1).astype(np.int64)
+        told = builder.op("Concat", [builder.constant(images, "images"), indices], {"axis": len(lengths) - 1})
+        return Rewrite(
+            builder.ending_in(copied(site.node, without=("batch_dims",)), [data, told]), trials_of(site), exact=True
+        )
+
+    own = {**(traits_of(site.scope, site.node) or {}), "by-image": False, "picks-rows": False}
+    joined: Traits = {"inputs": 2, "numbers": "integer"}
+    return Form("tuples with their image", (("Concat", joined), ("GatherND", own)), write, why_not)
 
 
 def _of_fewer(site: Site) -> Form:
