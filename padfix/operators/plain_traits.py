@@ -10,6 +10,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.batches import gives_each_image_its_own, numbers_images
 from padfix.operators.clip import clip_bounds
+from padfix.operators.constant_chains import is_constant
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.equations import equation_traits
 from padfix.operators.fused_layers import MATRIX, given_by, is_activated_convolution, is_deviation, is_product
@@ -124,6 +125,7 @@ def _prelu(scope: Scope, node: NodeProto) -> Traits:
     common: dict[str, Trait | None] = {
         "rank": None if data is None else data.rank,
         "behind-window": is_in_blocks(scope, node.input[0]),
+        "slopes-computed": not is_constant(scope, node.input[1]),
     }
     if slope is None or slope.shape is None or data is None or data.shape is None:
         return {**common, "slopes": None}

@@ -21,6 +21,7 @@ MARKS = (
     # Of the operators that reduce axes.
     "reduces-all",
     "asked-for-infinity",
+    "slopes-computed",  # Of PRelu: whether its slopes are no constant.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
     # Of Softmax, LogSoftmax and Hardmax.
     "axis-from-end",

@@ -21,6 +21,9 @@ from padfix.rules.build.rounded_forms import rounded_by_sum
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
+_ROUND_SINCE = 11
+"""The opset of the first Round."""
+
 _EXACT_BELOW = 1 << 24
 _WIDEST = 255
 
@@ -101,7 +104,9 @@ def byte_forms(site: Site) -> Iterator[Form]:
         if rows or any(each is None for each in known):
             why_not = Refusal("its scales and zero points are not constant, or differ from row to row")
         operators = (*_STEPS, *_PRODUCT, *_ROUNDED, *_BACK)
-        yield Form("whole numbers in floats", operators, lambda: _written(site, rounded), why_not)
+        yield Form(
+            "whole numbers in floats", operators, lambda: _written(site, rounded, _ROUND_SINCE), why_not, _ROUND_SINCE
+        )
     elif site.node.op_type == "MatMulInteger":
         operators = (*_STEPS, *_PRODUCT, *_BACK)
         yield Form("whole numbers in floats", operators, lambda: _written(site, product), why_not)
@@ -201,8 +206,9 @@ def caller_forms(site: Site) -> Iterator[Form]:
     if site.node.op_type == "DequantizeLinear":
         yield Form(name, (*_STEPS, _ROUNDED[0]), lambda: _written(site, partial(write, False)), why_not)
         return
-    yield Form(name, (*_ROUNDED, *_BACK), lambda: _written(site, partial(write, False)), why_not)
-    yield Form(f"{name}, by a sum", (*_BY_SUM, *_BACK), lambda: _written(site, partial(write, True)), why_not)
+    for by_sum, (way, parts) in enumerate(((name, _ROUNDED), (f"{name}, by a sum", _BY_SUM))):
+        way_to_write = partial(_written, site, partial(write, bool(by_sum)), _ROUND_SINCE)
+        yield Form(way, (*parts, *_BACK), way_to_write, why_not, _ROUND_SINCE)
 
 
 def _why_not_stepped(site: Site) -> Refusal | None:
@@ -272,8 +278,8 @@ def dynamic_forms(site: Site) -> Iterator[Form]:
         yield Form(name, (*operators, *parts), partial(write, bool(by_sum)), why_not)
 
 
-def _written(site: Site, write: Write) -> Rewrite:
-    builder = site.builder()
+def _written(site: Site, write: Write, opset: int = 1) -> Rewrite:
+    builder = site.builder(max(site.opset, opset))
     given: Sequence[Any] = [builder.input(name) if name else None for name in site.node.input]
     builder.output(site.node.output[0], write(builder, list(given)))
     return Rewrite(builder.build(), trials_of(site))
