@@ -19,6 +19,7 @@ from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbe
 from padfix.operators.numbers import cast_changes_numbers, elements_of, is_odd_integer, numbers_of
 from padfix.operators.passing import PASSING, changes_type, passing_traits
 from padfix.operators.picking_traits import PICKING_TRAITS, ranked
+from padfix.operators.quantizers import multiplies_wide
 from padfix.targets.traits import Trait, Traits
 
 DFT_AXIS_AS_INPUT_SINCE = 20
@@ -288,7 +289,10 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "cuts-off": attributes.integer(node, "fmod", 0) != 0,
         "of-positive": all(is_positive_for_certain(scope, name, or_zero=True) for name in node.input),
     },
-    "QLinearMatMul": lambda scope, node: {"half-scales": numbers_of(scope, node.input[1]) == "half"},
+    "QLinearMatMul": lambda scope, node: {
+        "half-scales": numbers_of(scope, node.input[1]) == "half",
+        "saturates": multiplies_wide(scope, node.input[0], node.input[3], node.input[5]),
+    },
     "Einsum": equation_traits,
     "Expand": _expand,
     "MatMul": _product,

@@ -19,6 +19,20 @@ QUANTIZERS = ("DequantizeLinear", "QuantizeLinear")
 
 OPERATOR_OF_BYTES = "QLinearConv"
 
+_PRODUCTS = ("Conv", "Gemm", "MatMul")
+
+_KEEPING_BYTES = frozenset(
+    """
+    Add AveragePool Clip Concat DepthToSpace Div Expand Flatten Gather GlobalAveragePool GlobalMaxPool Identity
+    LeakyRelu MaxPool Mul Neg PRelu Pad ReduceMax ReduceMean ReduceMin ReduceSum Relu Reshape Resize Slice SpaceToDepth
+    Split Squeeze Sub Tile Transpose Unsqueeze
+    """.split()  # noqa: SIM905
+)
+"""What importers of quantized networks move a DequantizeLinear behind."""
+
+_NARROW = 64
+"""The largest signed byte of which two products with unsigned ones fit 16 bits with a sign."""
+
 ZERO_POINT = 2
 """The input that both have it at."""
 
@@ -40,8 +54,65 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "blocked": attributes.integer(node, "block_size", 0) != 0,
         "lists-scales": bool(shapes and shapes[0]) and shapes[0] != (1,),
         "computed-scale": any(not is_constant(scope, each) for each in names),
+        "saturates": node.op_type == "DequantizeLinear" and _meets_bytes(scope, node),
         "undoes-quantizer": node.op_type == "DequantizeLinear" and _is_quantized(scope, name),
     }
+
+
+def _meets_bytes(scope: Scope, node: NodeProto) -> bool:
+    """Whether signed bytes are multiplied by other bytes, and pairs of such products may not fit 16 bits.
+
+    Of two that are computed it is the second factor, and of others the one that is constant.
+    """
+    if not is_wide(scope, node.input[0], node.input[ZERO_POINT] if len(node.input) > ZERO_POINT else ""):
+        return False
+    is_written = is_constant(scope, node.input[0])
+
+    def behind(name: str) -> list[str]:
+        readers = scope.consumers(name)
+        return [each.output[0] for each in readers if each.op_type in _KEEPING_BYTES and name in each.input]
+
+    for name in reached([node.output[0]], behind):
+        for reader in scope.consumers(name):
+            factors = list(reader.input[:2]) if reader.op_type in _PRODUCTS else []
+            if name not in factors or len(set(factors)) < len(factors) or _is_map_each(scope, reader):
+                continue
+            place = factors.index(name)
+            other = _dequantizers_before(scope, factors[1 - place])
+            if other and (is_written or (place == 1 and not any(is_constant(scope, each.input[0]) for each in other))):
+                return True
+    return False
+
+
+def _is_map_each(scope: Scope, node: NodeProto) -> bool:
+    """Whether a convolution has one channel for each of its maps, so that no products of several are added."""
+    weights = scope.type_of(node.input[1]) if node.op_type == "Conv" else None
+    return weights is not None and weights.shape is not None and weights.shape[1:2] == (1,)
+
+
+def multiplies_wide(scope: Scope, data: str, weights: str, zero: str) -> bool:
+    """Whether signed bytes are multiplied by such ones, and pairs of products may not fit 16 bits."""
+    known = scope.type_of(data)
+    return known is not None and known.elem_type == TensorProto.INT8 and is_wide(scope, weights, zero)
+
+
+def is_wide(scope: Scope, name: str, zero: str) -> bool:
+    """Whether these are signed bytes around 0, and not known to be so small that two products fit 16 bits."""
+    known, values, middle = scope.type_of(name), scope.constant(name), scope.constant(zero) if zero else np.zeros(1)
+    if known is None or known.elem_type != TensorProto.INT8 or (middle is not None and middle.any()):
+        return False
+    return values is None or bool((np.abs(values.astype(int)) > _NARROW).any())
+
+
+def _dequantizers_before(scope: Scope, name: str) -> list[NodeProto]:
+    """Return what gives numbers of bytes, with nothing between but what works on bytes as well."""
+
+    def before(name: str) -> list[str]:
+        producer = scope.own_producer(name)
+        return [] if producer is None or producer.op_type not in _KEEPING_BYTES else [each for each in producer.input]
+
+    producers = map(scope.own_producer, filter(None, reached([name], before)))
+    return [each for each in producers if each is not None and each.op_type == "DequantizeLinear"]
 
 
 def is_between_quantizers(scope: Scope, node: NodeProto) -> bool:
@@ -125,6 +196,7 @@ def traits_of_bytes(scope: Scope, node: NodeProto, operator: Operator) -> Traits
         "of-bytes": is_of_bytes(scope, data),
         "lists-scales": True if any(lists) else None if None in lists else False,
         "leaves-bytes": operator.is_maximum and leaves_bytes(scope, node),
+        "saturates": node.op_type == OPERATOR_OF_BYTES and multiplies_wide(scope, data, node.input[3], node.input[5]),
         "joined-bytes": weights is not None and dequantized[1] and is_behind_joined_bytes(scope, data),
     }
 

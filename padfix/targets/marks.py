@@ -15,6 +15,7 @@ MARKS = (
     "multiplies-channels",  # Of ConvTranspose: whether each channel makes several maps by itself.
     "map-each",
     "lists-scales",
+    "saturates",  # Of the same, and QLinearConv and QLinearMatMul: whether products of bytes may not fit 16 bits.
     "computed-scale",  # Of QuantizeLinear and DequantizeLinear: whether the scale or zero point is no constant.
     "joined-bytes",
     "leaves-bytes",

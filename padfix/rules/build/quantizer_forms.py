@@ -46,10 +46,27 @@ def zero_point_forms(site: Site) -> Iterator[Form]:
     yield Form("a zero point in the shape of its scale", ((site.node.op_type, traits),), write, why_not)
     if traits["one-element"] and site.node.op_type == "QuantizeLinear":
         yield _doubled(site)
+    if site.node.op_type == "DequantizeLinear":
+        yield _set_apart(site)
     yield from stepped_forms(site)
     if chain_of(site.scope, site.node) is not None:
         yield constant_form(site)
     yield from caller_forms(site)
+
+
+def _set_apart(site: Site) -> Form:
+    """Return a DequantizeLinear with a maximum behind it that changes nothing, but is none of bytes."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        numbers = builder.original(copied(site.node), [builder.input(name) for name in site.node.input])
+        least = np.finfo(helper.tensor_dtype_to_np_dtype(site.elem_type(1))).min
+        builder.output(site.node.output[0], builder.op("Max", [numbers, builder.constant(np.array(least), "least")]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    traits = {**quantizer_traits(site.scope, site.node), "saturates": False}
+    operators: Operators = (("DequantizeLinear", traits), ("Max", {"inputs": 2, "constants": "number"}))
+    return Form("a maximum behind it", operators, write)
 
 
 def _doubled(site: Site) -> Form:
