@@ -109,9 +109,9 @@ def _dequantizers_before(scope: Scope, name: str) -> list[NodeProto]:
 
     def before(name: str) -> list[str]:
         producer = scope.own_producer(name)
-        return [] if producer is None or producer.op_type not in _KEEPING_BYTES else [each for each in producer.input]
+        return [] if producer is None or producer.op_type not in _KEEPING_BYTES else list(filter(None, producer.input))
 
-    producers = map(scope.own_producer, filter(None, reached([name], before)))
+    producers = map(scope.own_producer, reached([name], before))
     return [each for each in producers if each is not None and each.op_type == "DequantizeLinear"]
 
 
