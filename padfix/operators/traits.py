@@ -14,11 +14,13 @@ from padfix.operators.axis_order import order_traits
 from padfix.operators.batches import OF_IMAGES, is_of_another_batch
 from padfix.operators.constant_chains import (
     gives_constant,
+    is_constant,
     is_constant_boolean,
     is_given_by_node,
     is_steered_by_data,
     is_steered_by_results,
     reads_constant_again,
+    worked_out,
 )
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_volume
@@ -383,8 +385,8 @@ def _fill(scope: Scope, node: NodeProto) -> str | None:
         value = np.float32(0 if written is None else written.f)
     else:
         name = node.input[2] if len(node.input) > 2 else ""
-        known = scope.constant(name) if name else np.zeros(1, np.float32)
+        known = worked_out(scope, name) if name else np.zeros(1, np.float32)
         if known is None or known.size != 1:
-            return None
+            return "computed" if known is None and not is_constant(scope, name) else None
         value = known.reshape(-1)[0]
     return "zero" if value == 0 else "finite" if np.isfinite(float(value)) else "infinite"

@@ -168,10 +168,10 @@ def _joined_about(site: Site, added: list[int], cut: list[int]) -> Form:
     lengths = None if known is None else known.lengths
     half = len(added) // 2
     fill = _value_of(site)
+    given = site.input_type(2) if site.input_name(2) else None
 
     def write() -> Rewrite | Refusal:
         assert lengths is not None
-        assert fill is not None
         dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
         builder = site.builder()
         data = builder.input(site.input_name(0))
@@ -179,9 +179,13 @@ def _joined_about(site: Site, added: list[int], cut: list[int]) -> Form:
         sizes = [length + cut[axis] + cut[half + axis] for axis, length in enumerate(lengths)]
         for axis in range(half):
             sides = [(*sizes[:axis], added[place], *sizes[axis + 1 :]) for place in (axis, half + axis)]
-            first, second = (np.full(each, np.asarray(fill).reshape(()), dtype) for each in sides)
-            pieces = [builder.constant(first, "before")] if first.size else []
-            pieces += [result, *([builder.constant(second, "behind")] if second.size else [])]
+            filling = np.asarray(1 if fill is None else fill, dtype).reshape(())
+            first, second = (np.full(each, filling) for each in sides)
+            before, behind = ([builder.constant(each, "side")] if each.size else [] for each in (first, second))
+            if fill is None:
+                value = builder.input(site.input_name(2))
+                before, behind = ([builder.op("Mul", [*each, value])] if each else [] for each in (before, behind))
+            pieces = [*before, result, *behind]
             result = builder.op("Concat", pieces, {"axis": axis}) if len(pieces) > 1 else result
             sizes[axis] += added[axis] + added[half + axis]
         builder.output(site.node.output[0], builder.op("Identity", [result]) if result is data else result)
@@ -190,11 +194,15 @@ def _joined_about(site: Site, added: list[int], cut: list[int]) -> Form:
     why_not = None
     if lengths is None or len(lengths) != half or 0 in lengths or math.prod(lengths) > _MOST_ELEMENTS:
         why_not = Refusal("it needs all lengths, and not too many elements (--shape)")
-    elif fill is None or np.size(fill) != 1:
-        why_not = Refusal("its value is not constant")
+    elif np.size(fill) != 1 or (fill is None and (given is None or given.shape not in ((), (1,)))):
+        why_not = Refusal("its value is none, or its shape is not known")
+    elif fill is None and site.elem_type(0) not in FLOATS:
+        why_not = Refusal("its value is only known at run time, and no float")
     elif any(length + cut[axis] + cut[half + axis] < 1 for axis, length in enumerate(lengths)):
         why_not = Refusal("nothing is left of it")
     operators: Operators = (("Slice", {"behind-window": False}), ("Concat", {})) if any(cut) else (("Concat", {}),)
+    if fill is None:
+        operators = (*operators, ("Mul", {"gate-second": False}))
     return Form("constants joined about it", operators, write, why_not)
 
 

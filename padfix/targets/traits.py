@@ -97,7 +97,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of Pad, which like Resize has elements, and also mode, mode-written, amounts, axes-listed, outer-axes and rank.
     "negative": SWITCH,
     "end-alone": SWITCH,
-    "value": ("zero", "finite", "infinite"),
+    "value": ("zero", "finite", "infinite", "computed"),
     "before-average": SWITCH,
     "elements": ("float", "integer", "byte"),
     # Of GridSample, which also has mode.
