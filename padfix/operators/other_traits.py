@@ -47,7 +47,7 @@ from padfix.operators.lists import COMPARING, JOINING_TRUTHS, appends_to_input, 
 from padfix.operators.long_results import ends_as_long
 from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
 from padfix.operators.passing import pieces_of
-from padfix.operators.picking_traits import gather_traits, ranked
+from padfix.operators.picking_traits import gather_traits, is_weight, ranked
 from padfix.operators.plain_traits import PLAINLY, power_traits
 from padfix.operators.quantizers import (
     QUANTIZERS,
@@ -157,6 +157,7 @@ def _on_images(scope: Scope, node: NodeProto) -> Traits:
         **ranked(scope, node),
         "behind-window": is_behind_window(scope, node.input[0]),
         "epsilon-written": attributes.find(node, "epsilon") is not None,
+        "numbers-computed": not all(is_weight(scope, name) for name in node.input[1:3]),
     }
 
 

@@ -187,6 +187,15 @@ def is_weight(scope: Scope, name: str, depth: int = 0) -> bool:
     )
 
 
+def computed_weights(scope: Scope, node: NodeProto) -> Traits:
+    """Return whether the weights and the bias of a convolution are computed, or an input of the model."""
+    weights, bias = (node.input[place] if place < len(node.input) else "" for place in (1, 2))
+    return {
+        "weights-computed": bool(weights) and not is_weight(scope, weights),
+        "bias-computed": bool(bias) and not is_weight(scope, bias),
+    }
+
+
 def _suppression(scope: Scope, node: NodeProto) -> Traits:
     """Return the least score of a NonMaxSuppression, and whether one of its limits has no axis."""
     limits = [scope.type_of(name) for name in node.input[2:] if name]

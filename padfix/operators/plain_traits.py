@@ -18,7 +18,7 @@ from padfix.operators.lists import ON_ONE
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
 from padfix.operators.numbers import cast_changes_numbers, elements_of, is_odd_integer, numbers_of
 from padfix.operators.passing import PASSING, changes_type, passing_traits
-from padfix.operators.picking_traits import PICKING_TRAITS, ranked
+from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked
 from padfix.operators.quantizers import multiplies_wide
 from padfix.targets.traits import Trait, Traits
 
@@ -115,6 +115,7 @@ def _batch_norm(scope: Scope, node: NodeProto) -> Traits:
         "trains": attributes.integer(node, "training_mode", 0) != 0,
         "rank": None if known is None else known.rank,
         "about-a-product": is_product(scope, node.input[0]),
+        "numbers-computed": not all(is_weight(scope, name) for name in node.input[1:5]),
         "epsilon-written": attributes.find(node, "epsilon") is not None,
         "behind-activation": is_activated_convolution(scope, node.input[0]),
     }

@@ -30,7 +30,7 @@ from padfix.operators.mixed_images import mixes_images
 from padfix.operators.numbers import bytes_of, elements_of, is_odd_integer, numbers_of
 from padfix.operators.other_traits import OTHERS, any_of
 from padfix.operators.passing import gives_the_same
-from padfix.operators.picking_traits import is_weight
+from padfix.operators.picking_traits import computed_weights, is_weight
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN
 from padfix.operators.quantizers import traits_of_bytes
 from padfix.operators.reading import read
@@ -101,14 +101,18 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
                 "behind-pad": pad_before(scope, node),
                 "of-weights": is_weight(scope, node.input[0]),
                 "high-power": (attributes.integer(node, "p", 2) or 2) > 2,
-                "weights-computed": node.op_type == "Conv" and not is_weight(scope, node.input[1]),
+                **(computed_weights(scope, node) if node.op_type == "Conv" else {}),
                 "biased": len(node.input) > 2 and bool(node.input[2]),
                 "ends-model": ends_model(scope, node),
                 "skips-behind": what_a_window_skips(scope, node, window),
             }
             return {**window_traits(window), **own, "wide-pads": is_wide_with_pad(scope, node, window)}
         case TransposedWindow() as window:
-            own = {"behind-pad": pad_before(scope, node), "ends-model": ends_model(scope, node)}
+            own = {
+                "behind-pad": pad_before(scope, node),
+                "ends-model": ends_model(scope, node),
+                **computed_weights(scope, node),
+            }
             return {**transposed_traits(window), **own}
         case Resample() as resize:
             return {**resample_traits(scope, node, resize), "elements": elements_of(resize.elem_type)}

@@ -8,6 +8,7 @@ MARKS = (
     "dequantized",
     "of-weights",
     "weights-computed",
+    "bias-computed",
     "of-bytes",
     # Of pools of planes: whether windows of one column go two further on both axes. Of Conv: whether every channel
     # has one map of its own, a single channel among them.
@@ -22,6 +23,7 @@ MARKS = (
     # Of the operators that reduce axes.
     "reduces-all",
     "asked-for-infinity",
+    "numbers-computed",  # Of BatchNormalization and InstanceNormalization: whether a scale or a mean is no constant.
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
     # Of Softmax, LogSoftmax and Hardmax.

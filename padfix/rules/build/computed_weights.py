@@ -1,4 +1,4 @@
-"""A convolution whose weights are computed: with its kernel written, and its bias as a sum behind it."""
+"""A convolution whose weights or bias are computed: with its kernel written, and its bias as a sum behind it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _BIAS = 2
 
 
 def weighed_forms(site: Site, window: Window) -> Iterator[Form]:
-    """Yield a Conv of two computed inputs with all that its weights would tell."""
+    """Yield a Conv of two computed inputs, or with a computed bias, with all that its weights would tell."""
     own = traits_of(site.scope, site.node) or {}
-    if site.node.op_type != "Conv" or not own.get("weights-computed"):
+    if site.node.op_type != "Conv" or not (own.get("weights-computed") or own.get("bias-computed")):
         return
     kernel = [taps for taps in window.kernel if taps is not None]
     has_bias = bool(site.input_name(_BIAS))
@@ -46,6 +46,6 @@ def weighed_forms(site: Site, window: Window) -> Iterator[Form]:
     why_not = None if len(kernel) == window.rank else Refusal("its kernel is not known")
     if has_bias and channels is None:
         why_not = Refusal("how many channels it gives is not known")
-    traits = {**own, "kernel-written": True, "biased": False}
+    traits = {**own, "kernel-written": True, "biased": False, "bias-computed": False}
     operators: Operators = (("Conv", traits), *((("Add", {}),) if has_bias else ()))
     yield Form("its kernel written, and its bias behind it", operators, write, why_not)

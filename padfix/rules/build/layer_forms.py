@@ -17,6 +17,7 @@ from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying, selection, why_not_multiplied
 from padfix.rules.build.elementary_forms import reduced, reduction_traits
+from padfix.rules.build.computed_norms import computed_batch_norm, computed_instance_norm
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
@@ -295,6 +296,7 @@ def instance_norm_forms(site: Site) -> Iterator[Form]:
         elif len(lengths) < len(shape) - 1:
             why_not = Refusal("it needs the lengths behind the batch (--shape)")
     yield Form("the norm of a plane", ((site.node.op_type, own), *operators), rewrite, why_not)
+    yield computed_instance_norm(site)
 
 
 def batch_norm_forms(site: Site) -> Iterator[Form]:
@@ -336,6 +338,7 @@ def batch_norm_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), trials_of(site))
 
     yield Form("a product and a sum", (("Mul", {}), ("Add", {})), write, why_not)
+    yield computed_batch_norm(site)
     if own.get("trains"):
         yield _trained(site)
 

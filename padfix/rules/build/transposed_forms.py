@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from padfix.graph import attributes
+from padfix.operators.picking_traits import computed_weights
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import pad_before, transposed_traits
 from padfix.operators.transposed import TransposedWindow
@@ -23,7 +24,7 @@ from padfix.rules.build.without_groups import without_groups
 
 def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
     """Yield the forms of a transposed convolution, the nearest to what stands there first."""
-    own = {"behind-pad": pad_before(site.scope, site.node)}
+    own = {"behind-pad": pad_before(site.scope, site.node), **computed_weights(site.scope, site.node)}
     plain = [
         dataclasses.replace(form, operators=tuple((op_type, {**traits, **own}) for op_type, traits in form.operators))
         for form in _transposed_plainly(site, window)
@@ -33,7 +34,9 @@ def transposed_forms(site: Site, window: TransposedWindow) -> Iterator[Form]:
         traits = {**transposed_traits(all_written(window)), **own}
         as_it_is = Form("as it is", (("ConvTranspose", traits),), by_another_rule)
         for form in (as_it_is, *plain):
-            operators = tuple((op_type, {**traits, "biased": False}) for op_type, traits in form.operators)
+            operators = tuple(
+                (op_type, {**traits, "biased": False, "bias-computed": False}) for op_type, traits in form.operators
+            )
             name = f"{form.name}, the bias added behind it"
             yield Form(name, (*operators, ("Add", {})), lambda: _bias_behind(site, window), form.why_not)
     spread = pads_of(window)

@@ -1,0 +1,90 @@
+"""Norms whose scale, bias, mean or variance is only known at run time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import helper
+
+from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_EPSILON = 1e-5
+
+_APART: Operators = (("Mul", {"gate-second": False}), ("Add", {}))
+
+
+def computed_batch_norm(site: Site) -> Form:
+    """Return a BatchNormalization as a product and a sum, whose numbers are computed from what it is given."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        scale, bias, mean, variance = (_along_channels(site, builder, place) for place in range(1, 5))
+        told = attributes.find(site.node, "epsilon")
+        least = builder.constant(np.array(_EPSILON if told is None else told.f, _dtype(site)), "epsilon")
+        root = builder.op("Sqrt", [builder.op("Add", [variance, least])])
+        factor = builder.op("Div", [scale, root])
+        term = builder.op("Sub", [bias, builder.op("Mul", [mean, factor])])
+        product = builder.op("Mul", [builder.input(site.input_name(0)), factor])
+        builder.output(site.node.output[0], builder.op("Add", [product, term]))
+        return Rewrite(builder.build(), trials_of(site))
+
+    operators: Operators = (*_APART, ("Sqrt", {}), ("Div", {"from-constant": False}), ("Sub", {}))
+    trains = len([name for name in site.node.output if name]) > 1
+    why_not = Refusal("it trains") if trains or attributes.integer(site.node, "training_mode", 0) else _why_not(site)
+    return Form("a product and a sum of what is computed", operators, write, why_not)
+
+
+def computed_instance_norm(site: Site) -> Form:
+    """Return an InstanceNormalization with factors of 1, and a product and a sum behind it."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        channels = _channels(site)
+        assert channels is not None
+        plain = [builder.constant(np.full(channels, each, _dtype(site)), "plain") for each in (1, 0)]
+        scale, bias = (_along_channels(site, builder, place) for place in (1, 2))
+        norm = builder.original(copied(site.node), [builder.input(site.input_name(0)), *plain])
+        builder.output(site.node.output[0], builder.op("Add", [builder.op("Mul", [norm, scale]), bias]))
+        return Rewrite(builder.build(), trials_of(site))
+
+    own = {**(traits_of(site.scope, site.node) or {}), "numbers-computed": False}
+    why_not = _why_not(site) or (None if _channels(site) else Refusal("how many channels it has is not known"))
+    return Form("factors of 1, and others behind it", (("InstanceNormalization", own), *_APART), write, why_not)
+
+
+def _why_not(site: Site) -> Refusal | None:
+    known = site.input_type(0)
+    return None if known is not None and known.rank else Refusal("how many axes it has is not known")
+
+
+def _channels(site: Site) -> int | None:
+    for known, axis in ((site.input_type(0), 1), (site.input_type(1), 0)):
+        length = known.shape[axis] if known is not None and known.shape and len(known.shape) > axis else None
+        if isinstance(length, int):
+            return length
+    return None
+
+
+def _along_channels(site: Site, builder: FragmentBuilder, place: int) -> Any:
+    """Return what is given for each channel, along the axis of the channels."""
+    known, told = site.input_type(0), site.constant(place)
+    rank = 0 if known is None or known.rank is None else known.rank
+    shape = [1, -1, *[1] * (rank - 2)]
+    if told is not None:
+        return builder.constant(told.reshape(shape).astype(_dtype(site)), "numbers")
+    return builder.reshaped(builder.input(site.input_name(place)), shape)
+
+
+def _dtype(site: Site) -> Any:
+    return helper.tensor_dtype_to_np_dtype(site.elem_type(0))
