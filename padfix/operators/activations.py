@@ -13,6 +13,7 @@ from padfix.operators.clip import clip_bounds
 from padfix.operators.data_order import is_behind_depthwise_volume, is_cut_off_volume
 from padfix.operators.fused_layers import follows_convolution, is_before_softmax, is_within_celu, spreads_norm
 from padfix.operators.gates import erf_traits, falls_far, gate_traits, softplus_traits
+from padfix.operators.numbers import is_narrow_integer
 from padfix.operators.picking_traits import ranked
 from padfix.operators.quantizers import is_between_bytes_of_caller
 from padfix.targets.traits import Traits
@@ -53,7 +54,10 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "HardSwish": _curve(lambda scope, node: {}),
     "LeakyRelu": _curve(lambda scope, node: {"between-bytes": is_between_bytes_of_caller(scope, node)}),
     "Mish": _curve(lambda scope, node: {**ranked(scope, node), "falls-far": falls_far(scope, node)}),
-    "Neg": lambda scope, node: {"before-softmax": is_before_softmax(scope, node)},
+    "Neg": lambda scope, node: {
+        "before-softmax": is_before_softmax(scope, node),
+        "narrow-integers": is_narrow_integer(scope, node.input[0]),
+    },
     "Relu": _curve(lambda scope, node: {"cuts-volume-off": is_cut_off_volume(scope, node)}),
     "Sigmoid": _curve(lambda scope, node: {}),
     "Softplus": _curve(softplus_traits),

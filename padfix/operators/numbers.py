@@ -56,6 +56,12 @@ def is_odd_integer(scope: Scope, name: str) -> bool:
     return known is not None and known.elem_type in _ODD_INTEGERS
 
 
+def is_narrow_integer(scope: Scope, name: str) -> bool:
+    """Whether data are integers of up to 32 bits."""
+    known = scope.type_of(name) if name else None
+    return known is not None and known.elem_type in (TensorProto.INT8, TensorProto.INT16, TensorProto.INT32)
+
+
 def is_whole(scope: Scope, name: str, depth: int = 0) -> bool:
     """Whether numbers are known to have no fractions: by their type, or by what computes them."""
     known, value, producer = scope.type_of(name), scope.constant(name), scope.producer(name)

@@ -22,6 +22,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.activation_forms import clip_forms, erf_forms, gelu_forms, softplus_forms, tanh_forms
+from padfix.rules.build.as_floats import as_floats
 from padfix.rules.build.broadcast_forms import (
     apart_forms,
     appended_forms,
@@ -271,9 +272,9 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Unsqueeze": reshaped_forms,
     "Squeeze": _first(number_forms, PLAIN_FORMS["Squeeze"], reshaped_forms),
     **{name: _first(PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Split", "Tile")},
-    **dict.fromkeys(COMPARING, rows_first(truth_forms)),
-    "Equal": rows_first(equal_forms),
-    "Less": rows_first(_first(PLAIN_FORMS["Less"], truth_forms)),
+    **dict.fromkeys(COMPARING, rows_first(_first(truth_forms, as_floats))),
+    "Equal": rows_first(_first(equal_forms, as_floats)),
+    "Less": rows_first(_first(PLAIN_FORMS["Less"], truth_forms, as_floats)),
     "Not": truth_forms,
     **dict.fromkeys(("Elu", "HardSwish", "LeakyRelu", "Relu", "Sigmoid"), _by_itself),
     **dict.fromkeys(("If", "Loop", "Scan"), _undecided),
@@ -284,7 +285,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Clip": _first(_by_itself, clip_forms),
     "Cast": _first(PLAIN_FORMS["Cast"], cut_forms, long_forms),
     **dict.fromkeys(("Abs", "Neg", "Sign"), signed_forms),
-    "Concat": _first(parted_forms, in_rows, joined_forms, appended_forms, moved_forms),
+    "Concat": _first(parted_forms, in_rows, joined_forms, appended_forms, as_floats, moved_forms),
     "Pow": _first(typed_forms, rows_first(power_forms)),
     "HardSigmoid": _first(_by_itself, _apart),
     "Tanh": _first(_by_itself, _tanh),
@@ -300,6 +301,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Mod": remainder_forms,
     "Mul": rows_first(_first(apart_forms, exchanged_forms)),
     **dict.fromkeys(JOINING, rows_first(_first(apart_forms, paired_forms))),
+    **dict.fromkeys(("Max", "Min"), rows_first(_first(apart_forms, paired_forms, as_floats))),
     "Where": rows_first(choice_forms),
     **dict.fromkeys(RECURRENT, recurrent_forms),
     "RoiAlign": roi_forms,

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import NodeProto, helper
+from onnx import NodeProto, TensorProto, helper
 
 from padfix.geometry.border import border_indices
 from padfix.graph import attributes
@@ -30,6 +30,7 @@ from padfix.rules.build.along_axes import (
     weighed_and_summed,
     why_not_multiplied,
 )
+from padfix.rules.build.as_floats import as_floats
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
@@ -123,6 +124,8 @@ class UnsupportedPad(TargetRule):
             products = multiplying([axis for axis in range(half) if cut[axis] or cut[half + axis]], lengths, site)
             write = partial(_written_out, site, added, cut, site.scope.opset, by_products=True)
             yield Form("products with matrices and a Pad", (*products, *written), write, no_products)
+        if site.elem_type(0) == TensorProto.BOOL:
+            yield from as_floats(site)
 
 
 def _value_of(site: Site) -> Any:

@@ -24,6 +24,7 @@ MARKS = (
     "reduces-all",
     "asked-for-infinity",
     "numbers-computed",  # Of BatchNormalization and InstanceNormalization: whether a scale or a mean is no constant.
+    "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
     # Of Softmax, LogSoftmax and Hardmax.

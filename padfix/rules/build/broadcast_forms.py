@@ -192,7 +192,8 @@ def appended_forms(site: Site) -> Iterator[Form]:
         ]
         return builder.original(copied(site.node), apart)
 
-    operators: Operators = (("Concat", {"appends-to-input": False}),)
+    own = {**(traits_of(site.scope, site.node) or {}), "appends-to-input": False}
+    operators: Operators = (("Concat", own),)
     yield Form("an Identity before it", operators, lambda: of_inputs(site, write, exact=True))
 
 

@@ -16,8 +16,8 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying, selection, why_not_multiplied
-from padfix.rules.build.elementary_forms import reduced, reduction_traits
 from padfix.rules.build.computed_norms import computed_batch_norm, computed_instance_norm
+from padfix.rules.build.elementary_forms import reduced, reduction_traits
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of

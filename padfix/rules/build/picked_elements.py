@@ -171,8 +171,29 @@ def rows_of_picked(site: Site) -> Iterator[Form]:
     yield Form("a Gather of rows", operators, write, why_not)
 
 
+_NUMBER_AS_INPUT_SINCE = 10
+
+
+def _numbered_by_input(site: Site) -> Form:
+    """Return a TopK that is told by an input how many it gives, as later opsets do."""
+
+    def write() -> Rewrite:
+        builder = site.builder(_NUMBER_AS_INPUT_SINCE)
+        number = builder.integers([attributes.integer(site.node, "k", 1) or 1], "number")
+        node = copied(site.node, without=("k",))
+        return Rewrite(
+            builder.ending_in(node, [builder.input(site.input_name(0)), number]), trials_of(site), exact=True
+        )
+
+    own = traits_of(site.scope, site.node) or {}
+    return Form("its number as an input", (("TopK", own),), write, None, _NUMBER_AS_INPUT_SINCE)
+
+
 def sorted_forms(site: Site) -> Iterator[Form]:
     """Yield a TopK whose axis is counted from the begin, and one that sorts the only element that it gives."""
+    if site.opset < _NUMBER_AS_INPUT_SINCE:
+        yield _numbered_by_input(site)
+        return
     known, number = site.input_type(0), site.constant(1)
     rank, axis = 0 if known is None else known.rank or 0, attributes.integer(site.node, "axis", -1) or 0
     own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False, "sorted": True}
