@@ -56,6 +56,7 @@ def resample_traits(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "gives-one": None if changed is None else any_of([axis.gives_one for axis in changed]),
         "one-element": axes is not None and any(axis.gives_one for axis in axes[2:]),
         "keeps-a-length": _keeps_a_length(changed or ()),
+        "keeps-all-lengths": axes is not None and _keeps_all_lengths(axes),
         "just-short": any(axis.is_just_short for axis in changed or ()),
         "from-one": axes is not None and any(axis.from_one and axis.changes for axis in axes[2:]),
         "slips": _slips_by_lengths(resize),
@@ -135,6 +136,11 @@ def _keeps_a_length(changed: Sequence[_Axis]) -> bool:
     That takes an axis shorter than 1 / (scale - 1), as which none counts whose length is open.
     """
     return any(axis.keeps_length for axis in changed) and not all(axis.keeps_length for axis in changed)
+
+
+def _keeps_all_lengths(axes: Sequence[_Axis]) -> bool:
+    """Whether scales are too near to 1 to change any length, so that ONNX Runtime copies what it is given."""
+    return any(axis.keeps_length for axis in axes) and not any(axis.changes and not axis.keeps_length for axis in axes)
 
 
 def _by_lengths(coordinates: str, rounding: str, size: int, output: int, scale: Scale) -> bool:

@@ -83,6 +83,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "factors": ("whole", "exact", "inexact"),
     "gives-one": SWITCH,
     "keeps-a-length": SWITCH,
+    "keeps-all-lengths": SWITCH,
     "just-short": SWITCH,
     "from-one": SWITCH,
     "slips": SWITCH,

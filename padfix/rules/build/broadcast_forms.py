@@ -39,7 +39,7 @@ _PAIRWISE = {"Sum": "Add", "Mean": "Add"}
 
 def apart_forms(site: Site) -> Iterator[Form]:
     """Yield the node with an Identity before the input of one channel, or before all where that is not known."""
-    place, own = narrowest(site.scope, site.node), OTHERS[site.node.op_type](site.scope, site.node)
+    place, own = narrowest(site.scope, site.node), traits_of(site.scope, site.node) or {}
     traits = {**own, "spreads-channels": False}
 
     def write(builder: FragmentBuilder, *values: Any) -> Any:
@@ -193,6 +193,7 @@ def appended_forms(site: Site) -> Iterator[Form]:
         return builder.original(copied(site.node), apart)
 
     own = {**(traits_of(site.scope, site.node) or {}), "appends-to-input": False}
+    own["joins-constant-again"] = False  # for another form to mend
     operators: Operators = (("Concat", own),)
     yield Form("an Identity before it", operators, lambda: of_inputs(site, write, exact=True))
 
@@ -276,7 +277,8 @@ def paired_forms(site: Site) -> Iterator[Form]:
         number = np.array(count, helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
         return builder.op("Div", [joined, builder.constant(number, "number")])
 
-    why_not = None if count > 1 else Refusal("it has one input alone")
+    is_other = count > 1 and (count, joint) != (2, op_type)
+    why_not = None if is_other else Refusal("it has one input alone, or two of an operator of two")
     alone = None if count == 1 else Refusal("it has several inputs")
     yield Form(
         "an Identity",

@@ -1,0 +1,184 @@
+"""What most models have as constants, and others compute or are given: slopes, biases, norms, pads, and bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import padfix
+
+OLD, NEW = "opencv@4.14", "opencv@5"
+CONSTANTS = (
+    "<float[2,3,1,1] w = {1, 2, 3, -1, -2, 0.5}, float[3,2,1,1] t = {1, 2, 3, -1, -2, 0.5}, float[3] k = {1, 2, 3}, "
+    "int64[8] p = {0, 0, 1, 1, 0, 0, 2, 1}, uint8[1,3,1,5] bytes = {1, 2, 3, 250, 5, 6, 7, 8, 9, 128, 1, 2, 3, 4, 5}, "
+    "bool yes = {1}, uint8 fill = {200}>"
+)
+X = "float[1,3,4,5] X"
+
+
+def outcome(
+    nodes: str, given: str, target: str, folder: Path, gives: str = "float", opset: int = 17, *, tolerance: float = 1e-5
+) -> list[str]:
+    """Return the operators of what is written for ``target``, which computes the same and in which nothing is found."""
+    source, result = folder / "model.onnx", folder / "result.onnx"
+    text = f'<ir_version: 8, opset_import: ["" : {opset}]> g ({given}) => ({gives} Y) {CONSTANTS} {{ {nodes} }}'
+    model = onnx.parser.parse_model(text)
+    read = {name for node in model.graph.node for name in node.input}
+    kept = [each for each in model.graph.initializer if each.name in read]
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(kept)
+    onnx.save(model, source)
+    padfix.convert(source, result, target=target)
+    assert not padfix.check(result, target=target).findings
+    random = np.random.default_rng(1)
+    feeds = {}
+    for value in model.graph.input:
+        lengths = [each.dim_value or 2 for each in value.type.tensor_type.shape.dim]
+        dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        feeds[value.name] = random.uniform(0.2, 3, lengths).astype(dtype)
+    before, after = (onnxruntime.InferenceSession(each).run(None, feeds)[0] for each in (source, result))
+    np.testing.assert_allclose(before, after, rtol=1e-4, atol=tolerance)
+    return [node.op_type for node in onnx.load(result).graph.node]
+
+
+@pytest.mark.parametrize("target", [OLD, NEW, "ncnn"])
+@pytest.mark.parametrize("slopes", ["float[3,1,1] s", "float[1,3,4,5] s"])
+def test_slopes_may_be_given(slopes: str, target: str, tmp_path: Path) -> None:
+    assert "PRelu" not in outcome("Y = PRelu (X, s)", f"{X}, {slopes}", target, tmp_path)
+
+
+@pytest.mark.parametrize("target", ["mnn", OLD])
+@pytest.mark.parametrize(
+    ("nodes", "given"),
+    [
+        ("Y = Conv (X, w, b)", "float[2] b"),
+        ("b = Neg (c) Y = Conv (X, w, b)", "float[2] c"),
+        ("Y = ConvTranspose (X, t, b)", "float[2] b"),
+    ],
+)
+def test_a_bias_may_be_given(nodes: str, given: str, target: str, tmp_path: Path) -> None:
+    assert outcome(nodes, f"{X}, {given}", target, tmp_path)[-1] == "Add"
+    (window,) = [each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type.startswith("Conv")]
+    assert len(window.input) == 2
+
+
+@pytest.mark.parametrize("target", ["mnn", OLD, "tract", "ncnn", "qnn"])
+@pytest.mark.parametrize("numbers", ["s, k, k, k", "k, k, k, s", "s, u, k, k"])
+def test_a_batch_norm_may_be_given_its_numbers(numbers: str, target: str, tmp_path: Path) -> None:
+    given = f"{X}, float[3] s" + (", float[3] u" if "u" in numbers else "")
+    found = outcome(f"Y = BatchNormalization (X, {numbers})", given, target, tmp_path)
+    assert "BatchNormalization" not in found and found[-1] == "Add"
+
+
+def test_an_instance_norm_may_be_given_its_numbers(tmp_path: Path) -> None:
+    found = outcome("Y = InstanceNormalization (X, s, k)", f"{X}, float[3] s", "ncnn", tmp_path)
+    assert found[-3:] == ["InstanceNormalization", "Mul", "Add"]
+
+
+@pytest.mark.parametrize("target", ["openvino", "tract", OLD, "ncnn", "tvm", "qnn"])
+@pytest.mark.parametrize("value", ["", "v = ReduceMin <keepdims = 0> (X) "])
+def test_a_pad_may_be_given_what_it_fills_in(value: str, target: str, tmp_path: Path) -> None:
+    given = X if value else f"{X}, float v"
+    found = outcome(f"{value}Y = Pad (X, p, v)", given, target, tmp_path)
+    assert "Pad" not in found and "Concat" in found
+
+
+def test_a_value_of_another_type_first_is_a_constant(tmp_path: Path) -> None:
+    nodes = "c = Constant <value_float = 1.5> () v = CastLike (c, X) Y = Pad (X, p, v)"
+    assert outcome(nodes, X, "tract", tmp_path)[-1] == "Pad"
+
+
+@pytest.mark.parametrize("target", ["opencv", OLD, "tract"])
+@pytest.mark.parametrize(
+    ("nodes", "given", "gives"),
+    [
+        ("Y = Concat <axis = 2> (X, bytes)", "uint8[1,3,4,5] X", "uint8"),
+        ("Y = Less (X, bytes)", "uint8[1,3,4,5] X", "bool"),
+        ("Y = Max (X, bytes)", "uint8[1,3,4,5] X", "uint8"),
+        ("Y = Pad (X, p, fill)", "uint8[1,3,4,5] X", "uint8"),
+        ("b = Greater (X, V) q = Pad (b, p, yes) Y = Cast <to = 1> (q)", f"{X}, {X.replace('X', 'V')}", "float"),
+    ],
+)
+def test_bytes_and_booleans_are_held_by_floats(nodes: str, given: str, gives: str, target: str, tmp_path: Path) -> None:
+    outcome(nodes, given, target, tmp_path, gives)
+
+
+def test_integers_are_resized_element_by_element_and_negated_by_a_difference(tmp_path: Path) -> None:
+    text = 'r = Resize <coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (X, , s) Y = Neg (r)'
+    nodes = f"s = Constant <value: tensor = float[4] {{1, 1, 2, 2}}> () {text}"
+    found = outcome(nodes, X.replace("float", "int32"), NEW, tmp_path, "int32")
+    assert not {"Resize", "Neg"} & set(found)
+
+
+def test_a_top_k_has_its_number_as_an_input(tmp_path: Path) -> None:
+    assert outcome("Y, i = TopK <axis = 3, k = 2> (X)", X, "tract", tmp_path, opset=9)[-1] == "TopK"
+    node = onnx.load(tmp_path / "result.onnx").graph.node[-1]
+    assert len(node.input) == 2
+
+
+def test_a_constant_is_a_tensor_for_tvm(tmp_path: Path) -> None:
+    outcome("c = Constant <value_floats = [1.0, 2.0, 3.0, 4.0, 5.0]> () Y = Mul (X, c)", X, "tvm", tmp_path)
+    constants = [each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type == "Constant"]
+    assert all(attribute.name == "value" for each in constants for attribute in each.attribute)
+
+
+def quantized(largest: int, kind: str, zero: int = 0) -> onnx.ModelProto:
+    """Return a product or convolution of dequantized data with weights up to ``largest``, in more than one Conv."""
+    random = np.random.default_rng(1)
+    shape = [4, 3, 1, 1] if kind == "Conv" else [5, 6]
+    weights = random.integers(-largest, largest + 1, shape).astype(np.int8)
+    weights.reshape(-1)[0] = largest
+    arrays = {
+        "sx": np.array(0.02, np.float32),
+        "zx": np.array(120, np.uint8),
+        "w": weights,
+        "sw": np.array(0.01, np.float32),
+        "zw": np.array(zero, np.int8),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["X", "sx", "zx"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "sx", "zx"], ["d"]),
+        helper.make_node("MaxPool", ["d"], ["m"], kernel_shape=[1, 1]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["f"]),
+        helper.make_node(kind, ["m", "f"], ["Y"]),
+    ]
+    types = [
+        helper.make_tensor_value_info("X", TensorProto.FLOAT, [1, 3, 4, 5]),
+        helper.make_tensor_value_info(
+            "Y", TensorProto.FLOAT, [1, 4 if kind == "Conv" else 3, 4, 5 if kind == "Conv" else 6]
+        ),
+    ]
+    tensors = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    graph = helper.make_graph(nodes, "g", types[:1], types[1:], tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+@pytest.mark.parametrize("kind", ["Conv", "MatMul"])
+@pytest.mark.parametrize(("largest", "zero", "cut_off"), [(127, 0, True), (64, 0, False), (127, 3, False)])
+def test_weights_of_bytes_are_set_apart_where_their_sums_are_cut_off(
+    kind: str, largest: int, zero: int, cut_off: bool, tmp_path: Path
+) -> None:
+    onnx.save(quantized(largest, kind, zero), tmp_path / "model.onnx")
+    findings = padfix.check(tmp_path / "model.onnx", target="openvino").findings
+    assert [each.op_type for each in findings] == ["DequantizeLinear"] * cut_off
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="openvino")
+    nodes = onnx.load(tmp_path / "result.onnx").graph.node
+    assert ("Max" in {each.op_type for each in nodes}) == cut_off
+    assert not padfix.check(tmp_path / "result.onnx", target="openvino").findings
+
+
+def test_scales_that_change_no_length_are_no_resize_to_onnx_runtime(tmp_path: Path) -> None:
+    nodes = 'Y = Resize <mode = "linear"> (X, , s)'
+    text = (
+        f'<ir_version: 8, opset_import: ["" : 13]> g ({X}) => (float Y) <float[4] s = {{1, 1, 1.1, 1.1}}> {{ {nodes} }}'
+    )
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    for target, expected in (("mnn", ["silent"]), ("openvino", [])):
+        findings = padfix.check(tmp_path / "model.onnx", target=target).findings
+        assert [str(each.severity) for each in findings if each.rule == "PF205"] == expected
