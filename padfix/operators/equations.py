@@ -41,21 +41,32 @@ def sums_alone(factors: Sequence[str], result: str) -> bool:
 def equation_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return of an Einsum how its equation is written, how many axes it has at most, and what it is of and gives."""
     text = attributes.text(node, "equation", "") or ""
-    factors, result = parts_of(text)
     types = [scope.type_of(name) for name in (*node.input, node.output[0])]
     ranks = [0 if each is None or each.rank is None else each.rank for each in types]
     return {
+        **told_by(text),
         "plain": text.replace(" ", "") == spelled_out(scope, node),
         "rank": min(max(ranks), COUNT[-1]) if all(types) else None,
+        "of-input": node.input[0] in scope.inputs,
+        "open-batch": any(
+            each is not None and each.shape and not isinstance(each.shape[0], int) for each in types[:-1]
+        ),
+    }
+
+
+def told_by(text: str) -> Traits:
+    """Return what an equation tells by itself."""
+    factors, result = parts_of(text)
+    return {
         "of-matrices": _is_of_matrices(text),
         "capital-letters": text != text.lower(),
         "implicit-result": result is None,
         "gives-a-number": not result_of(text),
         "inputs": min(len(factors), COUNT[-1]),
-        "of-input": node.input[0] in scope.inputs,
         "sums-alone": sums_alone(factors, result_of(text)),
         "repeats-axis": any(len(set(each.replace(_REST, ""))) < len(each.replace(_REST, "")) for each in factors),
         "of-lists": any(len(each) == 1 for each in factors),
+        "some-dots": len({_REST in each for each in factors}) > 1,
     }
 
 
@@ -97,12 +108,18 @@ def letters_of(scope: Scope, node: NodeProto) -> tuple[list[str], str] | None:
 
 def _is_of_matrices(equation: str) -> bool:
     """Whether an Einsum is a product of matrices in order, the second of which may be turned."""
-    given, _, gives = equation.replace(" ", "").partition("->")
-    first, _, second = given.partition(",")
-    if len(first) != len(second) or len(first) < MATRIX or "," in second or not given.replace(",", "").isalpha():
-        return False
-    images, row, inner, top, column = first[:-2], first[-2], first[-1], second[-2], second[-1]
-    if top != inner:
+    factors, gives = parts_of(equation)
+    is_alike = len(factors) == MATRIX and len(factors[0]) == len(factors[1])
+    return is_alike and turns_second(factors, gives or "") is not None
+
+
+def turns_second(factors: Sequence[str], gives: str) -> bool | None:
+    """Return whether a product of matrices turns the second, which may be one for all images; None for no product."""
+    if len(factors) != MATRIX or min(map(len, factors)) < MATRIX or not "".join(factors).isalpha():
+        return None
+    (*images, row, inner), (*others, top, column) = map(list, factors)
+    is_turned = top != inner
+    if is_turned:
         top, column = column, top
-    is_plain = second[:-2] == images and top == inner and gives == images + row + column
-    return is_plain and len(set(images + row + inner + column)) == len(images) + 3
+    is_plain = others in ([], images) and top == inner and gives == "".join([*images, row, column])
+    return is_turned if is_plain and len({*images, row, inner, column}) == len(images) + 3 else None

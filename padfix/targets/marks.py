@@ -175,6 +175,7 @@ MARKS = (
     "implicit-result",
     "sums-alone",
     "repeats-axis",
+    "some-dots",
     "of-lists",
     # Of Clip, which has spreads-norm as well: also whether the least is above the most.
     "bounds-one-side",

@@ -200,6 +200,39 @@ CASES = {
         "mnn",
         ["Greater", "Where"],
     ),
+    "an equation of three data": (
+        text(
+            'Y = Einsum <equation = "ab,bcd,ad->ac"> (X, W, Z)',
+            "float[n,3] X, float[n,2] Z",
+            f"float[3,8,2] W = {{{WEIGHTS}}}",
+        ),
+        "mnn",
+        ["Einsum", "Einsum"],
+    ),
+    "the sum of a product of three data": (
+        text(
+            'Y = Einsum <equation = "ab,bc,cd"> (X, W, Z)',
+            "float[2,6] X, float[8,2] Z",
+            f"float[6,8] W = {{{WEIGHTS}}}",
+        ),
+        "mnn",
+        ["Einsum", "Einsum"],
+    ),
+    "an equation of matrices whose number is left open": (
+        text('Y = Einsum <equation = "...ab,cb->...ac"> (X, W)', "float[n,3,6] X", f"float[8,6] W = {{{WEIGHTS}}}"),
+        "opencv@4.14",
+        ["MatMul"],
+    ),
+    "the sum of images whose number is left open": (
+        text('Y = Einsum <equation = "abc->ca"> (X)', "float[n,3,6] X"),
+        "opencv@4.14",
+        ["ReduceSum", "Transpose"],
+    ),
+    "dots that one of two factors has": (
+        text('Y = Einsum <equation = "...ab,bc->...ac"> (X, W)', "float[2,5,3,6] X", f"float[6,8] W = {{{WEIGHTS}}}"),
+        "tract",
+        ["Einsum"],
+    ),
     "elements of each image by constant indices of several axes": (
         text("Y = GatherND <batch_dims = 1> (X, i)", "float[2,4,3] X", "int64[2,2,2] i = {1, 2, 3, 0, 0, 0, 2, 1}"),
         "mnn",

@@ -61,6 +61,8 @@ def einsum_forms(site: Site) -> Iterator[Form]:
 def _lengths(site: Site, terms: Sequence[str]) -> Lengths | Refusal:
     if not terms:
         return Refusal("what its dots stand for is not known")
+    if len(terms) == 1 and terms[0].isalpha() and len(set(terms[0])) == len(terms[0]) and site.elem_type(0) in FLOATS:
+        return {}  # nothing is reshaped
     found: dict[str, int] = {}
     for place, term in enumerate(terms):
         known = site.input_type(place)
@@ -85,9 +87,10 @@ def _without_repeats(term: str) -> str:
 def _diagonals(builder: FragmentBuilder, value: Any, term: str, lengths: Lengths) -> Any:
     """Return the data along the diagonal of the axes that are written twice, which are flattened for it."""
     for letter in dict.fromkeys(term):
-        times, length = term.count(letter), lengths[letter]
+        times = term.count(letter)
         if times == 1:
             continue
+        length = lengths[letter]
         others = [place for place, each in enumerate(term) if each != letter]
         order = [*others, *(place for place, each in enumerate(term) if each == letter)]
         if order != list(range(len(term))):

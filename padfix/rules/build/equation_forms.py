@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import string
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from padfix.graph import attributes
-from padfix.operators.equations import parts_of, result_of, spelled_out, sums_alone
+from padfix.operators.equations import letters_of, parts_of, result_of, spelled_out, sums_alone, told_by, turns_second
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
-from padfix.rules.base import Rewrite, Site
+from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+
+_PAIR = 2
+
+_TRIED = 3
+"""The length of an axis that is left open, where a form is tried."""
 
 _MARKS = ("capital-letters", "gives-a-number", "implicit-result", "of-lists")
 
@@ -53,6 +58,109 @@ def equation_forms(site: Site) -> Iterator[Form]:
     operators: Operators = (*reshapes, ("Einsum", told))
     yield Form("small letters, and axes for what has none", operators, write, why_not)
     yield _spelled(site)
+    yield _stepwise(site, by_products=False)
+    yield _stepwise(site, by_products=True)
+
+
+def _multiplied(site: Site) -> Form:
+    """Return an Einsum of matrices as the product that it is, whatever their lengths are."""
+    terms, gives = letters_of(site.scope, site.node) or ([], "")
+    is_turned = turns_second(terms, gives)
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        first, second = (builder.input(name) for name in site.node.input)
+        if is_turned:
+            rank = len(terms[1])
+            second = builder.op("Transpose", [second], {"perm": [*range(rank - 2), rank - 1, rank - 2]})
+        builder.output(site.node.output[0], builder.op("MatMul", [first, second]))
+        return Rewrite(builder.build(), trials_of(site))
+
+    ranks = [len(each) for each in terms]
+    turned = {"rank": ranks[-1] if ranks else 0, "turned-back": False, "turned-back-alike": False}
+    product = {"rank": max(ranks, default=0), "list-first": False, "list-second": False}
+    operators: Operators = (
+        *((("Transpose", {**turned, "about-a-product": False}),) if is_turned else ()),
+        ("MatMul", {**product, "by-a-matrix": ranks[1:] == [2]}),
+    )
+    why_not = Refusal("it is no product of matrices in order") if is_turned is None else None
+    return Form("a product of matrices", operators, write, why_not)
+
+
+def _stepwise(site: Site, *, by_products: bool) -> Form:
+    """Return an Einsum of several data as one after another of two, which keep the axes that are still needed.
+
+    Those that are products of matrices are written as such where that is asked for, whatever their lengths are.
+    """
+    terms, gives = letters_of(site.scope, site.node) or ([], "")
+    equations, have = list[str](), terms[0] if terms else ""
+    for place in range(1, len(terms)):
+        later = "".join([gives, *terms[place + 1 :]])
+        result = "".join(each for each in dict.fromkeys(have + terms[place]) if each in later)
+        result = gives if place == len(terms) - 1 else result
+        equations.append(f"{have},{terms[place]}->{result}")
+        have = result
+    turns = [turns_second(*_sides(each)) if by_products else None for each in equations]
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        value, *others = (builder.input(name) for name in site.node.input)
+        for place, (other, equation, is_turned) in enumerate(zip(others, equations, turns, strict=True), 1):
+            if is_turned is None:
+                value = builder.op("Einsum", [value, other], {"equation": equation})
+                continue
+            rank = len(terms[place])
+            order = [*range(rank - 2), rank - 1, rank - 2]
+            second = builder.op("Transpose", [other], {"perm": order}) if is_turned else other
+            value = builder.op("MatMul", [value, second])
+        builder.output(site.node.output[0], value)
+        return Rewrite(builder.build(), (_trial(site, terms),))
+
+    own = traits_of(site.scope, site.node) or {}
+    operators: Operators = ()
+    for equation, is_turned in zip(equations, turns, strict=True):
+        (first, second), result = _sides(equation)
+        if is_turned is None:
+            told = {**own, **told_by(equation), "plain": True, "rank": max(map(len, (first, second, result)))}
+            operators = (*operators, ("Einsum", told))
+            continue
+        back = {"turned-back": False, "turned-back-alike": False, "about-a-product": False}
+        product = {"list-first": False, "list-second": False, "by-a-matrix": len(second) == _PAIR}
+        turned: Operators = (("Transpose", {"rank": len(second), **back}),) if is_turned else ()
+        operators = (*operators, *turned, ("MatMul", {"rank": len(first), **product}))
+    why_not = None if terms else Refusal("what its dots stand for is not known")
+    if by_products and set(turns) <= {None}:
+        why_not = why_not or Refusal("it is no product of matrices in order")
+    elif not by_products and len(terms) <= _PAIR:
+        why_not = why_not or Refusal("it is of no more than two data")
+    name = "products of matrices in order" if by_products else "two data at a time"
+    return Form(name, operators, write, why_not)
+
+
+def _sides(equation: str) -> tuple[list[str], str]:
+    """Return the letters of each factor of a written equation, and those of the result."""
+    return parts_of(equation)[0], result_of(equation)
+
+
+def _trial(site: Site, terms: Sequence[str]) -> Trial:
+    """Return the data with a length for each letter: the one that some data tell, if any."""
+    told: dict[str, int] = {}
+    shapes = {
+        place: known.shape or ()
+        for place in range(len(terms))
+        if (known := site.input_type(place)) is not None and known.shape is not None
+    }
+    for place, shape in shapes.items():
+        for letter, length in zip(terms[place], shape, strict=False):
+            told[letter] = max(told.get(letter, 0), length) if isinstance(length, int) else told.get(letter, 0)
+    trial = {}
+    for place, term in enumerate(terms):
+        constant, open_lengths = site.constant(place), [None] * len(term)
+        pairs = zip(term, shapes.get(place, open_lengths), strict=False)
+        lengths = tuple(each if isinstance(each, int) else told.get(letter, 0) or _TRIED for letter, each in pairs)
+        found = TrialInput(lengths, site.elem_type(place)) if constant is None else TrialInput.of(constant)
+        trial[site.input_name(place)] = found
+    return trial
 
 
 def _spelled(site: Site) -> Form:
@@ -65,6 +173,6 @@ def _spelled(site: Site) -> Form:
         attributes.set_text(node, "equation", equation)
         return Rewrite(site.only(node), trials_of(site))
 
-    own = {**(traits_of(site.scope, site.node) or {}), "plain": True, "implicit-result": False}
+    own = {**(traits_of(site.scope, site.node) or {}), "plain": True, "implicit-result": False, "some-dots": False}
     why_not = None if equation else Refusal("a term has an axis twice, or how many axes there are is not known")
     return Form("its equation spelled out", (("Einsum", own),), write, why_not)
