@@ -82,6 +82,14 @@ def test_a_norm_by_the_root_is_a_quotient(tmp_path: Path) -> None:
     assert converted(text, "mnn", tmp_path, 23) == ["Add", "Div", "Mul", "Mul", "ReduceMean", "Sqrt"]
 
 
+def test_a_shape_that_says_what_there_is_anyway_plays_no_part(tmp_path: Path) -> None:
+    shape = "(m, i, shape)"
+    text = SEGNET.replace("{\n", "<int64[4] shape = {2, 3, 6, 8}> {\n", 1).replace("(m, i)", shape)
+    expected = ["ConstantOfShape", "MaxPool", "Reshape", "Reshape", "Reshape", "ScatterElements"]
+    assert shape in text
+    assert converted(text, "openvino", tmp_path, 13) == expected
+
+
 def test_positions_beside_a_shape_of_its_own_are_declined(tmp_path: Path) -> None:
     text = """(float[1,1,2,2] X, int64[1,1,2,2] i) => (float Y) <int64[4] shape = {1, 1, 5, 5}> {
       Y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (X, i, shape)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from onnx import helper
+from onnx import NodeProto, helper
 
 from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
@@ -43,9 +43,10 @@ def unpooled_forms(site: Site) -> Iterator[Form]:
     """Yield a MaxUnpool as maxima that are scattered over zeros."""
     known, gives = site.input_type(0), site.scope.type_of(site.node.output[0])
     before = None if known is None else known.lengths
-    after = None if gives is None else gives.lengths
+    after = _unpooled(site.node, before) if before else None if gives is None else gives.lengths
     why_not = None if before and after else _LENGTHS
-    if len(site.node.input) > 2 and site.node.input[2]:
+    told = site.constant(2) if site.input_name(2) else None
+    if site.input_name(2) and (told is None or after is None or told.reshape(-1).tolist() != list(after)):
         why_not = Refusal("what positions count beside a shape of its own is not settled")
 
     def write() -> Rewrite:
@@ -67,6 +68,8 @@ def unpooled_forms(site: Site) -> Iterator[Form]:
             site.node.input[0]: TrialInput(before, site.elem_type(0)),
             site.node.input[1]: TrialInput.of(positions.astype(np.int64), constant=False),
         }
+        if told is not None:
+            trial[site.node.input[2]] = TrialInput.of(told)
         return Rewrite(builder.build(), (trial,), exact=True)
 
     scatter = {"negative-indices": False, "joins": False, "rank": 2}
@@ -78,6 +81,17 @@ def unpooled_forms(site: Site) -> Iterator[Form]:
         ("Reshape", {"rank": len(after or ())}),
     )
     yield Form("maxima scattered over zeros", operators, write, why_not, _SCATTER_SINCE)
+
+
+def _unpooled(node: NodeProto, lengths: Sequence[int]) -> tuple[int, ...]:
+    """Return the lengths of what a MaxUnpool gives that is told none."""
+    taps = attributes.integers(node, "kernel_shape") or []
+    rank = len(taps)
+    strides = attributes.integers(node, "strides") or [1] * rank
+    pads = attributes.integers(node, "pads") or [0] * (2 * rank)
+    axes = enumerate(zip(lengths[-rank:], taps, strides, strict=True))
+    sizes = [(size - 1) * stride + tap - pads[axis] - pads[axis + rank] for axis, (size, tap, stride) in axes]
+    return (*lengths[:-rank], *sizes)
 
 
 def column_forms(site: Site) -> Iterator[Form]:
