@@ -10,6 +10,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.clip import clip_bounds
 from padfix.operators.data_order import CHANNELS, is_in_blocks, number_of_channels
+from padfix.operators.reductions import reduced_axes
 from padfix.operators.window import Shape
 from padfix.targets.traits import Traits
 
@@ -197,6 +198,16 @@ def is_log_of_sum(scope: Scope, node: NodeProto | None, name: str) -> bool:
         before = node.input[0]
         node = _producer(scope, before)
     return bool(before == name)
+
+
+def is_share_of_sums(scope: Scope, node: NodeProto) -> bool:
+    """Whether powers of e are divided by their own sum along several axes, which may be taken one after another."""
+    axes, name = 0, node.input[1]
+    while (total := given_by(scope, name, "ReduceSum")) is not None:
+        reduced = reduced_axes(scope, total)
+        axes += 2 if not reduced else len(reduced)
+        name = total.input[0]
+    return axes > 1 and name == node.input[0] and given_by(scope, name, "Exp") is not None
 
 
 def is_before_softmax(scope: Scope, node: NodeProto) -> bool:

@@ -38,6 +38,7 @@ from padfix.operators.fused_layers import (
     adds_turned_half,
     adds_wide_constant,
     is_log_of_sum,
+    is_share_of_sums,
     norm_traits,
     spreads_channels,
     takes_largest_off,
@@ -204,6 +205,7 @@ def _difference(scope: Scope, node: NodeProto) -> Traits:
         and subtracted.op_type == "Tanh"
         and subtracted.input[0] == node.input[0],
         "less-own-log-sum": is_log_of_sum(scope, subtracted, node.input[0]),
+        "by-own-sums": node.op_type == "Div" and is_share_of_sums(scope, node),
         "by-zero": node.op_type == "Div" and (divisor := scope.constant(node.input[1])) is not None and 0 in divisor,
     }
 

@@ -32,6 +32,7 @@ from padfix.rules.build.broadcast_forms import (
     narrowed_forms,
     negated_forms,
     paired_forms,
+    reciprocal_forms,
     rows_first,
     summed_forms,
 )
@@ -297,7 +298,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "SpaceToDepth": depth_forms,
     "Reshape": _first(number_forms, told_forms, image_forms, _numbered, listed_first, pooled_forms),
     "Sub": rows_first(_first(apart_forms, negated_forms)),
-    "Div": rows_first(_first(apart_forms, negated_forms, divided_forms)),
+    "Div": rows_first(_first(apart_forms, reciprocal_forms, negated_forms, divided_forms)),
     "Mod": remainder_forms,
     "Mul": rows_first(_first(apart_forms, exchanged_forms)),
     **dict.fromkeys(JOINING, rows_first(_first(apart_forms, paired_forms))),

@@ -50,6 +50,7 @@ MARKS = (
     "from-softmax",
     "less-own-tanh",
     "less-own-log-sum",
+    "by-own-sums",
     # Of Shape: whether it gives some of the lengths alone.
     "picks-lengths",
     # Of what joins several inputs element by element.

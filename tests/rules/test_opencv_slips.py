@@ -61,6 +61,13 @@ def findings(nodes: str, given: str, target: str, folder: Path) -> tuple[list[st
             ["Div", "Identity", "Elu", "Mul"],
         ),
         ("e = Exp (X) r = ReduceSum (e, flat) l = Log (r) Y = Sub (X, l)", "float[2,4] X", "4.14", ["Neg", "Add"]),
+        ("e = Exp (X) r = ReduceSum (e) Y = Div (e, r)", "float[2,4] X", "4.14", ["Reciprocal", "Mul"]),
+        (
+            "e = Exp (X) t = ReduceSum (e, flat) r = ReduceSum (t, one) Y = Div (e, r)",
+            "float[2,4,3] X",
+            "5.0.0.93",
+            ["Reciprocal", "Mul"],
+        ),
         (
             "n1 = Shape <end = 1> (X) t = Concat <axis = 0> (n1, flat) Y = Reshape (X, t)",
             "float[2,4] X",
@@ -93,6 +100,7 @@ def test_it_is_written_as_it_is_meant(nodes: str, given: str, target: str, expec
         ("Y = Conv <pads = [1, 0, 1, 0], group = 2> (X, each_map)", "float[1,2,4,4] X", "5.0.0.93"),
         ("p = Sigmoid (S) Y = NonMaxSuppression (X, p, k)", "float[1,4,4] X, float[1,2,4] S", "5.0.0.93"),
         ("d = Mul (X, two) e = Elu (d) Y = Mul (e, two)", "float[2,4] X", "4.14"),
+        ("e = Exp (X) r = ReduceSum (e, one) Y = Div (e, r)", "float[2,4,3] X", "4.14"),
         ("e = Exp (X) r = ReduceSum (e, flat) l = Log (r) Y = Sub (e, l)", "float[2,4] X", "4.14"),
         ("n1 = Shape <end = 1> (X) t = Concat <axis = 0> (n1, flat) Y = Reshape (X, t)", "float[2,4] X", "5.0.0.93"),
     ],

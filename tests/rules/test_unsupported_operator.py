@@ -174,6 +174,7 @@ def converted(tmp_path: Path, text: str, target: str, opset: int = 17, **options
         (LENGTHS + "{ Y = LogSoftmax <axis = 2> (X) }", "opencv", 7, SHARES),
         (LENGTHS + "{ Y = Softmax <axis = 0> (X) }", "openvino", 12, ["Flatten", "Softmax", "Reshape"]),
         (OPEN + "{ Y = Softmax <axis = 1> (X) }", "openvino", 11, MEASURED),
+        (OPEN + "{ Y = Softmax <axis = 2> (X) }", "opencv", 9, [*SHARES[:4], "Reciprocal", "Mul"]),
         (LENGTHS + "{ Y = Softmax (X) }", "mnn", 11, ["Softmax"]),
         (LENGTHS + "{ Y = LogSoftmax (X) }", "mnn", 13, ["LogSoftmax"]),
         (

@@ -304,6 +304,18 @@ def choice_forms(site: Site) -> Iterator[Form]:
     yield from chosen_within_bounds(site)
 
 
+def reciprocal_forms(site: Site) -> Iterator[Form]:
+    """Yield what is divided by the sum of its own numbers as a product with the reciprocal of that."""
+    own = traits_of(site.scope, site.node) or {}
+    if own.get("by-own-sums"):
+
+        def write(builder: FragmentBuilder, dividend: Any, divisor: Any) -> Any:
+            return builder.op("Mul", [dividend, builder.op("Reciprocal", [divisor])])
+
+        operators: Operators = (("Reciprocal", {}), ("Mul", {"one-first": own.get("one-first")}))
+        yield Form("a product with the reciprocal", operators, lambda: of_inputs(site, write, exact=False))
+
+
 def negated_forms(site: Site) -> Iterator[Form]:
     """Yield a difference as a sum, and a quotient as that of both with the other sign."""
     first, is_sum = site.constant(0), site.node.op_type == "Sub"

@@ -68,6 +68,46 @@ def softmax_forms(site: Site) -> Iterator[Form]:
     yield Form("its largest taken off", operators, partial(written, site, lessened), why_not or unranked(site))
     yield from matrix_forms(site)
     yield _of_rows(site)
+    for is_divided in (True, False):
+        yield _share(site, is_divided=is_divided)
+
+
+def _share(site: Site, *, is_divided: bool) -> Form:
+    """Return a Softmax as each power divided by their sum, or times its reciprocal, whatever the lengths are."""
+    axes, at_once, largest, total = _along(site)
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        apart = builder.op("Sub", [value, stepwise("ReduceMax", axes, at_once, True)(builder, value)])
+        powers = builder.op("Exp", [apart])
+        summed = stepwise("ReduceSum", axes, at_once, True)(builder, powers)
+        if is_divided:
+            return builder.op("Div", [powers, summed])
+        return builder.op("Mul", [powers, builder.op("Reciprocal", [summed])])
+
+    ends: Operators = (("Reciprocal", {}), ("Mul", {}))
+    if is_divided:
+        ends = (("Div", {"by-own-sums": len(axes) > 1}),)
+    operators = (*largest, ("Exp", {"falls-far": True}), *total, *ends)
+    name = "shares of a sum" if is_divided else "powers times the reciprocal of their sum"
+    return Form(name, operators, partial(written, site, write), unranked(site))
+
+
+def _along(site: Site) -> tuple[list[int], int, Operators, Operators]:
+    """Return the axes of a Softmax, how many are reduced at once, and what finds the largest and what sums."""
+    known = site.input_type(0)
+    rank = 0 if known is None or known.rank is None else known.rank
+    together = site.opset < _ONE_AXIS_SINCE
+    first = (attributes.integer(site.node, "axis", 1 if together else -1) or 0) % max(rank, 1)
+    axes = list(range(first, rank)) if together else [first]
+    at_once = 1 if len(axes) == rank else AT_ONCE  # runtimes mind all axes at once
+    largest, total = (
+        tuple(
+            (each, {**reduction_traits(each, site.opset, step), "axes-listed": len(step) < rank})
+            for step in steps_of(axes, at_once)
+        )
+        for each in ("ReduceMax", "ReduceSum")
+    )
+    return axes, at_once, largest, total
 
 
 def _with_axis(site: Site) -> Iterator[Form]:
@@ -254,13 +294,8 @@ def logarithm_forms(site: Site) -> Iterator[Form]:
     yield from in_a_row(site)
     yield from matrix_forms(site)
     yield _of_rows(site)
-    known = site.input_type(0)
-    rank = 0 if known is None or known.rank is None else known.rank
-    together = site.opset < _ONE_AXIS_SINCE
-    first = (attributes.integer(site.node, "axis", 1 if together else -1) or 0) % max(rank, 1)
-    axes = list(range(first, rank)) if together else [first]
-
-    at_once = 1 if len(axes) == rank else AT_ONCE  # runtimes mind all axes at once
+    axes, at_once, largest, total = _along(site)
+    first, known = axes[0] if axes else 0, site.input_type(0)
     shape = () if known is None or known.shape is None else known.shape
     length = shape[first] if shape and len(axes) == 1 else None
 
@@ -273,13 +308,6 @@ def logarithm_forms(site: Site) -> Iterator[Form]:
 
         return write
 
-    largest, total = (
-        tuple(
-            (each, {**reduction_traits(each, site.opset, step), "axes-listed": len(step) < rank})
-            for step in steps_of(axes, at_once)
-        )
-        for each in ("ReduceMax", "ReduceSum")
-    )
     why_not, write = unranked(site), difference(stepwise("ReduceSum", axes, at_once, True))
     yield Form("a difference of logarithms", (*largest, *total), partial(written, site, write), why_not)
     if isinstance(length, int) and 0 < length <= LONGEST and why_not_multiplied(site.elem_type(0), []) is None:
