@@ -317,6 +317,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(QUANTIZERS, zero_point_forms),
     "Softplus": _first(_by_itself, softplus_forms, exponential_forms),
     **dict.fromkeys(REDUCTIONS, reduction_forms),
+    **dict.fromkeys(("ReduceMax", "ReduceMin"), _first(reduction_forms, as_floats)),
     "Hardmax": hardmax_forms,
     "InstanceNormalization": instance_norm_forms,
     "Softmax": softmax_forms,

@@ -200,6 +200,16 @@ CASES = {
         "mnn",
         ["Greater", "Where"],
     ),
+    "a maximum of bytes": (
+        text("Y = ReduceMax <axes = [1], keepdims = 0> (X)", "uint8[n,4,3] X", opset=12).replace("float Y", "uint8 Y"),
+        "openvino",
+        ["Cast", "ReduceMax", "Cast"],
+    ),
+    "a minimum of bytes": (
+        text("Y = ReduceMin (X, a)", "uint8[2,4,3] X", "int64[2] a = {1, 2}", 18).replace("float Y", "uint8 Y"),
+        "mnn",
+        ["Cast", "ReduceMin", "Cast"],
+    ),
     "an equation of three data": (
         text(
             'Y = Einsum <equation = "ab,bcd,ad->ac"> (X, W, Z)',

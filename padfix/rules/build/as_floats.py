@@ -1,8 +1,8 @@
-"""What joins, pads or compares bytes or booleans, by floats, which hold them exactly."""
+"""What joins, pads, compares or reduces bytes or booleans, by floats, which hold them exactly."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,9 @@ _HELD: Mapping[int, Traits] = {
     TensorProto.UINT8: {"numbers": "integer", "elements": "byte", "unsigned": True},
     TensorProto.INT8: {"numbers": "integer", "elements": "byte", "unsigned": False},
 }
+_DATA: Mapping[str, Sequence[int]] = {"Pad": (0, 2), "ReduceMax": (0,), "ReduceMin": (0,)}
+"""Which inputs are data, where not all are."""
+
 _OF_FLOATS: Traits = {
     "numbers": "single",
     "elements": "float",
@@ -40,7 +43,7 @@ def as_floats(site: Site) -> Iterator[Form]:
     """
     elem_type, node = site.elem_type(0), site.node
     is_compared = node.op_type in COMPARING
-    places = (0, 2) if node.op_type == "Pad" else range(len(node.input))
+    places = _DATA.get(node.op_type, range(len(node.input)))
 
     def write() -> Rewrite:
         builder = site.builder()
