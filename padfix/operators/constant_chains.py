@@ -15,11 +15,11 @@ from padfix.operators.elementwise import REDUCTIONS
 
 COMPUTED = frozenset(
     """
-    Abs Add And BlackmanWindow Cast CastLike Ceil Clip Concat ConstantOfShape Cos CumSum DequantizeLinear Div Equal
-    Exp Expand Flatten Floor Gather Greater GreaterOrEqual HammingWindow HannWindow Identity Less LessOrEqual Log
-    MatMul Max MelWeightMatrix Min Mod Mul Neg Not Or Pad Pow Range Reciprocal ReduceMax ReduceMean ReduceMin
-    ReduceProd ReduceSum Reshape Round ScatterND Shape Sign Sin Size Slice Split Sqrt Squeeze Sub Tile Transpose Trilu
-    Unsqueeze Where
+    Abs Add And BlackmanWindow Cast CastLike Ceil Clip Concat ConstantOfShape Cos CumSum DequantizeLinear Div Elu
+    Equal Erf Exp Expand Flatten Floor Gather Greater GreaterOrEqual HammingWindow HannWindow HardSigmoid Identity
+    LeakyRelu Less LessOrEqual Log MatMul Max MelWeightMatrix Min Mod Mul Neg Not Or Pad Pow Range Reciprocal
+    ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Relu Reshape Round ScatterND Shape Sigmoid Sign Sin Size Slice
+    Softmax Softplus Split Sqrt Squeeze Sub Tanh Tile Transpose Trilu Unsqueeze Where
     """.split()  # noqa: SIM905
 )
 """Operators that exporters and quantizers write to compute constants: shapes, grids, the weights of a resampling."""
