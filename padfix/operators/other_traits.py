@@ -206,8 +206,18 @@ def _difference(scope: Scope, node: NodeProto) -> Traits:
         and subtracted.input[0] == node.input[0],
         "less-own-log-sum": is_log_of_sum(scope, subtracted, node.input[0]),
         "by-own-sums": node.op_type == "Div" and is_share_of_sums(scope, node),
+        "by-power-of-two": node.op_type == "Div" and _divides_by_power_of_two(scope, node.input[1]),
         "by-zero": node.op_type == "Div" and (divisor := scope.constant(node.input[1])) is not None and 0 in divisor,
     }
+
+
+def _divides_by_power_of_two(scope: Scope, name: str) -> bool:
+    """Whether this is one constant of 2, 4, 8 and so on."""
+    value = scope.constant(name)
+    if value is None or value.size != 1 or value.dtype.kind not in "iu":
+        return False
+    number = int(value.reshape(-1)[0])
+    return number > 1 and number & (number - 1) == 0
 
 
 def _sum(scope: Scope, node: NodeProto) -> Traits:

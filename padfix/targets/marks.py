@@ -45,6 +45,7 @@ MARKS = (
     "of-square-product",
     "numbers-images",
     # Of Sub and Div, and of Div alone: whether 0 is among what it divides by.
+    "by-power-of-two",  # Of Div: whether integers are divided by one constant of 2, 4, 8 and so on.
     "by-zero",
     "from-constant",
     "from-softmax",

@@ -15,10 +15,13 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.truth_forms import truth_forms
 from padfix.targets.traits import Traits
+
+_MOST_DIVISORS = 1 << 20
+"""Elements of a constant that is written out."""
 
 _MOD_SINCE = 10
 _INTEGERS_JOINED_SINCE = 12
@@ -82,6 +85,25 @@ def divided_forms(site: Site) -> Iterator[Form]:
         why_not = Refusal("its data are no integers with a sign, or this opset has no Mod")
     operators: Operators = (("Mod", {"cuts-off": True}), ("Sub", {}), ("Div", {**own, "changes-numbers": False}))
     yield Form("the rest taken off before it", operators, write, why_not)
+    if own.get("by-power-of-two"):
+        yield _by_many(site, own)
+
+
+def _by_many(site: Site, own: Traits) -> Form:
+    """Return a quotient whose divisor is a constant of the shape of the result."""
+    known, divisor = site.scope.type_of(site.node.output[0]), site.constant(1)
+    lengths = None if known is None else known.lengths
+
+    def write() -> Rewrite:
+        assert lengths is not None and divisor is not None
+        builder = site.builder()
+        whole = builder.constant(np.full(lengths, divisor.reshape(()), divisor.dtype), "divisor")
+        builder.output(site.node.output[0], builder.op("Div", [builder.input(site.input_name(0)), whole]))
+        return Rewrite(builder.build(), (as_declared(site),), exact=True)
+
+    traits = {**own, "by-power-of-two": False, "constants": "none"}
+    why_not = None if lengths and np.prod(lengths) <= _MOST_DIVISORS else Refusal("it needs all lengths (--shape)")
+    return Form("a divisor for each element", (("Div", traits),), write, why_not)
 
 
 def remainder_forms(site: Site) -> Iterator[Form]:
