@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import padfix
+from padfix.errors import RefusedError
 
 OLD, NEW = "opencv@4.14", "opencv@5"
 CONSTANTS = (
@@ -182,3 +183,31 @@ def test_scales_that_change_no_length_are_no_resize_to_onnx_runtime(tmp_path: Pa
     for target, expected in (("mnn", ["silent"]), ("openvino", [])):
         findings = padfix.check(tmp_path / "model.onnx", target=target).findings
         assert [str(each.severity) for each in findings if each.rule == "PF205"] == expected
+
+
+@pytest.mark.parametrize("nodes", ["Y = Clip (X, s)", "Y = Clip (X, , s)"])
+@pytest.mark.parametrize("target", [OLD, "ncnn"])
+def test_bounds_may_be_given(nodes: str, target: str, tmp_path: Path) -> None:
+    assert "Clip" not in outcome(nodes, f"{X}, float s", target, tmp_path)
+
+
+@pytest.mark.parametrize("target", ["tvm", "qnn", "tract", OLD])
+def test_axes_that_data_tell_are_declined(target: str, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError):
+        outcome("Y = ReduceMax (X, a)", f"{X}, int64[1] a", target, tmp_path, opset=18)
+
+
+@pytest.mark.parametrize(("divisor", "is_written_out"), [(4, True), (3, False)])
+def test_a_divisor_is_one_for_each_element_where_qnn_shifts(divisor: int, is_written_out: bool, tmp_path: Path) -> None:
+    nodes = f"c = Constant <value: tensor = int32 {{{divisor}}}> () Y = Div (X, c)"
+    outcome(nodes, "int32[2,3] X", "qnn", tmp_path, "int32")
+    found = {tuple(each.dims) for each in onnx.load(tmp_path / "result.onnx").graph.initializer}
+    assert ((2, 3) in found) == is_written_out
+
+
+def test_weights_that_are_normed_are_worked_out(tmp_path: Path) -> None:
+    nodes = (
+        "r = Relu (k) all = ReduceSum <keepdims = 0> (r) d = Div (r, all) a, b, c = Split <axis = 0> (d) Y = Mul (X, a)"
+    )
+    assert outcome(nodes, X, OLD, tmp_path)[-1] == "Mul"
+    assert {each.op_type for each in onnx.load(tmp_path / "result.onnx").graph.node} <= {"Constant", "Mul"}
