@@ -104,6 +104,7 @@ class StaleShapes(ScopeRule):
         """Yield the inputs and outputs of the model of a type, or of as many axes, as the target takes none of."""
         weights = {tensor.name for tensor in graph.initializer}
         ends = [("input", value.name) for value in graph.input if value.name not in weights]
+        inputs = min(len(ends), COUNT[-1])
         ends += [("output", value.name) for value in graph.output]
         for kind, name in ends if scope.parent is None and target.facts else ():
             known = scope.types.get(name)
@@ -114,6 +115,7 @@ class StaleShapes(ScopeRule):
                 "of-input": kind == "input",
                 "numbers": numbers_of(scope, name),
                 "axes": 1 if rank is None else min(rank, COUNT[-1]),
+                "inputs": inputs,
             }
             objection = worst_objection(target, DECLARED, scope.opset, said)
             if objection is not None:

@@ -203,3 +203,11 @@ def test_lengths_of_inputs_that_the_target_wants_told(tmp_path: Path) -> None:
         padfix.convert(source, tmp_path / "after.onnx", target="qnn")
     padfix.convert(source, tmp_path / "after.onnx", target="qnn", shapes={"X": (1, 3)})
     assert not padfix.check(tmp_path / "after.onnx", target="qnn").findings
+
+
+@pytest.mark.parametrize(("other", "is_taken"), [("float", False), ("float[1]", True)])
+def test_inputs_without_axes_beside_others(other: str, is_taken: bool, tmp_path: Path) -> None:
+    text = f"g (float[1,3,4,5] X, {other} k) => (float[1,3,4,5] Y) {{ Y = Mul (X, k) }}"
+    onnx.save(parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), tmp_path / "model.onnx")
+    found = [each.rule for each in padfix.check(tmp_path / "model.onnx", target="ncnn").findings]
+    assert ("PF303" not in found) == is_taken

@@ -210,6 +210,11 @@ CASES = {
         "mnn",
         ["Cast", "ReduceMin", "Cast"],
     ),
+    "bounds that are computed": (
+        text("m = ReduceMean <keepdims = 0> (X) n = Neg (m) Y = Clip (X, n, m)"),
+        "ncnn",
+        ["ReduceMean", "Neg", "Max", "Min"],
+    ),
     "an equation of three data": (
         text(
             'Y = Einsum <equation = "ab,bcd,ad->ac"> (X, W, Z)',
