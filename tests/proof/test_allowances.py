@@ -12,7 +12,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import padfix
-from padfix.proof.allowances import positions
+from padfix.proof.allowances import angles, positions
 from padfix.proof.case import Case
 from padfix.proof.graph_view import NodeView
 from padfix.proof.sides import Side
@@ -127,6 +127,23 @@ def test_sizes_that_a_resampling_is_fed_are_no_images() -> None:
     allowed = positions(case)
     assert allowed is not None
     assert 0 < allowed < 1e-4
+
+
+@pytest.mark.parametrize(("length", "share", "is_allowed"), [(400, 2e-4, True), (400, 1e-3, False), (512, 2e-5, False)])
+def test_a_transform_is_as_far_off_as_its_angles(length: int, share: float, is_allowed: bool) -> None:
+    expected = np.ones((1, 3, length // 2 + 1, 2), np.float32)
+    case = Case(
+        reference=MagicMock(Side),
+        feeds={"x": np.ones((1, 2 * length), np.float32)},
+        inner={},
+        name="y",
+        nodes=(MagicMock(NodeView, op_type="STFT", proto=onnx.helper.make_node("STFT", ["x", "s"], ["y"])),),
+        expected=expected,
+        found=expected + np.float32(share),
+        magnitude=1.0,
+        types=(np.dtype(np.float32),),
+    )
+    assert (angles(case) is not None) == is_allowed
 
 
 def long_mean(steps: str) -> ModelProto:

@@ -57,3 +57,13 @@ def test_a_step_that_is_computed_is_refused(tmp_path: Path) -> None:
     onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
     with pytest.raises(padfix.PadfixError, match="its step, its window, or how long that is, is not constant"):
         padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv")
+
+
+def test_frames_that_are_no_power_of_two_are_judged_by_what_their_angles_are_off_by(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[1,1000] X) => (float[1,A,B] Y) <int64 step = {160}, int64 length = {400}, int64[1] last = {-1}> {
+      w = HannWindow (length) z = STFT (X, step, w, length) q = Mul (z, z) Y = ReduceSum <keepdims = 0> (q, last)
+    }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv")
+    assert "Conv" in [each.op_type for each in onnx.load(tmp_path / "result.onnx").graph.node]
