@@ -31,7 +31,7 @@ PLAIN = (
     "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CastLike", "CausalConvWithState", "CenterCropPad",
     "Compress", "ConcatFromSequence", "Cosh", "CumProd", "DeformConv", "Det", "Equal", "Greater", "GreaterOrEqual",
     "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsNaN", "LeakyRelu", "Less", "LessOrEqual",
-    "LinearAttention", "Loop", "MatMulInteger", "MaxRoiPool", "MaxUnpool", "MelWeightMatrix", "Multinomial", "NonZero",
+    "LinearAttention", "Loop", "MatMulInteger", "MaxRoiPool", "MelWeightMatrix", "Multinomial", "NonZero",
     "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "RandomNormal", "RandomNormalLike", "RandomUniform",
     "RandomUniformLike", "Range", "RegexFullMatch", "Relu", "ReverseSequence", "RotaryEmbedding", "Round",
     "Scan", "Scatter", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
@@ -290,6 +290,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "cuts-off": attributes.integer(node, "fmod", 0) != 0,
         "of-positive": all(is_positive_for_certain(scope, name, or_zero=True) for name in node.input),
     },
+    "MaxUnpool": lambda scope, node: {"output-shape": len(node.input) > 2 and bool(node.input[2])},
     "QLinearMatMul": lambda scope, node: {
         "half-scales": numbers_of(scope, node.input[1]) == "half",
         "saturates": multiplies_wide(scope, node.input[0], node.input[3], node.input[5]),

@@ -51,6 +51,18 @@ def test_a_transform_of_frames(node: str, signal: str, target: str, expected: li
     assert kept == expected
 
 
+@pytest.mark.parametrize(("target", "expected"), [("ncnn", CONVOLVED), ("tract", ["Unsqueeze", "STFT"])])
+def test_a_window_that_its_own_operator_gives(target: str, expected: list[str], tmp_path: Path) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 17]>
+    g ({MATRIX}) => (float[A,B,C,D] Y) <int64 step = {{3}}, int64 length = {{8}}> {{
+      w = HannWindow (length) Y = STFT {ALL}
+    }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target=target)
+    kept = [each.op_type for each in onnx.load(tmp_path / "result.onnx").graph.node]
+    assert [each for each in kept if each not in ("Constant", "HannWindow")] == expected
+
+
 def test_a_step_that_is_computed_is_refused(tmp_path: Path) -> None:
     text = f"""<ir_version: 8, opset_import: ["" : 17]>
     g (float[2,23,1] X, int64 step) => (float[A,B,C,D] Y) <int64 length = {{8}}, {WINDOW}> {{ Y = STFT {ALL} }}"""

@@ -215,6 +215,11 @@ CASES = {
         "ncnn",
         ["ReduceMean", "Neg", "Max", "Min"],
     ),
+    "an equation without a written result": (
+        text('Y = Einsum <equation = "ij,jk"> (X, Z)', "float[3,4] X, float[4,5] Z"),
+        "mnn",
+        ["Einsum"],
+    ),
     "an equation of three data": (
         text(
             'Y = Einsum <equation = "ab,bcd,ad->ac"> (X, W, Z)',

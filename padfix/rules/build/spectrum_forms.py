@@ -10,6 +10,7 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
+from padfix.operators.constant_chains import worked_out
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of, window_traits
 from padfix.operators.window import Window
@@ -25,6 +26,9 @@ _PARTS = 2
 
 _SIGNAL, _WITH_PARTS = 2, 3
 """Axes of a real signal: the batch and time, and one for its parts if it has that."""
+
+_CONSTANTS = (1, 2, 3)
+"""Inputs that say what is transformed: the step from frame to frame, the window, and how long a frame is."""
 
 _TRIED = 2
 """Signals, and steps beyond the first frame, in place of numbers of them that are left open."""
@@ -68,8 +72,8 @@ def spectrum_forms(site: Site) -> Iterator[Form]:
 def _read(site: Site) -> _Spectra | Refusal:
     node, known = site.node, site.input_type(0)
     shape = () if known is None or known.shape is None else tuple(known.shape)
-    step, window, length = (site.constant(place) if site.input_name(place) else None for place in (1, 2, 3))
-    if any(site.input_name(place) and site.constant(place) is None for place in (1, 2, 3)) or step is None:
+    step, window, length = told = [_told_input(site, place) for place in _CONSTANTS]
+    if any(site.input_name(place) and told[place - 1] is None for place in _CONSTANTS) or step is None:
         return Refusal("its step, its window, or how long that is, is not constant")
     parts = shape[2] if len(shape) == _WITH_PARTS else 1
     if len(shape) not in (_SIGNAL, _WITH_PARTS) or parts not in (1, _PARTS):
@@ -83,11 +87,17 @@ def _read(site: Site) -> _Spectra | Refusal:
     return _Spectra((*shape[:2], parts), len(shape), int(step.reshape(-1)[0]), window.reshape(-1), kept)
 
 
+def _told_input(site: Site, place: int) -> np.ndarray | None:
+    """Return what an input is, also where that is worked out, as a window by its own operator."""
+    name = site.input_name(place)
+    return worked_out(site.scope, name) if name else None
+
+
 def _told(site: Site, found: _Spectra | Refusal, rank: int) -> Form:
     """Return a STFT of a signal of ``rank`` axes with all written that it may leave unsaid."""
 
     def write() -> Rewrite:
-        step = site.constant(1)
+        step = _told_input(site, 1)
         assert isinstance(found, _Spectra)
         assert step is not None
         builder = site.builder()
@@ -188,8 +198,8 @@ def _trial(site: Site, found: _Spectra) -> Trial:
     length = time if isinstance(time, int) else len(found.window) + _TRIED * found.step + 1
     shape = (batch if isinstance(batch, int) else _TRIED, length, parts)[: found.rank]
     trial = {site.input_name(0): TrialInput(shape, site.elem_type(0))}
-    for place in (1, 2, 3):
-        told = site.constant(place) if site.input_name(place) else None
+    for place in _CONSTANTS:
+        told = _told_input(site, place)
         if told is not None:
-            trial[site.input_name(place)] = TrialInput.of(told)
+            trial[site.input_name(place)] = TrialInput.of(told, constant=site.constant(place) is not None)
     return trial
