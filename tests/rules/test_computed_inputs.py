@@ -211,3 +211,22 @@ def test_weights_that_are_normed_are_worked_out(tmp_path: Path) -> None:
     )
     assert outcome(nodes, X, OLD, tmp_path)[-1] == "Mul"
     assert {each.op_type for each in onnx.load(tmp_path / "result.onnx").graph.node} <= {"Constant", "Mul"}
+
+
+@pytest.mark.parametrize("target", ["mnn", OLD, "openvino", "tvm"])
+@pytest.mark.parametrize("op_type", ["ReduceL1", "ReduceL2", "ReduceLogSum"])
+def test_what_reduces_no_axis_still_does_something_to_each_element(op_type: str, target: str, tmp_path: Path) -> None:
+    outcome(f"Y = {op_type} <noop_with_empty_axes = 1> (X)", X, target, tmp_path, opset=18)
+
+
+def test_mnn_makes_booleans_of_signs(tmp_path: Path) -> None:
+    found = outcome("b = Cast <to = 9> (X) Y = Cast <to = 1> (b)", X, "mnn", tmp_path)
+    assert {"Abs", "Sign"} <= set(found)
+
+
+@pytest.mark.parametrize("equation", ["bij,bjk", "ij,jk", "ji"])
+def test_mnn_is_told_the_result_of_an_equation(equation: str, tmp_path: Path) -> None:
+    first, second = ("float[2,3,4] X", "float[2,4,5] B") if "b" in equation else ("float[3,4] X", "float[4,5] B")
+    is_product = "," in equation
+    nodes = f'Y = Einsum <equation = "{equation}"> (X{", B" if is_product else ""})'
+    outcome(nodes, f"{first}, {second}" if is_product else first, "mnn", tmp_path)
