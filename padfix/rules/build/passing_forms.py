@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -34,16 +35,28 @@ _LEFT_AS_IT_IS = ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceS
 """What gives its data as they are where it reduces no axis."""
 
 
+_TO_EACH_ELEMENT: Mapping[str, str] = {
+    **dict.fromkeys(_LEFT_AS_IT_IS, "Identity"),
+    **dict.fromkeys(("ReduceL1", "ReduceL2"), "Abs"),
+    "ReduceLogSum": "Log",
+    "ReduceLogSumExp": "Identity",
+    "ReduceSumSquare": "Mul",
+}
+"""What a reduction does to each element by itself."""
+
+
 def reducing_nothing(site: Site) -> Form:
-    """Return what reduces no axis as the Identity that it is, but for operators that do something to each element."""
+    """Return what reduces no axis as what it does to each element: most leave it as it is."""
+    op_type = _TO_EACH_ELEMENT[site.node.op_type]
 
     def write() -> Rewrite:
         builder = site.builder()
-        builder.output(site.node.output[0], builder.op("Identity", [builder.input(site.input_name(0))]))
-        return Rewrite(builder.build(), trials_of(site), exact=True)
+        value = builder.input(site.input_name(0))
+        builder.output(site.node.output[0], builder.op(op_type, [value, value] if op_type == "Mul" else [value]))
+        return Rewrite(builder.build(), trials_of(site), exact=op_type == "Identity")
 
-    why_not = None if site.node.op_type in _LEFT_AS_IT_IS else Refusal("it reduces nothing")
-    return Form("an Identity", (("Identity", {}),), write, why_not)
+    traits: Traits = {"gate-second": False} if op_type == "Mul" else {}
+    return Form("what it does to each element", ((op_type, traits),), write)
 
 
 def negated_twice(site: Site) -> Form:
