@@ -217,7 +217,7 @@ def in_rows(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], builder.reshaped(joined, [-1]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    traits = {**own, "of-lists": False, "axis-from-end": False}
+    traits = {**own, "of-lists": False, "axis-from-end": False, "appends-to-input": False}
     operators: Operators = (("Reshape", {"rank": 2}), ("Concat", traits), ("Reshape", {"rank": 1}))
     yield Form("rows in place of lists", operators, write)
 

@@ -158,16 +158,24 @@ def _why_not_summed(site: Site, weights: int, zero: int) -> Refusal | None:
     return None if largest < _EXACT_BELOW else Refusal("its sums may be larger than floats hold exactly")
 
 
-def _stepped(builder: FragmentBuilder, value: Any, zero: Any, elem_type: int, *, by_sum: bool) -> Any:
-    """Return numbers rounded to whole ones, a zero point in floats added, as bytes of a type."""
+def _stepped(
+    builder: FragmentBuilder, value: Any, zero: Any, elem_type: int, *, by_sum: bool, told: int | None = None
+) -> Any:
+    """Return numbers rounded to whole ones, a zero point in floats added, as bytes of a type.
+
+    ``told`` is the zero point where it is one constant.
+    """
     least, most = (np.array(each, np.float32) for each in _BOUNDS[elem_type])
-    if by_sum:  # no further than from one end to the other, wherever the zero point lies
+    if not by_sum:
+        whole = clipped(builder, builder.op("Add", [builder.op("Round", [value]), zero]), least, most)
+    elif told is not None:
+        bounds = least - np.float32(told), most - np.float32(told)
+        whole = builder.op("Add", [rounded_by_sum(builder, clipped(builder, value, *bounds), *bounds), zero])
+    else:  # no further than from one end to the other, wherever the zero point lies
         widest = np.array(_WIDEST, np.float32)
-        value = rounded_by_sum(builder, clipped(builder, value, -widest, widest), -widest, widest)
-    else:
-        value = builder.op("Round", [value])
-    whole = builder.op("Add", [value, zero])
-    return builder.op("Cast", [clipped(builder, whole, least, most)], {"to": elem_type})
+        steps = rounded_by_sum(builder, clipped(builder, value, -widest, widest), -widest, widest)
+        whole = clipped(builder, builder.op("Add", [steps, zero]), least, most)
+    return builder.op("Cast", [whole], {"to": elem_type})
 
 
 def caller_forms(site: Site) -> Iterator[Form]:
@@ -194,8 +202,10 @@ def caller_forms(site: Site) -> Iterator[Form]:
         steps, zero = told(builder, given, 1), told(builder, given, 2)
         if site.node.op_type == "QuantizeLinear":
             places = builder.constant(np.zeros((), np.float32), "zero") if zero is None else zero
+            known = site.constant(2) if zero is not None else np.zeros(1, np.int64)
+            number = None if known is None or known.size != 1 else int(known.item())
             divided = builder.op("Div", [given[0], steps])
-            return _stepped(builder, divided, places, _quantized(site), by_sum=by_sum)
+            return _stepped(builder, divided, places, _quantized(site), by_sum=by_sum, told=number)
         numbers = builder.op("Cast", [given[0]], {"to": TensorProto.FLOAT})
         constant = site.constant(2)
         if zero is not None and (constant is None or constant.any()):
