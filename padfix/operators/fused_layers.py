@@ -200,14 +200,17 @@ def is_log_of_sum(scope: Scope, node: NodeProto | None, name: str) -> bool:
     return bool(before == name)
 
 
-def is_share_of_sums(scope: Scope, node: NodeProto) -> bool:
-    """Whether powers of e are divided by their own sum along several axes, which may be taken one after another."""
+def axes_of_share(scope: Scope, node: NodeProto) -> int:
+    """Return along how many axes powers of e are divided by their own sum, which may be taken one after another.
+
+    0 where something else is divided.
+    """
     axes, name = 0, node.input[1]
     while (total := given_by(scope, name, "ReduceSum")) is not None:
         reduced = reduced_axes(scope, total)
         axes += 2 if not reduced else len(reduced)
         name = total.input[0]
-    return axes > 1 and name == node.input[0] and given_by(scope, name, "Exp") is not None
+    return axes if name == node.input[0] and given_by(scope, name, "Exp") is not None else 0
 
 
 def is_before_softmax(scope: Scope, node: NodeProto) -> bool:

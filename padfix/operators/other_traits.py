@@ -37,8 +37,8 @@ from padfix.operators.fused_layers import (
     adds_to_erf,
     adds_turned_half,
     adds_wide_constant,
+    axes_of_share,
     is_log_of_sum,
-    is_share_of_sums,
     norm_traits,
     spreads_channels,
     takes_largest_off,
@@ -205,7 +205,8 @@ def _difference(scope: Scope, node: NodeProto) -> Traits:
         and subtracted.op_type == "Tanh"
         and subtracted.input[0] == node.input[0],
         "less-own-log-sum": is_log_of_sum(scope, subtracted, node.input[0]),
-        "by-own-sums": node.op_type == "Div" and is_share_of_sums(scope, node),
+        "by-own-sum": node.op_type == "Div" and axes_of_share(scope, node) == 1,
+        "by-own-sums": node.op_type == "Div" and axes_of_share(scope, node) > 1,
         "by-power-of-two": node.op_type == "Div" and _divides_by_power_of_two(scope, node.input[1]),
         "by-zero": node.op_type == "Div" and (divisor := scope.constant(node.input[1])) is not None and 0 in divisor,
     }

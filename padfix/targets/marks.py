@@ -51,6 +51,7 @@ MARKS = (
     "from-softmax",
     "less-own-tanh",
     "less-own-log-sum",
+    "by-own-sum",
     "by-own-sums",
     # Of Shape: whether it gives some of the lengths alone.
     "picks-lengths",

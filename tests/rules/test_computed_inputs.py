@@ -231,3 +231,8 @@ def test_mnn_is_told_the_result_of_an_equation(equation: str, tmp_path: Path) ->
     is_product = "," in equation
     nodes = f'Y = Einsum <equation = "{equation}"> (X{", B" if is_product else ""})'
     outcome(nodes, f"{first}, {second}" if is_product else first, "mnn", tmp_path)
+
+
+def test_opencv_takes_no_share_of_doubles_for_a_softmax(tmp_path: Path) -> None:
+    found = outcome("Y = Softmax (X)", "double[2,3] X", NEW, tmp_path, "double")
+    assert "Reciprocal" in found and "Softmax" not in found

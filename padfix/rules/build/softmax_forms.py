@@ -12,6 +12,7 @@ from onnx import helper
 
 from padfix.graph import attributes
 from padfix.operators.axis_order import before_reshapes, order_of
+from padfix.operators.numbers import numbers_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
@@ -86,7 +87,9 @@ def _share(site: Site, *, is_divided: bool) -> Form:
 
     ends: Operators = (("Reciprocal", {}), ("Mul", {}))
     if is_divided:
-        ends = (("Div", {"by-own-sums": len(axes) > 1}),)
+        several = len(axes) > 1
+        told: Traits = {"by-own-sum": not several, "by-own-sums": several}
+        ends = (("Div", {**told, "numbers": numbers_of(site.scope, site.input_name(0))}),)
     operators = (*largest, ("Exp", {"falls-far": True}), *total, *ends)
     name = "shares of a sum" if is_divided else "powers times the reciprocal of their sum"
     return Form(name, operators, partial(written, site, write), unranked(site))
