@@ -241,7 +241,7 @@ def _likened(scope: Scope, node: NodeProto, type_of: TypeOf | None) -> dict[str,
     """Return something of the type of what a CastLike makes its numbers like; nothing for other operators."""
     if node.op_type != "CastLike":
         return {}
-    known = (type_of or scope.type_of)(node.input[1])
+    known = (type_of or scope.type_of)(node.input[1]) if len(node.input) > 1 else None
     if known is None:
         raise ValueError("The type that a CastLike gives is not known")
     return {node.input[1]: np.zeros(1, helper.tensor_dtype_to_np_dtype(known.elem_type))}
