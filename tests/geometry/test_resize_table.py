@@ -58,7 +58,7 @@ AVERAGED = [row for row in PLAIN if row.attributes is None and row.when == WHOLE
 NOT_EXPRESSIBLE = [row for row in PLAIN if row.attributes is None]
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("row", WEIGHTED, ids=name_of)
 def test_linear_and_cubic(row):
     assert row.attributes is not None

@@ -40,7 +40,7 @@ def run(model: bytes, X: np.ndarray) -> np.ndarray:
     return result
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("elem_type", TYPES)
 @pytest.mark.parametrize(("rank", "still"), STILL)
 @pytest.mark.parametrize("mode", [*MODES, "legacy"])

@@ -34,7 +34,7 @@ def keeps_passing(source: Path, output: Path, **settings: object) -> None:
     onnx.checker.check_model(str(output), full_check=True)
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("opset", [None, 21])
 @pytest.mark.parametrize("path", [*FIXTURES, *LIGHT], ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_file_that_passes_still_does(path: Path, opset: int | None, tmp_path: Path) -> None:

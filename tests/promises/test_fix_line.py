@@ -33,7 +33,7 @@ def first_of_each_rule(folders: Sequence[Path]) -> list[object]:
     return cases
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("folder", first_of_each_rule(CASES))
 def test_the_printed_command_leaves_nothing_to_find(

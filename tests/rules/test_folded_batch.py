@@ -60,7 +60,7 @@ def saved(tmp_path: Path, nodes: str, data: str = "float[1,6,4,5] X") -> Path:
     return path
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("case", FOLDED)
 def test_images_become_the_channels_of_one(case: str, tmp_path: Path) -> None:
     nodes, op_type = FOLDED[case]

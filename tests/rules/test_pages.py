@@ -67,7 +67,7 @@ def test_the_example_is_true(rule: Rule, tmp_path: Path) -> None:
 
 
 @by_code
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 def test_formats_hold_the_same(rule: Rule) -> None:
     document = json.loads(pages.json(rule))
     jsonschema.validate(document, SCHEMA)

@@ -64,7 +64,7 @@ TRANSPOSED: dict[str, tuple[dict[str, Any], tuple[int | None, ...]]] = {
 }
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("case", TRANSPOSED)
 def test_transposed_convolutions_keep_their_bias(keras: Any, case: str, tmp_path: Path) -> None:
     settings, shape = TRANSPOSED[case]

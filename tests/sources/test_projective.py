@@ -22,7 +22,7 @@ MAPS = np.concatenate(
 )[:, None].astype("f")
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("mode", ["CONSTANT", "NEAREST", "REFLECT", "WRAP"])
 @pytest.mark.parametrize("interpolation", ["NEAREST", "BILINEAR"])
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "int64", "float16", "float64"])

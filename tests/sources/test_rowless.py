@@ -43,7 +43,7 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], tuple[int, ...], str]] = {
 }
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("name", CASES)
 def test_no_rows_are_taken(name: str, tmp_path: Path) -> None:
     import tensorflow as tf

@@ -35,7 +35,7 @@ def exported(name: str, folder: Path) -> Path:
     return folder / "saved"
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("name", LAYERS)
 def test_no_rows_are_taken(name: str, tmp_path: Path) -> None:
     import tensorflow as tf

@@ -52,7 +52,7 @@ def run(path: Path, feeds: dict[str, Any]) -> Any:
     return onnxruntime.InferenceSession(path.read_bytes()).run(None, feeds)[0]
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("computed", [False, True])
 @pytest.mark.parametrize(("keys", "values"), PAIRS)
 def test_every_pair_of_types(tf: Any, tmp_path: Path, keys: str, values: str, computed: bool) -> None:

@@ -213,7 +213,7 @@ INSIDE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("lowered", [True, False], ids=["lowered", "functional"])
 @pytest.mark.parametrize("where", ["condition", "loop", "call"])
 @pytest.mark.parametrize("inside", INSIDE, ids=lambda name: name.replace(" ", "-"))
@@ -258,7 +258,7 @@ def test_quantized_types_inside_a_function_are_refused(tf: Any, tmp_path: Path) 
         padfix.convert(tmp_path / "m", tmp_path / "m.onnx")
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(("start", "step", "offset"), [(2, 1, 0), (0, 2, 0), (0, 1, 1), (5, -1, 0), (0, 1, 0)])
 @pytest.mark.parametrize("known", [True, False])
 def test_a_loop_may_write_in_any_order_and_end_early(tf: Any, start: int, step: int, offset: int, known: bool) -> None:

@@ -66,7 +66,7 @@ def typed() -> Iterator[tuple[Any, ...]]:
         yield operator, False, False, (5, 7), (10, 4), mode, dtype
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize(
     ("operator", "align", "half", "sizes", "counts", "mode", "dtype"), [*sample(grids(), 60), *sample(typed(), 20)]
 )

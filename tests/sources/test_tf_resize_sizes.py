@@ -99,7 +99,7 @@ def images(count: int | None) -> Iterator[dict[str, Any]]:
         yield {"x": image, "size": np.int32([rows[1], columns[1]])}
 
 
-@pytest.mark.sweep(5)
+@pytest.mark.sweep(10)
 @pytest.mark.parametrize("count", [50, pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("operator", "settings"), [*configurations()])
 def test_every_size(tf: Any, operator: str, settings: tuple[Any, Any], count: int | None) -> None:
