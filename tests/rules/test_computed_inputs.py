@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnx.parser
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import padfix
 from padfix.errors import RefusedError
+from tests.support.outcomes import operators_written
 
 OLD, NEW = "opencv@4.14", "opencv@5"
 CONSTANTS = (
@@ -23,29 +23,10 @@ CONSTANTS = (
 X = "float[1,3,4,5] X"
 
 
-def outcome(
-    nodes: str, given: str, target: str, folder: Path, gives: str = "float", opset: int = 17, *, tolerance: float = 1e-5
-) -> list[str]:
+def outcome(nodes: str, given: str, target: str, folder: Path, gives: str = "float", opset: int = 17) -> list[str]:
     """Return the operators of what is written for ``target``, which computes the same and in which nothing is found."""
-    source, result = folder / "model.onnx", folder / "result.onnx"
-    text = f'<ir_version: 8, opset_import: ["" : {opset}]> g ({given}) => ({gives} Y) {CONSTANTS} {{ {nodes} }}'
-    model = onnx.parser.parse_model(text)
-    read = {name for node in model.graph.node for name in node.input}
-    kept = [each for each in model.graph.initializer if each.name in read]
-    del model.graph.initializer[:]
-    model.graph.initializer.extend(kept)
-    onnx.save(model, source)
-    padfix.convert(source, result, target=target)
-    assert not padfix.check(result, target=target).findings
-    random = np.random.default_rng(1)
-    feeds = {}
-    for value in model.graph.input:
-        lengths = [each.dim_value or 2 for each in value.type.tensor_type.shape.dim]
-        dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-        feeds[value.name] = random.uniform(0.2, 3, lengths).astype(dtype)
-    before, after = (onnxruntime.InferenceSession(each).run(None, feeds)[0] for each in (source, result))
-    np.testing.assert_allclose(before, after, rtol=1e-4, atol=tolerance)
-    return [node.op_type for node in onnx.load(result).graph.node]
+    text = f"({given}) => ({gives} Y) {CONSTANTS} {{ {nodes} }}"
+    return operators_written(text, target, folder, opset, least=0.2)
 
 
 @pytest.mark.parametrize("target", [OLD, NEW, "ncnn"])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import onnx
 import onnx.parser
-import onnxruntime
 import pytest
 from onnx import helper
 
 import padfix
+from tests.support.outcomes import operators_written
 
 OLD, NEW = "opencv@4.14", "opencv@5"
 CONSTANTS = (
@@ -35,25 +34,8 @@ FLOATS, IMAGE = "float[2,3,4] X", "float[1,2,5,6] X"
 
 def outcome(nodes: str, given: str, target: str, folder: Path, gives: str = "float", opset: int = 17) -> list[str]:
     """Return the operators of what is written for ``target``, which computes the same and in which nothing is found."""
-    source, result = folder / "model.onnx", folder / "result.onnx"
-    body = f"g ({given}) => ({gives} Y) {CONSTANTS} {{ {nodes} }}"
-    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> {body}')
-    read = {name for node in model.graph.node for name in node.input}
-    kept = [each for each in model.graph.initializer if each.name in read]
-    del model.graph.initializer[:]
-    model.graph.initializer.extend(kept)
-    onnx.save(model, source)
-    padfix.convert(source, result, target=target)
-    assert not padfix.check(result, target=target).findings
-    random = np.random.default_rng(1)
-    feeds = {}
-    for value in model.graph.input:
-        lengths = [each.dim_value or 2 for each in value.type.tensor_type.shape.dim]
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-        feeds[value.name] = random.uniform(0 if dtype == np.uint8 else -2, 3, lengths).astype(dtype)
-    before, after = (onnxruntime.InferenceSession(each).run(None, feeds)[0] for each in (source, result))
-    np.testing.assert_allclose(before, after, rtol=1e-4, atol=1e-5)
-    return [node.op_type for node in onnx.load(result).graph.node]
+    text = f"({given}) => ({gives} Y) {CONSTANTS} {{ {nodes} }}"
+    return operators_written(text, target, folder, opset, least=-2)
 
 
 @pytest.mark.parametrize(
