@@ -198,6 +198,7 @@ def _difference(scope: Scope, node: NodeProto) -> Traits:
     while subtracted is not None and subtracted.op_type == "Identity":
         subtracted = scope.producer(subtracted.input[0])
     several = first is not None and first.size > 1
+    axes = axes_of_share(scope, node) if node.op_type == "Div" else 0
     return {
         "from-constant": several and is_behind_convolution(scope, node.input[1]),
         "from-softmax": several and is_behind_softmax(scope, node.input[1]),
@@ -205,8 +206,8 @@ def _difference(scope: Scope, node: NodeProto) -> Traits:
         and subtracted.op_type == "Tanh"
         and subtracted.input[0] == node.input[0],
         "less-own-log-sum": is_log_of_sum(scope, subtracted, node.input[0]),
-        "by-own-sum": node.op_type == "Div" and axes_of_share(scope, node) == 1,
-        "by-own-sums": node.op_type == "Div" and axes_of_share(scope, node) > 1,
+        "by-own-sum": axes == 1,
+        "by-own-sums": axes > 1,
         "by-power-of-two": node.op_type == "Div" and _divides_by_power_of_two(scope, node.input[1]),
         "by-zero": node.op_type == "Div" and (divisor := scope.constant(node.input[1])) is not None and 0 in divisor,
     }

@@ -293,7 +293,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "MaxUnpool": lambda scope, node: {"output-shape": len(node.input) > 2 and bool(node.input[2])},
     "QLinearMatMul": lambda scope, node: {
         "half-scales": numbers_of(scope, node.input[1]) == "half",
-        "saturates": multiplies_wide(scope, node.input[0], node.input[3], node.input[5]),
+        "saturates": multiplies_wide(scope, node),
     },
     "Einsum": equation_traits,
     "Expand": _expand,

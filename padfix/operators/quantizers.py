@@ -64,7 +64,7 @@ def _meets_bytes(scope: Scope, node: NodeProto) -> bool:
 
     Of two that are computed it is the second factor, and of others the one that is constant.
     """
-    if not is_wide(scope, node.input[0], node.input[ZERO_POINT] if len(node.input) > ZERO_POINT else ""):
+    if not _is_wide(scope, node.input[0], node.input[ZERO_POINT] if len(node.input) > ZERO_POINT else ""):
         return False
     is_written = is_constant(scope, node.input[0])
 
@@ -90,13 +90,13 @@ def _is_map_each(scope: Scope, node: NodeProto) -> bool:
     return weights is not None and weights.shape is not None and weights.shape[1:2] == (1,)
 
 
-def multiplies_wide(scope: Scope, data: str, weights: str, zero: str) -> bool:
-    """Whether signed bytes are multiplied by such ones, and pairs of products may not fit 16 bits."""
-    known = scope.type_of(data)
-    return known is not None and known.elem_type == TensorProto.INT8 and is_wide(scope, weights, zero)
+def multiplies_wide(scope: Scope, node: NodeProto) -> bool:
+    """Whether a QLinearConv or QLinearMatMul multiplies signed bytes whose pairs of products may not fit 16 bits."""
+    known = scope.type_of(node.input[0])
+    return known is not None and known.elem_type == TensorProto.INT8 and _is_wide(scope, node.input[3], node.input[5])
 
 
-def is_wide(scope: Scope, name: str, zero: str) -> bool:
+def _is_wide(scope: Scope, name: str, zero: str) -> bool:
     """Whether these are signed bytes around 0, and not known to be so small that two products fit 16 bits."""
     known, values, middle = scope.type_of(name), scope.constant(name), scope.constant(zero) if zero else np.zeros(1)
     if known is None or known.elem_type != TensorProto.INT8 or (middle is not None and middle.any()):
@@ -196,7 +196,7 @@ def traits_of_bytes(scope: Scope, node: NodeProto, operator: Operator) -> Traits
         "of-bytes": is_of_bytes(scope, data),
         "lists-scales": True if any(lists) else None if None in lists else False,
         "leaves-bytes": operator.is_maximum and leaves_bytes(scope, node),
-        "saturates": node.op_type == OPERATOR_OF_BYTES and multiplies_wide(scope, data, node.input[3], node.input[5]),
+        "saturates": node.op_type == OPERATOR_OF_BYTES and multiplies_wide(scope, node),
         "joined-bytes": weights is not None and dequantized[1] and is_behind_joined_bytes(scope, data),
     }
 

@@ -16,7 +16,7 @@ MARKS = (
     "multiplies-channels",  # Of ConvTranspose: whether each channel makes several maps by itself.
     "map-each",
     "lists-scales",
-    "saturates",  # Of the same, and QLinearConv and QLinearMatMul: whether products of bytes may not fit 16 bits.
+    "saturates",  # Of DequantizeLinear, QLinearConv and QLinearMatMul: whether products of bytes may not fit 16 bits.
     "computed-scale",  # Of QuantizeLinear and DequantizeLinear: whether the scale or zero point is no constant.
     "joined-bytes",
     "leaves-bytes",
@@ -45,7 +45,6 @@ MARKS = (
     "of-square-product",
     "numbers-images",
     # Of Sub and Div, and of Div alone: whether 0 is among what it divides by.
-    "by-power-of-two",  # Of Div: whether integers are divided by one constant of 2, 4, 8 and so on.
     "by-zero",
     "from-constant",
     "from-softmax",
@@ -53,6 +52,7 @@ MARKS = (
     "less-own-log-sum",
     "by-own-sum",
     "by-own-sums",
+    "by-power-of-two",  # Of Div: whether integers are divided by one constant of 2, 4, 8 and so on.
     # Of Shape: whether it gives some of the lengths alone.
     "picks-lengths",
     # Of what joins several inputs element by element.

@@ -15,11 +15,10 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.written_forms import EPSILON
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
-
-_EPSILON = 1e-5
 
 _APART: Operators = (("Mul", {"gate-second": False}), ("Add", {}))
 
@@ -31,7 +30,7 @@ def computed_batch_norm(site: Site) -> Form:
         builder = site.builder()
         scale, bias, mean, variance = (_along_channels(site, builder, place) for place in range(1, 5))
         told = attributes.find(site.node, "epsilon")
-        least = builder.constant(np.array(_EPSILON if told is None else told.f, _dtype(site)), "epsilon")
+        least = builder.constant(np.array(EPSILON if told is None else told.f, _dtype(site)), "epsilon")
         root = builder.op("Sqrt", [builder.op("Add", [variance, least])])
         factor = builder.op("Div", [scale, root])
         term = builder.op("Sub", [bias, builder.op("Mul", [mean, factor])])

@@ -62,31 +62,6 @@ def equation_forms(site: Site) -> Iterator[Form]:
     yield _stepwise(site, by_products=True)
 
 
-def _multiplied(site: Site) -> Form:
-    """Return an Einsum of matrices as the product that it is, whatever their lengths are."""
-    terms, gives = letters_of(site.scope, site.node) or ([], "")
-    is_turned = turns_second(terms, gives)
-
-    def write() -> Rewrite:
-        builder = site.builder()
-        first, second = (builder.input(name) for name in site.node.input)
-        if is_turned:
-            rank = len(terms[1])
-            second = builder.op("Transpose", [second], {"perm": [*range(rank - 2), rank - 1, rank - 2]})
-        builder.output(site.node.output[0], builder.op("MatMul", [first, second]))
-        return Rewrite(builder.build(), trials_of(site))
-
-    ranks = [len(each) for each in terms]
-    turned = {"rank": ranks[-1] if ranks else 0, "turned-back": False, "turned-back-alike": False}
-    product = {"rank": max(ranks, default=0), "list-first": False, "list-second": False}
-    operators: Operators = (
-        *((("Transpose", {**turned, "about-a-product": False}),) if is_turned else ()),
-        ("MatMul", {**product, "by-a-matrix": ranks[1:] == [2]}),
-    )
-    why_not = Refusal("it is no product of matrices in order") if is_turned is None else None
-    return Form("a product of matrices", operators, write, why_not)
-
-
 def _stepwise(site: Site, *, by_products: bool) -> Form:
     """Return an Einsum of several data as one after another of two, which keep the axes that are still needed.
 

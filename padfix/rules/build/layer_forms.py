@@ -22,7 +22,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
-from padfix.rules.build.written_forms import epsilon_forms
+from padfix.rules.build.written_forms import EPSILON, epsilon_forms
 from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _LINES = 3
 """Axes of lines with their batch and channels."""
 
-_EPSILON = 1e-5
 """What BatchNormalization adds to a variance where it does not say."""
 
 _MOMENTUM = 0.9
@@ -233,7 +232,7 @@ def _beside_statistics(site: Site) -> Iterator[Form]:
         middle = reduced(builder, "ReduceMean", data, axes)
         away = builder.op("Sub", [data, middle])
         square = reduced(builder, "ReduceMean", builder.op("Mul", [away, away]), axes)
-        least = builder.constant(np.array(_EPSILON if found is None else found.f, dtype), "epsilon")
+        least = builder.constant(np.array(EPSILON if found is None else found.f, dtype), "epsilon")
         inverse = builder.op("Reciprocal", [builder.op("Sqrt", [builder.op("Add", [square, least])])])
         node = copied(site.node)
         del node.output[1:]
@@ -325,7 +324,7 @@ def batch_norm_forms(site: Site) -> Iterator[Form]:
     def write() -> Rewrite:
         scale, bias, mean, variance = (each.astype(np.float64) for each in given)
         epsilon = attributes.find(site.node, "epsilon")
-        factor = scale / np.sqrt(variance + (_EPSILON if epsilon is None else epsilon.f))
+        factor = scale / np.sqrt(variance + (EPSILON if epsilon is None else epsilon.f))
         builder = site.builder()
         dtype: Any = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
         shape = [-1, *[1] * ((rank or 0) - 2)]
@@ -353,7 +352,7 @@ def _trained(site: Site) -> Form:
     axes = [axis for axis in range(rank) if axis != CHANNELS]
     dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
     told = [(each := attributes.find(site.node, name)) and each.f for name in ("epsilon", "momentum")]
-    epsilon, kept = (usual if each is None else each for each, usual in zip(told, (_EPSILON, _MOMENTUM), strict=True))
+    epsilon, kept = (usual if each is None else each for each, usual in zip(told, (EPSILON, _MOMENTUM), strict=True))
 
     def write() -> Rewrite:
         builder = site.builder()

@@ -31,12 +31,8 @@ _HALF = 0.5
 _MOST_FACTORS = 16
 
 
-_LEFT_AS_IT_IS = ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
-"""What gives its data as they are where it reduces no axis."""
-
-
 _TO_EACH_ELEMENT: Mapping[str, str] = {
-    **dict.fromkeys(_LEFT_AS_IT_IS, "Identity"),
+    **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"), "Identity"),
     **dict.fromkeys(("ReduceL1", "ReduceL2"), "Abs"),
     "ReduceLogSum": "Log",
     "ReduceLogSumExp": "Identity",

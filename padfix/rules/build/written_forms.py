@@ -14,14 +14,15 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.targets.traits import Traits
 
-_EPSILON = 1e-5
+EPSILON = 1e-5
+"""What a norm adds to the variance that names nothing else."""
 """What every norm of ONNX's adds to a variance where it does not say."""
 
 
 def epsilon_forms(site: Site) -> Iterator[Form]:
     """Yield a norm that says what it adds to a variance."""
     own = {**(traits_of(site.scope, site.node) or {}), "epsilon-written": True}
-    yield _form(site, "its epsilon written", own, AttributeProto(name="epsilon", type=AttributeProto.FLOAT, f=_EPSILON))
+    yield _form(site, "its epsilon written", own, AttributeProto(name="epsilon", type=AttributeProto.FLOAT, f=EPSILON))
 
 
 def axis_forms(site: Site, axis: int = -1) -> Iterator[Form]:
