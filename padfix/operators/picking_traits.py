@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from onnx import NodeProto, TensorProto
+from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, ValueType
 from padfix.operators.constant_chains import COMPUTED, is_constant, worked_out
 from padfix.operators.lists import depends_on_data
 from padfix.operators.numbers import numbers_of
+from padfix.operators.places import may_count_from_end
 from padfix.targets.traits import Traits
 
 PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
 """Operators whose second input says which elements."""
 
 _MOVING = ("Cast", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
-
-_PLACES = ("Abs", "ArgMax", "ArgMin", "NonZero", "Relu", "Sigmoid", "TopK")
-"""Operators that give nothing below 0, of a TopK with the positions that it gives."""
 
 _MOST_MOVES = 4
 """Operators that may lie between a weight and what reads it."""
@@ -83,19 +81,6 @@ def _picks_along_first(node: NodeProto, data: ValueType | None) -> bool:
     return attributes.integer(node, "axis", 0) in (0, -rank)
 
 
-def may_count_from_end(scope: Scope, name: str) -> bool:
-    """Whether indices are computed, and by nothing that gives none below 0."""
-    for _ in range(_MOST_MOVES + 1):
-        known, producer = scope.type_of(name), scope.producer(name)
-        is_unsigned = known is not None and known.elem_type in (TensorProto.UINT8, TensorProto.BOOL)
-        if is_unsigned or is_constant(scope, name) or (producer is not None and _gives_places(scope, producer)):
-            return False
-        if producer is None or producer.op_type not in _MOVING:
-            return True
-        name = producer.input[0]
-    return True
-
-
 def _may_be_outside(scope: Scope, node: NodeProto) -> bool:
     """Whether an index of a OneHot may be none of its places: all but constants and positions along a short axis."""
     depth, name = scope.constant(node.input[1]), node.input[0]
@@ -120,15 +105,6 @@ def _is_whole_number(scope: Scope, name: str) -> bool:
     """Whether a value is an integer without an axis."""
     known = scope.type_of(name)
     return known is not None and known.shape == () and numbers_of(scope, name) == "integer"
-
-
-def _gives_places(scope: Scope, node: NodeProto) -> bool:
-    """Whether a node gives nothing below 0: positions, magnitudes, or what is left of a division by such."""
-    if node.op_type != "Mod":
-        return node.op_type in _PLACES
-    divisor = scope.constant(node.input[1])
-    is_cut = attributes.integer(node, "fmod", 0) != 0
-    return not is_cut and divisor is not None and bool((divisor > 0).all())
 
 
 def _has_fewer_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) -> bool:

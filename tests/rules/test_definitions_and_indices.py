@@ -133,6 +133,41 @@ def test_what_counts_from_the_end_is_picked_as_before(tmp_path: Path) -> None:
     np.testing.assert_array_equal(run(onnx.load(result), data), run(onnx.load(source), data))
 
 
+@pytest.mark.parametrize(
+    ("target", "given", "node", "written"),
+    [
+        ("mnn", "float[3,4] X, int64[3,2] I", "GatherElements <axis = -1> (X, I)", ["Mod", "GatherElements"]),
+        ("mnn", "float[3,4] X, int32[3,2] I", "GatherElements <axis = 1> (X, I)", ["Mod", "GatherElements"]),
+        ("mnn", "float[3,4] X, int64[3,2] I", "GatherND (X, I)", ["Mod", "GatherND"]),
+        ("tract", "float[3,4] X, int64[3,2] I", "GatherND (X, I)", ["Mod", "GatherND"]),
+        ("tract", "float[3,4] X, int64[2,1] I, float[2,4] U", "ScatterND (X, I, U)", ["Mod", "ScatterND"]),
+        ("tract", "float[3,4] X, int64[3,2] I", "GatherElements <axis = 1> (X, I)", ["GatherElements"]),
+        ("mnn", "float[3,N] X, int32[3,2] I", "GatherElements <axis = 1> (X, I)", ["Cast", "Add", "Mod"]),
+        ("tract", "float[N,M] X, int64[3,2] I", "GatherND (X, I)", ["Shape", "Add", "Mod"]),
+        ("mnn", "float[3,4] X, float[3,4] Z", "GatherElements <axis = 1> (X, A)", ["ArgMax", "GatherElements"]),
+        ("mnn", "float[3,4] X, float[3,4] Z", "GatherElements <axis = 1> (X, E)", ["TopK", "GatherElements"]),
+        ("mnn", "float[3,4] X, uint8[3,2] J", "GatherElements <axis = 1> (X, S)", ["Cast", "Add", "GatherElements"]),
+    ],
+)
+def test_computed_indices_are_counted_from_the_begin(
+    target: str, given: str, node: str, written: list[str], tmp_path: Path
+) -> None:
+    before = {
+        "A)": "A = ArgMax <axis = 1> (Z)",
+        "E)": "V, P = TopK <axis = 1> (Z, k) E = Expand (P, shape)",
+        "S)": "J7 = Cast <to = 7> (J) S = Add (J7, one)",
+    }.get(node[-2:], "")
+    constants = "<int64[1] k = {1}, int64[2] shape = {3, 4}, int64 one = {1}>"
+    source, result = (
+        saved(tmp_path, f"({given}) => (float Y) {constants} {{ {before} Y = {node} }}"),
+        tmp_path / "r.onnx",
+    )
+    padfix.convert(source, result, target=target)
+    found = types_of(result)
+    assert [each for each in found if each in written] == written
+    assert ("Mod" in found) == ("Mod" in written)
+
+
 PRODUCT = """(uint8[3,4] X) => (uint8 Y) <float s = {0.05}, uint8 z = {128}, uint8[4,2] w = {0, 9, 12, 99, 3, 7, 20, 8},
   float t = {0.01}, uint8 o = {127}, float r = {0.1}, uint8 p = {110}> { Y = QLinearMatMul (X, s, z, w, t, o, r, p) }"""
 

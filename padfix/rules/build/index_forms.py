@@ -17,6 +17,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.pad_node import sliced
 
 _REST_SINCE = 10
 """The first opset with a Mod."""
@@ -32,32 +33,48 @@ def rest_forms(site: Site) -> Iterator[Form]:
     known, indices = site.input_type(0), site.input_type(1)
     shape = () if known is None or known.shape is None else known.shape
     depth = indices.shape[-1] if indices is not None and indices.shape else None
-    if site.node.op_type.endswith("ND"):
-        first = attributes.integer(site.node, "batch_dims", 0)
-        lengths = shape[first : first + depth] if isinstance(depth, int) else ()
-        is_told = isinstance(depth, int) and len(lengths) == depth
-    else:
-        axis = attributes.integer(site.node, "axis", 0) or 0
-        lengths = (shape[axis],) if -len(shape) <= axis < len(shape) else ()
-        is_told = bool(lengths)
+    is_tuple = site.node.op_type.endswith("ND")
+    first = attributes.integer(site.node, "batch_dims" if is_tuple else "axis", 0) or 0
+    first += len(shape) if first < 0 else 0
+    last = first + (depth if isinstance(depth, int) else len(shape) + 1) if is_tuple else first + 1
+    lengths = shape[first:last]
     divisors = [each for each in lengths if isinstance(each, int) and each > 0]
+    is_told = len(divisors) == len(lengths)
     why_not = None
-    if not is_told or len(divisors) < len(lengths):
-        why_not = Refusal("it needs the lengths of its input (--shape)")
+    if last > len(shape):
+        why_not = Refusal("how many axes its data or its indices have is not known")
     elif site.elem_type(1) not in (TensorProto.INT32, TensorProto.INT64) or site.opset < _REST_SINCE:
         why_not = Refusal("its indices are no integers, or this opset has no Mod")
+    elif not is_told and site.opset < _MAXIMUM_OF_INTEGERS_SINCE:
+        why_not = Refusal("it needs the lengths of its input (--shape), or an opset with a maximum of integers")
 
     def write() -> Rewrite:
-        dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(1))
         builder = site.builder()
         data, given, *others = (builder.input(name) for name in site.node.input)
-        divisor = np.array(divisors if len(divisors) > 1 else divisors[0], dtype)
-        counted = builder.op("Mod", [given, builder.constant(divisor, "lengths")])
+        if is_told:
+            told = np.array(divisors if len(divisors) > 1 else divisors[0], _dtype_of(site, 1))
+            divisor = builder.constant(told, "lengths")
+        else:
+            divisor = sliced(builder, builder.op("Shape", [data]), [first], [last], [0])
+            if site.elem_type(1) != TensorProto.INT64:
+                divisor = builder.op("Cast", [divisor], {"to": site.elem_type(1)})
+            divisor = builder.op("Max", [divisor, builder.constant(np.array([1], _dtype_of(site, 1)), "one")])
+            given = builder.op("Add", [given, divisor])
+        counted = builder.op("Mod", [given, divisor])
         return Rewrite(builder.ending_in(copied(site.node), [data, counted, *others]), trials_of(site), exact=True)
 
     own = {**(traits_of(site.scope, site.node) or {}), "maybe-from-end": False}
-    operators: Operators = (("Mod", {"cuts-off": False}), (site.node.op_type, own))
+    measuring: Operators = (
+        ("Shape", {"as-result": False}),
+        ("Slice", {"elements": "integer"}),
+        ("Max", {"inputs": 2, "broadcasts": True, "elements": "integer"}),
+    )
+    operators: Operators = (*(() if is_told else measuring), ("Mod", {"cuts-off": False}), (site.node.op_type, own))
     yield Form("the rest of its indices", operators, write, why_not)
+
+
+def _dtype_of(site: Site, place: int) -> np.dtype:
+    return helper.tensor_dtype_to_np_dtype(site.elem_type(place))
 
 
 def triangle_forms(site: Site) -> Iterator[Form]:
