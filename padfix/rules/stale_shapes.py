@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 
-from onnx import FunctionProto, GraphProto, TensorProto, TypeProto, ValueInfoProto
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
 from padfix.graph.scopes import Dimension, Scope, ValueType, label
 from padfix.graph.types import contradicts, value_type
@@ -15,6 +16,9 @@ from padfix.rules.base import Correction, ScopeRule
 from padfix.rules.build.objections import Objection, worst_objection
 from padfix.targets import DECLARED, Target
 from padfix.targets.traits import COUNT, Traits
+
+_PLAIN_NAME, _ODD = re.compile(r"[A-Za-z0-9_.\\/>:-]*"), re.compile(r"[^A-Za-z0-9_.\\/>:-]")
+"""What TensorFlow takes for a name, and the colon, which converters to it replace; and what it does not."""
 
 _UNTOLD = "Its rank is not known either: fix the sizes of the inputs (--shape)."
 
@@ -26,15 +30,16 @@ class StaleShapes(ScopeRule):
     converters and compilers believe them: pads or buffer sizes taken from a stale shape are wrong without a sound, and
     some runtimes refuse the model. Where a target's facts say that it refuses lengths of inner values that are left
     open, these are reported as well: shape inference writes them for every model with open inputs. So are lengths of
-    inputs that a target wants told (`--shape`), and an output of which the type alone is declared, where a target
-    refuses that.
+    inputs that a target wants told (`--shape`), an output of which the type alone is declared, and names of nodes and
+    outputs, where a target refuses that.
 
     padfix itself never believes a declared shape except those of the model's inputs. `convert` deletes a `value_info`
     that is contradicted or that the target refuses, the shape that a body declares for its input or output, and
-    corrects the shape of a model's output, or declares one. Symbolic and unknown lengths contradict nothing.
+    corrects the shape of a model's output, or declares one, and names such nodes otherwise. Symbolic and unknown
+    lengths contradict nothing.
 
-    Refused: open lengths of inputs, which only you know, and inputs and outputs of a type or of as many axes as the
-    target takes none of; a shape that can't be worked out is not reported.
+    Refused: open lengths of inputs, which only you know, and inputs and outputs of a name, of a type or of as many axes
+    as the target takes none of; a shape that can't be worked out is not reported.
 
     Before, opset 17:
 
@@ -72,6 +77,7 @@ class StaleShapes(ScopeRule):
             hint = f"padfix convert --target {target.name} removes the declarations."
             found = self.scope_finding(scope, left_open[0], says, hint, DECLARED)
             yield Correction(dataclasses.replace(found, severity=objection.severity), _remover(scope, left_open))
+        yield from self._odd_names(scope, target)
         if isinstance(container, FunctionProto):
             return
         yield from self._open_inputs(scope, container, target)
@@ -87,6 +93,16 @@ class StaleShapes(ScopeRule):
                 if known is not None:
                     yield Correction(self._finding(scope, value, known, "input"), _writer(scope, value.type, known))
 
+    def _odd_names(self, scope: Scope, target: Target) -> Iterator[Correction]:
+        """Yield a correction of the names of nodes that the target can't take."""
+        odd = [node for node in scope.nodes if not _PLAIN_NAME.fullmatch(node.name)]
+        objection = worst_objection(target, DECLARED, scope.opset, {"odd-node": True}) if odd else None
+        if objection is not None:
+            says = f"Names of {len(odd)} nodes can't be such. {objection.sentence(target, DECLARED)}"
+            hint = f"padfix convert --target {target.name} names them otherwise."
+            found = self.scope_finding(scope, odd[0].name, says, hint, odd[0].op_type)
+            yield Correction(dataclasses.replace(found, severity=objection.severity), _namer(scope, odd))
+
     def _open_inputs(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
         """Yield what nobody but the user can mend: lengths of the model's inputs that are left open."""
         weights = {tensor.name for tensor in graph.initializer}
@@ -101,7 +117,7 @@ class StaleShapes(ScopeRule):
             yield Correction(dataclasses.replace(found, severity=objection.severity, fixable=False))
 
     def _refused_ends(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
-        """Yield the inputs and outputs of the model of a type, or of as many axes, as the target takes none of."""
+        """Yield the inputs and outputs of the model of a name, a type, or as many axes, as the target takes none of."""
         weights = {tensor.name for tensor in graph.initializer}
         ends = [("input", value.name) for value in graph.input if value.name not in weights]
         inputs = min(len(ends), COUNT[-1])
@@ -113,6 +129,7 @@ class StaleShapes(ScopeRule):
                 "sizes": "static",
                 "shape-given": True,
                 "of-input": kind == "input",
+                "odd-output": kind == "output" and not _PLAIN_NAME.fullmatch(name),
                 "numbers": numbers_of(scope, name),
                 "axes": 1 if rank is None else min(rank, COUNT[-1]),
                 "inputs": inputs,
@@ -202,6 +219,19 @@ def _remover(scope: Scope, names: Collection[str]) -> Callable[[], None]:
                 del entries[index]
 
     return remove
+
+
+def _namer(scope: Scope, odd: Sequence[NodeProto]) -> Callable[[], None]:
+    """Return what names nodes anew, by their place where a name is taken."""
+
+    def name() -> None:
+        taken = {node.name for node in scope.nodes}
+        for place, node in enumerate(odd):
+            plain = _ODD.sub("_", node.name)
+            node.name = plain if plain not in taken else f"{plain}_{place}"
+            taken.add(node.name)
+
+    return name
 
 
 def _writer(scope: Scope, declared: TypeProto, known: ValueType) -> Callable[[], None]:

@@ -41,7 +41,8 @@ def load() -> Callable[[Request], list[Any]]:
                 onnx2tf.convert(**options, non_verbose=True)
             except SystemExit:  # it asks for this option where names of nodes begin with a slash, as PyTorch's do
                 onnx2tf.convert(**options, non_verbose=True, output_signaturedefs=True)
-            arrays = _run(Interpreter(model_path="made/model_float32.tflite"), request.feeds, outputs)
+            feeds = {each.name: request.feeds[each.name] for each in model.graph.input if each.name in request.feeds}
+            arrays = _run(Interpreter(model_path="made/model_float32.tflite"), feeds, outputs)
         scope = infer(Model(model))[0]
         results = zip(arrays, outputs, request.shapes, strict=True)
         return [_as_in_onnx(array, shape, holds_channels_last(scope, name, shape)) for array, name, shape in results]
@@ -52,7 +53,8 @@ def load() -> Callable[[Request], list[Any]]:
 def _run(interpreter: Any, feeds: Mapping[str, Any], outputs: Sequence[str]) -> list[Any]:
     """Return the results of an interpreter in the order of ``outputs``.
 
-    What onnx2tf makes of a convolution in groups has no signature: then the results are in the model's order.
+    What onnx2tf makes of a convolution in groups, or of inputs with names that TensorFlow does not take, has no
+    signature: then results are in the model's order, and so are inputs that have lost their names.
     """
     if interpreter.get_signature_list():
         run_signature = interpreter.get_signature_runner()
@@ -62,9 +64,12 @@ def _run(interpreter: Any, feeds: Mapping[str, Any], outputs: Sequence[str]) -> 
         found = {each: np.array(array) for each, array in run_signature(**fed).items()}
         return list(_by_names(found, outputs).values())
     interpreter.allocate_tensors()
-    details = {each["name"]: each for each in interpreter.get_input_details()}
-    for name, array in _by_names(feeds, list(details)).items():
-        interpreter.set_tensor(details[name]["index"], _as_fed(array, details[name]))
+    details = {_plain(each["name"]): each for each in interpreter.get_input_details()}
+    given = {_plain(name): array for name, array in feeds.items()}
+    known = [name for name in given if name in details]
+    lost = [[name for name in names if name not in known] for names in (given, details)]
+    for name, found in [*zip(known, known, strict=True), *zip(*lost, strict=True)]:
+        interpreter.set_tensor(details[found]["index"], _as_fed(given[name], details[found]))
     interpreter.invoke()
     return [interpreter.get_tensor(each["index"]) for each in interpreter.get_output_details()]
 

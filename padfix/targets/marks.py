@@ -1,6 +1,9 @@
 """The words of facts that are switches, off unless they are told."""
 
 MARKS = (
+    # Of outputs and nodes: whether a name has other characters than letters, digits and _ . / \\ > - and colons.
+    "odd-output",
+    "odd-node",
     # Of convolutions, transposed convolutions and pools.
     "strided",
     "far-strides",

@@ -211,3 +211,23 @@ def test_inputs_without_axes_beside_others(other: str, is_taken: bool, tmp_path:
     onnx.save(parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), tmp_path / "model.onnx")
     found = [each.rule for each in padfix.check(tmp_path / "model.onnx", target="ncnn").findings]
     assert ("PF303" not in found) == is_taken
+
+
+def test_names_that_a_target_does_not_take(tmp_path: Path) -> None:
+    text = "g (float[1,3] X) => (float[1,3] Y) { t = Exp (X) Y = Softmax (t) }"
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> {text}')
+    for node, name in zip(model.graph.node, ("merkmal größe", "merkmal_gr__e"), strict=True):
+        node.name = name
+    onnx.save(model, tmp_path / "model.onnx")
+    (found,) = padfix.check(tmp_path / "model.onnx", target="onnx2tf").findings
+    assert (found.rule, found.node, found.fixable) == ("PF303", "merkmal größe", True)
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "after.onnx", target="onnx2tf")
+    after = onnx.load(tmp_path / "after.onnx").graph
+    assert [(each.name, each.output[0]) for each in after.node] == [("merkmal_gr__e_0", "t"), ("merkmal_gr__e", "Y")]
+
+    model.graph.output[0].name = model.graph.node[1].output[0] = "Ergebnis 1"
+    onnx.save(model, tmp_path / "model.onnx")
+    found = padfix.check(tmp_path / "model.onnx", target="onnx2tf").findings
+    assert {(each.node, each.fixable) for each in found} == {("merkmal größe", True), ("Ergebnis 1", False)}
+    with pytest.raises(RefusedError):
+        padfix.convert(tmp_path / "model.onnx", tmp_path / "after.onnx", target="onnx2tf")

@@ -81,6 +81,19 @@ def test_a_model_without_a_signature_is_run_by_the_order_of_its_outputs() -> Non
     np.testing.assert_array_equal(difference, np.moveaxis(a - b, 1, -1))
 
 
+class _Nameless(_Unsigned):
+    def get_input_details(self) -> list[dict[str, Any]]:
+        first, second = super().get_input_details()
+        return [{**second, "name": "Placeholder"}, {**first, "name": "Placeholder_1"}]
+
+
+def test_inputs_that_have_lost_their_names_are_fed_in_the_order_of_the_model() -> None:
+    a, b = np.arange(24.0).reshape(2, 1, 3, 4)
+    total, difference = _run(_Nameless(), {"größe": a, "b 2": b}, ["sum", "rest"])
+    np.testing.assert_array_equal(total, np.moveaxis(a + b, 1, -1))
+    np.testing.assert_array_equal(difference, np.moveaxis(a - b, 1, -1))
+
+
 def test_names_are_found_as_the_converter_writes_them() -> None:
     given = {"Identity__0": 1, "a_b": 2, "wa/block/Add_output_0": 3}
     assert _by_names(given, ["Identity:0", "a/b", "/block/Add_output_0"]) == {

@@ -160,3 +160,52 @@ def test_an_open_number_of_images_is_copied(tmp_path: Path) -> None:
     onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> {text}'), tmp_path / "model.onnx")
     padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="onnx2tf")
     assert not padfix.check(tmp_path / "result.onnx", target="onnx2tf").findings
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        (
+            (
+                "(float[2,3,2,3] X, int64[2,3,2,3] I) => (float[2,3,4,6] Y) "
+                "{ Y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (X, I) }"
+            ),
+            ["Reshape", "Reshape", "Reshape", "ScatterElements"],
+        ),
+        (
+            (
+                "(float[1,3,4,5] X, float[2] U) => (float[1,3,4,5] Y) <int64[2,4] I = {0, 1, 2, 3, 0, 2, 0, 1}> "
+                "{ Y = ScatterND (X, I, U) }"
+            ),
+            ["Reshape", "ScatterND"],
+        ),
+        (
+            (
+                "(float[3,5,2] X) => (float[3,5,2] Y) <int64[3] L = {2, 5, 3}> "
+                "{ Y = ReverseSequence <batch_axis = 0, time_axis = 1> (X, L) }"
+            ),
+            ["Gather", "Reshape", "Reshape"],
+        ),
+        ("(float[n,3,4,5] X) => (float[n,60] Y) { Y = Flatten (X) }", ["Reshape"]),
+        (
+            (
+                "(float[1,1,4,4] X) => (float[1,4,4,4] Y) <float[4,1,1,1] K = {1, 2, 3, 4}> "
+                "{ c = Conv (X, K) Y = Transpose <perm = [0, 2, 3, 1]> (c) }"
+            ),
+            ["Conv", "Gather", "Reshape", "Reshape"],
+        ),
+        (
+            (
+                "(float[1,1,3,4] X) => (float[1,6,6,8] Y) "
+                "<float[6,1,1,1] K = {1, 2, 3, 4, 5, 6}, float[4] S = {1, 1, 2, 2}> "
+                '{ c = Conv (X, K) Y = Resize <mode = "cubic"> (c, , S) }'
+            ),
+            ["Conv", "MatMul", "MatMul", "Reshape", "Reshape", "Reshape", "Reshape"],
+        ),
+    ],
+)
+def test_what_reads_axes_of_images_otherwise(graph: str, expected: list[str], tmp_path: Path) -> None:
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> g {graph}'), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="onnx2tf")
+    nodes = onnx.load(tmp_path / "result.onnx").graph.node
+    assert sorted(each.op_type for each in nodes if each.op_type != "Constant") == expected

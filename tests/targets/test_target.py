@@ -135,7 +135,7 @@ MADE_BY_FORMS: dict[str, set[str]] = {
     "Equal": {"meets-infinity"},
     "Slice": {"behind-window"},
     "Transpose": {"about-a-product", "over-batch"},
-    "value_info": {"axes", "inputs", "numbers", "of-input", "shape-given", "sizes"},
+    "value_info": {"axes", "inputs", "numbers", "odd-node", "odd-output", "of-input", "shape-given", "sizes"},
 }
 """Operators of forms, with the traits that these alone tell of them."""
 

@@ -87,7 +87,7 @@ def multiplying(axes: Iterable[int], lengths: Lengths, site: Site | None = None)
     moved = [axis for axis in axes if axis < rank - 2 or _is_flat(site, lengths)]
     if not moved:
         return (("MatMul", {"rank": rank, **_order(site)}),)
-    products: Operators = (("MatMul", {"rank": _FLAT}), ("MatMul", {"rank": rank}))
+    products: Operators = (("MatMul", {"rank": _FLAT, "channels-last": False}), ("MatMul", {"rank": rank}))
     if all(_fits(lengths, axis) for axis in moved):
         # Where nothing tells the batch, what is done about the Reshape tells it.
         volume = ("Reshape", {"rank": rank, "batch-told": True, "shuffles": False})
@@ -142,11 +142,11 @@ def _order(site: Site | None) -> Traits:
 
 
 def _is_flat(site: Site | None, lengths: Lengths) -> bool:
-    """Whether every product has to be one of fewer axes, as the target gets those of so many wrong."""
+    """Whether every product has to be one of fewer axes, or behind a Reshape, as the target gets others wrong."""
     rank = len(lengths)
-    if site is None or rank <= _FLAT or not _fits(lengths, rank - 1):
+    if site is None or not _fits(lengths, rank - 1):
         return False
-    return worst_objection(site.target, "MatMul", site.opset, {"rank": rank}) is not None
+    return worst_objection(site.target, "MatMul", site.opset, {"rank": rank, **_order(site)}) is not None
 
 
 def _fits(lengths: Lengths, axis: int) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
-from padfix.operators.axis_order import ORDER, RANKS, alike_axes, alike_of, before_reshapes, is_put_back
+from padfix.operators.axis_order import ORDER, alike_axes, before_reshapes, is_put_back, order_of
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -59,10 +59,9 @@ def moved_forms(site: Site) -> Iterator[Form]:
     results = [site.scope.type_of(name) for name in site.node.output if name]
     known = [each.shape for each in results if each is not None and each.shape is not None]
     names = [before_reshapes(site.scope, name) for name in site.node.input[: len(lengths)]]
-    read = max((alike_of(site.scope, name) for name in names), key=RANKS.index, default=RANKS[0])
     alike: dict[str, Trait | None] = {"alike": "none", "channels-last": False}
     operators: Operators = (
-        ("Reshape", {"rank": 2, "alike": read, "channels-last": False}),
+        *(("Reshape", {"rank": 2, **order_of(site.scope, name)}) for name in names),
         *((("Concat", {"alike": "none"}),) if len(lengths) > 1 else ()),
         ("Gather", {"picks-a-list": True, "alike": "none", "axes": 2}),
         *(("Reshape", {"rank": len(each), **alike}) for each in known),
