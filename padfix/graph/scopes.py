@@ -6,7 +6,7 @@ Bodies see the names of the scopes around them; functions see only their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -37,6 +37,9 @@ _CONSTANTS = {
     "value_ints": ("ints", np.int64),
 }
 """Attributes of Constant that hold numbers: the field of them, and their type as a tensor."""
+
+View = Callable[[TensorProto], "np.ndarray | None"]
+"""Gives the elements of a tensor that are not in the graph itself; None where they can't be had."""
 
 Dimension = int | str | None
 """A known length, a symbolic one by name, or unknown."""
@@ -87,6 +90,7 @@ class Scope:
         readings: What readers of nodes have found, by the node's identity; theirs to fill, forgotten after edits.
         bodies: The scopes of the bodies that its nodes hold, in their order.
         model: The model, of which only the main graph's scope knows.
+        view: Gives the elements of a tensor that stay in a file; None where they can't be had.
         edits: What takes the place of nodes, by index, once :mod:`padfix.graph.splice` applies it; the questions about
             names are answered as if it were applied.
     """
@@ -101,6 +105,7 @@ class Scope:
     edits: dict[int, list[NodeProto]] = field(default_factory=dict)
     bodies: list[Scope] = field(default_factory=list)
     model: ModelProto | None = None
+    view: View | None = None
 
     @property
     def nodes(self) -> Any:
@@ -250,16 +255,17 @@ class Scope:
         return None
 
     def constant(self, name: str) -> np.ndarray | None:
-        """Return the value of ``name`` when it can never be another: a small initializer or a Constant node.
+        """Return the value of ``name`` when it can never be another: an initializer or a Constant node.
 
-        None for everything else: overridable inputs, computed values, and payloads that stay in the file.
+        None for everything else: overridable inputs, computed values, and payloads that can't be read or are very long.
+        What stays in a file is mapped: it is read where somebody looks at the elements, and must not be written to.
         """
         owner = self.owner(name)
         if owner is None:
             return None
         tensor = owner._initializers.get(name)
         if tensor is not None:
-            return _array(tensor) if owner.is_fixed(name) else None
+            return self._array(tensor) if owner.is_fixed(name) else None
         producer = owner._producers.get(name)
         if producer is None or producer.op_type != "Constant" or normal_domain(producer.domain):
             return None
@@ -267,24 +273,25 @@ class Scope:
         if attribute is None or attribute.ref_attr_name:
             return None
         if attribute.name == "value":
-            return _array(attribute.t)
+            return self._array(attribute.t)
         field_name, element = _CONSTANTS.get(attribute.name, ("", None))
         return np.array(getattr(attribute, field_name), element) if field_name else None
+
+    def _array(self, tensor: TensorProto) -> np.ndarray | None:
+        if tensor.data_type == TensorProto.STRING:
+            return None
+        if tensor.data_location == TensorProto.EXTERNAL:
+            return None if self.view is None else self.view(tensor)
+        try:
+            return numpy_helper.to_array(tensor)
+        except (ValueError, TypeError, RuntimeError, KeyError, OverflowError, MemoryError):
+            return None  # what it holds does not fit its shape and type, or the type does not exist
 
 
 def _note_consumer(consumers: dict[str, dict[int, NodeProto]], node: NodeProto) -> None:
     for name in {*node.input, *outer_names_of(node)}:
         if name:
             consumers.setdefault(name, {})[id(node)] = node
-
-
-def _array(tensor: TensorProto) -> np.ndarray | None:
-    if tensor.data_location == TensorProto.EXTERNAL or tensor.data_type == TensorProto.STRING:
-        return None
-    try:
-        return numpy_helper.to_array(tensor)
-    except (ValueError, TypeError, RuntimeError, KeyError, OverflowError, MemoryError):
-        return None  # what it holds does not fit its shape and type, or the type does not exist
 
 
 def weights_of(graph: GraphProto) -> list[TensorProto]:
@@ -376,13 +383,13 @@ def _imports(container: ModelProto | FunctionProto) -> dict[str, int]:
     return {normal_domain(entry.domain): entry.version for entry in container.opset_import}
 
 
-def iterate_scopes(model: ModelProto) -> Iterator[Scope]:
+def iterate_scopes(model: ModelProto, view: View | None = None) -> Iterator[Scope]:
     """Yield every scope of the model: the main graph, its bodies depth first, then functions and their bodies."""
     opsets = _imports(model)
-    yield from _nested(Scope("main", model.graph, None, opsets, model.ir_version, model=model))
+    yield from _nested(Scope("main", model.graph, None, opsets, model.ir_version, model=model, view=view))
     for function in model.functions:
         path = f"function:{function.domain}:{function.name}" + (f":{function.overload}" if function.overload else "")
-        yield from _nested(Scope(path, function, None, {**opsets, **_imports(function)}, model.ir_version))
+        yield from _nested(Scope(path, function, None, {**opsets, **_imports(function)}, model.ir_version, view=view))
 
 
 def _nested(scope: Scope) -> Iterator[Scope]:
@@ -390,5 +397,5 @@ def _nested(scope: Scope) -> Iterator[Scope]:
     for index, node in enumerate(scope.nodes):
         for name, graph in bodies_of(node):
             path = f"{scope.path}/{label(node, index)}.{name}"
-            scope.bodies.append(Scope(path, graph, scope, scope.opsets, scope.ir_version))
+            scope.bodies.append(Scope(path, graph, scope, scope.opsets, scope.ir_version, view=scope.view))
             yield from _nested(scope.bodies[-1])

@@ -9,6 +9,7 @@ else knows. Bodies and functions are inferred as graphs of their own with the ty
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from onnx import (
     FunctionProto,
@@ -24,6 +25,7 @@ from onnx import (
 )
 
 from padfix.files.model import Model
+from padfix.files.views import array_of
 from padfix.graph import attributes
 from padfix.graph.bindings import Bindings, bind, digest_of, given_by_call, refers, strip_bodies
 from padfix.graph.inference_forms import rewrite_for_inference
@@ -77,7 +79,7 @@ def infer_types(
         operators: What is known of operators.
         input_shapes: Shapes to assume for inputs of the main graph; checked as in :func:`fix_input_shapes`.
     """
-    scopes = list(iterate_scopes(model.proto))
+    scopes = list(iterate_scopes(model.proto, partial(array_of, model)))
     inference = _Inference(model.proto, scopes, operators)
     main = scopes[0]
     inputs = declared_types(model.proto.graph.input)
