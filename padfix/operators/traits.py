@@ -38,6 +38,7 @@ from padfix.operators.resample import Resample
 from padfix.operators.resample_traits import resample_traits
 from padfix.operators.schemas import schema
 from padfix.operators.skips import what_a_window_skips
+from padfix.operators.told_lengths import reads_list_of_lengths
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Shape, Window
 from padfix.operators.written import SAME, wrong_arity
@@ -79,6 +80,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["constants-by-nodes"] = by_nodes
     found["steered-by-results"] = is_steered_by_results(scope, node)
     found["gives-a-constant"] = gives_constant(scope, node)
+    found["reads-list-of-lengths"] = reads_list_of_lengths(scope, node)
     found["steered-by-data"] = is_steered_by_data(scope, node)
     found["constants-again"] = reads_constant_again(scope, node)
     found["constant-booleans"] = any(is_constant_boolean(scope, name) for name in node.input)
@@ -144,6 +146,7 @@ def computed_traits(scope: Scope, node: NodeProto) -> Traits:
     known = scope.type_of(node.output[0])
     return {
         "of-constants": True,
+        "reads-list-of-lengths": reads_list_of_lengths(scope, node),
         "rank": None if known is None else known.rank,
         "elements": elements_of(None if known is None else known.elem_type),
     }

@@ -189,6 +189,8 @@ MARKS = (
     "bounds-exchanged",
     # Of a constant that other operators compute, which has elements as well.
     "of-constants",
+    # Of what computes one, and of all others: whether it reads lengths as a Shape lists them.
+    "reads-list-of-lengths",
     # Of what picks elements: whether what is below 0 may be among indices that are computed, and whether constant
     # ones are of rows. Of OneHot: whether an index may be, or may be none of its places.
     "maybe-from-end",

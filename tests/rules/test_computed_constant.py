@@ -106,6 +106,47 @@ def test_a_length_beside_open_ones_is_a_constant(taken: str, tmp_path: Path) -> 
     assert [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node] == ["Constant", "Slice"]
 
 
+LISTED = """(float[N,3,4] X) => (float Y) <int64[1] none = {0}, int64[1] one = {1}, int64[1] all = {3}, int64 two = {2}>
+{ shape = Shape (X) %s }
+"""
+
+
+@pytest.mark.parametrize(
+    ("computed", "left"),
+    [
+        ("rank = Size (shape) number = Cast <to = 1> (rank) Y = Add (X, number)", ["Constant", "Add"]),
+        (
+            "i = Slice (shape, one, all) c = Concat <axis = 0> (i, one) p = ReduceProd (c) k = Cast <to = 1> (p) Y = Add (X, k)",
+            ["Constant", "Add"],
+        ),
+        (
+            "inner = Slice (shape, one, all) k = Mul (inner, one) w = Concat <axis = 0> (none, k) Y = Reshape (X, w)",
+            None,
+        ),
+    ],
+)
+def test_lengths_that_are_listed_are_worked_out(computed: str, left: list[str] | None, tmp_path: Path) -> None:
+    onnx.save(onnx.parser.parse_model(HEAD + LISTED % computed), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="tvm")
+    before, after = (
+        [node.op_type for node in onnx.load(tmp_path / name).graph.node] for name in ("model.onnx", "out.onnx")
+    )
+    assert after == (before if left is None else left)
+
+
+@pytest.mark.parametrize(
+    "computed",
+    [
+        "odd = Mod (shape, two) many = ReduceSum <keepdims = 0> (odd) k = Cast <to = 1> (many) Y = Add (X, k)",
+        "b = Slice (shape, none, one) pair = Concat <axis = 0> (b, one, one) Y = Tile (X, pair)",
+    ],
+)
+def test_open_lengths_that_are_listed_are_declined(computed: str, tmp_path: Path) -> None:
+    onnx.save(onnx.parser.parse_model(HEAD + LISTED % computed), tmp_path / "model.onnx")
+    with pytest.raises(padfix.PadfixError):
+        padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="tvm")
+
+
 def test_a_number_of_elements_that_torch_measures_is_a_constant(tmp_path: Path) -> None:
     """As torch.onnx.export sorts."""
     text = """(float[1,4,7] X) => (float[1,4,7] Y) <int64[1] axis = {1}>
