@@ -116,8 +116,8 @@ LISTED = """(float[N,3,4] X) => (float Y) <int64[1] none = {0}, int64[1] one = {
     [
         ("rank = Size (shape) number = Cast <to = 1> (rank) Y = Add (X, number)", ["Constant", "Add"]),
         (
-            "i = Slice (shape, one, all) c = Concat <axis = 0> (i, one) p = ReduceProd (c) k = Cast <to = 1> (p) Y = Add (X, k)",
-            ["Constant", "Add"],
+            "i = Slice (shape, one, all) c = Concat <axis = 0> (i, one) p = ReduceProd (c) Y = Reshape (X, p)",
+            ["Constant", "Reshape"],
         ),
         (
             "inner = Slice (shape, one, all) k = Mul (inner, one) w = Concat <axis = 0> (none, k) Y = Reshape (X, w)",
