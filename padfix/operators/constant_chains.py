@@ -85,6 +85,13 @@ def is_constant_boolean(scope: Scope, name: str) -> bool:
     return known is not None and known.elem_type == TensorProto.BOOL and is_constant(scope, name)
 
 
+def reads_constant_bytes(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node reads a constant of bytes with a sign."""
+    types = {name: scope.type_of(name) for name in node.input if name}
+    signed = [name for name, known in types.items() if known is not None and known.elem_type == TensorProto.INT8]
+    return any(is_constant(scope, name) for name in signed)
+
+
 def is_steered_by_results(scope: Scope, node: NodeProto) -> bool:
     """Whether the model computes what an operator of :data:`STEERED` goes by, be it of lengths or constants alone."""
     names = [node.input[place] for place in STEERED.get(node.op_type, ()) if place < len(node.input)]
@@ -368,9 +375,13 @@ def gives_constant(scope: Scope, node: NodeProto) -> bool:
 
 
 def is_read_by_data(scope: Scope, node: NodeProto, *, open_lengths: bool = False) -> bool:
-    """Whether what ``node`` gives is an output, or goes into something that depends on data; as in :func:`chain_of`."""
+    """Whether what ``node`` gives is an output, or goes into something that depends on data; as in :func:`chain_of`.
+
+    What nothing reads counts as well, since importers convert it all the same.
+    """
     return any(
         scope.is_output(name)
+        or not scope.is_used(name)
         or any(chain_of(scope, each, open_lengths=open_lengths) is None for each in scope.consumers(name))
         for name in filter(None, node.output)
     )

@@ -20,7 +20,7 @@ from padfix.operators.axis_order import (
 )
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
 from padfix.operators.branches import branch_traits, scan_traits
-from padfix.operators.constant_chains import is_constant
+from padfix.operators.constant_chains import is_constant, reads_constant_bytes
 from padfix.operators.data_order import (
     CHANNELS,
     is_behind_convolution,
@@ -262,7 +262,10 @@ def _choice(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Where whether what it takes elsewhere is several elements that take the shape of the others."""
     known = scope.type_of(node.input[2])
     is_number = known is not None and known.shape is not None and set(known.shape) <= {1}
-    return {"broadcasts": False if is_number else _is_spread(scope, node, 2)}
+    return {
+        "broadcasts": False if is_number else _is_spread(scope, node, 2),
+        "reads-constant-bytes": reads_constant_bytes(scope, node),
+    }
 
 
 def _is_spread(scope: Scope, node: NodeProto, position: int) -> bool | None:

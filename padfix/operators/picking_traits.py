@@ -8,7 +8,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, ValueType
-from padfix.operators.constant_chains import COMPUTED, is_constant, worked_out
+from padfix.operators.constant_chains import COMPUTED, is_constant, reads_constant_bytes, worked_out
 from padfix.operators.lists import depends_on_data
 from padfix.operators.numbers import numbers_of
 from padfix.operators.places import may_count_from_end
@@ -46,6 +46,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "by-tuples": node.op_type == "GatherND" and shapes[1] is not None and tuple(shapes[1][-1:]) != (1,),
         "joins": (reduction := attributes.text(node, "reduction", "none") or "none") != "none",
         "joins-extremes": reduction in ("max", "min"),
+        "reads-constant-bytes": reads_constant_bytes(scope, node),
         "reduction-written": attributes.find(node, "reduction") is not None,
     }
 

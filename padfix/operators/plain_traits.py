@@ -10,14 +10,14 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.batches import gives_each_image_its_own, numbers_images
 from padfix.operators.clip import clip_bounds
-from padfix.operators.constant_chains import is_constant
+from padfix.operators.constant_chains import is_constant, reads_constant_bytes
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.equations import equation_traits
 from padfix.operators.fused_layers import MATRIX, given_by, is_activated_convolution, is_deviation, is_product
 from padfix.operators.lists import ON_ONE
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
-from padfix.operators.numbers import cast_changes_numbers, elements_of, is_odd_integer, numbers_of
-from padfix.operators.passing import PASSING, changes_type, passing_traits
+from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of, is_odd_integer, numbers_of
+from padfix.operators.passing import PASSING, changes_type, gives_the_same, passing_traits
 from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked
 from padfix.operators.quantizers import multiplies_wide
 from padfix.targets.traits import Trait, Traits
@@ -201,9 +201,19 @@ def _cast(scope: Scope, node: NodeProto) -> Traits:
         "unsigned": None if elements is None or known is None else known.elem_type == TensorProto.UINT8,
         "gives": numbers_of(scope, node.output[0]),
         "gives-odd-integers": is_odd_integer(scope, node.output[0]),
+        "bytes-of-input": bytes_of(scope, node.output[0]) == "unsigned" and _is_of_input(scope, node.input[0]),
         "as-result": is_result_of_whole_numbers(scope, node),
         "ends-as-long": ends_as_long(scope, node),
     }
+
+
+def _is_of_input(scope: Scope, name: str) -> bool:
+    """Whether a value is an input of the model, as it is."""
+    before = scope.own_producer(name)
+    while before is not None and gives_the_same(scope, before):
+        name = before.input[0]
+        before = scope.own_producer(name)
+    return scope.parent is None and name in scope.inputs
 
 
 def is_kept_from_zero(scope: Scope, name: str) -> bool:
@@ -289,6 +299,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Mod": lambda scope, node: {
         "cuts-off": attributes.integer(node, "fmod", 0) != 0,
         "of-positive": all(is_positive_for_certain(scope, name, or_zero=True) for name in node.input),
+        "reads-constant-bytes": reads_constant_bytes(scope, node),
     },
     "MaxUnpool": lambda scope, node: {"output-shape": len(node.input) > 2 and bool(node.input[2])},
     "QLinearMatMul": lambda scope, node: {

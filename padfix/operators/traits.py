@@ -20,6 +20,7 @@ from padfix.operators.constant_chains import (
     is_steered_by_data,
     is_steered_by_results,
     reads_constant_again,
+    reads_constant_bytes,
     worked_out,
 )
 from padfix.operators.constant_pad import given_pads
@@ -353,6 +354,7 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
         "negative": None if amounts is None else min(amounts, default=0) < 0,
         "value": _fill(scope, node),
         "axes-listed": listed,
+        "reads-constant-bytes": reads_constant_bytes(scope, node),
         **outer_traits(told),
         "end-alone": None if not told else bool(axes_padded_behind(scope, node, told)),
         "rank": rank,

@@ -124,7 +124,7 @@ class UnsupportedPad(TargetRule):
             products = multiplying([axis for axis in range(half) if cut[axis] or cut[half + axis]], lengths, site)
             write = partial(_written_out, site, added, cut, site.scope.opset, by_products=True)
             yield Form("products with matrices and a Pad", (*products, *written), write, no_products)
-        if site.elem_type(0) == TensorProto.BOOL:
+        if site.elem_type(0) == TensorProto.BOOL or traits.get("reads-constant-bytes"):
             yield from as_floats(site)
 
 

@@ -131,6 +131,7 @@ MARKS = (
     # Of what computes each element from one: whether its data are a list that is made of what is none, and computed.
     "of-made-list",
     "appends-to-input",
+    "bytes-of-input",  # Of Cast: whether it makes bytes without a sign of an input of the model.
     "spreads-channels",
     # Of activations: whether their data is what a depthwise convolution of three axes gives.
     "behind-depthwise-volume",
@@ -175,6 +176,8 @@ MARKS = (
     # whether it joins constants with data.
     "half-scales",
     "of-constants-too",
+    # Of Pad, Where and what picks elements: whether it reads a constant of bytes with a sign.
+    "reads-constant-bytes",
     # Of Einsum, Squeeze and Gather, and of Einsum alone; of-lists of Concat and Gather, too.
     "gives-a-number",
     "capital-letters",

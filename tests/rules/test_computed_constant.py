@@ -114,6 +114,7 @@ LISTED = """(float[N,3,4] X) => (float Y) <int64[1] none = {0}, int64[1] one = {
 @pytest.mark.parametrize(
     ("computed", "left"),
     [
+        ("unread = Size (shape) Y = Relu (X)", ["Constant", "Relu"]),
         ("rank = Size (shape) number = Cast <to = 1> (rank) Y = Add (X, number)", ["Constant", "Add"]),
         (
             "i = Slice (shape, one, all) c = Concat <axis = 0> (i, one) p = ReduceProd (c) Y = Reshape (X, p)",

@@ -196,6 +196,33 @@ def test_steps_of_channels_and_their_ties_are_rounded_as_bytes_are(target: str, 
 
 
 @pytest.mark.parametrize(
+    ("text", "operators"),
+    [
+        ("(int8[1,2,3,4] X) => (int8 Y) { Y = Pad (X, pads, seven) }", None),
+        ("(bool[2,3] C, int8[2,3] X) => (int8 Y) { Y = Where (C, X, seven) }", ["Cast", "Where", "Cast"]),
+        ("(int8[4,3] X, int64[2,1] I) => (int8 Y) { Y = ScatterND (X, I, rows) }", ["Cast", "ScatterND", "Cast"]),
+        ("(int8[4,3] X) => (int8 Y) { Y = Mod (X, seven) }", ["Cast", "Mod", "Cast"]),
+        ("(int8[2,3] X) => (bool Y) { Y = Equal (X, rows) }", ["Cast", "Equal"]),
+        ("(int8[2,3] X) => (bool Y) { g = Greater (X, rows) e = Equal (X, rows) Y = Or (g, e) }", None),
+        ("(float[2,3] X) => (uint8 Y) { Y = Cast <to = 2> (X) }", ["Max", "Cast"]),
+        ("(bool[2,3] X) => (uint8 Y) { Y = Cast <to = 2> (X) }", ["Cast", "Cast"]),
+        ("(float[2,3] X) => (uint8 Y) { r = Relu (X) Y = Cast <to = 2> (r) }", ["Relu", "Cast"]),
+    ],
+)
+def test_bytes_beside_constants_are_held_by_other_numbers_for_mnn(
+    text: str, operators: list[str] | None, tmp_path: Path
+) -> None:
+    constants = "<int64[8] pads = {0, 0, 1, 1, 0, 0, 2, 2}, int8 seven = {7}, int8[2,3] rows = {1, 2, 3, 4, 5, 6}>"
+    place, result = tmp_path / "model.onnx", tmp_path / "out.onnx"
+    text = text.replace(") {", f") {constants} {{", 1)
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}'), place)
+    padfix.convert(place, result, target="mnn")
+    assert not padfix.check(result, target="mnn").findings
+    found = [node.op_type for node in onnx.load(result).graph.node]
+    assert operators is None or [each for each in found if each in operators] == operators
+
+
+@pytest.mark.parametrize(
     "nodes",
     [
         "q = QuantizeLinear (X, steps, mid) r = Reshape (q, S) Y = DequantizeLinear (r, wide, mid)",

@@ -1,12 +1,11 @@
-"""What joins, pads, compares or reduces bytes or booleans, by floats, which hold them exactly."""
+"""What joins, pads, compares or reduces bytes or booleans, by floats or integers, which hold them exactly."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from padfix.operators.lists import COMPARING
 from padfix.operators.refusal import Refusal
@@ -23,10 +22,17 @@ _HELD: Mapping[int, Traits] = {
     TensorProto.UINT8: {"numbers": "integer", "elements": "byte", "unsigned": True},
     TensorProto.INT8: {"numbers": "integer", "elements": "byte", "unsigned": False},
 }
-_DATA: Mapping[str, Sequence[int]] = {"Pad": (0, 2), "ReduceMax": (0,), "ReduceMin": (0,)}
+_DATA: Mapping[str, Sequence[int]] = {
+    **dict.fromkeys(("Pad", "ScatterElements", "ScatterND"), (0, 2)),
+    **dict.fromkeys(("ReduceMax", "ReduceMin"), (0,)),
+    "Where": (1, 2),
+}
 """Which inputs are data, where not all are."""
 
+_OF_NO_BYTES: Traits = {"reads-constant-bytes": False}
+
 _OF_FLOATS: Traits = {
+    **_OF_NO_BYTES,
     "numbers": "single",
     "elements": "float",
     "bytes": "none",
@@ -36,14 +42,37 @@ _OF_FLOATS: Traits = {
 }
 
 
+_OF_INTEGERS: Traits = {
+    **_OF_FLOATS,
+    "numbers": "integer",
+    "elements": "integer",
+}
+
+_WHOLE = ("Mod",)
+"""What asks for integers."""
+
+_INTEGERS_SINCE = {"Clip": 12, "Max": 12, "Min": 12}
+"""The first opsets in which these take integers of 32 bits."""
+
+
 def as_floats(site: Site) -> Iterator[Form]:
     """Yield the node of floats between a Cast of all its data and one of its result, if that is none of a comparison.
 
-    What it does must be exact in floats: comparing, choosing and moving, no sum.
+    And that of integers of 32 bits. What it does must be exact in both: comparing, choosing and moving, no sum.
     """
-    elem_type, node = site.elem_type(0), site.node
+    op_type = site.node.op_type
+    if op_type not in _WHOLE:
+        yield _held_as(site, TensorProto.FLOAT, "floats that hold what it takes")
+    first = site.input_type(_DATA.get(op_type, (0,))[0])
+    if (first is None or first.elem_type != TensorProto.BOOL) and site.opset >= _INTEGERS_SINCE.get(op_type, 0):
+        yield _held_as(site, TensorProto.INT32, "integers of 32 bits that hold what it takes")
+
+
+def _held_as(site: Site, holder: int, name: str) -> Form:
+    node = site.node
     is_compared = node.op_type in COMPARING
     places = _DATA.get(node.op_type, range(len(node.input)))
+    elem_type = site.elem_type(places[0])
 
     def write() -> Rewrite:
         builder = site.builder()
@@ -53,23 +82,25 @@ def as_floats(site: Site) -> Iterator[Form]:
             if place not in places or not name:
                 given.append(builder.input(name) if name else "")
             elif told is not None:
-                given.append(builder.constant(told.astype(np.float32), "numbers"))
+                given.append(builder.constant(told.astype(helper.tensor_dtype_to_np_dtype(holder)), "numbers"))
             else:
-                given.append(builder.op("Cast", [builder.input(name)], {"to": TensorProto.FLOAT}))
+                given.append(builder.op("Cast", [builder.input(name)], {"to": holder}))
         result = builder.original(copied(node), given)
         builder.output(node.output[0], result if is_compared else builder.op("Cast", [result], {"to": elem_type}))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    own = {**(traits_of(site.scope, node) or {}), **_OF_FLOATS}
+    held = _OF_FLOATS if holder == TensorProto.FLOAT else _OF_INTEGERS
+    own = {**(traits_of(site.scope, node) or {}), **(held if places[0] == 0 else _OF_NO_BYTES)}
     cast: Traits = {"changes-type": True, "changes-numbers": False}
-    to_floats: Traits = {**cast, **_HELD.get(elem_type, {}), "gives": "single"}
+    number = "single" if holder == TensorProto.FLOAT else "integer"
+    to_holder: Traits = {**cast, **_HELD.get(elem_type, {}), "gives": number}
     back: Traits = {
         **cast,
-        "numbers": "single",
-        "elements": "float",
+        "numbers": number,
+        "elements": held["elements"],
         "unsigned": False,
         "gives": "boolean" if elem_type == TensorProto.BOOL else "integer",
     }
-    operators: Operators = (("Cast", to_floats), (node.op_type, own), *([] if is_compared else [("Cast", back)]))
+    operators: Operators = (("Cast", to_holder), (node.op_type, own), *([] if is_compared else [("Cast", back)]))
     why_not = None if elem_type in _HELD else Refusal("its data are no bytes or booleans")
-    yield Form("floats that hold what it takes", operators, write, why_not)
+    return Form(name, operators, write, why_not)

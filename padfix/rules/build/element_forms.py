@@ -14,6 +14,7 @@ from padfix.operators.numbers import elements_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.as_floats import as_floats
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.index_forms import rest_forms
@@ -40,6 +41,7 @@ def element_forms(site: Site) -> Iterator[Form]:
         yield _unsaid(site)
         yield _of_later_opset(site)
         yield _joined_apart(site)
+        yield from as_floats(site)
     yield from rest_forms(site)
     if site.node.op_type == "GatherND":
         yield from rows_of_picked(site)

@@ -9,11 +9,12 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
+from padfix.operators.numbers import bytes_of
 from padfix.operators.picking_traits import PICKING
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
-from padfix.rules.build.along_axes import multiplied, multiplying, why_not_multiplied
+from padfix.rules.build.along_axes import FLOATS, multiplied, multiplying, why_not_multiplied
 from padfix.rules.build.byte_forms import byte_forms, dynamic_forms
 from padfix.rules.build.constant_forms import filled_forms
 from padfix.rules.build.copy_forms import joined_copies, repeated_copies
@@ -34,6 +35,7 @@ from padfix.rules.build.slope_forms import SLOPE_FORMS
 from padfix.rules.build.spectrum_forms import spectrum_forms
 from padfix.rules.build.split_forms import split_forms
 from padfix.rules.build.transform_forms import transform_forms
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -44,6 +46,8 @@ _NOTHING_DROPPED_SINCE = 7
 """Opset from which on a Dropout is for training only where it is told so."""
 
 _MASK_OF_BOOLEANS_SINCE = 10
+
+_MAXIMUM_OF_INTEGERS_SINCE = 12
 
 
 def _less(site: Site) -> Iterator[Form]:
@@ -162,6 +166,25 @@ def _cast_twice(site: Site) -> Iterator[Form]:
     operators = tuple(("Cast", each) for each in casts)
     yield Form("a Cast to whole numbers before it", operators, lambda: of_inputs(site, write, exact=True), why_not)
     yield summed_with_nothing(site)
+    if own.get("bytes-of-input"):
+        yield _cast_inside(site)
+
+
+def _cast_inside(site: Site) -> Form:
+    """Return a Cast of an input behind what gives it as it is: the larger of it and itself, or 0 and 1 of booleans."""
+    is_boolean = site.elem_type(0) == TensorProto.BOOL
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        before = ("Cast", [value], {"to": TensorProto.FLOAT}) if is_boolean else ("Max", [value, value], {})
+        return builder.original(copied(site.node), [builder.op(*before)])
+
+    own: Traits = {**(traits_of(site.scope, site.node) or {}), "bytes-of-input": False}
+    maximum: Traits = {"inputs": 2, "broadcasts": False, "bytes": bytes_of(site.scope, site.node.input[0])}
+    cast: Traits = {**own, "gives": "single"}
+    operators: Operators = (("Cast", cast) if is_boolean else ("Max", maximum), ("Cast", own))
+    is_old = not is_boolean and site.elem_type(0) not in FLOATS and site.opset < _MAXIMUM_OF_INTEGERS_SINCE
+    why_not = Refusal("this opset has no maximum of integers") if is_old else None
+    return Form("a value of its own before it", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def _as_tensor(site: Site) -> Iterator[Form]:

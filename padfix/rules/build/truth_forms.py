@@ -61,8 +61,7 @@ def truth_forms(site: Site) -> Iterator[Form]:
     """Yield a Cast of truths, or a Where, as sums and products; a comparison is by what reads it."""
     scope, node = site.scope, site.node
     if node.op_type in (*COMPARING, *_JOINING):
-        readers = [] if scope.is_output(node.output[0]) else list(scope.consumers(node.output[0]))
-        if readers and all(_is_rewritten(site, each) for each in readers):
+        if _are_rewritten(site, node.output[0]):
             yield Form("numbers of 0 and 1, with what reads it", _PARTS, by_another_rule)
         return
     truths = _truths_of(scope, node.input[0])
@@ -84,10 +83,16 @@ def truth_forms(site: Site) -> Iterator[Form]:
     yield Form("numbers of 0 and 1", _PARTS, write, why_not)
 
 
+def _are_rewritten(site: Site, name: str) -> bool:
+    """Whether a rule takes truths apart with all that reads them."""
+    readers = [] if site.scope.is_output(name) else site.scope.consumers(name)
+    return bool(readers) and all(_is_rewritten(site, each) for each in readers)
+
+
 def _is_rewritten(site: Site, reader: NodeProto) -> bool:
-    """Whether what reads truths joins them to others, or is a Cast or Where that the target minds."""
+    """Whether what reads truths is a Cast or Where that the target minds, or joins them to others for such alone."""
     if reader.op_type not in ("Cast", "Where"):
-        return reader.op_type in _JOINING
+        return reader.op_type in _JOINING and _are_rewritten(site, reader.output[0])
     traits = traits_of(site.scope, reader)
     return traits is not None and worst_objection(site.target, reader.op_type, site.opset, traits) is not None
 
