@@ -199,6 +199,15 @@ def has_fewer_axes(scope: Scope, node: NodeProto) -> bool | None:
     return any(each is not None and 0 < each < ranks[0] for each in ranks)
 
 
+def moves_fewer_axes(scope: Scope, node: NodeProto) -> bool:
+    """Whether computed data whose channels are moved have fewer axes than the result of a node."""
+    result = scope.type_of(node.output[0])
+    rank = 0 if result is None or result.rank is None else result.rank
+    types = {name: scope.type_of(name) for name in _data(scope, node)}
+    fewer = [name for name, known in types.items() if known is not None and _LEAST_RANK <= (known.rank or 0) < rank]
+    return any(_orders(scope, [name], RANKS[0]) != {AS_WRITTEN} for name in fewer)
+
+
 def spreads_data(scope: Scope, node: NodeProto) -> bool:
     """Whether constants spread what a node computes with, unless what orders axes gives it and all have all axes."""
     result, data = scope.type_of(node.output[0]), _data(scope, node)

@@ -14,6 +14,7 @@ from padfix.operators.axis_order import (
     has_fewer_axes,
     is_one_first,
     lies_before_alike,
+    moves_fewer_axes,
     order_of_axes,
     spread_of_constants,
     spreads_data,
@@ -200,6 +201,7 @@ def _difference(scope: Scope, node: NodeProto) -> Traits:
     several = first is not None and first.size > 1
     axes = axes_of_share(scope, node) if node.op_type == "Div" else 0
     return {
+        "constant-first": first is not None,
         "from-constant": several and is_behind_convolution(scope, node.input[1]),
         "from-softmax": several and is_behind_softmax(scope, node.input[1]),
         "less-own-tanh": subtracted is not None
@@ -368,6 +370,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "joins-a-list": joins_a_list(scope, node),
             "spreads-channels": spreads_channels(scope, node),
             "fewer-axes": has_fewer_axes(scope, node),
+            "moves-fewer-axes": moves_fewer_axes(scope, node),
             "spreads-data": spreads_data(scope, node),
             "constants": spread_of_constants(scope, node),
             "one-first": is_one_first(scope, node),

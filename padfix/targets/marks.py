@@ -29,6 +29,7 @@ MARKS = (
     "numbers-computed",  # Of BatchNormalization and InstanceNormalization: whether a scale or a mean is no constant.
     "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
+    "holds-windows",  # Of If: whether there is a convolution or pool in its branches.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
     # Of Softmax, LogSoftmax and Hardmax.
     "axis-from-end",
@@ -40,6 +41,7 @@ MARKS = (
     "put-back",
     "places-moved",
     "fewer-axes",
+    "moves-fewer-axes",
     # Of Reshape, behind a convolution or pool, and behind another one; numbers-images of Resize and joins, too.
     "copies-channels",
     "copies-behind-reshape",
@@ -49,6 +51,7 @@ MARKS = (
     "numbers-images",
     # Of Sub and Div, and of Div alone: whether 0 is among what it divides by.
     "by-zero",
+    "constant-first",  # Whether it is a constant that something is subtracted from, or that is divided.
     "from-constant",
     "from-softmax",
     "less-own-tanh",

@@ -87,6 +87,10 @@ def saved(node: str, folder: Path) -> Path:
         ("a = Constant <value = int64[1] {1}> () Z = ReduceMax <axes = [1]> (T) Y = Squeeze (Z, a)", ["ReduceMax"]),
         ("Z = ReduceMax <axes = [1]> (T) Y = Add (Z, C)", ["Add", "ReduceMax"]),
         ('Einsum <equation = "abcd,abed->abce"> (X, X)', ["MatMul", "Transpose"]),
+        ("Z = Transpose <perm = [0, 2, 3, 1]> (T) Y = Reciprocal (Z)", ["Pow", "Transpose"]),
+        ("Z = Transpose <perm = [0, 2, 3, 1]> (T) Y = Div (v, Z)", ["Mul", "Pow", "Transpose"]),
+        ("Z = Transpose <perm = [0, 2, 3, 1]> (T) Y = Sub (v, Z)", ["Neg", "Sub", "Transpose"]),
+        ("Z = Softmax (X) Y = Div (K, Z)", ["Mul", "Pow", "Softmax"]),
         ("Mod <fmod = 1> (X, v)", ["Abs", "Mod", "Mul", "Sign"]),
         ("a = Add (X, X) Y = LRN <size = 3> (a)", ["Add", "Conv", "LRN"]),
         ("a = Add (X, v) b = Relu (a) Y = Max (b, X)", ["Add", "Conv", "Max", "Relu"]),
@@ -108,7 +112,6 @@ def test_a_form_is_written(node: str, expected: list[str], tmp_path: Path) -> No
         "Transpose (Q)",
         "Add (Q, M)",
         "U = Reshape (T, J) Y = MaxPool <kernel_shape = [2]> (U)",
-        "Z = Softmax (X) Y = Div (K, Z)",
     ],
 )
 def test_what_has_no_form_is_declined(node: str, tmp_path: Path) -> None:

@@ -67,6 +67,26 @@ def exchanged_forms(site: Site) -> Iterator[Form]:
     yield Form("its inputs exchanged", ((op_type, traits),), lambda: of_inputs(site, write, exact=True))
 
 
+def inverse_forms(site: Site) -> Iterator[Form]:
+    """Yield a reciprocal, or the quotient of a constant, as a power of -1."""
+    is_quotient = site.node.op_type == "Div"
+    first, place = (site.constant(0), 1) if is_quotient else (None, 0)
+    why_not = Refusal("it divides no constant") if is_quotient and first is None else None
+    if site.elem_type(place) not in FLOATS:
+        why_not = Refusal("its data are no floats")
+
+    def write(builder: FragmentBuilder, *values: Any) -> Any:
+        exponent = np.array(-1, helper.tensor_dtype_to_np_dtype(site.elem_type(place)))
+        inverse = builder.op("Pow", [values[place], builder.constant(exponent, "exponent")])
+        return builder.op("Mul", [inverse, values[0]]) if is_quotient else inverse
+
+    own = traits_of(site.scope, site.node) or {}
+    operators: Operators = (("Pow", {"exponent": "others"}),)
+    if is_quotient:
+        operators = (*operators, ("Mul", {"constants": own.get("constants"), "gate-second": False}))
+    yield Form("a power of -1", operators, lambda: of_inputs(site, write, exact=False), why_not)
+
+
 def rows_first(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iterator[Form]]:
     """Return the forms of what works element by element: that on rows, where it spreads a list, which all others do."""
 
@@ -166,7 +186,7 @@ def _with_all_axes(site: Site) -> Form:
         why_not = Refusal("it needs the lengths of its inputs (--shape)")
     elif is_spread and math.prod(whole) > _MOST_ELEMENTS:
         why_not = Refusal("its constants would be very large")
-    traits: dict[str, Any] = {**own, "fewer-axes": False}
+    traits: dict[str, Any] = {**own, "fewer-axes": False, "moves-fewer-axes": False}
     if is_spread:
         traits |= {"spreads-data": False, "channels-last": False, "constants": "none"}
     operators: Operators = (("Reshape", {"rank": rank}), (site.node.op_type, traits))
@@ -331,14 +351,17 @@ def negated_forms(site: Site) -> Iterator[Form]:
         return builder.op("Div", [builder.constant(-first, "negative"), negative])
 
     own = traits_of(site.scope, site.node) or {}
-    if is_sum and own.get("from-softmax"):
+    if is_sum and (own.get("from-softmax") or (own.get("constant-first") and not own.get("from-constant"))):
 
         def turned(builder: FragmentBuilder, minuend: Any, subtrahend: Any) -> Any:
             return builder.op("Neg", [builder.op("Sub", [subtrahend, minuend])])
 
-        operators: Operators = (("Sub", {"from-constant": False, "from-softmax": False}), ("Neg", {}))
+        operators: Operators = (
+            ("Sub", {"constant-first": False, "from-constant": False, "from-softmax": False}),
+            ("Neg", {}),
+        )
         yield Form("the difference negated", operators, lambda: of_inputs(site, turned, exact=True), why_not)
     name, joint = ("a sum", "Add") if is_sum else ("both with the other sign", "Div")
-    kept = ("one-first",) if is_sum else ("from-softmax", "one-first")
+    kept = ("one-first",) if is_sum else ("constant-first", "from-softmax", "one-first")
     told: Traits = {name: own.get(name) for name in kept}
     yield Form(name, (("Neg", {}), (joint, told)), lambda: of_inputs(site, write, exact=True), why_not)

@@ -36,6 +36,7 @@ _OF_DATA = (
     "high-power",
     "leaves-bytes",
     "moves-batch",
+    "moves-fewer-axes",
     "of-odd-integers",
     "orders-differ",
     "put-back",
