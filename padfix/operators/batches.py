@@ -78,16 +78,22 @@ def takes_first_axis(axes: Sequence[int], rank: int) -> bool:
     return not axes or any(axis in (0, -rank) for axis in axes)
 
 
+_AXES_OF_IMAGES = 4
+
+
 def gives_each_image_its_own(scope: Scope, node: NodeProto, within: int = 0) -> bool:
     """Whether a constant that a node joins with data has other numbers for each of several images.
 
-    ``within`` are the axes that no batch is among: those of a product's matrices.
+    ``within`` are the axes that no batch is among: those of a product's matrices. A batch of volumes is one whatever
+    the inputs' is.
     """
-    batch, gives = images_at_once(scope), scope.type_of(node.output[0])
-    if batch is None or gives is None or gives.rank is None:
+    gives = scope.type_of(node.output[0])
+    if gives is None or gives.rank is None or gives.rank <= within:
         return False
-    constants = [scope.constant(each) for each in node.input if each] if gives.rank > within else []
-    return any(each is not None and each.ndim == gives.rank and each.shape[0] == batch for each in constants)
+    constants = [each for name in node.input if name and (each := scope.constant(name)) is not None]
+    first = {each.shape[0] for each in constants if each.ndim == gives.rank > 0}
+    batch = images_at_once(scope)
+    return (batch is not None and batch in first) or (gives.rank > _AXES_OF_IMAGES and bool(first - {1}))
 
 
 def _batches(scope: Scope) -> set[Dimension]:
