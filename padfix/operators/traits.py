@@ -81,6 +81,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["constants-by-nodes"] = by_nodes
     found["steered-by-results"] = is_steered_by_results(scope, node)
     found["gives-a-constant"] = gives_constant(scope, node)
+    found["integers-as-result"] = _gives_integers(scope, node)
     found["reads-list-of-lengths"] = reads_list_of_lengths(scope, node)
     found["steered-by-data"] = is_steered_by_data(scope, node)
     found["constants-again"] = reads_constant_again(scope, node)
@@ -90,6 +91,13 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     if node.op_type not in OF_IMAGES:
         return found
     return {**found, "batch-within": is_of_another_batch(scope, node.input[0])}
+
+
+def _gives_integers(scope: Scope, node: NodeProto) -> bool:
+    """Whether a result of the model holds integers that depend on data."""
+    results = [name for name in node.output if name and scope.parent is None and scope.is_output(name)]
+    is_whole = any(numbers_of(scope, name) == "integer" for name in results)
+    return is_whole and not gives_constant(scope, node)
 
 
 def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:

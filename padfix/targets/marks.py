@@ -94,6 +94,7 @@ MARKS = (
     "lists-for-numbers",
     # Of all: whether something reads more than their first output.
     "gives-more",
+    "integers-as-result",  # Of all: whether a result of the model holds integers that depend on data.
     # Of all: whether they give what an input, a constant or another result is.
     "of-input",
     "gives-the-same",

@@ -169,6 +169,32 @@ def test_a_constant_for_each_of_several_images_is_declined_for_ncnn(tmp_path: Pa
     assert ["numbers for each" in each.message for each in padfix.check(place, target="ncnn").findings] == [True]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[4,5,6] X) => (float Y) <float[2,1,1,1,1] C = {1, 2}> { Y = Mul (X, C) }",
+        "(uint8[1,3,4] X) => (uint8 Y) { Y = ReduceMax <axes = [2]> (X) }",
+        "(int32[1,3,4] X) => (int32 Y) { Y = Transpose <perm = [0, 2, 1]> (X) }",
+    ],
+)
+def test_volumes_and_integers_that_are_given_are_declined_for_ncnn(text: str, tmp_path: Path) -> None:
+    place = tmp_path / "model.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}'), place)
+    with pytest.raises(RefusedError):
+        padfix.convert(place, tmp_path / "out.onnx", target="ncnn")
+
+
+def test_a_cast_to_a_like_type_is_a_cast_for_ncnn(tmp_path: Path) -> None:
+    place = tmp_path / "model.onnx"
+    onnx.save(
+        onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[1,3,4,5] X) => (float[1,3,4,5] Y) { r = Relu (X) Y = CastLike (r, X) }"""),
+        place,
+    )
+    padfix.convert(place, tmp_path / "out.onnx", target="ncnn")
+    assert [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node] == ["Relu", "Cast"]
+
+
 def test_factors_of_groups_are_no_factors_of_channels_for_ncnn(tmp_path: Path) -> None:
     place = tmp_path / "model.onnx"
     model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
