@@ -17,6 +17,7 @@ from padfix.targets.traits import Traits
 PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
 """Operators whose second input says which elements."""
 
+_ON_EACH = ("Abs", "Add", "Cast", "Clip", "Identity", "Max", "Min", "Mod", "Mul", "Neg", "Sub")
 _MOVING = ("Cast", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
 
 _MOST_MOVES = 4
@@ -69,11 +70,23 @@ def gather_traits(scope: Scope, node: NodeProto) -> Traits:
         "by-data": len(node.input) > 1 and depends_on_data(scope, node.input[1]),
         "both-computed": not is_told,
         "picks-a-list": None if rank is None else rank > 0,
+        "by-list-of-caller": rank in (0, 1) and _is_as_given(scope, node.input[1]),
         "gives-a-number": rank == 0 and matrix is not None and matrix.rank == 1,
         "picks-a-matrix": None if rank is None else rank > 1,
         "of-lists": matrix is not None and matrix.rank == 1,
         "gives-many-axes": bool(rank) and matrix is not None and (matrix.rank or 0) + (rank or 0) > _MANY_AXES,
     }
+
+
+def _is_as_given(scope: Scope, name: str) -> bool:
+    """Whether an input of the model has these axes, or did before what works on each element."""
+    for _ in range(_MOST_MOVES + 1):
+        producer = scope.producer(name)
+        if producer is None or producer.op_type not in _ON_EACH:
+            break
+        name = next((each for each in producer.input if not is_constant(scope, each)), name)
+    owner = scope.owner(name)
+    return owner is not None and owner.parent is None and name in owner.inputs and not is_constant(scope, name)
 
 
 def _picks_along_first(node: NodeProto, data: ValueType | None) -> bool:

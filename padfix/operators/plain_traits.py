@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from onnx import NodeProto, TensorProto
@@ -186,8 +187,19 @@ def _product(scope: Scope, node: NodeProto) -> Traits:
         "list-first": first,
         "list-second": second,
         "by-a-matrix": ranks[1] == 2,
+        "by-fewer-constants": _is_by_fewer_constants(scope, node),
         "numbers-images": gives_each_image_its_own(scope, node, MATRIX),
     }
+
+
+def _is_by_fewer_constants(scope: Scope, node: NodeProto) -> bool:
+    """Whether several constant matrices come second that are repeated, or may be: the result has more than they are."""
+    matrices, result = (scope.type_of(name) for name in (node.input[1], node.output[0]))
+    if matrices is None or matrices.lengths is None or not is_constant(scope, node.input[1]):
+        return False
+    number = math.prod(matrices.lengths[:-2])
+    lengths = None if result is None else result.lengths
+    return number > 1 and (lengths is None or math.prod(lengths[:-2]) != number)
 
 
 def _cast(scope: Scope, node: NodeProto) -> Traits:

@@ -28,7 +28,7 @@ from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_vo
 from padfix.operators.fused_layers import ends_model
 from padfix.operators.lists import ON_ONE, is_of_made_list, lists_for_numbers
 from padfix.operators.mixed_images import mixes_images
-from padfix.operators.numbers import bytes_of, elements_of, is_odd_integer, numbers_of
+from padfix.operators.numbers import bytes_of, elements_of, is_odd_integer, is_whole, numbers_of
 from padfix.operators.other_traits import OTHERS, any_of
 from padfix.operators.passing import gives_the_same
 from padfix.operators.picking_traits import computed_weights, is_weight
@@ -113,6 +113,7 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
                 "of-weights": is_weight(scope, node.input[0]),
                 "high-power": (attributes.integer(node, "p", 2) or 2) > 2,
                 **(computed_weights(scope, node) if node.op_type == "Conv" else {}),
+                "of-whole-numbers": all(is_whole(scope, each) for each in node.input[:2]),
                 "biased": len(node.input) > 2 and bool(node.input[2]),
                 "ends-model": ends_model(scope, node),
                 "skips-behind": what_a_window_skips(scope, node, window),
@@ -179,6 +180,7 @@ def _common(window: Window | TransposedWindow) -> dict[str, Trait | None]:
         "kernel-above-stride": all(taps > stride for taps, stride in reaches) if reaches else None,
         "one-tap": all(taps == 1 for taps in known) if len(known) == window.rank else None,
         "odd-square": set(known) in ({3}, {5}) if len(known) == window.rank else None,
+        "square": len(set(known)) == 1 < window.rank if len(known) == window.rank else None,
         "row-of-nine": is_row_of_nine(known) if len(known) == window.rank else None,
         "one-channel": window.channels == 1 if window.channels else None,
     }

@@ -71,6 +71,7 @@ MARKS = (
     "about-a-product",
     # Of Gather, Gemm and LayerNormalization.
     "embeds",
+    "by-list-of-caller",
     # Of PRelu, Celu, Split, ArgMax and ArgMin, Expand, BatchNormalization, MatMul, what picks elements, and arithmetic.
     "spreads-data",
     "empty-piece",  # Of Split: whether one of its pieces has no elements.
@@ -78,6 +79,7 @@ MARKS = (
     "list-first",
     "list-second",
     "by-a-matrix",
+    "by-fewer-constants",
     # Of Elu, Neg and Mul.
     "within-celu",
     "before-softmax",

@@ -29,6 +29,8 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "depthwise": SWITCH,
     "one-tap": SWITCH,
     "row-of-nine": SWITCH,
+    "square": SWITCH,
+    "of-whole-numbers": SWITCH,
     "one-channel": SWITCH,
     "few-channels": SWITCH,
     "odd-square": SWITCH,

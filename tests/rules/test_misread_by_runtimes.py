@@ -96,3 +96,38 @@ def test_a_split_tells_its_lengths_for_ncnn(opset: int, tmp_path: Path) -> None:
     assert (len(split.input), [each.name for each in split.attribute]) == (
         (1, ["axis", "split"]) if opset < 13 else (2, ["axis"])
     )
+
+
+@pytest.mark.parametrize("axes", [("2", "6"), ("N", "6"), ("2", "1")])
+def test_opencv_multiplies_by_repeated_constants_from_the_left(axes: tuple[str, str], tmp_path: Path) -> None:
+    text = f"(float[{axes[0]},{axes[1]},4,3] X) => (float[A,B,4,5] Y) {{ Y = MatMul (X, W) }}"
+    result = converted(saved(tmp_path / "m.onnx", text, W=(6, 3, 5)), "opencv")
+    assert [each.op_type for each in result.graph.node] == ["Transpose", "MatMul", "Transpose"]
+
+
+@pytest.mark.parametrize(("images", "matrices"), [(1, (6, 3, 5)), (2, (2, 6, 3, 5)), (2, (3, 5)), (2, (1, 1, 3, 5))])
+def test_opencv_multiplies_by_as_many_constants_or_one(images: int, matrices: tuple[int, ...], tmp_path: Path) -> None:
+    text = f"(float[{images},6,4,3] X) => (float[A,B,4,5] Y) {{ Y = MatMul (X, W) }}"
+    result = converted(saved(tmp_path / "m.onnx", text, W=matrices), "opencv")
+    assert [each.op_type for each in result.graph.node] == ["MatMul"]
+
+
+@pytest.mark.parametrize("given", ["int64[5] I", "int64[N] I"])
+def test_old_opencv_picks_by_a_list_that_a_reshape_makes(given: str, tmp_path: Path) -> None:
+    text = f"({given}) => (float[A,6] Y) {{ Y = Gather (W, I) }}"
+    result = converted(saved(tmp_path / "m.onnx", text, W=(7, 6)), "opencv@4.14")
+    assert [each.op_type for each in result.graph.node] == ["Reshape", "Gather"]
+
+
+@pytest.mark.parametrize(("taps", "expected"), [(3, [3, 4]), (4, [4, 5])])
+def test_mnn_sums_whole_numbers_in_a_window_of_two_lengths(taps: int, expected: list[int], tmp_path: Path) -> None:
+    path = saved(tmp_path / "m.onnx", "(float[1,16,9,9] X) => (float[1,8,N,M] Y) { x = Round (X) Y = Conv (x, V) }")
+    model = onnx.load(path)
+    values = np.random.default_rng(1).integers(-60, 60, (8, 16, taps, taps)).astype(np.float32)
+    model.graph.initializer.append(numpy_helper.from_array(values, "V"))
+    onnx.save(model, path)
+    node = converted(path, "mnn").graph.node[-1]
+    assert {each.name: list(each.ints) for each in node.attribute}["kernel_shape"] == expected
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(values / 7, "V"))
+    onnx.save(model, path)
+    assert converted(path, "mnn").graph.node[-1] == model.graph.node[-1]

@@ -20,6 +20,8 @@ from padfix.targets.traits import Traits
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
+_MATRIX = 2
+
 
 def matrix_forms(site: Site) -> Iterator[Form]:
     """Yield a product with a list as one with a matrix of one row or column."""
@@ -75,22 +77,31 @@ def _row_by_row(site: Site) -> Iterator[Form]:
 
 
 def _turned_about(site: Site) -> Iterator[Form]:
-    """Yield a product with a matrix as that of the matrix, turned, with what is turned before it and back behind it."""
-    known, second = site.input_type(0), site.input_type(1)
-    rank = 0 if known is None or known.rank is None else known.rank
-    turned, matrix = [*range(rank - 2), rank - 1, rank - 2], site.constant(1)
-    is_by_matrix = second is not None and second.rank == 2
+    """Yield a product with matrices as that of them, turned, with what is turned before it and back behind it."""
+    ranks = [0 if (known := site.input_type(place)) is None or known.rank is None else known.rank for place in (0, 1)]
+    matrices = site.constant(1)
 
-    def write(builder: FragmentBuilder, first: Any, other: Any) -> Any:
-        if matrix is None:
-            left = builder.op("Transpose", [other], {"perm": [1, 0]})
+    def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
+        if matrices is None:
+            left = builder.op("Transpose", [second], {"perm": _turned(ranks[1])})
         else:
-            left = builder.constant(np.ascontiguousarray(matrix.T), "turned")
-        product = builder.op("MatMul", [left, builder.op("Transpose", [first], {"perm": turned})])
-        return builder.op("Transpose", [product], {"perm": turned})
+            left = builder.constant(np.ascontiguousarray(np.swapaxes(matrices, -1, -2)), "turned")
+        product = builder.op("MatMul", [left, builder.op("Transpose", [first], {"perm": _turned(ranks[0])})])
+        return builder.op("Transpose", [product], {"perm": _turned(max(ranks))})
 
-    turns: Traits = {"rank": rank, "about-a-product": True}
-    traits: Traits = {"rank": 2, "by-a-matrix": False, "list-first": False, "list-second": False, "alike": "none"}
-    why_not = None if rank > 2 and is_by_matrix else Refusal("it is no product of several matrices with one")
+    turns: Traits = {"rank": max(ranks), "about-a-product": True}
+    traits: Traits = {
+        "rank": ranks[1],
+        "by-a-matrix": ranks[0] == _MATRIX,
+        "by-fewer-constants": False,
+        "list-first": False,
+        "list-second": False,
+        "alike": "none",
+    }
+    why_not = None if max(ranks) > _MATRIX <= min(ranks) else Refusal("it is no product of several matrices")
     operators: Operators = (("Transpose", turns), ("MatMul", traits))
-    yield Form("the matrix before what is turned", operators, lambda: of_inputs(site, write, exact=False), why_not)
+    yield Form("matrices before what is turned", operators, lambda: of_inputs(site, write, exact=False), why_not)
+
+
+def _turned(rank: int) -> list[int]:
+    return [*range(rank - 2), rank - 1, rank - 2]

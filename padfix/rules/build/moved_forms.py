@@ -202,30 +202,33 @@ def _by_image(places: np.ndarray, shapes: Sequence[Shape]) -> np.ndarray | None:
 
 
 def listed_forms(site: Site) -> Iterator[Form]:
-    """Yield what picks by a matrix of indices as what picks by a list of them."""
-    indices, result = site.constant(1), site.scope.type_of(site.node.output[0])
+    """Yield what picks by indices of other axes as what picks by a list of them, which a Reshape makes."""
+    indices, given, result = site.constant(1), site.input_type(1), site.scope.type_of(site.node.output[0])
     lengths = None if result is None else result.lengths
+    is_list = given is not None and given.rank == 1
 
     def write() -> Rewrite:
-        assert lengths is not None
         builder = site.builder()
         data, picks = (builder.input(name) for name in site.node.input)
-        listed = builder.reshaped(picks, [-1]) if indices is None else builder.constant(indices.reshape(-1), "indices")
-        builder.output(
-            site.node.output[0], builder.reshaped(builder.original(copied(site.node), [data, listed]), lengths)
+        number = [1] if given is not None and given.shape == () else [-1]
+        listed = (
+            builder.reshaped(picks, number) if indices is None else builder.constant(indices.reshape(-1), "indices")
         )
+        picked = builder.original(copied(site.node), [data, listed])
+        builder.output(site.node.output[0], picked if is_list else builder.reshaped(picked, lengths or ()))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    changed = {"picks-a-matrix": False, "gives-many-axes": False}
+    changed = {"picks-a-matrix": False, "gives-many-axes": False, "by-list-of-caller": False}
     own: Traits = {**(traits_of(site.scope, site.node) or {}), **changed}
     why_not = None
-    if lengths is None or 0 in lengths:
-        why_not = Refusal("it needs all its lengths (--shape)")
-    elif not own.get("picks-a-list"):
+    if given is None or not given.rank:
         why_not = Refusal("it picks one element, or by how many is not known")
+    elif not is_list and (lengths is None or 0 in lengths):
+        why_not = Refusal("it needs all its lengths (--shape)")
     back: Traits = {"rank": len(lengths or ()), "alike": alike_axes([lengths or ()]), "channels-last": False}
     before: Operators = () if indices is not None else (("Reshape", {"rank": 1, "numbers": "integer"}),)
-    yield Form("a list of what it picks", (*before, ("Gather", own), ("Reshape", back)), write, why_not)
+    behind: Operators = () if is_list else (("Reshape", back),)
+    yield Form("a list of what it picks", (*before, ("Gather", own), *behind), write, why_not)
 
 
 def behind_convolution(site: Site) -> Iterator[Form]:

@@ -97,7 +97,7 @@ def _of_same_groups(site: Site, window: Window, own: Traits) -> Iterator[Form]:
         yield behind_taps(site, explicit, pairs)
         if window.rank == 1:
             yield from plane_forms(site, explicit, pairs, across=2)
-    elif window.op_type == "Conv" and set(window.kernel) == {1}:
+    elif window.op_type == "Conv" and len(set(window.kernel)) == 1:
         yield behind_taps(site, explicit, pairs)
     if window.op_type == "Conv" and max(window.strides) > 1:
         yield unstrided(site, explicit, pairs)
