@@ -18,6 +18,9 @@ _INTEGERS = ("integer", "byte")
 
 _ODD_INTEGERS = (TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT64)
 
+_WIDE_INTEGERS = (TensorProto.INT64, TensorProto.UINT64)
+_MOST_OF_32_BITS = (1 << 31) - 1
+
 _MOST_BETWEEN = 8
 """Operators that are looked through, as far as where numbers come from."""
 
@@ -114,6 +117,16 @@ def holds_infinity(scope: Scope, name: str) -> bool:
     """Whether there is an infinity among the numbers of a constant, or of one of another type that is made of it."""
     known = constant_before_casts(scope, name)
     return known is not None and known.dtype.kind == "f" and bool(np.isinf(known).any())
+
+
+def holds_wide_integers(scope: Scope, name: str) -> bool:
+    """Whether an integer of a constant does not fit 32 bits; the two that mean to the end or the begin are none."""
+    known = scope.type_of(name) if name else None
+    if known is None or known.elem_type not in _WIDE_INTEGERS or (value := scope.constant(name)) is None:
+        return False
+    ends = np.iinfo(value.dtype)
+    is_end = (value == ends.max) | (value == ends.min)
+    return bool(((value > _MOST_OF_32_BITS) | (value < -_MOST_OF_32_BITS - 1))[~is_end].any())
 
 
 def constant_before_casts(scope: Scope, name: str) -> np.ndarray | None:

@@ -28,7 +28,7 @@ from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_vo
 from padfix.operators.fused_layers import ends_model
 from padfix.operators.lists import ON_ONE, is_of_made_list, lists_for_numbers
 from padfix.operators.mixed_images import mixes_images
-from padfix.operators.numbers import bytes_of, elements_of, is_odd_integer, is_whole, numbers_of
+from padfix.operators.numbers import bytes_of, elements_of, holds_wide_integers, is_odd_integer, is_whole, numbers_of
 from padfix.operators.other_traits import OTHERS, any_of
 from padfix.operators.passing import gives_the_same
 from padfix.operators.picking_traits import computed_weights, is_weight
@@ -85,6 +85,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["reads-list-of-lengths"] = reads_list_of_lengths(scope, node)
     found["steered-by-data"] = is_steered_by_data(scope, node)
     found["constants-again"] = reads_constant_again(scope, node)
+    found["of-wide-integers"] = any(holds_wide_integers(scope, name) for name in node.input)
     found["constant-booleans"] = any(is_constant_boolean(scope, name) for name in node.input)
     if node.op_type in ON_ONE:
         found["of-made-list"] = is_of_made_list(scope, node)

@@ -169,6 +169,7 @@ MARKS = (
     # Of what picks single elements, which has axis-from-end as well; and of what reads constants of booleans.
     "of-fewer-rows",
     "of-listed-values",
+    "of-wide-integers",
     "constant-booleans",
     # Of GroupNormalization.
     "of-groups",

@@ -57,8 +57,7 @@ def apart_forms(site: Site) -> Iterator[Form]:
 
 def exchanged_forms(site: Site) -> Iterator[Form]:
     """Yield a product with its factors exchanged, or a sum with its terms."""
-    op_type = site.node.op_type
-    own = OTHERS[op_type](site.scope, site.node)
+    op_type, own = site.node.op_type, traits_of(site.scope, site.node) or {}
     traits = {**own, "gate-second": False, "adds-to-erf": False, "adds-one-to-size": False, "adds-turned-half": False}
 
     def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
