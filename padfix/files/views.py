@@ -6,7 +6,7 @@ import mmap
 from pathlib import Path
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from padfix.errors import PadfixError
 from padfix.files import wire_format
@@ -22,14 +22,16 @@ MOST_ELEMENTS = 1 << 24
 def array_of(model: Model, tensor: TensorProto) -> np.ndarray | None:
     """Return the elements of a tensor that is not in the graph itself, not to be written to.
 
-    None where they can't be read (they are in a store, or the file is gone or was changed), and for types whose
-    elements are not whole bytes.
+    None where they can't be read: they are in a store, or the file is gone or was changed. Half bytes are loaded.
     """
     size = payload_size(tensor)
     dtype = _dtype(tensor)
-    if not size or dtype is None or size != dtype.itemsize * _count(tensor) or _count(tensor) > MOST_ELEMENTS:
+    if not size or dtype is None or _count(tensor) > MOST_ELEMENTS:
         return None
     try:
+        if size != dtype.itemsize * _count(tensor):
+            whole = TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=load_payload(model, tensor))
+            return numpy_helper.to_array(whole)
         return np.frombuffer(_mapped(model, tensor, size), dtype).reshape(tuple(tensor.dims))
     except (PadfixError, OSError, ValueError):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 
 import numpy as np
 from onnx import NodeProto, TensorProto
@@ -33,6 +33,17 @@ _KEEPING_BYTES = frozenset(
 _NARROW = 64
 """The largest signed byte of which two products with unsigned ones fit 16 bits with a sign."""
 
+_STEPS: Mapping[int, str] = {
+    **dict.fromkeys((TensorProto.INT8, TensorProto.UINT8), "bytes"),
+    **dict.fromkeys((TensorProto.INT16, TensorProto.UINT16), "two-bytes"),
+    **dict.fromkeys((TensorProto.INT4, TensorProto.UINT4), "half-bytes"),
+    **{
+        TensorProto.DataType.Value(f"FLOAT8{kind}"): "floats-of-a-byte"
+        for kind in ("E4M3FN", "E4M3FNUZ", "E5M2", "E5M2FNUZ")
+    },
+}
+"""What quantized numbers are held in, by their type."""
+
 ZERO_POINT = 2
 """The input that both have it at."""
 
@@ -48,6 +59,7 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "zero-point-alike": None if None in shapes else len(set(shapes)) == 1,
         "one-element": _is_one_element(None if quantized is None else quantized.shape),
         "unsigned": None if quantized is None else quantized.elem_type == TensorProto.UINT8,
+        "quantized-to": _STEPS.get(0 if quantized is None else quantized.elem_type, "others"),
         "of-caller": is_of_caller(scope, name),
         "as-result": is_of_caller(scope, node.output[0]),
         "of-input": is_of_caller(scope, node.input[0]),

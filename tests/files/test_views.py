@@ -64,10 +64,14 @@ def test_there_is_none_of_data_that_are_cut(tmp_path: Path) -> None:
     assert viewed(path) is None
 
 
-def test_there_is_none_of_very_many_elements_or_of_half_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_bytes_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(skeleton, "LARGE", 0)
+    values = [1, 2, 3, -4, 5, 6, 7]
+    found = viewed(saved(tmp_path / "m.onnx", helper.make_tensor("w", onnx.TensorProto.INT4, (7,), values)))
+    assert found is not None and found.astype(int).tolist() == values
+
+
+def test_there_is_none_of_very_many_elements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved(tmp_path / "m.onnx", numpy_helper.from_array(NUMBERS, "w"))
     monkeypatch.setattr(views, "MOST_ELEMENTS", NUMBERS.size - 1)
     assert viewed(path) is None
-    monkeypatch.setattr(skeleton, "LARGE", 0)
-    halves = helper.make_tensor("w", onnx.TensorProto.INT4, (6,), [1, 2, 3, 4, 5, 6])
-    assert viewed(saved(tmp_path / "n.onnx", halves)) is None

@@ -27,8 +27,15 @@ if TYPE_CHECKING:
 _SHORT = 3
 """In place of a length that is not known, where a form is tried."""
 
-_WIDEST = 2
-"""Bytes of the widest steps that single precision counts exactly, whatever the zero point."""
+_BOUNDS: Mapping[int, tuple[int, int]] = {
+    TensorProto.INT4: (-8, 7),
+    TensorProto.UINT4: (0, 15),
+    TensorProto.INT8: (-128, 127),
+    TensorProto.UINT8: (0, 255),
+    TensorProto.INT16: (-32768, 32767),
+    TensorProto.UINT16: (0, 65535),
+}
+"""The least and the most of steps that single precision counts exactly, whatever the zero point, by their type."""
 
 
 def round_forms(site: Site) -> Iterator[Form]:
@@ -140,12 +147,9 @@ def _bytes_between(scope: Scope, node: NodeProto) -> tuple[_Steps, _Steps, tuple
     data, quantized = scope.type_of(first.input[0]), scope.type_of(node.input[0])
     if data is None or data.shape is None or data.elem_type != TensorProto.FLOAT or quantized is None:
         return None
-    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(quantized.elem_type))
     before, behind = (_steps(scope, each, len(data.shape)) for each in (first, node))
-    if before is None or behind is None or dtype.kind not in "iu" or dtype.itemsize > _WIDEST:
-        return None
-    bounds = np.iinfo(dtype)
-    return before, behind, (int(bounds.min), int(bounds.max))
+    bounds = _BOUNDS.get(quantized.elem_type)
+    return None if before is None or behind is None or bounds is None else (before, behind, bounds)
 
 
 def _steps(scope: Scope, node: NodeProto, rank: int) -> _Steps | None:
