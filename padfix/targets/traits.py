@@ -237,5 +237,7 @@ UNSAID: Mapping[str, Trait] = {
     "value-written": True,
     "behind-window": True,
     "skips-behind": "none",
+    "of-whole-numbers": False,
+    "quantized-to": "bytes",
 }
 """What is taken of an operator of which a trait is not told at all."""

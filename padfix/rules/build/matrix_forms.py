@@ -98,7 +98,10 @@ def _turned_about(site: Site) -> Iterator[Form]:
         "list-second": False,
         "alike": "none",
     }
-    why_not = None if max(ranks) > _MATRIX <= min(ranks) else Refusal("it is no product of several matrices")
+    is_by_constants = matrices is not None and min(ranks) >= _MATRIX
+    why_not = None
+    if max(ranks) <= _MATRIX or not (is_by_constants or (ranks[1] == _MATRIX and ranks[0])):
+        why_not = Refusal("it is no product of several matrices with one, or with constants")
     operators: Operators = (("Transpose", turns), ("MatMul", traits))
     yield Form("matrices before what is turned", operators, lambda: of_inputs(site, write, exact=False), why_not)
 

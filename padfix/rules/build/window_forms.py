@@ -15,7 +15,7 @@ from onnx import TensorProto
 
 from padfix.geometry.padding import effective_kernel, end_without_ceil_mode
 from padfix.graph import attributes
-from padfix.operators.numbers import elements_of
+from padfix.operators.numbers import elements_of, is_whole
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import (
     is_end_alone,
@@ -58,6 +58,7 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
     own: Traits = {
         "behind-pad": pad_before(site.scope, site.node),
         "wide-pads": is_wide_with_pad(site.scope, site.node, window),
+        "of-whole-numbers": all(is_whole(site.scope, each) for each in site.node.input[:2]),
     }
     yield from _of_same_groups(site, window, own)
     if window.written.group > 1:
