@@ -131,3 +131,15 @@ def test_mnn_sums_whole_numbers_in_a_window_of_two_lengths(taps: int, expected: 
     model.graph.initializer[0].CopyFrom(numpy_helper.from_array(values / 7, "V"))
     onnx.save(model, path)
     assert converted(path, "mnn").graph.node[-1] == model.graph.node[-1]
+
+
+@pytest.mark.parametrize("pads", [[0, 0, 0, 0], [1, 0, 1, 2]])
+def test_mnn_convolves_bytes_in_a_window_of_two_lengths(pads: list[int], tmp_path: Path) -> None:
+    nodes = f"Y = ConvInteger <pads = {pads}> (X, V)"
+    path = saved(tmp_path / "m.onnx", f"(uint8[1,16,9,9] X) => (int32[1,8,N,M] Y) {{ {nodes} }}")
+    model = onnx.load(path)
+    values = np.random.default_rng(1).integers(-60, 60, (8, 16, 3, 3)).astype(np.int8)
+    model.graph.initializer.append(numpy_helper.from_array(values, "V"))
+    onnx.save(model, path)
+    (node,) = (each for each in converted(path, "mnn").graph.node if each.op_type == "Conv")
+    assert {each.name: list(each.ints) for each in node.attribute}["kernel_shape"] == [3, 4]

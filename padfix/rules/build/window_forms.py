@@ -58,8 +58,16 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
     own: Traits = {
         "behind-pad": pad_before(site.scope, site.node),
         "wide-pads": is_wide_with_pad(site.scope, site.node, window),
-        "of-whole-numbers": all(is_whole(site.scope, each) for each in site.node.input[:2]),
     }
+    whole = {"of-whole-numbers": all(is_whole(site.scope, each) for each in site.node.input[:2])}
+    for form in _nearest_first(site, window, own):  # none of them makes other numbers of these
+        operators = tuple(
+            (each, {**whole, **traits} if each == window.op_type else traits) for each, traits in form.operators
+        )
+        yield dataclasses.replace(form, operators=operators)
+
+
+def _nearest_first(site: Site, window: Window, own: Traits) -> Iterator[Form]:
     yield from _of_same_groups(site, window, own)
     if window.written.group > 1:
         yield without_groups(site, window, partial(trials, site, window, same=window.auto_pad in SAME), own)
