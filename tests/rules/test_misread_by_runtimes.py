@@ -143,3 +143,21 @@ def test_mnn_convolves_bytes_in_a_window_of_two_lengths(pads: list[int], tmp_pat
     onnx.save(model, path)
     (node,) = (each for each in converted(path, "mnn").graph.node if each.op_type == "Conv")
     assert {each.name: list(each.ints) for each in node.attribute}["kernel_shape"] == [3, 4]
+
+
+@pytest.mark.parametrize(("matrices", "stays"), [((64, 64), True), ((1, 64, 64), False)])
+def test_onnx2tf_reads_matrices_from_initializers(matrices: tuple[int, ...], stays: bool, tmp_path: Path) -> None:
+    values = np.random.default_rng(1).standard_normal(matrices).astype(np.float32)
+    path = saved(tmp_path / "m.onnx", "(float[1,20,64] X) => (float[1,20,64] Y) { Y = MatMul (X, W) }")
+    model = onnx.load(path)
+    model.graph.node.insert(0, onnx.helper.make_node("Constant", [], ["W"], value=numpy_helper.from_array(values)))
+    onnx.save(model, path)
+    assert ("Constant" in [each.op_type for each in converted(path, "onnx2tf").graph.node]) == stays
+
+
+def test_onnx2tf_reads_a_bias_that_is_no_more_dequantized(tmp_path: Path) -> None:
+    nodes = "d = DequantizeLinear (b, s) Y = Conv (X, W, d)"
+    constants = "int32[3] b = {100, -200, 7}, float s = {0.01}"
+    text = f"(float[1,4,8,9] X) => (float[1,3,6,7] Y) <{constants}> {{ {nodes} }}"
+    result = converted(saved(tmp_path / "m.onnx", text, W=(3, 4, 3, 3)), "onnx2tf")
+    assert [each.op_type for each in result.graph.node if each.op_type != "Constant"] == ["Conv"]
