@@ -78,6 +78,11 @@ def gather_traits(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
+def _is_below_zero(scope: Scope, name: str) -> bool:
+    value = scope.constant(name)
+    return value is not None and bool((value < 0).any())
+
+
 def _is_as_given(scope: Scope, name: str) -> bool:
     """Whether an input of the model has these axes, or did before what works on each element."""
     for _ in range(_MOST_MOVES + 1):
@@ -231,7 +236,7 @@ PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "NonMaxSuppression": _suppression,
     "OneHot": lambda scope, node: {
         "axis-written": attributes.find(node, "axis") is not None,
-        "maybe-from-end": may_count_from_end(scope, node.input[0]),
+        "maybe-from-end": may_count_from_end(scope, node.input[0]) or _is_below_zero(scope, node.input[0]),
         "maybe-outside": _may_be_outside(scope, node),
         "depth-is-no-number": not _is_whole_number(scope, node.input[1]),
         "of-floats": numbers_of(scope, node.input[2]) != "integer",

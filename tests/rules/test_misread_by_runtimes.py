@@ -161,3 +161,13 @@ def test_onnx2tf_reads_a_bias_that_is_no_more_dequantized(tmp_path: Path) -> Non
     text = f"(float[1,4,8,9] X) => (float[1,3,6,7] Y) <{constants}> {{ {nodes} }}"
     result = converted(saved(tmp_path / "m.onnx", text, W=(3, 4, 3, 3)), "onnx2tf")
     assert [each.op_type for each in result.graph.node if each.op_type != "Constant"] == ["Conv"]
+
+
+@pytest.mark.parametrize(("indices", "changes"), [("1, -2, 0", True), ("1, 2, 0", False)])
+def test_mnn_gets_constant_places_counted_from_the_begin(indices: str, changes: bool, tmp_path: Path) -> None:
+    constants = f"int64[3] i = {{{indices}}}, int64 d = {{4}}, float[2] v = {{0.5, 2.0}}"
+    text = f"(float[4] X) => (float[3,4] Y) <{constants}> {{ h = OneHot <axis = -1> (i, d, v) Y = Mul (h, X) }}"
+    path = saved(tmp_path / "m.onnx", text)
+    assert (len(padfix.check(path, target="mnn").findings) > 0) == changes
+    assert not padfix.check(path, target="mnn").findings or converted(path, "mnn")
+    assert not changes or not padfix.check(tmp_path / "out.onnx", target="mnn").findings
