@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 from pathlib import Path
 
@@ -24,17 +25,26 @@ def array_of(model: Model, tensor: TensorProto) -> np.ndarray | None:
 
     None where they can't be read: they are in a store, or the file is gone or was changed. Half bytes are loaded.
     """
-    size = payload_size(tensor)
-    dtype = _dtype(tensor)
-    if not size or dtype is None or _count(tensor) > MOST_ELEMENTS:
+    size, count, dtype = payload_size(tensor), math.prod(tensor.dims), _dtype(tensor)
+    if not size or dtype is None or count > MOST_ELEMENTS:
         return None
     try:
-        if size != dtype.itemsize * _count(tensor):
-            whole = TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=load_payload(model, tensor))
-            return numpy_helper.to_array(whole)
-        return np.frombuffer(_mapped(model, tensor, size), dtype).reshape(tuple(tensor.dims))
+        if size != dtype.itemsize * count:
+            return loaded_array(model, tensor)
+        return np.frombuffer(_mapped(model, tensor), dtype).reshape(tuple(tensor.dims))
     except (PadfixError, OSError, ValueError):
         return None
+
+
+def loaded_array(model: Model, tensor: TensorProto) -> np.ndarray:
+    """Return the elements of a tensor, wherever they are, in memory.
+
+    Raises:
+        PadfixError: As :func:`padfix.files.payloads.load_payload`.
+        ValueError, TypeError, KeyError: They are not what the tensor's shape and type say.
+    """
+    payload = load_payload(model, tensor)
+    return numpy_helper.to_array(TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=payload))
 
 
 def _dtype(tensor: TensorProto) -> np.dtype | None:
@@ -45,14 +55,7 @@ def _dtype(tensor: TensorProto) -> np.dtype | None:
     return None if found.hasobject else found.newbyteorder("<")
 
 
-def _count(tensor: TensorProto) -> int:
-    count = 1
-    for length in tensor.dims:
-        count *= length
-    return count
-
-
-def _mapped(model: Model, tensor: TensorProto, size: int) -> bytes | memoryview:
+def _mapped(model: Model, tensor: TensorProto) -> bytes | memoryview:
     """Return the payload's bytes.
 
     Raises:

@@ -82,6 +82,10 @@ class FragmentBuilder:
             return self.op(op_type, [value], {"axes": list(axes)})
         return self.op(op_type, [value, self.integers(axes, "axes")])
 
+    def turned(self, value: Value, rank: int) -> Value:
+        """Append a Transpose that exchanges the last two of ``rank`` axes; return its output."""
+        return self.op("Transpose", [value], {"perm": [*range(rank - 2), rank - 1, rank - 2]})
+
     def split(self, value: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
         """Append a Split into pieces of these lengths, where there are several; return them."""
         if len(sizes) == 1:

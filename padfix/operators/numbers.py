@@ -78,6 +78,11 @@ def is_whole(scope: Scope, name: str, depth: int = 0) -> bool:
     return is_kept and all(is_whole(scope, each, depth + 1) for each in producer.input if each)
 
 
+def multiplies_whole_numbers(scope: Scope, node: NodeProto) -> bool:
+    """Whether a window's data, and the weights that it may have, are known to have no fractions."""
+    return all(is_whole(scope, name) for name in node.input[:2])
+
+
 def cast_changes_numbers(scope: Scope, node: NodeProto) -> bool:
     """Whether a Cast has fractions to cut off, or other numbers than 0 and 1 to make booleans of."""
     before, behind = scope.type_of(node.input[0]), scope.type_of(node.output[0])

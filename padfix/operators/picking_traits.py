@@ -40,7 +40,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "of-fewer-rows": _has_fewer_rows(node, shapes),
         "of-listed-values": updates is not None and len(updates) == 1,
         "both-computed": not is_constant(scope, node.input[1]),
-        "negative-indices": indices is not None and bool((indices < 0).any()),
+        "negative-indices": _holds_negatives(scope, node.input[1]),
         "maybe-from-end": may_count_from_end(scope, node.input[1]),
         "picks-rows": indices is not None and node.op_type == "GatherND" and indices.shape[-1:] == (1,),
         "by-image": attributes.integer(node, "batch_dims", 0) != 0,
@@ -78,7 +78,7 @@ def gather_traits(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
-def _is_below_zero(scope: Scope, name: str) -> bool:
+def _holds_negatives(scope: Scope, name: str) -> bool:
     value = scope.constant(name)
     return value is not None and bool((value < 0).any())
 
@@ -236,7 +236,7 @@ PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "NonMaxSuppression": _suppression,
     "OneHot": lambda scope, node: {
         "axis-written": attributes.find(node, "axis") is not None,
-        "maybe-from-end": may_count_from_end(scope, node.input[0]) or _is_below_zero(scope, node.input[0]),
+        "maybe-from-end": may_count_from_end(scope, node.input[0]) or _holds_negatives(scope, node.input[0]),
         "maybe-outside": _may_be_outside(scope, node),
         "depth-is-no-number": not _is_whole_number(scope, node.input[1]),
         "of-floats": numbers_of(scope, node.input[2]) != "integer",

@@ -28,7 +28,14 @@ from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_vo
 from padfix.operators.fused_layers import ends_model
 from padfix.operators.lists import ON_ONE, is_of_made_list, lists_for_numbers
 from padfix.operators.mixed_images import mixes_images
-from padfix.operators.numbers import bytes_of, elements_of, holds_wide_integers, is_odd_integer, is_whole, numbers_of
+from padfix.operators.numbers import (
+    bytes_of,
+    elements_of,
+    holds_wide_integers,
+    is_odd_integer,
+    multiplies_whole_numbers,
+    numbers_of,
+)
 from padfix.operators.other_traits import OTHERS, any_of
 from padfix.operators.passing import gives_the_same
 from padfix.operators.picking_traits import computed_weights, is_weight
@@ -114,7 +121,7 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
                 "of-weights": is_weight(scope, node.input[0]),
                 "high-power": (attributes.integer(node, "p", 2) or 2) > 2,
                 **(computed_weights(scope, node) if node.op_type == "Conv" else {}),
-                "of-whole-numbers": all(is_whole(scope, each) for each in node.input[:2]),
+                "of-whole-numbers": multiplies_whole_numbers(scope, node),
                 "biased": len(node.input) > 2 and bool(node.input[2]),
                 "ends-model": ends_model(scope, node),
                 "skips-behind": what_a_window_skips(scope, node, window),

@@ -14,6 +14,7 @@ from padfix.files.model import Model
 from padfix.files.payloads import load_payload
 from padfix.files.skeleton import LARGE
 from padfix.files.tensors import payload_size
+from padfix.files.views import loaded_array
 from padfix.proof.executors import Array, numpy_type
 
 LARGEST_SHOWN = 64_000_000
@@ -77,9 +78,7 @@ class Constants:
         if int(np.prod(tensor.dims, dtype=np.int64)) > LARGEST_SHOWN:
             return None
         try:
-            whole = TensorProto(data_type=tensor.data_type, dims=tensor.dims)
-            whole.raw_data = load_payload(self._model, tensor)
-            return numpy_helper.to_array(whole)
+            return loaded_array(self._model, tensor)
         except (PadfixError, ValueError, TypeError, OSError, KeyError):
             return None
 

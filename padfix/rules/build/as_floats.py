@@ -13,6 +13,7 @@ from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.index_forms import MAXIMUM_OF_INTEGERS_SINCE
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Traits
@@ -41,17 +42,12 @@ _OF_FLOATS: Traits = {
     "appends-to-input": False,
 }
 
-
-_OF_INTEGERS: Traits = {
-    **_OF_FLOATS,
-    "numbers": "integer",
-    "elements": "integer",
-}
+_OF_INTEGERS: Traits = {**_OF_FLOATS, "numbers": "integer", "elements": "integer"}
 
 _WHOLE = ("Mod",)
 """What asks for integers."""
 
-_INTEGERS_SINCE = {"Clip": 12, "Max": 12, "Min": 12}
+_INTEGERS_SINCE = dict.fromkeys(("Clip", "Max", "Min"), MAXIMUM_OF_INTEGERS_SINCE)
 """The first opsets in which these take integers of 32 bits."""
 
 

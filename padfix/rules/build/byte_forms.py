@@ -16,7 +16,7 @@ from padfix.rules.build.elementary_forms import clipped
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
-from padfix.rules.build.rounded_forms import rounded_by_sum
+from padfix.rules.build.rounded_forms import BOUNDS, rounded_by_sum
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -27,7 +27,7 @@ _ROUND_SINCE = 11
 _EXACT_BELOW = 1 << 24
 _WIDEST = 255
 
-_BOUNDS: Mapping[int, tuple[int, int]] = {TensorProto.UINT8: (0, 255), TensorProto.INT8: (-128, 127)}
+_BOUNDS: Mapping[int, tuple[int, int]] = {each: BOUNDS[each] for each in (TensorProto.UINT8, TensorProto.INT8)}
 
 _STEPS: Operators = (
     ("Cast", {"elements": "byte", "unsigned": True, "gives": "single", "changes-type": True, "changes-numbers": False}),

@@ -104,9 +104,8 @@ def _product(site: Site, builder: FragmentBuilder, inputs: list[Any]) -> Any:
     for place, name in enumerate(("transA", "transB")):
         known = site.input_type(place)
         rank = 2 if known is None or known.rank is None else known.rank
-        order = [*range(rank - 2), rank - 1, rank - 2]
         is_turned = attributes.integer(site.node, name, 0) and rank > 1
-        turned.append(builder.op("Transpose", [inputs[place]], {"perm": order}) if is_turned else inputs[place])
+        turned.append(builder.turned(inputs[place], rank) if is_turned else inputs[place])
     result, alpha = builder.op("MatMul", turned), _number(site.node, "alpha", 1)
     return result if alpha == 1 else builder.op("Mul", [result, _like(site, builder, alpha)])
 

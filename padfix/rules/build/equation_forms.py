@@ -84,9 +84,7 @@ def _stepwise(site: Site, *, by_products: bool) -> Form:
             if is_turned is None:
                 value = builder.op("Einsum", [value, other], {"equation": equation})
                 continue
-            rank = len(terms[place])
-            order = [*range(rank - 2), rank - 1, rank - 2]
-            second = builder.op("Transpose", [other], {"perm": order}) if is_turned else other
+            second = builder.turned(other, len(terms[place])) if is_turned else other
             value = builder.op("MatMul", [value, second])
         builder.output(site.node.output[0], value)
         return Rewrite(builder.build(), (_trial(site, terms),))

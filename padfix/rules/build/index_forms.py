@@ -22,7 +22,7 @@ from padfix.rules.build.pad_node import sliced
 _REST_SINCE = 10
 """The first opset with a Mod."""
 
-_MAXIMUM_OF_INTEGERS_SINCE = 12
+MAXIMUM_OF_INTEGERS_SINCE = 12
 
 _LARGEST = 1 << 22
 """Elements of a constant that tells what is kept, or that is written in place of a node."""
@@ -45,7 +45,7 @@ def rest_forms(site: Site) -> Iterator[Form]:
         why_not = Refusal("how many axes its data or its indices have is not known")
     elif site.elem_type(1) not in (TensorProto.INT32, TensorProto.INT64) or site.opset < _REST_SINCE:
         why_not = Refusal("its indices are no integers, or this opset has no Mod")
-    elif not is_told and site.opset < _MAXIMUM_OF_INTEGERS_SINCE:
+    elif not is_told and site.opset < MAXIMUM_OF_INTEGERS_SINCE:
         why_not = Refusal("it needs the lengths of its input (--shape), or an opset with a maximum of integers")
 
     def write() -> Rewrite:
@@ -129,7 +129,7 @@ def within_told_bounds(site: Site, kept: np.ndarray, other: np.ndarray, place: i
 
 def _ordered(opset: int) -> tuple[int, ...]:
     """Return the types of which an opset has a maximum."""
-    return FLOATS if opset < _MAXIMUM_OF_INTEGERS_SINCE else (*FLOATS, TensorProto.INT32, TensorProto.INT64)
+    return FLOATS if opset < MAXIMUM_OF_INTEGERS_SINCE else (*FLOATS, TensorProto.INT32, TensorProto.INT64)
 
 
 def _bounded(site: Site, place: int) -> Refusal | None:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 _LINES = 3
 """Axes of lines with their batch and channels."""
 
-"""What BatchNormalization adds to a variance where it does not say."""
-
 _MOMENTUM = 0.9
 """How much of the numbers before BatchNormalization keeps where it trains and does not say."""
 

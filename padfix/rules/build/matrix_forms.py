@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from padfix.operators.fused_layers import MATRIX
 from padfix.operators.refusal import Refusal
 from padfix.operators.reshape_traits import is_square_volume
 from padfix.operators.traits import traits_of
@@ -19,8 +20,6 @@ from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
-
-_MATRIX = 2
 
 
 def matrix_forms(site: Site) -> Iterator[Form]:
@@ -83,28 +82,24 @@ def _turned_about(site: Site) -> Iterator[Form]:
 
     def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
         if matrices is None:
-            left = builder.op("Transpose", [second], {"perm": _turned(ranks[1])})
+            left = builder.turned(second, ranks[1])
         else:
             left = builder.constant(np.ascontiguousarray(np.swapaxes(matrices, -1, -2)), "turned")
-        product = builder.op("MatMul", [left, builder.op("Transpose", [first], {"perm": _turned(ranks[0])})])
-        return builder.op("Transpose", [product], {"perm": _turned(max(ranks))})
+        product = builder.op("MatMul", [left, builder.turned(first, ranks[0])])
+        return builder.turned(product, max(ranks))
 
     turns: Traits = {"rank": max(ranks), "about-a-product": True}
     traits: Traits = {
         "rank": ranks[1],
-        "by-a-matrix": ranks[0] == _MATRIX,
+        "by-a-matrix": ranks[0] == MATRIX,
         "by-fewer-constants": False,
         "list-first": False,
         "list-second": False,
         "alike": "none",
     }
-    is_by_constants = matrices is not None and min(ranks) >= _MATRIX
+    is_by_constants = matrices is not None and min(ranks) >= MATRIX
     why_not = None
-    if max(ranks) <= _MATRIX or not (is_by_constants or (ranks[1] == _MATRIX and ranks[0])):
+    if max(ranks) <= MATRIX or not (is_by_constants or (ranks[1] == MATRIX and ranks[0])):
         why_not = Refusal("it is no product of several matrices with one, or with constants")
     operators: Operators = (("Transpose", turns), ("MatMul", traits))
     yield Form("matrices before what is turned", operators, lambda: of_inputs(site, write, exact=False), why_not)
-
-
-def _turned(rank: int) -> list[int]:
-    return [*range(rank - 2), rank - 1, rank - 2]

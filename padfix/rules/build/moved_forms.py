@@ -210,10 +210,7 @@ def listed_forms(site: Site) -> Iterator[Form]:
     def write() -> Rewrite:
         builder = site.builder()
         data, picks = (builder.input(name) for name in site.node.input)
-        number = [1] if given is not None and given.shape == () else [-1]
-        listed = (
-            builder.reshaped(picks, number) if indices is None else builder.constant(indices.reshape(-1), "indices")
-        )
+        listed = builder.reshaped(picks, [-1]) if indices is None else builder.constant(indices.reshape(-1), "indices")
         picked = builder.original(copied(site.node), [data, listed])
         builder.output(site.node.output[0], picked if is_list else builder.reshaped(picked, lengths or ()))
         return Rewrite(builder.build(), trials_of(site), exact=True)

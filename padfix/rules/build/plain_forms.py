@@ -22,6 +22,7 @@ from padfix.rules.build.element_forms import element_forms, type_forms
 from padfix.rules.build.equation_forms import equation_forms
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.index_forms import MAXIMUM_OF_INTEGERS_SINCE
 from padfix.rules.build.matrix_forms import matrix_forms
 from padfix.rules.build.moved_forms import moved_forms
 from padfix.rules.build.node_forms import of_inputs
@@ -46,8 +47,6 @@ _NOTHING_DROPPED_SINCE = 7
 """Opset from which on a Dropout is for training only where it is told so."""
 
 _MASK_OF_BOOLEANS_SINCE = 10
-
-_MAXIMUM_OF_INTEGERS_SINCE = 12
 
 
 def _less(site: Site) -> Iterator[Form]:
@@ -182,7 +181,7 @@ def _cast_inside(site: Site) -> Form:
     maximum: Traits = {"inputs": 2, "broadcasts": False, "bytes": bytes_of(site.scope, site.node.input[0])}
     cast: Traits = {**own, "gives": "single"}
     operators: Operators = (("Cast", cast) if is_boolean else ("Max", maximum), ("Cast", own))
-    is_old = not is_boolean and site.elem_type(0) not in FLOATS and site.opset < _MAXIMUM_OF_INTEGERS_SINCE
+    is_old = not is_boolean and site.elem_type(0) not in FLOATS and site.opset < MAXIMUM_OF_INTEGERS_SINCE
     why_not = Refusal("this opset has no maximum of integers") if is_old else None
     return Form("a value of its own before it", operators, lambda: of_inputs(site, write, exact=True), why_not)
 

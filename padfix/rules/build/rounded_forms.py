@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SHORT = 3
 """In place of a length that is not known, where a form is tried."""
 
-_BOUNDS: Mapping[int, tuple[int, int]] = {
+BOUNDS: Mapping[int, tuple[int, int]] = {
     TensorProto.INT4: (-8, 7),
     TensorProto.UINT4: (0, 15),
     TensorProto.INT8: (-128, 127),
@@ -148,7 +148,7 @@ def _bytes_between(scope: Scope, node: NodeProto) -> tuple[_Steps, _Steps, tuple
     if data is None or data.shape is None or data.elem_type != TensorProto.FLOAT or quantized is None:
         return None
     before, behind = (_steps(scope, each, len(data.shape)) for each in (first, node))
-    bounds = _BOUNDS.get(quantized.elem_type)
+    bounds = BOUNDS.get(quantized.elem_type)
     return None if before is None or behind is None or bounds is None else (before, behind, bounds)
 
 

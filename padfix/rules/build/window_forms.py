@@ -15,7 +15,7 @@ from onnx import TensorProto
 
 from padfix.geometry.padding import effective_kernel, end_without_ceil_mode
 from padfix.graph import attributes
-from padfix.operators.numbers import elements_of, is_whole
+from padfix.operators.numbers import elements_of, multiplies_whole_numbers
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import (
     is_end_alone,
@@ -59,7 +59,7 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
         "behind-pad": pad_before(site.scope, site.node),
         "wide-pads": is_wide_with_pad(site.scope, site.node, window),
     }
-    whole = {"of-whole-numbers": all(is_whole(site.scope, each) for each in site.node.input[:2])}
+    whole = {"of-whole-numbers": multiplies_whole_numbers(site.scope, site.node)}
     for form in _nearest_first(site, window, own):  # none of them makes other numbers of these
         operators = tuple(
             (each, {**whole, **traits} if each == window.op_type else traits) for each, traits in form.operators

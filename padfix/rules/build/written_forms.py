@@ -15,7 +15,6 @@ from padfix.rules.build.node_trials import trials_of
 from padfix.targets.traits import Traits
 
 EPSILON = 1e-5
-"""What a norm adds to the variance that names nothing else."""
 """What every norm of ONNX's adds to a variance where it does not say."""
 
 
