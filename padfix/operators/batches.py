@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from onnx import FunctionProto, NodeProto
 
 from padfix.graph.scopes import Dimension, Scope
+from padfix.operators.lists import depends_on_data
 
 OF_IMAGES = frozenset(
     {
@@ -82,7 +83,7 @@ _AXES_OF_IMAGES = 4
 
 
 def gives_each_image_its_own(scope: Scope, node: NodeProto, within: int = 0) -> bool:
-    """Whether a constant that a node joins with data has other numbers for each of several images.
+    """Whether a constant that a node joins with data, be it computed, has other numbers for each of several images.
 
     ``within`` are the axes that no batch is among: those of a product's matrices. A batch of volumes is one whatever
     the inputs' is.
@@ -90,8 +91,8 @@ def gives_each_image_its_own(scope: Scope, node: NodeProto, within: int = 0) -> 
     gives = scope.type_of(node.output[0])
     if gives is None or gives.rank is None or gives.rank <= within:
         return False
-    constants = [each for name in node.input if name and (each := scope.constant(name)) is not None]
-    first = {each.shape[0] for each in constants if each.ndim == gives.rank > 0}
+    told = [scope.type_of(name) for name in node.input if name and not depends_on_data(scope, name)]
+    first = {each.shape[0] for each in told if each is not None and each.shape and each.rank == gives.rank}
     batch = images_at_once(scope)
     return (batch is not None and batch in first) or (gives.rank > _AXES_OF_IMAGES and bool(first - {1}))
 

@@ -49,6 +49,7 @@ from padfix.operators.lists import COMPARING, JOINING_TRUTHS, appends_to_input, 
 from padfix.operators.long_results import ends_as_long
 from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
 from padfix.operators.passing import pieces_of
+from padfix.operators.picked_parts import is_taken_apart
 from padfix.operators.picking_traits import gather_traits, is_weight, ranked
 from padfix.operators.plain_traits import PLAINLY, power_traits
 from padfix.operators.quantizers import (
@@ -345,6 +346,7 @@ def _transpose(scope: Scope, node: NodeProto) -> Traits:
         "turned-back": turns_back(scope, node),
         "turned-back-alike": alike,
         "batch-told": is_batch_told(scope, node),
+        "taken-apart": is_taken_apart(scope, node),
         "shuffles": shuffles_pixels(scope, node),
         "moves-batch": moves,
         "order-unwritten": perm is None,

@@ -11,6 +11,7 @@ from padfix.graph.scopes import Dimension, Scope, ValueType
 from padfix.operators.constant_chains import COMPUTED, is_constant, reads_constant_bytes, worked_out
 from padfix.operators.lists import depends_on_data
 from padfix.operators.numbers import numbers_of
+from padfix.operators.picked_parts import picked_part
 from padfix.operators.places import may_count_from_end
 from padfix.targets.traits import Traits
 
@@ -74,6 +75,7 @@ def gather_traits(scope: Scope, node: NodeProto) -> Traits:
         "gives-a-number": rank == 0 and matrix is not None and matrix.rank == 1,
         "picks-a-matrix": None if rank is None else rank > 1,
         "of-lists": matrix is not None and matrix.rank == 1,
+        "picks-part": picked_part(scope, node) is not None,
         "gives-many-axes": bool(rank) and matrix is not None and (matrix.rank or 0) + (rank or 0) > _MANY_AXES,
     }
 

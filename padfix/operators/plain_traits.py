@@ -19,6 +19,7 @@ from padfix.operators.lists import ON_ONE
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
 from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of, is_odd_integer, numbers_of
 from padfix.operators.passing import PASSING, changes_type, gives_the_same, passing_traits
+from padfix.operators.picked_parts import picked_part
 from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked
 from padfix.operators.quantizers import multiplies_wide
 from padfix.targets.traits import Trait, Traits
@@ -312,6 +313,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "cuts-off": attributes.integer(node, "fmod", 0) != 0,
         "of-positive": all(is_positive_for_certain(scope, name, or_zero=True) for name in node.input),
         "reads-constant-bytes": reads_constant_bytes(scope, node),
+        "numbers-images": gives_each_image_its_own(scope, node),
     },
     "MaxUnpool": lambda scope, node: {"output-shape": len(node.input) > 2 and bool(node.input[2])},
     "QLinearMatMul": lambda scope, node: {
@@ -325,6 +327,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Size": lambda scope, node: {"ends-as-long": ends_as_long(scope, node)},
     "Squeeze": lambda scope, node: {
         **_reranked(scope, node),
+        "picks-part": picked_part(scope, node) is not None,
         "axes-written": len(node.input) > 1 or attributes.find(node, "axes") is not None,
         "gives-a-number": (gives := scope.type_of(node.output[0])) is not None and gives.shape == (),
     },

@@ -58,6 +58,7 @@ from padfix.rules.build.layer_forms import (
 from padfix.rules.build.moved_forms import listed_forms, moved_forms, reshaped_forms
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.objections import Objection, Operators
+from padfix.rules.build.part_forms import part_forms
 from padfix.rules.build.passing_forms import joined_forms, parted_forms, power_forms, typed_forms
 from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
@@ -272,7 +273,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **{name: _first(PLAIN_FORMS[name], DEFINED_FORMS[name]) for name in PLAIN_FORMS.keys() & DEFINED_FORMS.keys()},
     "QLinearMatMul": _first(DEFINED_FORMS["QLinearMatMul"], PLAIN_FORMS["QLinearMatMul"]),
     "Unsqueeze": reshaped_forms,
-    "Squeeze": _first(number_forms, PLAIN_FORMS["Squeeze"], reshaped_forms),
+    "Squeeze": _first(part_forms, number_forms, PLAIN_FORMS["Squeeze"], reshaped_forms),
     **{name: _first(PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Split", "Tile")},
     **dict.fromkeys(COMPARING, rows_first(_first(truth_forms, as_floats))),
     "Equal": rows_first(_first(equal_forms, as_floats)),
@@ -312,7 +313,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Transpose": _first(written_order, reshaped_forms, exchange_forms, moved_forms, pooled_forms),
     "Gemm": dense_forms,
     "LayerNormalization": _first(layer_norm_forms, definition_forms),
-    "Gather": _first(embedded_forms, single_forms, picking_forms, listed_forms, moved_forms),
+    "Gather": _first(part_forms, embedded_forms, single_forms, picking_forms, listed_forms, moved_forms),
     "Shape": _first(long_forms, picked_lengths, _lengths),
     "Size": long_forms,
     "Slice": _first(reordered_forms, slices_of_picked, moved_forms),

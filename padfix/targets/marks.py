@@ -49,6 +49,10 @@ MARKS = (
     "of-thin-image",
     "of-square-product",
     "numbers-images",
+    # Of Gather and Squeeze, and of Reshape and Transpose: whether it picks one of the parts that a Reshape makes of the
+    # last axis, and whether all that reads it does.
+    "picks-part",
+    "taken-apart",
     # Of Sub and Div, and of Div alone: whether 0 is among what it divides by.
     "by-zero",
     "constant-first",  # Whether it is a constant that something is subtracted from, or that is divided.

@@ -172,3 +172,26 @@ def test_the_norm_of_a_batch_is_of_one_image(images: int, is_right: bool, tmp_pa
     else:
         with pytest.raises(RefusedError):
             written(tmp_path, graph, opset=15)
+
+
+PARTS = """(float[b,n,24] X) => (float[b,2,n,4] Y)
+    <int64 i = {0}, int64[3] t = {3, 2, 4}, int64[1] b = {0}, int64[1] l = {1}, int64[1] m = {2}, int64[1] e = {9}> {
+        A = Relu (X) B = Shape <end = 2> (A) C = Concat <axis = 0> (B, t) V = Reshape (A, C)
+        W = Transpose <perm = [2, 0, 3, 1, 4]> (V) Q = Gather (W, i) K = Slice (W, l, m, b) L = Squeeze (K, b)
+        M = Slice (W, m, e, b) N = Squeeze (M, b) O = Sub (Q, L) Y = Mul (O, N) }"""
+
+
+def test_parts_of_a_volume_are_picked_before_it_is_made(tmp_path: Path) -> None:
+    part = ["Slice", "Reshape", "Transpose"]
+    assert sorted(written(tmp_path, PARTS, opset=17)) == sorted(["Relu", *part * 3, "Sub", "Mul"])
+    data = np.random.default_rng(0).normal(size=(2, 5, 24)).astype(np.float32)
+    before, after = (run(onnx.load(tmp_path / f"{name}.onnx"), {"X": data}) for name in ("model", "result"))
+    assert np.array_equal(before[0], after[0])
+
+
+@pytest.mark.parametrize("node", ["Y = Mod <fmod = 1> (X, c)", "t = Less (X, c) Y = Cast <to = 1> (t)"])
+def test_a_constant_of_several_images_is_declined_whatever_reads_it(node: str, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="other numbers for each of several"):
+        written(
+            tmp_path, f"(float[2,3] X) => (float[2,3] Y) <float[2,3] c = {{1, 2, 3, 4, 5, 6}}> {{ {node} }}", opset=17
+        )

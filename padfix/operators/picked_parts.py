@@ -1,0 +1,125 @@
+"""What picks one of the parts that a Reshape makes of the last axis: a head's queries, keys or values, for one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from onnx import NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Dimension, Scope, normal_domain
+from padfix.operators.constant_chains import worked_out
+from padfix.operators.data_order import AXES_OF_IMAGES
+from padfix.operators.slices import slice_amounts, sliced_axes
+from padfix.operators.told_lengths import told_lengths
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the parts that a Reshape makes of the last axis of data, picked from its volume, or from that turned.
+
+    Attributes:
+        before: The nodes that go with it, in their order: the Reshape, a Transpose, and a Slice before a Squeeze.
+        kept: How many axes of the data stay as they are.
+        made: How long the axes are that become of the last.
+        place: Which of these it is picked along.
+        index: Which element.
+        perm: In which order the volume has its axes.
+    """
+
+    before: tuple[NodeProto, ...]
+    kept: int
+    made: tuple[int, ...]
+    place: int
+    index: int
+    perm: tuple[int, ...]
+
+
+def picked_part(scope: Scope, node: NodeProto) -> Part | None:
+    """Return the part that a Gather of one element picks, or a Squeeze behind a Slice of one; None for all else."""
+    found = _picked_element(scope, node)
+    if found is None:
+        return None
+    name, axis, index, cut = found
+    turn = scope.own_producer(name)
+    if turn is not None and _is_plain(turn, "Transpose"):
+        perm = attributes.integers(turn, "perm")
+        reshape = scope.own_producer(turn.input[0])
+    else:
+        perm, reshape, turn = None, turn, None
+    if reshape is None or not _is_plain(reshape, "Reshape") or (turn is not None and perm is None):
+        return None
+    gives, data = scope.type_of(reshape.output[0]), scope.type_of(reshape.input[0])
+    if gives is None or data is None or not gives.shape or not data.shape or len(gives.shape) <= AXES_OF_IMAGES:
+        return None
+    kept, order = len(data.shape) - 1, tuple(perm or range(len(gives.shape)))
+    made = [each for each in gives.shape[kept:] if isinstance(each, int)]
+    place, length = order[axis] - kept, gives.shape[order[axis]]
+    if not _keeps_all_but_last(scope, reshape, data.shape, gives.shape) or place < 0 or not isinstance(length, int):
+        return None
+    before = tuple(each for each in (reshape, turn, cut) if each is not None)
+    return Part(before, kept, tuple(made), place, index % length, order)
+
+
+def is_taken_apart(scope: Scope, node: NodeProto) -> bool:
+    """Whether all that reads what a Reshape makes, or a Transpose turns, picks a part of it."""
+    readers = [] if scope.is_output(node.output[0]) else list(scope.consumers(node.output[0]))
+    if node.op_type == "Reshape" and len(readers) == 1 and _is_plain(readers[0], "Transpose"):
+        return is_taken_apart(scope, readers[0])
+    picking = [each for reader in readers for each in _behind_slice(scope, reader)]
+    return bool(picking) and all(picked_part(scope, each) is not None for each in picking)
+
+
+def _behind_slice(scope: Scope, node: NodeProto) -> Sequence[NodeProto]:
+    if not _is_plain(node, "Slice") or scope.is_output(node.output[0]):
+        return (node,)
+    return scope.consumers(node.output[0]) or (node,)
+
+
+def _picked_element(scope: Scope, node: NodeProto) -> tuple[str, int, int, NodeProto | None] | None:
+    """Return what an element is picked from, along which axis, which it is, and the Slice that takes it."""
+    if _is_plain(node, "Gather"):
+        data, index = scope.type_of(node.input[0]), scope.constant(node.input[1])
+        if data is None or not data.rank or index is None or index.ndim:
+            return None
+        return node.input[0], (attributes.integer(node, "axis", 0) or 0) % data.rank, int(index), None
+    cut = scope.own_producer(node.input[0]) if _is_plain(node, "Squeeze") else None
+    if cut is None or not _is_plain(cut, "Slice"):
+        return None
+    data, amounts = scope.type_of(cut.input[0]), slice_amounts(scope, cut)
+    if data is None or not data.shape or amounts is None:
+        return None
+    axes, taken = sliced_axes(scope, cut, len(data.shape)), _squeezed(scope, node, len(data.shape))
+    if axes is None or len(axes) != 1 or taken != axes:
+        return None
+    length = data.shape[axes[0]]
+    if not isinstance(length, int):
+        return None
+    (start,), (end,), (step,) = amounts["starts"], amounts["ends"], amounts.get("steps", [1])
+    picked = range(length)[start:end:step]
+    return (cut.input[0], axes[0], picked[0], cut) if len(picked) == 1 else None
+
+
+def _squeezed(scope: Scope, node: NodeProto, rank: int) -> list[int] | None:
+    told = attributes.integers(node, "axes")
+    if len(node.input) > 1:
+        value = worked_out(scope, node.input[1])
+        told = None if value is None else [int(each) for each in value.reshape(-1)]
+    return None if told is None else [each % rank for each in told]
+
+
+def _keeps_all_but_last(scope: Scope, node: NodeProto, before: Sequence[Dimension], after: Sequence[Dimension]) -> bool:
+    """Whether a Reshape makes axes of known lengths of the last one alone: one length at most is left to be found."""
+    kept = len(before) - 1
+    told, made = told_lengths(scope, node.input[1]), [each for each in after[kept:] if isinstance(each, int)]
+    if told is None or len(told) != len(after) or len(made) != len(after) - kept or math.prod(made) != before[-1]:
+        return False
+    copies = not attributes.integer(node, "allowzero", 0)
+    same = [told[axis] == before[axis] or (copies and told[axis] == 0) for axis in range(kept)]
+    return same.count(False) <= 1
+
+
+def _is_plain(node: NodeProto, op_type: str) -> bool:
+    return node.op_type == op_type and not normal_domain(node.domain)
