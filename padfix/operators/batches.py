@@ -61,12 +61,51 @@ def numbers_images(scope: Scope, node: NodeProto) -> bool:
         known = scope.type_of(node.output[0])
         return told[0] == batch and known is not None and known.rank == len(told)
     given = scope.type_of(node.input[0])
+    if given is not None and given.lengths and lies_behind(batch, given.lengths):
+        return names_moved_images(batch, given.lengths, told)
     for place, length in enumerate((given.shape or ()) if given is not None else ()):
         if place and place < len(told) and told[place] == 0 and isinstance(length, int):
             told[place] = length
     if told[0] <= 0:
         return False
     return any(each <= 0 for each in told) or math.prod(told) % batch == 0
+
+
+def lies_behind(batch: int, shape: Sequence[int]) -> bool:
+    """Whether other lengths than the first may be that of the batch, and the first is not."""
+    return batch in shape and shape[0] not in (1, batch)
+
+
+def names_moved_images(batch: int, shape: Sequence[int], told: Sequence[int]) -> bool:
+    """Whether a shape says how many images there are, of data where they lie along any axis that is as long."""
+    axes = [axis for axis, length in enumerate(shape) if length == batch]
+    return not any(_fits_one_image(axis, shape, told) for axis in axes)
+
+
+def _fits_one_image(axis: int, shape: Sequence[int], told: Sequence[int]) -> bool:
+    """Whether a Reshape of one image gives the lengths of several, but for the one that holds the axis of images."""
+    several = _reshaped(shape, told)
+    one = _reshaped([1 if place == axis else length for place, length in enumerate(shape)], told)
+    if several is None or one is None:
+        return False
+    changed = [place for place, pair in enumerate(zip(several, one, strict=True)) if pair[0] != pair[1]]
+    before, within = math.prod(shape[:axis]), [math.prod(several[: place + 1]) for place in changed]
+    return (
+        len(changed) == 1
+        and within[0] % (before * shape[axis]) == 0
+        and before % (within[0] // several[changed[0]]) == 0
+    )
+
+
+def _reshaped(shape: Sequence[int], told: Sequence[int]) -> list[int] | None:
+    """Return the lengths that a Reshape gives; None where it can't."""
+    if any(each == 0 and place >= len(shape) for place, each in enumerate(told)):
+        return None
+    lengths, count = [each or shape[place] for place, each in enumerate(told)], math.prod(shape)
+    rest = math.prod(each for each in lengths if each != -1)
+    if -1 in lengths and rest and count % rest == 0:
+        return [count // rest if each == -1 else each for each in lengths]
+    return lengths if rest == count and -1 not in lengths else None
 
 
 def reduces_images(scope: Scope, axes: Sequence[int], rank: int | None) -> bool:

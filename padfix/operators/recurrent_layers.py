@@ -6,8 +6,9 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
-from padfix.operators.batches import is_of_another_batch
+from padfix.operators.batches import images_at_once, is_of_another_batch
 from padfix.operators.constant_chains import is_constant
+from padfix.operators.lists import depends_on_data
 from padfix.targets.traits import Traits
 
 RECURRENT = ("GRU", "LSTM", "RNN")
@@ -53,6 +54,7 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "biased": len(node.input) > _BIAS and bool(node.input[_BIAS]),
         "squeezed": _is_squeezed(scope, node),
         "over-batch": _is_over_batch(scope, node),
+        "numbers-images": _starts_each_image(scope, node),
     }
 
 
@@ -63,6 +65,15 @@ def _initial_state(node: NodeProto) -> str:
 
 def _states(node: NodeProto) -> list[str]:
     return [name for name in node.input[_STATE : _STATE + (2 if node.op_type == "LSTM" else 1)] if name]
+
+
+def _starts_each_image(scope: Scope, node: NodeProto) -> bool:
+    """Whether states that it starts from are written for each of several images."""
+    batch, axis = images_at_once(scope), 0 if attributes.integer(node, "layout", 0) else 1
+    told = [scope.type_of(name) for name in _states(node) if not depends_on_data(scope, name)]
+    return batch is not None and any(
+        each is not None and (each.shape or ())[axis : axis + 1] == (batch,) for each in told
+    )
 
 
 def _is_squeezed(scope: Scope, node: NodeProto) -> bool:

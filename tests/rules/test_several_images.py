@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -195,3 +196,27 @@ def test_a_constant_of_several_images_is_declined_whatever_reads_it(node: str, t
         written(
             tmp_path, f"(float[2,3] X) => (float[2,3] Y) <float[2,3] c = {{1, 2, 3, 4, 5, 6}}> {{ {node} }}", opset=17
         )
+
+
+LAYER = """(float[2,9,4] X) => (float[2,9,6] Y) <float[1,6,4] w, float[1,6,6] r, float[1,12] b, int64[3] s = {%s}> {
+    h = ConstantOfShape <value = float[1] {%s}> (n) T = Transpose <perm = [1, 0, 2]> (X)
+    A = RNN <hidden_size = 6> (T, w, r, b, , h) B = Transpose <perm = [0, 2, 1, 3]> (A) C = Reshape (B, s)
+    Y = Transpose <perm = [1, 0, 2]> (C) }"""
+
+
+@pytest.mark.parametrize(("shape", "told"), [("0, 2, 6", [0, 0, 6]), ("9, 2, -1", [0, 0, 6]), ("9, -1, 6", [9, -1, 6])])
+def test_a_layer_over_several_images_starts_each_alike_and_counts_none(
+    shape: str, told: list[int], tmp_path: Path
+) -> None:
+    text = LAYER.replace("int64[3] s", "int64[3] n = {1, 2, 6}, int64[3] s") % (shape, "0")
+    for name, lengths in (("w", (1, 6, 4)), ("r", (1, 6, 6)), ("b", (1, 12))):
+        numbers = ", ".join(["0.5"] * math.prod(lengths))
+        text = text.replace(f"] {name},", f"] {name} = {{{numbers}}},")
+    written(tmp_path, text, opset=17)
+    graph = onnx.load(tmp_path / "result.onnx").graph
+    values = {each.name: onnx.numpy_helper.to_array(each).tolist() for each in graph.initializer}
+    (layer,) = (node for node in graph.node if node.op_type == "RNN")
+    assert len(layer.input) == 4
+    assert [values[node.input[1]] for node in graph.node if node.op_type == "Reshape"] == [told]
+    with pytest.raises(RefusedError, match="for each of several"):
+        written(tmp_path, text.replace("float[1] {0}", "float[1] {1}"), opset=17)

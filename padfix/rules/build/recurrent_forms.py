@@ -73,10 +73,29 @@ def recurrent_forms(site: Site) -> Iterator[Form]:
 
     traits = {**OTHERS[site.node.op_type](site.scope, site.node), "direction": "forward"}
     yield Form("a Slice that turns it round", ((site.node.op_type, traits),), write, why_not)
+    yield _from_nothing(site)
     yield _squeezed(site)
     yield _filled(site, behind_reshape=False)
     yield _filled(site, behind_reshape=True)
     yield form_in_steps(site)
+
+
+def _from_nothing(site: Site) -> Form:
+    """Return the layer without states of zeros to start from, which is where it starts anyway."""
+    states = [place for place in (_STATE, _STATE + 1) if site.input_name(place)]
+    names = ["" if place in states else name for place, name in enumerate(site.node.input)]
+    while names and not names[-1]:
+        names.pop()
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        given = [builder.input(name) for name in names]
+        return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site))
+
+    is_zero = bool(states) and all(holds_zeros(site.scope, site.input_name(place)) for place in states)
+    traits = {**OTHERS[site.node.op_type](site.scope, site.node), "initial-state": "none", "numbers-images": False}
+    why_not = None if is_zero else Refusal("it starts from other states than zeros, or from none")
+    return Form("zeros that it starts from left out", ((site.node.op_type, traits),), write, why_not)
 
 
 def _filled(site: Site, *, behind_reshape: bool) -> Form:
@@ -133,7 +152,8 @@ def _squeezed(site: Site) -> Form:
     )
     turns = direction == "reverse"
     traits |= {"direction": "forward" if turns else direction, "squeezed": True, "gives-state": False}
-    traits["initial-state"] = "none" if is_zero else traits["initial-state"]
+    if is_zero:
+        traits |= {"initial-state": "none", "numbers-images": False}
     read = [site.scope.is_used(name) for name in (*site.node.output, "", "")]
     why_not = None
     if read[_CELL] or (read[1] and direction == "bidirectional"):

@@ -8,7 +8,7 @@ from functools import partial
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
-from padfix.operators.batches import images_at_once
+from padfix.operators.batches import images_at_once, lies_behind, names_moved_images
 from padfix.operators.constant_chains import chain_of, leaves_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.told_lengths import told_lengths
@@ -37,11 +37,14 @@ def image_forms(site: Site) -> Iterator[Form]:
     fits = is_whole and math.prod(given) % (batch * max(math.prod(lengths[1:]), 1)) == 0
     fits = fits and (given[0] % batch == 0 or given[0] == 1)  # or another axis has been put first
     operators = (("Reshape", {**own, "numbers-images": False}),)
-    for name, first, is_equal in (
-        ("the number of images copied", 0, is_copied),
-        ("a first length by itself", -1, fits),
+    is_moved = is_whole and lies_behind(batch, given)
+    moved = [0 if place < len(given) and each == given[place] else each for place, each in enumerate(lengths)]
+    for name, told, fits_first in (
+        ("the number of images copied", [0, *lengths[1:]], is_copied),
+        ("a first length by itself", [-1, *lengths[1:]], fits),
+        ("the lengths that it copies", moved, False),
     ):
-        told = [first, *lengths[1:]]
+        is_equal = not names_moved_images(batch, given, told) if is_moved else fits_first
         why_not = None if is_equal and 0 not in lengths else Refusal("its shape does not begin with the images")
         yield Form(name, operators, partial(_reshaped, site, told), why_not)
 
