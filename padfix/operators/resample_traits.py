@@ -26,6 +26,9 @@ _Slip = Callable[[str, str, int, int, Scale], bool]
 
 _JUST_SHORT = 0.001
 
+_KEEPS_SEVERAL = 1.5
+"""Scales from here on give more than two elements for two, so that they keep no length but that of one element."""
+
 _LONG = 1024
 """In place of a length that is open: where no position slips by a given scale, none does in what is shorter."""
 
@@ -56,13 +59,13 @@ def resample_traits(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "gives-one": None if changed is None else any_of([axis.gives_one for axis in changed]),
         "one-element": axes is not None and any(axis.gives_one for axis in axes[2:]),
         "keeps-a-length": _keeps_a_length(changed or ()),
-        "keeps-all-lengths": axes is not None and _keeps_all_lengths(axes),
+        "keeps-all-lengths": False if axes is None else _keeps_all_lengths(axes),
         "just-short": any(axis.is_just_short for axis in changed or ()),
         "from-one": axes is not None and any(axis.from_one and axis.changes for axis in axes[2:]),
         "slips": _slips_by_lengths(resize),
         "slips-by-inverse": _slips(resize, slips_by_the_inverse),
-        "resized-axes": None if changed is None else len(changed),
-        "outer-axes": None if changed is None or axes is None else any(axis.changes for axis in axes[:2]),
+        "resized-axes": None if changed is None or not all(axis.is_told for axis in changed) else len(changed),
+        "outer-axes": None if axes is None else any_of([axis.changes if axis.is_told else None for axis in axes[:2]]),
         "rank": rank,
     }
 
@@ -92,15 +95,18 @@ class _Axis:
     """One axis of the data: what its length becomes, as far as that is known."""
 
     def __init__(self, size: int | None, scale: float | None, output: int | None) -> None:
+        self.is_told = scale is not None or output is not None  # else its length is taken for another one
         self.changes = scale != 1 if output is None else size is None or output != size
         self.from_one = size == 1
         self.factor: str | None = None
         self.gives_one: bool | None = None
-        self.keeps_length = False  # though it is sampled
+        self.keeps_length: bool | None = False  # though it is sampled
         self.is_just_short = False  # of one element more
         if scale is not None:
             self.is_just_short = size is not None and bool(0 < -(size * float(np.float32(scale))) % 1 < _JUST_SHORT)
-            self.keeps_length = size is not None and scale != 1 and output_size(size, scale) == size
+            self.keeps_length = scale != 1 and output_size(size, scale) == size if size is not None else None
+            if size is None and not 1 < scale < _KEEPS_SEVERAL:
+                self.keeps_length = False
             if scale >= 1 and float(scale).is_integer():
                 self.factor = "whole"
             elif size is not None:
@@ -112,12 +118,12 @@ class _Axis:
             self.gives_one = output == 1
 
 
-def _changes(resize: Resample, told: Mapping[int, int] | None) -> list[_Axis] | None:
+def _changes(resize: Resample, told: Mapping[int, int | None] | None) -> list[_Axis] | None:
     """Return every axis of the data; None where it is not known which lengths change, by what is ``told`` of them."""
     numbers = resize.resized_axes()
     if numbers is None or resize.shape is None:
         return None
-    values: Sequence[float] | None = resize.scales or resize.sizes
+    values: Sequence[float | None] | None = resize.scales or resize.sizes
     if told is not None:
         numbers, values = tuple(told), tuple(told.values())
     if values is None or len(values) != len(numbers):
@@ -126,21 +132,23 @@ def _changes(resize: Resample, told: Mapping[int, int] | None) -> list[_Axis] | 
     for number, value in zip(numbers, values, strict=True):
         length = resize.shape[number]
         size = length if isinstance(length, int) else None
-        axes[number] = _Axis(size, value, None) if resize.scales else _Axis(size, None, int(value))
+        output = None if resize.scales or value is None else int(value)
+        axes[number] = _Axis(size, value if resize.scales else None, output)
     return axes
 
 
-def _keeps_a_length(changed: Sequence[_Axis]) -> bool:
-    """Whether a scale is too near to 1 to change the length of its axis, while others change.
+def _keeps_a_length(changed: Sequence[_Axis]) -> bool | None:
+    """Whether a scale is too near to 1 to change the length of its axis, while others change."""
+    kept = [axis.keeps_length for axis in changed]
+    if None in kept:
+        return None if len(kept) > 1 else False
+    return any(kept) and not all(kept)
 
-    That takes an axis shorter than 1 / (scale - 1), as which none counts whose length is open.
-    """
-    return any(axis.keeps_length for axis in changed) and not all(axis.keeps_length for axis in changed)
 
-
-def _keeps_all_lengths(axes: Sequence[_Axis]) -> bool:
+def _keeps_all_lengths(axes: Sequence[_Axis]) -> bool | None:
     """Whether scales are too near to 1 to change any length, so that ONNX Runtime copies what it is given."""
-    return any(axis.keeps_length for axis in axes) and not any(axis.changes and not axis.keeps_length for axis in axes)
+    kept = [axis.keeps_length for axis in axes if axis.changes]
+    return False if not kept or False in kept else None if None in kept else True
 
 
 def _by_lengths(coordinates: str, rounding: str, size: int, output: int, scale: Scale) -> bool:
@@ -174,10 +182,15 @@ def _crop_slips(resize: Resample) -> bool | None:
 
 
 def _slips(resize: Resample, slip: _Slip) -> bool | None:
-    """Whether mode nearest takes other elements in a certain arithmetic; sizes of run time are taken for multiples."""
+    """Whether mode nearest takes other elements in a certain arithmetic; sizes of run time are taken for multiples.
+
+    Of these none slips, but where it rounds up, or the corners are aligned.
+    """
     given: Sequence[float] | None = resize.scales or resize.sizes
-    if resize.mode != "nearest" or resize.is_legacy or given is None or resize.coordinates == "tf_crop_and_resize":
+    if resize.mode != "nearest" or resize.is_legacy or resize.coordinates == "tf_crop_and_resize":
         return False
+    if given is None:
+        return None if resize.coordinates == "align_corners" or resize.nearest_mode == "ceil" else False
     numbers = resize.resized_axes()
     if numbers is None or resize.shape is None:
         return False

@@ -51,7 +51,10 @@ def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
 
 def _measures_images(scope: Scope, node: NodeProto) -> bool:
     """Whether a Reshape goes by lengths that the model measures and that are left open."""
-    told = told_lengths(scope, node.input[1]) if len(node.input) > 1 else None
+    producer = scope.own_producer(node.input[1]) if len(node.input) > 1 else None
+    if producer is None or chain_of(scope, producer, open_lengths=True) is None:
+        return False
+    told = told_lengths(scope, node.input[1])
     return told is not None and not all(isinstance(each, int) for each in told)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from functools import partial
 
 import numpy as np
 from onnx import GraphProto, NodeProto
@@ -19,61 +21,71 @@ _SIZES = 3
 _DEEPEST = 30
 
 
-def told_sizes(scope: Scope, node: NodeProto, resize: Resample) -> dict[int, int] | None:
-    """Return the axes that a Resize gives another length by sizes of run time, each with that; all others keep theirs.
+def told_sizes(scope: Scope, node: NodeProto, resize: Resample) -> dict[int, int | None] | None:
+    """Return the axes to which a Resize may give another length by sizes of run time, each with that if it is known.
 
-    None where that is not known of every axis, or where the aspect ratio or a region makes it more than that.
+    All others keep theirs. None where nothing is known, or where the aspect ratio or a region makes it more than that.
     """
     is_plain = resize.policy == "stretch" and resize.coordinates != "tf_crop_and_resize"
     axes, shape = resize.resized_axes(), resize.shape
     if resize.is_legacy or resize.scales_name or resize.sizes is not None or not is_plain or not axes or shape is None:
         return None
-    told = told_lengths(scope, node.input[_SIZES]) if len(node.input) > _SIZES else None
+    told = told_lengths(scope, node.input[_SIZES], of=node.input[0]) if len(node.input) > _SIZES else None
     if told is None or len(told) != len(axes):
         return None
-    found = {}
-    for axis, length in zip(axes, told, strict=True):
-        if length is None or (isinstance(length, str) and length != shape[axis]):
-            return None
-        if isinstance(length, int) and length != shape[axis]:
-            found[axis] = length
-    return found
+    kept = {axis: (shape[axis], _own_length(axis)) for axis in axes}
+    lengths = {axis: each for axis, each in zip(axes, told, strict=True) if each is None or each not in kept[axis]}
+    return {axis: length if isinstance(length, int) else None for axis, length in lengths.items()}
 
 
-def told_lengths(scope: Scope, name: str, depth: int = 0) -> list[Dimension] | None:
+def told_lengths(scope: Scope, name: str, depth: int = 0, of: str = "") -> list[Dimension] | None:
     """Return what is known of each element of a list: a number, the length that has a name, or nothing (None).
 
-    None for the whole where not even its number of elements is known.
+    None for the whole where not even its number of elements is known. Open lengths that are measured of the tensor
+    ``of`` have names of their own (:func:`_own_length`).
     """
     value = worked_out(scope, name)
     if value is not None:
         return [int(each) for each in value.reshape(-1)] if value.dtype.kind in "iu" else None
     node = scope.own_producer(name)
-    if node is None or normal_domain(node.domain) or depth > _DEEPEST:
-        return None
+    is_read = node is not None and not normal_domain(node.domain) and depth <= _DEEPEST
+    found = _listed_by(scope, node, depth + 1, of) if node is not None and is_read else None
+    return found if found is not None else _unknown(scope, name)
+
+
+def _listed_by(scope: Scope, node: NodeProto, depth: int, of: str) -> list[Dimension] | None:
+    """Return what is known of each element of a list that a node gives; None where that is nothing."""
+    told = partial(told_lengths, scope, depth=depth, of=of)
     match node.op_type:
         case "Shape":
-            return _measured(scope, node)
+            return _measured(scope, node, of)
         case "Concat":
-            pieces = [told_lengths(scope, each, depth + 1) for each in node.input]
+            pieces = [told(each) for each in node.input]
             if any(piece is None for piece in pieces):
                 return None
             return [each for piece in pieces for each in piece or ()]
         case "Cast" | "Identity" | "Reshape" | "Squeeze" | "Unsqueeze":
-            return told_lengths(scope, node.input[0], depth + 1)
+            return told(node.input[0])
         case "Gather":
-            listed, places = told_lengths(scope, node.input[0], depth + 1), scope.constant(node.input[1])
+            listed, places = told(node.input[0]), scope.constant(node.input[1])
             if listed is None or places is None or any(not -len(listed) <= each < len(listed) for each in places.flat):
                 return None
             return [listed[int(each)] for each in places.reshape(-1)]
         case "Slice":
-            listed, amounts = told_lengths(scope, node.input[0], depth + 1), slice_amounts(scope, node)
+            listed, amounts = told(node.input[0]), slice_amounts(scope, node)
             if listed is None or amounts is None or len(amounts["starts"]) != 1:
                 return None
             (start,), (end,), (step,) = amounts["starts"], amounts["ends"], amounts.get("steps", [1])
             return listed[start:end:step]
         case _:
             return None
+
+
+def _unknown(scope: Scope, name: str) -> list[Dimension] | None:
+    """Return nothing (None) for each element of a list, or for a number; None where it is not known how many it has."""
+    known = scope.type_of(name)
+    lengths = None if known is None else known.lengths
+    return [None] * math.prod(lengths) if lengths is not None and len(lengths) < 2 else None
 
 
 def reads_list_of_lengths(scope: Scope, node: NodeProto) -> bool:
@@ -113,11 +125,18 @@ def _is_known_list(scope: Scope, name: str, depth: int) -> bool:
     return _lists_lengths(scope, node.input[0] if is_cut and node is not None else name, depth)
 
 
-def _measured(scope: Scope, node: NodeProto) -> list[Dimension] | None:
+def _own_length(axis: int) -> str:
+    """Return a name that no model gives a length, for one that is measured of a certain tensor."""
+    return f"\0{axis}"
+
+
+def _measured(scope: Scope, node: NodeProto, of: str) -> list[Dimension] | None:
     known = scope.type_of(node.input[0])
     if known is None or known.shape is None:
         return None
     lengths = [None if _is_shared(scope, each) else each for each in known.shape]
+    if node.input[0] == of:
+        lengths = [each if isinstance(each, int) else _own_length(axis) for axis, each in enumerate(known.shape)]
     start, end = attributes.integer(node, "start", 0), attributes.integer(node, "end", len(lengths))
     return lengths[start:end]
 

@@ -28,6 +28,7 @@ from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_vo
 from padfix.operators.fused_layers import ends_model
 from padfix.operators.lists import ON_ONE, is_of_made_list, lists_for_numbers
 from padfix.operators.mixed_images import mixes_images
+from padfix.operators.moved_results import reads_moved_result
 from padfix.operators.numbers import (
     bytes_of,
     elements_of,
@@ -81,6 +82,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["of-untold-volume"] = is_untold_volume(scope, data)
     found["lists-for-numbers"] = bool(lists_for_numbers(scope, node))
     known = scope.type_of(data) if data else None
+    found["reads-moved-result"] = reads_moved_result(scope, node)
     found["of-longs"] = known is not None and known.elem_type == TensorProto.INT64
     found["across-images"] = bool(found.get("across-images")) or mixes_images(scope, node)
     found["gives-more"] = any(scope.is_used(name) for name in node.output[1:] if name)

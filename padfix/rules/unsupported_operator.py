@@ -14,6 +14,7 @@ from padfix.operators.decided_bodies import decided_body
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.gates import gate_traits
 from padfix.operators.lists import COMPARING, JOINING_TRUTHS
+from padfix.operators.moved_results import reads_moved_result
 from padfix.operators.other_traits import JOINING, OTHERS
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN
 from padfix.operators.quantizers import QUANTIZERS
@@ -59,7 +60,7 @@ from padfix.rules.build.moved_forms import listed_forms, moved_forms, reshaped_f
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.objections import Objection, Operators
 from padfix.rules.build.part_forms import part_forms
-from padfix.rules.build.passing_forms import joined_forms, parted_forms, power_forms, typed_forms
+from padfix.rules.build.passing_forms import joined_forms, multiplied_by_one, parted_forms, power_forms, typed_forms
 from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
@@ -133,13 +134,13 @@ class UnsupportedOperator(TargetRule):
     take away, with the sign changed twice; and whole numbers without their fractions, or the rest of a division,
     before a Cast or a Div that keeps them; a GridSample as a product with the weights that elements have for its
     places; what takes or puts single elements with axes and indices from the begin, behind a Slice, or with an axis
-    more; an activation behind the larger of its data and themselves; a Trilu and constants
-    of booleans as choices by numbers; an Einsum with small letters, a written result
-    and an axis for what has none; a reduction of all axes without listing them; bytes as whole numbers in floats,
-    where their sums stay exact; a Clip of whole numbers as a maximum and a minimum; a pool of single elements
-    behind what makes or turns a volume; an Attention, a RotaryEmbedding and a loss as what ONNX defines them by; a
-    BatchNormalization that trains as the norm of its batch; numbers for lists of one; and a Reshape to an open length
-    that is measured with 0 or -1 in its place.
+    more; an activation behind the larger of its data and themselves, or of a result of the model times 1; a Trilu
+    and constants of booleans as choices by numbers; an Einsum with small letters, a written result and an axis for
+    what has none; a reduction of all axes without listing them; bytes as whole numbers in floats, where their sums
+    stay exact; a Clip of whole numbers as a maximum and a minimum; a pool of single elements behind what makes or
+    turns a volume; an Attention, a RotaryEmbedding and a loss as what ONNX defines them by; a BatchNormalization
+    that trains as the norm of its batch; numbers for lists of one; and a Reshape to an open length that is measured
+    with 0 or -1 in its place.
 
     Refused: what has no such form, as a cubic GridSample that reads behind the border; and a Shape of lengths that are
     left open.
@@ -176,6 +177,8 @@ class UnsupportedOperator(TargetRule):
 
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the forms that operators of this type have, and the constant that it computes."""
+        if reads_moved_result(site.scope, site.node):
+            yield multiplied_by_one(site)
         yield from _FORMS.get(site.node.op_type, definition_forms)(site)
         if chain_of(site.scope, site.node) is not None:
             yield constant_form(site)

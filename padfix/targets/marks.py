@@ -236,6 +236,8 @@ MARKS = (
     # that is one, or what a Relu, LeakyRelu or Clip makes of it.
     "as-result",
     "ends-model",
+    # Of what changes elements one by one: whether they are a result of the model that a Reshape or a product gives.
+    "reads-moved-result",
     # Of Gemm: whether what is added is no list, or one of a single element. Of LayerNormalization: whether it gives its
     # mean or deviation, too.
     "bias-spread",

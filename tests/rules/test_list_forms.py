@@ -80,9 +80,9 @@ def test_a_hardmax_of_axes_taken_together(axis: int, tmp_path: Path) -> None:
     assert sorted(types) == sorted([*whole, *around])
 
 
-def test_the_words_of_a_resize_of_open_lengths_are_written(tmp_path: Path) -> None:
+def test_the_words_of_a_resize_by_other_than_whole_factors_are_written(tmp_path: Path) -> None:
     source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
-    graph = 'g (float[1,2,H,W] X) => (float Y) <int64[4] s = {1, 2, 9, 4}> { Y = Resize <mode = "nearest", '
+    graph = 'g (float[1,2,6,8] X) => (float Y) <int64[4] s = {1, 2, 9, 4}> { Y = Resize <mode = "nearest", '
     onnx.save(
         onnx.parser.parse_model(
             f'<ir_version: 8, opset_import: ["" : 15]> {graph}nearest_mode = "round_prefer_ceil"> (X, , , s) }}'

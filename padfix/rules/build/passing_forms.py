@@ -16,6 +16,7 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Traits
@@ -72,6 +73,24 @@ def negated_twice(site: Site) -> Form:
     elif known is None or known.elem_type not in _SIGNED:
         why_not = Refusal("such numbers have no sign")
     return Form("the sign changed twice", (("Neg", {}),), write, why_not)
+
+
+def multiplied_by_one(site: Site) -> Form:
+    """Return what changes a result of the model one by one, of that result times 1, before which nothing moves it."""
+    own = traits_of(site.scope, site.node) or {}
+
+    def write() -> Rewrite:
+        def behind(builder: FragmentBuilder, value: Any, *others: Any) -> Any:
+            one = builder.constant(np.ones(1, helper.tensor_dtype_to_np_dtype(site.elem_type(0))), "one")
+            return builder.original(copied(site.node), [builder.op("Mul", [value, one]), *others])
+
+        return of_inputs(site, behind, exact=True)
+
+    why_not = None
+    if not all(site.node.input) or site.elem_type(0) not in _SIGNED:
+        why_not = Refusal("it leaves an input out, or its data are no numbers with a sign")
+    operators: Operators = (("Mul", {}), (site.node.op_type, {**own, "reads-moved-result": False}))
+    return Form("its data times 1", operators, write, why_not)
 
 
 def summed_with_nothing(site: Site) -> Form:

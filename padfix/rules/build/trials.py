@@ -20,12 +20,19 @@ _SCALES = (0.5, 0.27, 0.25, 4.0)
 average in another way."""
 
 
-def trials(site: Site, window: Window, *, same: bool, as_declared: bool = False) -> tuple[Trial, ...]:
+_CHANNELS = 3
+"""Channels of what stands for a pool's data."""
+
+
+def trials(
+    site: Site, window: Window, *, same: bool, as_declared: bool = False, channels: int | None = None
+) -> tuple[Trial, ...]:
     """Return the shape cases to prove a rewrite on.
 
-    Few channels; a known length is represented by a short one of the same residue modulo the stride; an unknown one by
-    every residue (a choice of them when the stride is long), and by lengths below the kernel. Where positions are
-    counted, or ``as_declared``, the known length itself is in the arithmetic, so nothing stands for it.
+    Few channels unless a pool is to have a number of ``channels``; a known length is represented by a short one of
+    the same residue modulo the stride; an unknown one by every residue (a choice of them when the stride is long),
+    and by lengths below the kernel. Where positions are counted, or ``as_declared``, the known length itself is in
+    the arithmetic, so nothing stands for it.
     """
     as_declared = as_declared or window.has_indices
     options = [
@@ -41,7 +48,7 @@ def trials(site: Site, window: Window, *, same: bool, as_declared: bool = False)
     for case in range(count):
         # Axes walk through their lengths at different offsets, so that unequal residues meet.
         spatial = tuple(each[(case + axis * (case // len(each) + 1)) % len(each)] for axis, each in enumerate(options))
-        cases.append(_trial(site, window, spatial))
+        cases.append(_trial(site, window, spatial, channels or _CHANNELS))
     return tuple(cases)
 
 
@@ -66,13 +73,13 @@ def _lengths(size: Dimension, taps: int, stride: int, dilation: int, *, same: bo
     return lengths
 
 
-def _trial(site: Site, window: Window, spatial: tuple[int, ...]) -> Trial:
+def _trial(site: Site, window: Window, spatial: tuple[int, ...], channels: int) -> Trial:
     node, operator = site.node, window.operator
     elem_type = window.elem_type or TensorProto.FLOAT
     inputs: dict[str, TrialInput] = {}
-    maps = 3
+    maps = _CHANNELS
     if operator.weights is None:
-        inputs[node.input[0]] = TrialInput(_data_shape(window, (2, 3), spatial), elem_type)
+        inputs[node.input[0]] = TrialInput(_data_shape(window, (2, channels), spatial), elem_type)
     else:
         group = window.written.group
         known = site.input_type(operator.weights)
@@ -103,7 +110,7 @@ def _side_input(site: Site, window: Window, position: int, maps: int, spatial: S
         return TrialInput(_data_shape(window, (1, maps), _output_sizes(window, spatial)), kind)
     dtype = helper.tensor_dtype_to_np_dtype(kind)
     if position == operator.mask:
-        shape = _data_shape(window, (2, 3), spatial)
+        shape = _data_shape(window, (2, _CHANNELS), spatial)
         mask = (np.arange(int(np.prod(shape))) % 5 != 1).reshape(shape).astype(np.int32)
         return TrialInput.of(mask, constant=False)
     if position == operator.bias:

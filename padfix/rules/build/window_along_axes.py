@@ -7,6 +7,7 @@ is a product with a matrix an axis; a transposed convolution is a plain one of i
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
 
 _PLAIN_POOLS = ("MaxPool", "AveragePool", "LpPool")
 _VOLUME = 3
+
+
+_MOST_TRIED = 1 << 22
+"""Elements of an image of all its channels that a form is tried on."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,7 +223,8 @@ class _Maximum:
             value = taken(builder, value, self.indices)
         pooled = self._in_planes(builder, value) if self.apart else self._pooled(builder, value, slice(None))
         bind(builder, self.site.node, pooled)
-        return Rewrite(builder.build(), trials(self.site, self.window, same=False, as_declared=True), exact=True)
+        cases = trials(self.site, self.window, same=False, as_declared=True, channels=self._channels())
+        return Rewrite(builder.build(), cases, exact=True)
 
     def _pooled(self, builder: FragmentBuilder, value: Any, spatial: slice, *, more: int = 0) -> Any:
         """Return the maxima along some of the axes, and along ``more`` axes behind them that stay as they are."""
@@ -235,9 +241,19 @@ class _Maximum:
         rows, columns = self.plain.sizes[1:]
         assert isinstance(rows, int)
         assert isinstance(columns, int)
-        value = self._pooled(builder, builder.reshaped(value, [0, -1, rows, columns]), slice(1, None))
-        value = self._pooled(builder, builder.reshaped(value, [0, -1, deep, height * width]), slice(1), more=1)
-        return builder.reshaped(value, [0, -1, depth, height, width])
+        channels = self._channels()  # -1 does not suit an empty batch
+        planes = -1 if channels is None else channels * deep
+        value = self._pooled(builder, builder.reshaped(value, [0, planes, rows, columns]), slice(1, None))
+        value = builder.reshaped(value, [0, channels or -1, deep, height * width])
+        value = self._pooled(builder, value, slice(1), more=1)
+        return builder.reshaped(value, [0, channels or -1, depth, height, width])
+
+    def _channels(self) -> int | None:
+        """Return how many channels are written in planes; None where that is not known, or very many are tried."""
+        _, channels, *sizes = lengths_of(self.site, self.window)
+        lengths = [each for each in (channels, *sizes) if isinstance(each, int)]
+        is_tried = self.apart and len(lengths) > len(sizes) and math.prod(lengths) <= _MOST_TRIED
+        return channels if isinstance(channels, int) and is_tried else None
 
 
 def _averages(site: Site, window: Window, axes: tuple[_Axis, ...] | Refusal) -> Form:

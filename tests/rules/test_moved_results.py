@@ -1,0 +1,42 @@
+"""What changes a result of the model one by one, where MNN moves that before the Reshape or product that gives it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+
+CONSTANTS = "<int64[3] shape = {2, 2, 7}, float[7,2] w = {%s}, float[2] bias = {1, 2}, float[1] slope = {0.1}>"
+
+
+def written(nodes: str, given: str, results: str, folder: Path) -> list[str]:
+    constants = CONSTANTS % ", ".join(map(str, range(14)))
+    text = f'<ir_version: 9, opset_import: ["" : 17]> g ({given}) => ({results}) {constants} {{ {nodes} }}'
+    onnx.save(onnx.parser.parse_model(text), folder / "before.onnx")
+    padfix.convert(folder / "before.onnx", folder / "after.onnx", target="mnn")
+    return [each.op_type for each in onnx.load(folder / "after.onnx").graph.node]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ("Y = Reshape (X, shape) Z = Tanh (Y)", ["Reshape", "Mul", "Tanh"]),
+        ("Y = MatMul (X, w) Z = PRelu (Y, slope)", ["MatMul", "Mul", "PRelu"]),
+        ("p = MatMul (X, w) Y = Add (p, bias) r = Flatten (Y) Z = Exp (r)", ["MatMul", "Add", "Flatten", "Mul", "Exp"]),
+        ("p = Gemm (X, w) Y = Relu (p) Z = Sqrt (Y)", ["Gemm", "Relu", "Mul", "Sqrt"]),
+        ('Y = Einsum <equation = "ij,jk->ik"> (X, w) Z = Sin (Y)', ["Einsum", "Mul", "Sin"]),
+        ("p = MatMul (X, w) Y = Tanh (p) Z = Sin (p)", ["MatMul", "Tanh", "Sin"]),
+        ("Y = MatMul (X, w) Z = Softmax (Y)", ["MatMul", "Softmax"]),
+    ],
+)
+def test_a_product_with_one_lies_between(nodes: str, expected: list[str], tmp_path: Path) -> None:
+    assert written(nodes, "float[4,7] X", "float Y, float Z", tmp_path) == expected
+
+
+def test_the_maxima_of_volumes_are_written_for_an_empty_batch_as_well(tmp_path: Path) -> None:
+    nodes = "Y = MaxPool <kernel_shape = [1, 2, 2], strides = [1, 2, 2]> (X)"
+    assert written(nodes, "float[N,6,3,4,4] X", "float Y", tmp_path).count("Reshape") == 3
