@@ -17,6 +17,7 @@ from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import COMPUTED
 from padfix.operators.inference import infer
 from padfix.operators.lists import COMPARING, ON_ONE
+from padfix.operators.moved_results import CHANGING
 from padfix.operators.other_traits import JOINING, RECURRENT, REDUCTIONS
 from padfix.operators.traits import traits_of
 from padfix.targets.traits import TRAITS
@@ -142,7 +143,7 @@ MADE_BY_FORMS: dict[str, set[str]] = {
 EXAMPLES = {
     **{
         name: f"(float[1,2] X) => (float[1,2] Y) {{ Y = {name} (X) }}"
-        for name in ["Atan", "LeakyRelu", "Relu", "Round", "Selu", "ThresholdedRelu"]
+        for name in (*CHANGING, "Selu", "ThresholdedRelu")
     },
     "Attention": "(float[1,1,2,4] Q, float[1,1,2,4] K) => (float[1,1,2,4] Y) { Y = Attention (Q, K, K) }",
     "EyeLike": "(float[2,2] X) => (float[2,2] Y) { Y = EyeLike (X) }",
