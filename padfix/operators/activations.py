@@ -15,7 +15,7 @@ from padfix.operators.fused_layers import follows_convolution, is_before_softmax
 from padfix.operators.gates import erf_traits, falls_far, gate_traits, softplus_traits
 from padfix.operators.numbers import is_narrow_integer
 from padfix.operators.picking_traits import ranked
-from padfix.operators.quantizers import is_between_bytes_of_caller
+from padfix.operators.quantizers import cuts_one_end_of_bytes, is_between_bytes_of_caller
 from padfix.targets.traits import Traits
 
 _OF_RELU6 = (0.0, 6.0)
@@ -44,6 +44,7 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             "bounds-none": not any(node.input[1:]) and not node.attribute,
             "bounds-exchanged": operator.gt(*clip_bounds(scope, node)),
             "cuts-volume-off": clip_bounds(scope, node) == _OF_RELU6 and is_cut_off_volume(scope, node),
+            "cuts-one-end-of-bytes": cuts_one_end_of_bytes(scope, node),
         }
     ),
     "Elu": _curve(lambda scope, node: {"within-celu": is_within_celu(scope, node)}),

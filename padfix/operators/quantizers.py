@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 import numpy as np
 from onnx import NodeProto, TensorProto
@@ -10,6 +10,7 @@ from onnx import NodeProto, TensorProto
 from padfix.graph import attributes
 from padfix.graph.dependence import reached
 from padfix.graph.scopes import Dimension, Scope
+from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.data_order import is_behind_joined_bytes, is_of_bytes
 from padfix.operators.table import Operator
@@ -29,6 +30,11 @@ _KEEPING_BYTES = frozenset(
     """.split()  # noqa: SIM905
 )
 """What importers of quantized networks move a DequantizeLinear behind."""
+
+_SUMMED = ("Conv", "ConvTranspose", "Gemm")
+"""What may have a bias as its third input."""
+
+_CUTTING = ("Clip", "Relu")
 
 _NARROW = 64
 """The largest signed byte of which two products with unsigned ones fit 16 bits with a sign."""
@@ -68,7 +74,87 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "computed-scale": any(not is_constant(scope, each) for each in names),
         "saturates": node.op_type == "DequantizeLinear" and _meets_bytes(scope, node),
         "undoes-quantizer": node.op_type == "DequantizeLinear" and _is_quantized(scope, name),
+        "behind-cut-sum": node.op_type == "QuantizeLinear" and _is_behind_cut_sum(scope, node.input[0]),
+        **(_of_weights(scope, node) if node.op_type == "DequantizeLinear" and is_constant(scope, name) else {}),
     }
+
+
+def _of_weights(scope: Scope, node: NodeProto) -> Traits:
+    """Return of what dequantizes constants who reads them, and what their zero point and the scales beside are like."""
+    readers = scope.consumers(node.output[0])
+    zero = scope.constant(node.input[ZERO_POINT]) if len(node.input) > ZERO_POINT else None
+    middle = 128 if zero is not None and zero.dtype == np.uint8 else 0
+    makers = [scope.own_producer(reader.input[1]) for reader in readers if reader.op_type in _SUMMED]
+    weights = [each for each in makers if each is not None and each.op_type == "DequantizeLinear" and each is not node]
+    number = _number_of_scales(scope, node)
+    return {
+        "taken-for-floats": not all(_gives_bytes_of_bytes(scope, reader) for reader in readers),
+        "off-centre": zero is not None and bool((zero != middle).any()),
+        "scales-differ": any((_number_of_scales(scope, each) == 1) != (number == 1) for each in weights),
+    }
+
+
+def _number_of_scales(scope: Scope, node: NodeProto) -> int:
+    scale = scope.constant(node.input[1])
+    return 1 if scale is None else int(scale.size)
+
+
+def _gives_bytes_of_bytes(scope: Scope, node: NodeProto) -> bool:
+    """Whether a convolution or product is of what is dequantized, and a QuantizeLinear reads what it gives."""
+    if node.op_type not in (*_PRODUCTS, "ConvTranspose") or not _is_dequantized(scope, node.input[0]):
+        return False
+    behind = scope.consumers(node.output[0])
+    if len(behind) == 1 and behind[0].op_type in _CUTTING and not scope.is_output(node.output[0]):
+        is_left_out = _cuts_within_bytes(scope, behind[0]) is False or _cuts_sum_of_bytes_off(scope, behind[0])
+        behind = scope.consumers(behind[0].output[0]) if is_left_out else []
+    return bool(behind) and all(each.op_type == "QuantizeLinear" for each in behind)
+
+
+def _is_behind_cut_sum(scope: Scope, name: str) -> bool:
+    maker = scope.own_producer(name)
+    return maker is not None and maker.op_type in _CUTTING and _cuts_sum_of_bytes_off(scope, maker)
+
+
+def _cuts_sum_of_bytes_off(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node cuts off what a convolution or product with a bias gives of bytes, before they are bytes again."""
+    before = scope.own_producer(node.input[0])
+    if before is None or before.op_type not in _SUMMED or len(before.input) < len(_SUMMED) or not before.input[2]:
+        return False
+    return _is_dequantized(scope, before.input[0]) and _cuts_within_bytes(scope, node) is True
+
+
+def _cuts_within_bytes(scope: Scope, node: NodeProto) -> bool | None:
+    """Whether a Relu or Clip cuts off what the QuantizeLinear that alone reads it would not; None where none does."""
+    behind = scope.consumers(node.output[0])
+    if len(behind) != 1 or behind[0].op_type != "QuantizeLinear" or scope.is_output(node.output[0]):
+        return None
+    return any(ends) if (ends := _ends_within(scope, node, behind[0])) else None
+
+
+def cuts_one_end_of_bytes(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Clip between bytes cuts off what lies beyond one of its bounds, and no byte lies beyond the other."""
+    around = [scope.own_producer(node.input[0]), *scope.consumers(node.output[0])]
+    quantizers = [each for each in around if each is not None and each.op_type in QUANTIZERS]
+    is_between = {each.op_type for each in quantizers} == set(QUANTIZERS)
+    return is_between and cuts_one_end(scope, node, quantizers)
+
+
+def cuts_one_end(scope: Scope, node: NodeProto, quantizers: Iterable[NodeProto]) -> bool:
+    """Whether one bound of a Clip, and not the other, is within what some bytes stand for."""
+    ends = (_ends_within(scope, node, each) for each in quantizers)
+    return any(each is not None and len(set(each)) > 1 for each in ends)
+
+
+def _ends_within(scope: Scope, node: NodeProto, quantizer: NodeProto) -> tuple[bool, bool] | None:
+    """Return of the least and the most that a Relu or Clip gives whether they are within what bytes stand for."""
+    name = quantizer.input[ZERO_POINT] if len(quantizer.input) > ZERO_POINT else ""
+    scale, zero = scope.constant(quantizer.input[1]), scope.constant(name) if name else np.zeros(1, np.uint8)
+    if scale is None or zero is None or scale.size != 1 or zero.size != 1 or zero.dtype.kind not in "iu":
+        return None
+    least, most = (0.0, np.inf) if node.op_type == "Relu" else clip_bounds(scope, node)
+    limits = np.iinfo(zero.dtype)
+    lowest, highest = ((limit - int(zero.item())) * float(scale.item()) for limit in (limits.min, limits.max))
+    return least > lowest, most < highest
 
 
 def _meets_bytes(scope: Scope, node: NodeProto) -> bool:

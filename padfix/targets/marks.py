@@ -108,8 +108,17 @@ MARKS = (
     "spreads-norm",
     # Of Relu and Clip: whether it gives a result, cutting off at 0, or at 0 and 6, what a convolution of volumes gives.
     "cuts-volume-off",
+    # Of Clip: whether no byte lies beyond one of its bounds, and some lie beyond the other. Of QuantizeLinear: whether
+    # a Relu or Clip before it cuts off more than it does itself of what is the sum of bytes and a bias.
+    "cuts-one-end-of-bytes",
+    "behind-cut-sum",
     # Of DequantizeLinear: whether the bytes are what a QuantizeLinear gives.
     "undoes-quantizer",
+    # Of DequantizeLinear of constants: whether something else reads them than what makes bytes of bytes, whether their
+    # zero point is not in the middle, and whether there is one scale for a bias and several for the weights.
+    "taken-for-floats",
+    "off-centre",
+    "scales-differ",
     # Of Softmax: whether several elements lie behind its axis, and whether its data are without their largest along it.
     "axis-inside",
     "largest-off",

@@ -46,13 +46,20 @@ BEHIND = """(float[1,2,5] X) => (float Y)
 <float[2,2,2] w = {1, 2, 3, 4, 5, 6, 7, 8}, int64[6] p = {%s}, float v = {1}> {
   c = Conv (X, w) Y = Pad (c, p, v) }"""
 
-BYTES = """(float[2,9] X) => (float Y) <float s = {0.04}, uint8 m = {128}, float t = {0.004}, uint8 z = {%d}> {
+SHARES_OF_BYTES = """(float[2,9] X) => (float Y)
+<float s = {0.04}, uint8 m = {128}, float t = {0.004}, uint8 z = {%d}> {
   q = QuantizeLinear (X, s, m) d = DequantizeLinear (q, s, m) p = Softmax <axis = -1> (d)
   r = QuantizeLinear (p, t, z) Y = DequantizeLinear (r, t, z) }"""
 
 
+WEIGHED = """(float[1,2,6,6] X) => (float Y)
+<float s = {0.04}, uint8 m = {128}, int8[2,2,1,1] w = {1, 2, 3, 4}, float[2] t = {0.513, 0.257}, int8[2] z = {0, 0},
+ float[2] b = {0.5, -0.7}, float k = {0}, float six = {6}> {
+  q = QuantizeLinear (X, s, m) d = DequantizeLinear (q, s, m) v = DequantizeLinear <axis = 0> (w, t, z) %s }"""
+
+
 def test_a_softmax_of_bytes_is_read_for_what_it_is_where_0_is_another_byte_than_the_least(tmp_path: Path) -> None:
-    padfix.convert(saved(tmp_path, BYTES % 30), tmp_path / "result.onnx", target="qnn")
+    padfix.convert(saved(tmp_path, SHARES_OF_BYTES % 30), tmp_path / "result.onnx", target="qnn")
     assert [each.op_type for each in onnx.load(tmp_path / "result.onnx").graph.node][2:4] == ["Softmax", "Relu"]
 
 
@@ -83,7 +90,7 @@ def test_bytes_are_cast_by_way_of_whole_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "graph",
     [
-        BYTES % 0,
+        SHARES_OF_BYTES % 0,
         "(int32[2,3] X) => (float Y) { Y = Cast <to = 1> (X) }",
         "(uint8[2,3] X) => (int32 Y) { Y = Cast <to = 6> (X) }",
         VOLUME % "1, 2, 2",
@@ -169,3 +176,26 @@ def test_blocks_that_become_channels_are_moved_in_fewer_axes(order: str, axes: i
     padfix.convert(saved(tmp_path, BLOCKS % order), tmp_path / "result.onnx", target="qnn")
     (moved,) = (each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type == "Transpose")
     assert len(moved.attribute[0].ints) == axes
+
+
+BYTES = ["QuantizeLinear", "DequantizeLinear"]
+ROUND = "r = QuantizeLinear (c, s, m) Y = DequantizeLinear (r, s, m)"
+CUT = "p = QuantizeLinear (n, s, m) o = DequantizeLinear (p, s, m) c = Clip (o, k, six) "
+BIASED = "n = Conv (d, v, b) c = Relu (n) "
+
+
+@pytest.mark.parametrize(
+    ("then", "written"),
+    [
+        ("Y = Conv (d, v)", ["Conv"]),
+        ("n = Conv (X, v) Y = Relu (n)", ["Conv", "Relu"]),
+        ("c = Conv (d, v) " + ROUND, ["DequantizeLinear", "Conv", *BYTES]),
+        (BIASED + ROUND, ["DequantizeLinear", "Conv", *BYTES, "Relu", *BYTES]),
+        ("n = Conv (d, v) " + CUT + ROUND, ["DequantizeLinear", "Conv", *BYTES, "Max", "Min", *BYTES]),
+    ],
+)
+def test_bytes_are_multiplied_as_it_takes_them(then: str, written: list[str], tmp_path: Path) -> None:
+    result = tmp_path / "result.onnx"
+    padfix.convert(saved(tmp_path, WEIGHED % then), result, target="qnn")
+    types = [node.op_type for node in onnx.load(result).graph.node if node.op_type != "Constant"]
+    assert [each for each in types if each != "Constant"] == BYTES + written

@@ -8,9 +8,10 @@ import numpy as np
 from onnx import helper
 
 from padfix.operators.constant_chains import chain_of
-from padfix.operators.quantizers import ZERO_POINT, quantizer_traits
+from padfix.operators.quantizers import ZERO_POINT, cuts_one_end, quantizer_traits
 from padfix.operators.refusal import Refusal
-from padfix.rules.base import Rewrite, Site
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.byte_forms import caller_forms
 from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.explicit_pads import copied
@@ -19,6 +20,10 @@ from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.rounded_forms import stepped_forms
+from padfix.targets.traits import Traits
+
+_SHORT = 3
+"""In place of a length that is not known, where a form is tried."""
 
 
 def zero_point_forms(site: Site) -> Iterator[Form]:
@@ -48,10 +53,45 @@ def zero_point_forms(site: Site) -> Iterator[Form]:
         yield _doubled(site)
     if site.node.op_type == "DequantizeLinear":
         yield _set_apart(site)
+    if traits["behind-cut-sum"]:
+        yield _quantized_first(site)
     yield from stepped_forms(site)
     if chain_of(site.scope, site.node) is not None:
         yield constant_form(site)
     yield from caller_forms(site)
+
+
+def _quantized_first(site: Site) -> Form:
+    """Return a QuantizeLinear of what cuts off the bytes that another one makes, with the same steps."""
+    scope, node = site.scope, site.node
+    cutting = scope.own_producer(node.input[0])
+    told = {name: scope.constant(name) for name in node.input[1:] if name}
+    known = None if cutting is None else scope.type_of(cutting.input[0])
+
+    def write() -> Rewrite:
+        assert cutting is not None
+        builder = site.builder()
+        data, *bounds = (builder.input(name) if name else None for name in cutting.input)
+        steps = [builder.constant(each, "steps") for each in told.values() if each is not None]
+        data = builder.op("DequantizeLinear", [builder.original(copied(node), [data, *steps]), *steps])
+        cut = builder.original(copied(cutting), [data, *bounds])
+        given = {**told, **{name: scope.constant(name) for name in cutting.input[1:] if name}}
+        shape = tuple(each if isinstance(each, int) else _SHORT for each in (known and known.shape) or ())
+        trial = {name: TrialInput.of(value) for name, value in given.items() if value is not None}
+        trial[cutting.input[0]] = TrialInput(shape, site.elem_type(0))
+        return Rewrite(builder.ending_in(copied(node), [cut, *steps]), (trial,), exact=True, replaces=(cutting,))
+
+    why_not = None if known is not None and known.shape is not None else Refusal("how many axes it has is not known")
+    if any(each is None for each in told.values()):
+        why_not = Refusal("its steps are not constant")
+    traits = {**quantizer_traits(scope, node), "behind-cut-sum": False}
+    now: Traits = {}
+    if cutting is not None:
+        is_one_end = cutting.op_type == "Clip" and cuts_one_end(scope, cutting, [node])
+        now = {**(traits_of(scope, cutting) or {}), "behind-convolution": "no", "cuts-one-end-of-bytes": is_one_end}
+    parts: Operators = (("QuantizeLinear", traits), ("DequantizeLinear", {"undoes-quantizer": True}))
+    kind = "Relu" if cutting is None else cutting.op_type
+    return Form("bytes before what cuts them off as well", (*parts, (kind, now)), write, why_not)
 
 
 def _set_apart(site: Site) -> Form:
