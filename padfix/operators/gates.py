@@ -14,6 +14,11 @@ from padfix.operators.clip import UNBOUNDED, Bounds, clip_bounds
 FAR = -80.0
 """Where an exponential is next to nothing: the square of what it gives is 0 in single precision."""
 
+_PRODUCTS = ("Conv", "Gemm", "MatMul")
+
+_LOW = range(9, 16)
+"""Rows of images that lie in two blocks of eight."""
+
 BOUND = 20.0
 """Where a Tanh gives 1 in every element type."""
 
@@ -36,7 +41,7 @@ def gate_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
     )
     gates_others = is_gate and any(name != own for name in others)
     if node.op_type == "HardSigmoid":
-        return {"gates-other-data": gates_others}
+        return {"gates-other-data": gates_others, "of-low-plane": _is_of_low_plane(scope, node)}
     least, most = _bounds(scope, node.input[0])
     within = least >= -BOUND and most <= BOUND
     # What stands in a Mish is run as one.
@@ -44,7 +49,15 @@ def gate_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
         "gates-other-data": gates_others,
         "bounded": (is_gate and not gates_others) or within,
         "halved-gate": _is_of_cube(scope, node) and _is_halved(scope, node),
+        "behind-product": (maker := scope.own_producer(node.input[0])) is not None and maker.op_type in _PRODUCTS,
     }
+
+
+def _is_of_low_plane(scope: Scope, node: NodeProto) -> bool:
+    """Whether data are images of 9 to 15 rows that no convolution gives right before it."""
+    known, maker = scope.type_of(node.input[0]), scope.own_producer(node.input[0])
+    rows = known.shape[2] if known is not None and known.shape is not None and len(known.shape) == 4 else None
+    return isinstance(rows, int) and rows in _LOW and (maker is None or maker.op_type != "Conv")
 
 
 def _is_of_cube(scope: Scope, node: NodeProto) -> bool:

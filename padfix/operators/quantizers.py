@@ -75,12 +75,14 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "saturates": node.op_type == "DequantizeLinear" and _meets_bytes(scope, node),
         "undoes-quantizer": node.op_type == "DequantizeLinear" and _is_quantized(scope, name),
         "behind-cut-sum": node.op_type == "QuantizeLinear" and _is_behind_cut_sum(scope, node.input[0]),
-        **(_of_weights(scope, node) if node.op_type == "DequantizeLinear" and is_constant(scope, name) else {}),
+        **_of_weights(scope, node),
     }
 
 
 def _of_weights(scope: Scope, node: NodeProto) -> Traits:
     """Return of what dequantizes constants who reads them, and what their zero point and the scales beside are like."""
+    if node.op_type != "DequantizeLinear" or not is_constant(scope, node.input[0]):
+        return dict.fromkeys(("taken-for-floats", "off-centre", "scales-differ"), False)
     readers = scope.consumers(node.output[0])
     zero = scope.constant(node.input[ZERO_POINT]) if len(node.input) > ZERO_POINT else None
     middle = 128 if zero is not None and zero.dtype == np.uint8 else 0

@@ -22,7 +22,14 @@ from padfix.operators.recurrent_layers import RECURRENT
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
-from padfix.rules.build.activation_forms import clip_forms, erf_forms, gelu_forms, softplus_forms, tanh_forms
+from padfix.rules.build.activation_forms import (
+    clip_forms,
+    erf_forms,
+    gelu_forms,
+    hard_sigmoid_forms,
+    softplus_forms,
+    tanh_forms,
+)
 from padfix.rules.build.as_floats import as_floats
 from padfix.rules.build.broadcast_forms import (
     apart_forms,
@@ -45,7 +52,12 @@ from padfix.rules.build.element_forms import single_forms
 from padfix.rules.build.elementary_forms import reduction_forms
 from padfix.rules.build.embedded_forms import embedded_forms
 from padfix.rules.build.explicit_pads import copied
-from padfix.rules.build.exponential_forms import exponential_forms, mish_forms
+from padfix.rules.build.exponential_forms import (
+    exponential_forms,
+    logarithm_of_sum,
+    mish_forms,
+    share_of_exponentials,
+)
 from padfix.rules.build.forms import Form
 from padfix.rules.build.layer_forms import (
     batch_norm_forms,
@@ -214,7 +226,8 @@ def _by_itself(site: Site) -> Iterator[Form]:
 
     operators: Operators = ((node.op_type, traits),)
     yield Form("an Identity before it", operators, partial(write, "Identity", 1), why_not)
-    operators = (("Max", {"inputs": 2, "broadcasts": False}), (node.op_type, {**traits, "behind-convolution": "no"}))
+    traits = {**traits, "behind-convolution": "no", "behind-product": False}
+    operators = (("Max", {"inputs": 2, "broadcasts": False}), (node.op_type, traits))
     yield Form("the larger of its data and themselves", operators, partial(write, "Max", 2), why_not)
 
 
@@ -293,9 +306,9 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(("Abs", "Neg", "Sign"), signed_forms),
     "Concat": _first(parted_forms, in_rows, joined_forms, appended_forms, as_floats, moved_forms),
     "Pow": _first(typed_forms, rows_first(power_forms)),
-    "HardSigmoid": _first(_by_itself, _apart),
+    "HardSigmoid": _first(_by_itself, _apart, hard_sigmoid_forms),
     "Tanh": _first(_by_itself, _tanh),
-    "Mish": _first(_by_itself, mish_forms, exponential_forms),
+    "Mish": _first(_by_itself, mish_forms, exponential_forms, share_of_exponentials),
     "Gelu": _first(_by_itself, gelu_forms),
     **dict.fromkeys(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"), pooling_forms),
     "Flatten": _first(flattening_forms, moved_forms),
@@ -321,7 +334,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Size": long_forms,
     "Slice": _first(reordered_forms, slices_of_picked, moved_forms),
     **dict.fromkeys(QUANTIZERS, zero_point_forms),
-    "Softplus": _first(_by_itself, softplus_forms, exponential_forms),
+    "Softplus": _first(_by_itself, softplus_forms, exponential_forms, logarithm_of_sum),
     **dict.fromkeys(REDUCTIONS, reduction_forms),
     **dict.fromkeys(("ReduceMax", "ReduceMin"), _first(reduction_forms, as_floats)),
     "Hardmax": hardmax_forms,

@@ -46,6 +46,9 @@ BEHIND = """(float[1,2,5] X) => (float Y)
 <float[2,2,2] w = {1, 2, 3, 4, 5, 6, 7, 8}, int64[6] p = {%s}, float v = {1}> {
   c = Conv (X, w) Y = Pad (c, p, v) }"""
 
+TURNED = "(float[1,2,3,4] X) => (float Y) <float[2,2,1,1] w = {1, 2, 3, 4}> { c = Conv (X, w) Y = Tanh (c) }"
+MISH = "(float[1,2,3,4] X) => (float Y) { Y = Mish (X) }"
+
 SHARES_OF_BYTES = """(float[2,9] X) => (float Y)
 <float s = {0.04}, uint8 m = {128}, float t = {0.004}, uint8 z = {%d}> {
   q = QuantizeLinear (X, s, m) d = DequantizeLinear (q, s, m) p = Softmax <axis = -1> (d)
@@ -117,12 +120,15 @@ def test_it_is_right_as_it_is(graph: str, tmp_path: Path) -> None:
         (COMPUTED, ["Conv", "Slice"], 17),
         (SINGLE % (1, 3), ["Conv", "Slice"], 17),
         (HALVES % "round_prefer_floor", ["Gather", "Gather"], 11),
+        ("(float[1,2,9,4] X) => (float Y) { Y = HardSigmoid (X) }", ["Mul", "Add", "Clip"], 17),
+        (TURNED, ["Conv", "Max", "Tanh"], 17),
+        (MISH, ["Clip", "Neg", "Exp", "Clip", "Exp", "Mul", "Add", "Mul", "Mul", "Add", "Div", "Mul"], 18),
         (SQUARES % 2, ["Transpose", "MatMul", "Transpose"], 17),
         (SQUARES % 1, ["Transpose", "MatMul", "Transpose"], 17),
         (PRODUCT % "2,3,4,5", ["Reshape", "MatMul", "Reshape"], 17),
         (
             CURVE % ("4,", "Softplus"),
-            ["Reshape", "Clip", "Sub", "Sub", "Softplus", "Clip", "Relu", "Exp", "Mul", "Add", "Reshape"],
+            ["Abs", "Relu", "Reshape", "Neg", "Reshape", "Clip", "Exp", "Add", "Reshape", "Log", "Reshape", "Add"],
             17,
         ),
         (WINDOWED % (2, 2), ["Reshape", "Reshape", "Transpose", "Reshape", "Reshape"], 17),

@@ -115,6 +115,23 @@ def tanh_forms(site: Site) -> Iterator[Form]:
     yield Form("a Clip before it", (("Clip", {}), ("Tanh", traits)), partial(written, site, write), unranked(site))
 
 
+def hard_sigmoid_forms(site: Site) -> Iterator[Form]:
+    """Yield a HardSigmoid as a product and a sum, cut off."""
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+
+    def factor(name: str, default: float) -> np.ndarray:
+        found = attributes.find(site.node, name)
+        return np.array(default if found is None else found.f, dtype)
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        for op_type, name, default in (("Mul", "alpha", 0.2), ("Add", "beta", 0.5)):
+            value = builder.op(op_type, [value, builder.constant(factor(name, default), name)])
+        return clipped(builder, value, np.array(0, dtype), np.array(1, dtype))
+
+    operators: Operators = (("Mul", {"gate-second": False}), ("Add", {}), ("Clip", {}))
+    yield Form("a product and a sum", operators, partial(written, site, write), unranked(site))
+
+
 def softplus_forms(site: Site) -> Iterator[Form]:
     """Yield the Softplus of what is below a bound, and what is above it, where it is its own Softplus."""
     bound = np.array(_LINEAR_FROM.get(site.elem_type(0), BOUND), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))

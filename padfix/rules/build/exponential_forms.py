@@ -62,6 +62,48 @@ def exponential_forms(site: Site) -> Iterator[Form]:
     yield Form("a product with what is left of it", parts, partial(written, site, write, opset=since), why_not, since)
 
 
+def logarithm_of_sum(site: Site) -> Iterator[Form]:
+    """Yield a Softplus as the larger of its data and 0, and what the logarithm of 1 and a small number adds to that."""
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        below = builder.op("Neg", [builder.op("Abs", [value])])
+        small = builder.op("Exp", [clipped(builder, below, np.array(FAR, dtype), None)])
+        total = builder.op("Add", [small, builder.constant(np.array(1, dtype), "one")])
+        return builder.op("Add", [builder.op("Relu", [value]), builder.op("Log", [total])])
+
+    parts: Operators = tuple((each, {}) for each in ("Abs", "Neg", "Clip", "Add", "Log", "Relu"))
+    since, operators = BOUNDS_AS_INPUT_SINCE, (*parts, ("Exp", {"falls-far": False}))
+    yield Form("a logarithm", operators, partial(written, site, write, opset=since), _unless_single(site), since)
+
+
+def share_of_exponentials(site: Site) -> Iterator[Form]:
+    """Yield Mish as its data times a quotient of exponentials, of which none is above 1."""
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        def number(each: float) -> Any:
+            return builder.constant(np.array(each, np.float32), "number")
+
+        def small(each: Any) -> Any:
+            return builder.op("Exp", [clipped(builder, each, np.array(FAR, np.float32), np.array(0, np.float32))])
+
+        above, below = small(value), small(builder.op("Neg", [value]))
+        twice = builder.op("Mul", [below, number(2)])
+        first = builder.op("Mul", [above, builder.op("Add", [above, twice])])
+        second = builder.op("Mul", [below, twice])
+        share = builder.op("Div", [first, builder.op("Add", [first, second])])
+        return builder.op("Mul", [value, share])
+
+    parts: Operators = tuple((each, {}) for each in ("Neg", "Clip", "Add", "Div"))
+    operators = (*parts, ("Exp", {"falls-far": False}), ("Mul", {"gate-second": False}))
+    since = BOUNDS_AS_INPUT_SINCE
+    yield Form("exponentials", operators, partial(written, site, write, opset=since), _unless_single(site), since)
+
+
+def _unless_single(site: Site) -> Refusal | None:
+    return unranked(site) if site.elem_type(0) == TensorProto.FLOAT else Refusal("it is not of single precision")
+
+
 def mish_forms(site: Site) -> Iterator[Form]:
     """Yield Mish as the product that it is."""
 
