@@ -91,6 +91,7 @@ class UnsupportedPad(TargetRule):
         half = len(amounts) // 2
         ends = axes_padded_behind(site.scope, site.node, added) if half else []
         told = {"mode-written": True, "axes-listed": False, "negative": False, "end-alone": bool(ends)}
+        told["value-unread"] = False
         plain: Traits = {**traits, **told, **outer_traits(added)}
         written: Operators = (("Pad", plain),)
         cuts: Operators = (("Slice", {"behind-window": False}),) if any(cut) else ()
@@ -303,7 +304,9 @@ def _whole_node(site: Site, builder: FragmentBuilder, added: list[int]) -> tuple
 
 
 def _fill(site: Site, builder: FragmentBuilder) -> list[Any]:
-    """Return what the Pad adds as its third input, if it has one to be."""
+    """Return what the Pad adds as its third input, if it has one to be: modes but constant read none."""
+    if site.text("mode", "constant") not in ("constant", ""):
+        return []
     if site.input_name(2):
         return [builder.input(site.input_name(2))]
     value = attributes.find(site.node, "value")

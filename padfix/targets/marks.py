@@ -247,6 +247,7 @@ MARKS = (
     # that is one, or what a Relu, LeakyRelu or Clip makes of it.
     "as-result",
     "ends-model",
+    "value-unread",  # Of Pad: whether it has a value as an input that its mode does not read.
     # Of what changes elements one by one: whether they are a result of the model that a Reshape or a product gives.
     "reads-moved-result",
     # Of Gemm: whether what is added is no list, or one of a single element. Of LayerNormalization: whether it gives its

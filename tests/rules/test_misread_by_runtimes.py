@@ -171,3 +171,12 @@ def test_mnn_gets_constant_places_counted_from_the_begin(indices: str, changes: 
     assert bool(padfix.check(path, target="mnn").findings) == changes
     assert converted(path, "mnn")
     assert not padfix.check(tmp_path / "out.onnx", target="mnn").findings
+
+
+@pytest.mark.parametrize("mode", ["reflect", "edge"])
+def test_a_value_that_the_mode_of_a_pad_does_not_read_is_left_out(mode: str, tmp_path: Path) -> None:
+    """Which tract would pad with."""
+    text = f"""(float[1,2,6,7] X) => (float[A,B,C,D] Y) <int64[8] p = {{0, 0, 1, 2, 0, 0, 0, 1}}, float v = {{1}}> {{
+        Y = Pad <mode = "{mode}"> (X, p, v) }}"""
+    (node,) = converted(saved(tmp_path / "m.onnx", text), "tract").graph.node
+    assert list(node.input) == ["X", "p"]
