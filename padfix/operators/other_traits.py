@@ -48,6 +48,7 @@ from padfix.operators.gates import product_traits
 from padfix.operators.lists import COMPARING, JOINING_TRUTHS, appends_to_input, depends_on_data, joins_a_list
 from padfix.operators.long_results import ends_as_long
 from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
+from padfix.operators.open_lengths import spreads_over_open
 from padfix.operators.passing import pieces_of
 from padfix.operators.picked_parts import is_taken_apart
 from padfix.operators.picking_traits import gather_traits, is_weight, ranked
@@ -374,6 +375,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "fewer-axes": has_fewer_axes(scope, node),
             "moves-fewer-axes": moves_fewer_axes(scope, node),
             "spreads-data": spreads_data(scope, node),
+            "spreads-over-open": spreads_over_open(scope, node),
             "constants": spread_of_constants(scope, node),
             "one-first": is_one_first(scope, node),
             "numbers-images": gives_each_image_its_own(scope, node),

@@ -17,6 +17,7 @@ from padfix.operators.data_order import (
     is_behind_images,
 )
 from padfix.operators.elementwise import REDUCTIONS
+from padfix.operators.open_lengths import leaves_known_lengths
 from padfix.operators.picked_parts import is_taken_apart
 from padfix.operators.shuffles import shuffles_channels, shuffles_pixels
 from padfix.operators.told_lengths import told_lengths
@@ -44,6 +45,7 @@ def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
         "measures-by-lists": _measures_by_lists(scope, node),
         "of-thin-image": _is_of_thin_image(scope, node),
         "of-square-product": known is not None and is_of_square_product(scope, node.input[0], known.shape or ()),
+        "leaves-known-lengths": leaves_known_lengths(scope, node),
         "taken-apart": is_taken_apart(scope, node),
         "batch-told": is_batch_told(scope, node) and is_of_another_batch(scope, node.output[0]) is False,
     }

@@ -82,6 +82,7 @@ from padfix.rules.build.recurrent_forms import recurrent_forms
 from padfix.rules.build.response_forms import response_forms
 from padfix.rules.build.roi_forms import roi_forms
 from padfix.rules.build.rounded_forms import round_forms
+from padfix.rules.build.score_forms import score_forms
 from padfix.rules.build.slice_forms import reordered_forms
 from padfix.rules.build.softmax_forms import hardmax_forms, logarithm_forms, softmax_forms
 from padfix.rules.build.space_forms import depth_forms, pooling_forms, replaced
@@ -265,9 +266,13 @@ def _numbered(site: Site) -> Iterator[Form]:
         for each, length in zip_longest(given, lengths[: len(given)])
     ]
     own = traits_of(site.scope, site.node) or {}
+    gives = site.scope.type_of(site.node.output[0])
+    if own.get("leaves-known-lengths") and gives is not None and gives.lengths:
+        numbered = list(gives.lengths)
     copied_still = {"copies-channels": channels is None, "copies-behind-reshape": 0 in numbered}
     left = {name: bool(own.get(name)) and is_still for name, is_still in copied_still.items()}
     several = bool(numbered) and numbered[0] > 1 and all(each > 0 for each in numbered)
+    left["leaves-known-lengths"] = False
     left["numbers-images"] = bool(own.get("numbers-images")) or (several and given[0] == 0)
     yield Form(
         "the lengths that it copies",
@@ -316,10 +321,10 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "SpaceToDepth": depth_forms,
     "Reshape": _first(number_forms, told_forms, image_forms, _numbered, listed_first, pooled_forms),
     "Sub": rows_first(_first(apart_forms, negated_forms)),
-    "Div": rows_first(_first(apart_forms, reciprocal_forms, negated_forms, inverse_forms, divided_forms)),
+    "Div": rows_first(_first(score_forms, apart_forms, reciprocal_forms, negated_forms, inverse_forms, divided_forms)),
     "Reciprocal": _first(inverse_forms, definition_forms),
     "Mod": _first(remainder_forms, as_floats),
-    "Mul": rows_first(_first(apart_forms, exchanged_forms)),
+    "Mul": rows_first(_first(score_forms, apart_forms, exchanged_forms)),
     **dict.fromkeys(JOINING, rows_first(_first(apart_forms, paired_forms))),
     **dict.fromkeys(("Max", "Min"), rows_first(_first(apart_forms, paired_forms, as_floats))),
     "Where": rows_first(_first(choice_forms, as_floats)),

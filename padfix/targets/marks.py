@@ -52,6 +52,8 @@ MARKS = (
     # Of Gather and Squeeze, and of Reshape and Transpose: whether it picks one of the parts that a Reshape makes of the
     # last axis, and whether all that reads it does.
     "picks-part",
+    "spreads-over-open",  # Of what a constant number meets: whether a product behind it sums over an open length.
+    "leaves-known-lengths",  # Of a Reshape that copies or finds what is known beside what is open.
     "taken-apart",
     # Of Sub and Div, and of Div alone: whether 0 is among what it divides by.
     "by-zero",

@@ -134,3 +134,34 @@ def test_what_has_no_equal_form_is_refused(nodes: str, given: str, target: str, 
     source = findings(nodes, given, f"opencv@{target}", tmp_path)[1]
     with pytest.raises(RefusedError):
         padfix.convert(source, tmp_path / "result.onnx", target=f"opencv@{target}")
+
+
+OPEN_SOUND = """(float[1,2,n] X) => (float[1,3,m] Y) <float[2,3,4] w> {
+    A = Relu (X) Y = ConvTranspose <strides = [2], kernel_shape = [4], pads = [1, 1]> (A, w) }"""
+OPEN_SCORES = """(float[b,s,4] X) => (float[b,s,4] Y) <float h = {0.5}> {
+    A = Relu (X) K = Transpose <perm = [0, 2, 1]> (A)
+    S = MatMul (A, K) T = %s (S, h) P = Softmax (T) Y = MatMul (P, A) }"""
+
+
+def test_opencv_4_14_is_told_what_is_known_beside_open_lengths(tmp_path: Path) -> None:
+    text = OPEN_SOUND.replace("4] w>", f"4] w = {{{', '.join(['0.5'] * 24)}}}>")
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}')
+    onnx.save(model, tmp_path / "m.onnx")
+    padfix.convert(tmp_path / "m.onnx", tmp_path / "out.onnx", target="opencv@4.14")
+    graph = onnx.load(tmp_path / "out.onnx").graph
+    values = {each.name: onnx.numpy_helper.to_array(each).tolist() for each in graph.initializer}
+    shapes = [values[node.input[1]] for node in graph.node if node.op_type == "Reshape"]
+    assert shapes == [[1, 2, 1, -1], [1, 3, -1]]
+
+
+@pytest.mark.parametrize(("factor", "order"), [("Mul", "Mul MatMul"), ("Div", "Div MatMul"), ("Add", "")])
+def test_opencv_4_14_multiplies_before_scores_of_open_lengths(factor: str, order: str, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {OPEN_SCORES % factor}')
+    onnx.save(model, tmp_path / "m.onnx")
+    if not order:
+        with pytest.raises(padfix.PadfixError, match="takes an open length for 1"):
+            padfix.convert(tmp_path / "m.onnx", tmp_path / "out.onnx", target="opencv@4.14")
+        return
+    padfix.convert(tmp_path / "m.onnx", tmp_path / "out.onnx", target="opencv@4.14")
+    found = " ".join(node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node if node.op_type != "Constant")
+    assert found == f"Relu Transpose {order} Softmax MatMul"
