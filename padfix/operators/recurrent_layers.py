@@ -40,6 +40,7 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "direction": attributes.text(node, "direction", "forward") or "forward",
         "resets-before": attributes.integer(node, "linear_before_reset", 0) == 0,
         "activations": "usual" if is_usual else "hard-sigmoid" if "hardsigmoid" in told else "other",
+        "activations-written": attributes.find(node, "activations") is not None,
         "directions-alike": len(told) <= len(usual) or told[:half] == told[half:],
         "clipped": attributes.find(node, "clip") is not None,
         "couples-gates": attributes.integer(node, "input_forget", 0) != 0,

@@ -46,6 +46,7 @@ def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
         "of-thin-image": _is_of_thin_image(scope, node),
         "of-square-product": known is not None and is_of_square_product(scope, node.input[0], known.shape or ()),
         "leaves-known-lengths": leaves_known_lengths(scope, node),
+        "goes-back": known is not None and _goes_back(scope, node.input[0], known.shape or ()),
         "taken-apart": is_taken_apart(scope, node),
         "batch-told": is_batch_told(scope, node) and is_of_another_batch(scope, node.output[0]) is False,
     }
@@ -88,6 +89,16 @@ def is_of_square_product(scope: Scope, name: str, shape: Sequence[Dimension]) ->
             break
         producer = scope.own_producer(producer.input[0])
     return producer is not None and producer.op_type in ("Gemm", "MatMul") and is_by_matrix(scope, producer)
+
+
+def _goes_back(scope: Scope, name: str, shape: Sequence[Dimension]) -> bool:
+    """Whether a product of what a Reshape put together gets the lengths that were before that, but for the last."""
+    product = scope.own_producer(name)
+    if product is None or product.op_type not in ("Gemm", "MatMul") or not is_by_matrix(scope, product):
+        return False
+    before = scope.own_producer(product.input[0])
+    first = scope.type_of(before.input[0]) if before is not None and before.op_type == "Reshape" else None
+    return first is not None and first.shape is not None and tuple(first.shape[:-1]) == tuple(shape[:-1])
 
 
 def is_square_volume(shape: Sequence[Dimension]) -> bool:

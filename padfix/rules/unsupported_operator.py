@@ -286,6 +286,12 @@ def _numbered(site: Site) -> Iterator[Form]:
         lambda: replaced(site, lambda builder, value: builder.reshaped(builder.op("Identity", [value]), given)),
         None if given else Refusal("its shape is not known"),
     )
+    yield Form(
+        "the larger of its data and themselves",
+        (("Max", {"inputs": 2, "broadcasts": False}), ("Reshape", {**own, "goes-back": False})),
+        lambda: replaced(site, lambda builder, value: builder.reshaped(builder.op("Max", [value] * 2), given)),
+        None if given and own.get("goes-back") else Refusal("it does not undo what was put together before a product"),
+    )
 
 
 _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {

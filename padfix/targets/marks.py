@@ -48,6 +48,7 @@ MARKS = (
     "shuffles",
     "of-thin-image",
     "of-square-product",
+    "goes-back",  # Whether a product of what another one put together gets the lengths before that, but for the last.
     "numbers-images",
     # Of Gather and Squeeze, and of Reshape and Transpose: whether it picks one of the parts that a Reshape makes of the
     # last axis, and whether all that reads it does.
@@ -193,6 +194,7 @@ MARKS = (
     # Of Concat, and of LSTM.
     "joins-constant-again",
     "states-differ",
+    "activations-written",
     # Of Reshape, as numbers-images is.
     "measures-images",
     "measures-by-lists",
