@@ -92,13 +92,19 @@ def is_of_square_product(scope: Scope, name: str, shape: Sequence[Dimension]) ->
 
 
 def _goes_back(scope: Scope, name: str, shape: Sequence[Dimension]) -> bool:
-    """Whether a product of what a Reshape put together gets the lengths that were before that, but for the last."""
+    """Whether a product of what a Reshape put into its last axis gets the lengths before that, but for the last."""
     product = scope.own_producer(name)
     if product is None or product.op_type not in ("Gemm", "MatMul") or not is_by_matrix(scope, product):
         return False
     before = scope.own_producer(product.input[0])
-    first = scope.type_of(before.input[0]) if before is not None and before.op_type == "Reshape" else None
-    return first is not None and first.shape is not None and tuple(first.shape[:-1]) == tuple(shape[:-1])
+    if before is None or before.op_type != "Reshape":
+        return False
+    shapes = [
+        None if (known := scope.type_of(each)) is None else known.shape for each in (before.input[0], before.output[0])
+    ]
+    if not shapes[0] or not shapes[1] or shapes[0][-1] == shapes[1][-1]:
+        return False
+    return tuple(shapes[0][:-1]) == tuple(shape[:-1])
 
 
 def is_square_volume(shape: Sequence[Dimension]) -> bool:

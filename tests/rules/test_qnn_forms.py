@@ -47,6 +47,10 @@ BEHIND = """(float[1,2,5] X) => (float Y)
   c = Conv (X, w) Y = Pad (c, p, v) }"""
 
 TURNED = "(float[1,2,3,4] X) => (float Y) <float[2,2,1,1] w = {1, 2, 3, 4}> { c = Conv (X, w) Y = Tanh (c) }"
+CUT_OFF = "(float[2,3] X) => (float Y) { i = Cast <to = 7> (X) Y = Cast <to = 1> (i) }"
+BACK = """(float[1,2,2] X) => (float Y)
+<int64[2] m = {1, 4}, int64[3] s = {1, 2, 2}, float[4,4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7}> {
+  a = Reshape (X, m) b = MatMul (a, w) Y = Reshape (b, s) }"""
 MISH = "(float[1,2,3,4] X) => (float Y) { Y = Mish (X) }"
 
 SHARES_OF_BYTES = """(float[2,9] X) => (float Y)
@@ -121,6 +125,8 @@ def test_it_is_right_as_it_is(graph: str, tmp_path: Path) -> None:
         (SINGLE % (1, 3), ["Conv", "Slice"], 17),
         (HALVES % "round_prefer_floor", ["Gather", "Gather"], 11),
         ("(float[1,2,9,4] X) => (float Y) { Y = HardSigmoid (X) }", ["Mul", "Add", "Clip"], 17),
+        (CUT_OFF, ["Abs", "Sign", "Floor", "Mul", "Cast", "Cast"], 17),
+        (BACK, ["Reshape", "MatMul", "Max", "Reshape"], 17),
         (TURNED, ["Conv", "Max", "Tanh"], 17),
         (MISH, ["Clip", "Neg", "Exp", "Clip", "Exp", "Mul", "Add", "Mul", "Mul", "Add", "Div", "Mul"], 18),
         (SQUARES % 2, ["Transpose", "MatMul", "Transpose"], 17),
