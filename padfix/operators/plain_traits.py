@@ -213,11 +213,20 @@ def _cast(scope: Scope, node: NodeProto) -> Traits:
         "elements": elements,
         "unsigned": None if elements is None or known is None else known.elem_type == TensorProto.UINT8,
         "gives": numbers_of(scope, node.output[0]),
+        "cast-back": elements == "float" and _is_cast_back(scope, node),
         "gives-odd-integers": is_odd_integer(scope, node.output[0]),
         "bytes-of-input": bytes_of(scope, node.output[0]) == "unsigned" and _is_of_input(scope, node.input[0]),
         "as-result": is_result_of_whole_numbers(scope, node),
         "ends-as-long": ends_as_long(scope, node),
     }
+
+
+def _is_cast_back(scope: Scope, node: NodeProto) -> bool:
+    """Whether Casts to floats alone read what a Cast gives, no floats."""
+    readers = [] if scope.is_output(node.output[0]) else scope.consumers(node.output[0])
+    kinds = {numbers_of(scope, each.output[0]) for each in readers if each.op_type == "Cast"}
+    is_read_so = bool(readers) and all(each.op_type == "Cast" for each in readers)
+    return is_read_so and kinds <= {"single", "half"} and numbers_of(scope, node.output[0]) == "integer"
 
 
 def _is_of_input(scope: Scope, name: str) -> bool:

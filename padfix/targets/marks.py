@@ -131,6 +131,7 @@ MARKS = (
     "of-deviation",
     "lists-exponents",
     "changes-type",
+    "cast-back",  # Of Cast: whether other Casts alone read the integers that it makes of floats, for floats.
     # Of Cast and Div: whether it cuts fractions off, or makes booleans of other numbers than 0 and 1.
     "changes-numbers",
     "joins-nothing",

@@ -51,6 +51,25 @@ CUT_OFF = "(float[2,3] X) => (float Y) { i = Cast <to = 7> (X) Y = Cast <to = 1>
 BACK = """(float[1,2,2] X) => (float Y)
 <int64[2] m = {1, 4}, int64[3] s = {1, 2, 2}, float[4,4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7}> {
   a = Reshape (X, m) b = MatMul (a, w) Y = Reshape (b, s) }"""
+FALLS_BY_HALVES = ["Clip", "Sub", "Neg", "Exp", "Clip", "Clip", "Sub", "Exp", "Exp", "Clip", "Mul"]
+LOGARITHM = [
+    "Abs",
+    "Relu",
+    "Reshape",
+    "Neg",
+    "Reshape",
+    "Clip",
+    "Sub",
+    "Exp",
+    "Clip",
+    "Exp",
+    "Mul",
+    "Add",
+    "Mul",
+    "Reshape",
+    "Log",
+    "Reshape",
+]
 MISH = "(float[1,2,3,4] X) => (float Y) { Y = Mish (X) }"
 
 SHARES_OF_BYTES = """(float[2,9] X) => (float Y)
@@ -128,13 +147,13 @@ def test_it_is_right_as_it_is(graph: str, tmp_path: Path) -> None:
         (CUT_OFF, ["Abs", "Sign", "Floor", "Mul", "Cast", "Cast"], 17),
         (BACK, ["Reshape", "MatMul", "Max", "Reshape"], 17),
         (TURNED, ["Conv", "Max", "Tanh"], 17),
-        (MISH, ["Clip", "Neg", "Exp", "Clip", "Exp", "Mul", "Add", "Mul", "Mul", "Add", "Div", "Mul"], 18),
+        (MISH, [*FALLS_BY_HALVES, *["Exp", "Mul", "Mul", "Add", "Mul", "Mul", "Add", "Div", "Mul"]], 18),
         (SQUARES % 2, ["Transpose", "MatMul", "Transpose"], 17),
         (SQUARES % 1, ["Transpose", "MatMul", "Transpose"], 17),
         (PRODUCT % "2,3,4,5", ["Reshape", "MatMul", "Reshape"], 17),
         (
             CURVE % ("4,", "Softplus"),
-            ["Abs", "Relu", "Reshape", "Neg", "Reshape", "Clip", "Exp", "Add", "Reshape", "Log", "Reshape", "Add"],
+            [*LOGARITHM, *["Mul", "Add", "Reshape", "Reshape", "Max", "Reshape", "Add"]],
             17,
         ),
         (WINDOWED % (2, 2), ["Reshape", "Reshape", "Transpose", "Reshape", "Reshape"], 17),

@@ -63,41 +63,60 @@ def exponential_forms(site: Site) -> Iterator[Form]:
 
 
 def logarithm_of_sum(site: Site) -> Iterator[Form]:
-    """Yield a Softplus as the larger of its data and 0, and what the logarithm of 1 and a small number adds to that."""
-    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+    """Yield a Softplus as the larger of its data and 0, and what the logarithm of 1 and a small number adds to that.
+
+    That logarithm is no less than the number without half of its square, which is all that is left of small ones.
+    """
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
-        below = builder.op("Neg", [builder.op("Abs", [value])])
-        small = builder.op("Exp", [clipped(builder, below, np.array(FAR, dtype), None)])
-        total = builder.op("Add", [small, builder.constant(np.array(1, dtype), "one")])
-        return builder.op("Add", [builder.op("Relu", [value]), builder.op("Log", [total])])
+        small = _falling(builder, builder.op("Neg", [builder.op("Abs", [value])]))
+        logarithm = builder.op("Log", [builder.op("Add", [small, _number(builder, 1)])])
+        half = builder.op("Mul", [builder.op("Mul", [small, small]), _number(builder, -0.5)])
+        added = builder.op("Max", [logarithm, builder.op("Add", [small, half])])
+        return builder.op("Add", [builder.op("Relu", [value]), added])
 
-    parts: Operators = tuple((each, {}) for each in ("Abs", "Neg", "Clip", "Add", "Log", "Relu"))
-    since, operators = BOUNDS_AS_INPUT_SINCE, (*parts, ("Exp", {"falls-far": False}))
-    yield Form("a logarithm", operators, partial(written, site, write, opset=since), _unless_single(site), since)
+    parts: Operators = (*((each, {}) for each in ("Abs", "Neg", "Log", "Relu")), ("Max", {"inputs": 2}))
+    since = BOUNDS_AS_INPUT_SINCE
+    yield Form(
+        "a logarithm", (*parts, *_FALLING), partial(written, site, write, opset=since), _unless_single(site), since
+    )
 
 
 def share_of_exponentials(site: Site) -> Iterator[Form]:
     """Yield Mish as its data times a quotient of exponentials, of which none is above 1."""
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
-        def number(each: float) -> Any:
-            return builder.constant(np.array(each, np.float32), "number")
-
-        def small(each: Any) -> Any:
-            return builder.op("Exp", [clipped(builder, each, np.array(FAR, np.float32), np.array(0, np.float32))])
-
-        above, below = small(value), small(builder.op("Neg", [value]))
-        twice = builder.op("Mul", [below, number(2)])
+        above, below = _falling(builder, value), _falling(builder, builder.op("Neg", [value]))
+        twice = builder.op("Mul", [below, _number(builder, 2)])
         first = builder.op("Mul", [above, builder.op("Add", [above, twice])])
         second = builder.op("Mul", [below, twice])
         share = builder.op("Div", [first, builder.op("Add", [first, second])])
         return builder.op("Mul", [value, share])
 
-    parts: Operators = tuple((each, {}) for each in ("Neg", "Clip", "Add", "Div"))
-    operators = (*parts, ("Exp", {"falls-far": False}), ("Mul", {"gate-second": False}))
     since = BOUNDS_AS_INPUT_SINCE
-    yield Form("exponentials", operators, partial(written, site, write, opset=since), _unless_single(site), since)
+    parts: Operators = (("Neg", {}), ("Div", {}), *_FALLING)
+    yield Form("exponentials", parts, partial(written, site, write, opset=since), _unless_single(site), since)
+
+
+_FALLING: Operators = (
+    ("Clip", {}),
+    ("Exp", {"falls-far": False}),
+    ("Sub", {}),
+    ("Mul", {"gate-second": False}),
+    ("Add", {}),
+)
+
+
+def _falling(builder: FragmentBuilder, value: Any) -> Any:
+    """Return the exponential of what is below 0 of a value: of what is not far below, times that of the rest."""
+    far, zero = np.array(FAR, np.float32), np.array(0, np.float32)
+    near = builder.op("Exp", [clipped(builder, value, far, zero)])
+    rest = builder.op("Sub", [value, builder.constant(far, "far")])
+    return builder.op("Mul", [near, builder.op("Exp", [clipped(builder, rest, far, zero)])])
+
+
+def _number(builder: FragmentBuilder, number: float) -> Any:
+    return builder.constant(np.array(number, np.float32), "number")
 
 
 def _unless_single(site: Site) -> Refusal | None:
