@@ -50,6 +50,17 @@ def images_at_once(scope: Scope) -> int | None:
     return batch if isinstance(batch, int) and batch > 1 else None
 
 
+def is_of_unlike_batches(scope: Scope, name: str) -> bool:
+    """Whether data are as many images as an input is of, and the model's inputs and results are not all of as many."""
+    known, root = scope.type_of(name), scope.root
+    length = known.shape[0] if known is not None and known.shape else None
+    if not isinstance(length, int) or length < 2 or isinstance(root.container, FunctionProto):
+        return False
+    results = {each.shape[0] for each in map(root.type_of, root.outputs) if each is not None and each.shape}
+    batches = _batches(scope)
+    return length in batches and len(batches | results) > 1
+
+
 def numbers_images(scope: Scope, node: NodeProto) -> bool:
     """Whether a Reshape or Expand says of several images how many there are, so that it fits no other number."""
     batch = images_at_once(scope)

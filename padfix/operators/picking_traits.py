@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from onnx import NodeProto
+from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, ValueType
@@ -70,6 +70,9 @@ def gather_traits(scope: Scope, node: NodeProto) -> Traits:
         "axis-written": attributes.find(node, "axis") is not None,
         "by-data": len(node.input) > 1 and depends_on_data(scope, node.input[1]),
         "both-computed": not is_told,
+        "by-integers-of-32-bits": indices is not None
+        and indices.elem_type == TensorProto.INT32
+        and depends_on_data(scope, node.input[1]),
         "picks-a-list": None if rank is None else rank > 0,
         "by-list-of-caller": rank in (0, 1) and _is_as_given(scope, node.input[1]),
         "gives-a-number": rank == 0 and matrix is not None and matrix.rank == 1,

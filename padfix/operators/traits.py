@@ -11,7 +11,7 @@ from padfix.geometry.padding import drops_window, effective_kernel
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.axis_order import order_traits
-from padfix.operators.batches import OF_IMAGES, is_of_another_batch
+from padfix.operators.batches import OF_IMAGES, is_of_another_batch, is_of_unlike_batches
 from padfix.operators.constant_chains import (
     gives_constant,
     is_constant,
@@ -100,7 +100,8 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
         found["of-made-list"] = is_of_made_list(scope, node)
     if node.op_type not in OF_IMAGES:
         return found
-    return {**found, "batch-within": is_of_another_batch(scope, node.input[0])}
+    unlike = is_of_unlike_batches(scope, node.input[0])
+    return {**found, "batch-within": is_of_another_batch(scope, node.input[0]), "unlike-batches": unlike}
 
 
 def _gives_integers(scope: Scope, node: NodeProto) -> bool:

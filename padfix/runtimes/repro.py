@@ -80,7 +80,8 @@ def write_repro(
 
 def _script(runtime: Runtime, title: str, place: int) -> str:
     source = inspect.getsource(importlib.import_module(runtime.module))
-    # The adapter as it stands, without its docstring, what the script imports already, and padfix.
+    # The adapter as it stands, without its docstring, what the script imports already, and padfix with what guards it.
     source = re.sub(r'\A""".*?"""\n', "", source, flags=re.DOTALL)
+    source = re.sub(r"^.*\bdie_with_parent\b.*\n", "", source, flags=re.MULTILINE)
     source = re.sub(r"^from (__future__|padfix\S*) import .*\n", "", source, flags=re.MULTILINE)
     return _BEGINNING.format(title=title, needs=runtime.label) + source.lstrip() + _END.format(place=place)

@@ -53,6 +53,8 @@ MARKS = (
     # Of Gather and Squeeze, and of Reshape and Transpose: whether it picks one of the parts that a Reshape makes of the
     # last axis, and whether all that reads it does.
     "picks-part",
+    "by-integers-of-32-bits",  # Of Gather: whether data give its indices, and of 32 bits.
+    "unlike-batches",  # Of layers of images: whether inputs and results of the model are of unlike numbers of them.
     "spreads-over-open",  # Of what a constant number meets: whether a product behind it sums over an open length.
     "leaves-known-lengths",  # Of a Reshape that copies or finds what is known beside what is open.
     "taken-apart",

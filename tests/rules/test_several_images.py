@@ -33,7 +33,7 @@ def test_attention_is_its_products_alone(tmp_path: Path) -> None:
     ("graph", "opset", "gone"),
     [
         (
-            "(float[2,6,8] X, float[8] s, float[8] b) => (float Y, float M) { Y, M = LayerNormalization (X, s, b) }",
+            "(float[1,6,8] X, float[8] s, float[8] b) => (float Y, float M) { Y, M = LayerNormalization (X, s, b) }",
             17,
             "",
         ),
@@ -220,3 +220,27 @@ def test_a_layer_over_several_images_starts_each_alike_and_counts_none(
     assert [values[node.input[1]] for node in graph.node if node.op_type == "Reshape"] == [told]
     with pytest.raises(RefusedError, match="for each of several"):
         written(tmp_path, text.replace("float[1] {0}", "float[1] {1}"), opset=17)
+
+
+FIRST_ALONE = """(float[2,4,6,6] X) => (float[1,4,6,6] Y) <int64[1] b = {0}, int64[1] e = {1}> {
+    A = %s (X) Y = Slice (A, b, e, b) }"""
+BY_IDS = "(int32[2,5] X) => (float[2,5,2] Y) <float[9,2] t> { Y = Gather (t, X) }".replace(
+    " t>", f" t = {{{', '.join('1' * 18)}}}>"
+)
+
+
+@pytest.mark.parametrize(
+    ("graph", "reason"),
+    [
+        (FIRST_ALONE % "MaxPool <kernel_shape = [1, 1]>", "another number of images"),
+        (FIRST_ALONE % "Softmax", ""),
+        (BY_IDS, "no indices of 32 bits"),
+        (BY_IDS.replace("int32", "int64"), ""),
+    ],
+)
+def test_what_ncnn_takes_no_batch_or_index_of_is_declined(graph: str, reason: str, tmp_path: Path) -> None:
+    if not reason:
+        written(tmp_path, graph, opset=17)
+        return
+    with pytest.raises(RefusedError, match=reason):
+        written(tmp_path, graph, opset=17)

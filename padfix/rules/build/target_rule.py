@@ -17,7 +17,7 @@ from padfix.rules.build.broadcast_forms import on_rows
 from padfix.rules.build.constant_forms import asked_form, constant_form, initialized_form, number_form
 from padfix.rules.build.fewer_axes import on_fewer_axes
 from padfix.rules.build.folded_batch import folded_batch
-from padfix.rules.build.forms import Form, first_right
+from padfix.rules.build.forms import Form, by_another_rule, first_right
 from padfix.rules.build.moved_forms import behind_convolution, behind_reshapes
 from padfix.rules.build.objections import Objection, objections, worst_objection
 from padfix.rules.build.passing_forms import negated_twice
@@ -128,6 +128,10 @@ class TargetRule(Rule):
             marks |= {mark for each in others for mark in each.fact.where}
         if "batch-within" in marks:
             yield folded_batch(site)
+        elif "unlike-batches" in marks:
+            yield Form(
+                "each image alone", (), by_another_rule, Refusal("an input or a result is of another number of images")
+            )
         # The target minds that nothing is left of the node, whatever else it has against it.
         elif any("gives-the-same" in each.fact.where and not each.unknown for each in every):
             yield negated_twice(site)
