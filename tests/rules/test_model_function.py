@@ -31,6 +31,7 @@ def test_what_calls_hand_over_is_known_where_the_target_reads_no_functions(tmp_p
     source = save(CALLED_TWICE % (17, 17), tmp_path)
     found = [each for each in padfix.check(source, target="opencv").findings if each.rule == "PF307"]
     assert [(each.node, each.fixable) for each in found] == [("Larger", True), ("Same", True)]
+    assert "PF307" in {each.rule for each in padfix.check(source, target="onnx2tf").findings}
     padfix.convert(source, tmp_path / "after.onnx", target="opencv")
     after = onnx.load(tmp_path / "after.onnx")
     assert not after.functions
