@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from padfix.files.model import Model
-from padfix.operators.axis_order import holds_channels_last
-from padfix.operators.inference import infer
 from padfix.runtimes.adapter import Request
 
 if TYPE_CHECKING:
@@ -43,11 +40,23 @@ def load() -> Callable[[Request], list[Any]]:
                 onnx2tf.convert(**options, non_verbose=True, output_signaturedefs=True)
             feeds = {each.name: request.feeds[each.name] for each in model.graph.input if each.name in request.feeds}
             arrays = _run(Interpreter(model_path="made/model_float32.tflite"), feeds, outputs)
-        scope = infer(Model(model))[0]
-        results = zip(arrays, outputs, request.shapes, strict=True)
-        return [_as_in_onnx(array, shape, holds_channels_last(scope, name, shape)) for array, name, shape in results]
+        are_moved = _are_moved(model, outputs, request.shapes)
+        results = zip(arrays, request.shapes, are_moved, strict=True)
+        return [_as_in_onnx(array, shape, is_moved) for array, shape, is_moved in results]
 
     return run
+
+
+def _are_moved(model: ModelProto, outputs: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> list[bool]:
+    """Return which outputs onnx2tf gives with their channels at the end; a script of its own goes by shapes alone."""
+    try:
+        from padfix.files.model import Model
+        from padfix.operators.axis_order import holds_channels_last
+        from padfix.operators.inference import infer
+    except ImportError:
+        return [False] * len(outputs)
+    scope = infer(Model(model))[0]
+    return [holds_channels_last(scope, name, shape) for name, shape in zip(outputs, shapes, strict=True)]
 
 
 def _run(interpreter: Any, feeds: Mapping[str, Any], outputs: Sequence[str]) -> list[Any]:

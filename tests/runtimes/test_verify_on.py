@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from padfix.results import RuntimesReport
 from padfix.runtimes import Request, names, open_runtime
 from padfix.runtimes.adapter import Runtime, said
 from padfix.runtimes.node_process import runner
+from padfix.runtimes.repro import write_repro
 
 NETWORK = """<ir_version: 8, opset_import: ["" : 17]>
 network (float[N,3,12,10] X) => (float[N,4,6,5] Y)
@@ -123,8 +125,21 @@ def test_what_is_kept_shows_the_fault_without_padfix(
             text=True,
             check=True,
         )
-        assert "largest difference 0.0" in done.stdout  # of the honest runtime, which the script asks
+        assert "largest difference [0." in done.stdout  # of the honest runtime, which the script asks
         assert "padfix" not in (tmp_path / "kept" / folder / "show.py").read_text()
+
+
+def test_a_script_has_all_that_it_names(tmp_path: Path) -> None:
+    for name in names():
+        module = f"padfix.runtimes.on_{name.replace('-', '_')}"
+        write_repro(tmp_path / name, Runtime(name, module, "1.0"), "A fault", b"", {}, np.zeros(1))
+        script = (tmp_path / name / "show.py").read_text()
+        assert all(
+            (tmp_path / name / each).exists() for each in re.findall(r'\(__file__\)\.with_name\("(\S+)"\)', script)
+        )
+    words = ["ruff", "check", "--isolated", "--select=F821", str(tmp_path)]
+    done = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_command(network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
