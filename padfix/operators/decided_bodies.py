@@ -9,6 +9,7 @@ from onnx import FunctionProto, NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, all_nodes, bodies_of, normal_domain
 from padfix.operators.constant_chains import worked_out
+from padfix.operators.counted_turns import turns_of
 from padfix.operators.written import wrong_arity
 
 MOST_NODES = 2000
@@ -53,20 +54,12 @@ def decided_body(scope: Scope, node: NodeProto) -> Decided | None:
 
 
 def _counted(scope: Scope, node: NodeProto) -> Decided | None:
-    """Return the turns of a Loop that are told beforehand, and that nothing ends before."""
-    turns = worked_out(scope, node.input[0]) if node.input and node.input[0] else None
-    goes_on = len(node.input) < 2 or not node.input[1] or _is_true(scope, node.input[1])
+    """Return the turns of a Loop that are told beforehand."""
     body = next((each for each in scope.bodies if any(graph is each.container for _, graph in bodies_of(node))), None)
-    if turns is None or turns.size != 1 or not goes_on or body is None or len(body.container.input) < 2:
+    if body is None or len(body.container.input) < 2:
         return None
-    name, own = body.outputs[0], body.container.input[1].name
-    while name != own and not _is_true(body, name):
-        producer = body.own_producer(name)
-        if producer is None or producer.op_type not in ("Identity", "Cast") or normal_domain(producer.domain):
-            return None
-        name = producer.input[0]
-    number = int(turns.reshape(-1)[0])
-    return Decided("body", number) if number > 0 else None
+    turns = turns_of(scope, node, body, MOST_NODES)
+    return Decided("body", turns) if turns else None
 
 
 def _scanned(scope: Scope, node: NodeProto) -> Decided | None:
@@ -80,8 +73,3 @@ def _scanned(scope: Scope, node: NodeProto) -> Decided | None:
         return None
     length = known.shape[axis]
     return Decided("body", length) if isinstance(length, int) and length > 0 else None
-
-
-def _is_true(scope: Scope, name: str) -> bool:
-    value = worked_out(scope, name)
-    return value is not None and value.size == 1 and bool(value.reshape(-1)[0])

@@ -69,6 +69,7 @@ def gather_traits(scope: Scope, node: NodeProto) -> Traits:
         "few-rows": isinstance(rows, int) and rows < FEW_ROWS,
         "axis-written": attributes.find(node, "axis") is not None,
         "by-data": len(node.input) > 1 and depends_on_data(scope, node.input[1]),
+        "places-computed": _has_computed_places(scope, node),
         "both-computed": not is_told,
         "by-integers-of-32-bits": indices is not None
         and indices.elem_type == TensorProto.INT32
@@ -81,6 +82,13 @@ def gather_traits(scope: Scope, node: NodeProto) -> Traits:
         "picks-part": picked_part(scope, node) is not None,
         "gives-many-axes": bool(rank) and matrix is not None and (matrix.rank or 0) + (rank or 0) > _MANY_AXES,
     }
+
+
+def _has_computed_places(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Gather picks from what depends on data, by indices that are no constant but are computed from some."""
+    if any(not name or scope.constant(name) is not None for name in node.input) or len(node.input) < 2:
+        return False
+    return depends_on_data(scope, node.input[0]) and worked_out(scope, node.input[1]) is not None
 
 
 def _holds_negatives(scope: Scope, name: str) -> bool:

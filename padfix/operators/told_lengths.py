@@ -88,6 +88,19 @@ def _unknown(scope: Scope, name: str) -> list[Dimension] | None:
     return [None] * math.prod(lengths) if lengths is not None and len(lengths) < 2 else None
 
 
+def reverses_all(scope: Scope, node: NodeProto) -> bool:
+    """Whether a ReverseSequence turns whole rows round, of which the length is known, in each of its batch."""
+    known, axis = scope.type_of(node.input[0]), attributes.integer(node, "time_axis", 0) or 0
+    shape = None if known is None else known.shape
+    if shape is None or not 0 <= axis < len(shape) or not isinstance(shape[axis], int):
+        return False
+    told = worked_out(scope, node.input[1])
+    spread = scope.own_producer(node.input[1])
+    if told is None and spread is not None and spread.op_type == "Expand" and not normal_domain(spread.domain):
+        return told_lengths(scope, spread.input[0]) == [shape[axis]]
+    return told is not None and bool(told.size) and bool((told == shape[axis]).all())
+
+
 def reads_list_of_lengths(scope: Scope, node: NodeProto) -> bool:
     """Whether a node reads lengths as a Shape lists them, which some importers keep apart from tensors."""
     return any(name and _lists_lengths(scope, name) for name in node.input)

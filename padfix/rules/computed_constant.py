@@ -15,6 +15,9 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Objection, worst_objection
 from padfix.rules.build.target_rule import TargetRule
 
+_TOLD = {**STEERED, "Gather": (1,)}
+"""Operators that may want constants to be written, and the positions of those."""
+
 
 class ComputedConstant(TargetRule):
     """A constant that the model computes from others and from lengths, which the target gets wrong or refuses.
@@ -91,7 +94,7 @@ def _steered(site: Site) -> tuple[NodeProto, Objection] | None:
         each
         for name in sorted(names)
         for each in site.scope.consumers(name)
-        if names & {each.input[place] for place in STEERED.get(each.op_type, ()) if place < len(each.input)}
+        if names & {each.input[place] for place in _TOLD.get(each.op_type, ()) if place < len(each.input)}
     ]
     if not readers or chain_of(site.scope, site.node) is None:
         return None

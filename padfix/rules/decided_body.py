@@ -23,7 +23,8 @@ class DecidedBody(ScopeRule):
     """An If, Loop or Scan of which it is known beforehand what it runs and how often, and that the target refuses.
 
     Exporters write an If wherever a program asks for a length or a number of axes, as PyTorch's squeeze does, and a
-    Loop for what is to be done three times. With fixed lengths (`--shape`) there is nothing left to decide.
+    Loop for what is to be done three times; tf2onnx one for each layer over time, which goes on by a count of its own.
+    With fixed lengths (`--shape`) there is nothing left to decide.
 
     padfix puts the nodes of the branch that is taken in the place of the If, and those of all turns, one after the
     other, in the place of a Loop or Scan, before it looks at anything else. The branch that is not taken goes, and so

@@ -88,7 +88,7 @@ from padfix.rules.build.softmax_forms import hardmax_forms, logarithm_forms, sof
 from padfix.rules.build.space_forms import depth_forms, pooling_forms, replaced
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.build.told_batch import pooled_forms
-from padfix.rules.build.told_forms import image_forms, picked_lengths, told_forms
+from padfix.rules.build.told_forms import image_forms, picked_lengths, reversed_forms, told_forms
 from padfix.rules.build.transpose_forms import exchange_forms, written_order
 from padfix.rules.build.truth_forms import truth_forms
 from padfix.rules.build.whole_forms import (
@@ -328,6 +328,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Reshape": _first(number_forms, told_forms, image_forms, _numbered, listed_first, pooled_forms),
     "Sub": rows_first(_first(apart_forms, negated_forms)),
     "Div": rows_first(_first(score_forms, apart_forms, reciprocal_forms, negated_forms, inverse_forms, divided_forms)),
+    "ReverseSequence": _first(reversed_forms, PLAIN_FORMS["ReverseSequence"]),
     "Reciprocal": _first(inverse_forms, definition_forms),
     "Mod": _first(remainder_forms, as_floats),
     "Mul": rows_first(_first(score_forms, apart_forms, exchanged_forms)),

@@ -254,6 +254,7 @@ MARKS = (
     # that is one, or what a Relu, LeakyRelu or Clip makes of it.
     "as-result",
     "ends-model",
+    "places-computed",  # Of Gather: whether its indices are computed from constants, and none of them is data's.
     "value-unread",  # Of Pad: whether it has a value as an input that its mode does not read.
     # Of what changes elements one by one: whether they are a result of the model that a Reshape or a product gives.
     "reads-moved-result",

@@ -102,6 +102,25 @@ def test_turns_that_data_ends_or_that_are_too_many_are_declined(tmp_path: Path) 
         assert "how often it runs is not known, or it would be too many nodes" in found.hint
 
 
+@pytest.mark.parametrize(("limit", "start", "turns"), [("", 0, 4), ("most", 0, 4), ("least", 0, 2), ("", 9, 1)])
+@pytest.mark.parametrize("target", ["tract", "opencv"])
+def test_turns_that_a_condition_of_own_numbers_ends(
+    limit: str, start: int, turns: int, target: str, tmp_path: Path
+) -> None:
+    """As tf2onnx writes TensorFlow's while loops, which layers over time are; 0 is counted up to 8 by twos."""
+    text = f"""main (float[5,3] X) => (float[3] Y, float[A,B] S) {{
+      most = Constant <value_int = 7> () least = Constant <value_int = 2> ()
+      on = Constant <value: tensor = bool {{1}}> () first = Constant <value_int = {start}> ()
+      zeros = Constant <value_floats = [0.0, 0.0, 0.0]> ()
+      n, Y, S = Loop ({limit}, on, first, zeros) <body = turn (int64 i, bool c, int64 k, float[3] a)
+        => (bool goes, int64 next, float[3] sum, float[3] p) {{
+        two = Constant <value_int = 2> () eight = Constant <value_int = 8> () thirty = Constant <value_int = 30> ()
+        next = Add (k, two) short = Less (next, eight) few = Less (i, thirty) goes = And (short, few)
+        x = Gather (X, i) sum = Add (a, x) p = Mul (sum, x) }}> }}"""
+    after = written(text, tmp_path, target)
+    assert sum(each.op_type == "Mul" for each in after.graph.node) == turns
+
+
 def test_a_branch_that_the_turn_chooses(tmp_path: Path) -> None:
     padfix.convert(save(CHOOSING, tmp_path), tmp_path / "after.onnx", target="opencv@4.14")
     assert [each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node] == ["Neg", "Relu", "Neg"]

@@ -1,4 +1,4 @@
-"""Sizes of a Resize that the graph puts together of numbers and of lengths that stay, as good as constants."""
+"""Lengths that the graph puts together of numbers and of lengths that stay, as good as constants."""
 
 from __future__ import annotations
 
@@ -78,3 +78,18 @@ def test_tvm_is_told_a_shape_that_is_measured_by_lists(measured: str, left: int,
     padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="tvm")
     written = [each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node if each.op_type != "Constant"]
     assert len(written) == left
+
+
+@pytest.mark.parametrize("lengths", ["tall = Gather (all, place)", "tall = Constant <value_ints = [6]> ()"])
+@pytest.mark.parametrize("target", ["opencv", "tract"])
+def test_rows_that_are_turned_round_whole_are_taken_from_behind(lengths: str, target: str, tmp_path: Path) -> None:
+    """As tf2onnx writes a reversal, which the backward half of a bidirectional layer begins and ends with."""
+    proto = onnx.parser.parse_model(f"""<ir_version: 9, opset_import: ["" : 13]>
+        main (float[6,N,2] X) => (float[6,N,2] Y) <int64[1] place = {{0}}, int64[1] batch = {{1}}> {{
+            all = Shape (X)
+            {lengths}
+            images = Gather (all, batch) spread = Expand (tall, images)
+            Y = ReverseSequence <time_axis = 0, batch_axis = 1> (X, spread) }}""")
+    onnx.save(proto, tmp_path / "before.onnx")
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target=target)
+    assert [each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node] == ["Gather"]

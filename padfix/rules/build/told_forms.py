@@ -1,19 +1,22 @@
-"""A Reshape with lengths that it copies or finds by itself: those that the model measures, and a batch."""
+"""What goes by lengths that the model measures, by others: a Reshape by those that it copies, a row turned round."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
+
+from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
 from padfix.operators.batches import images_at_once, lies_behind, names_moved_images
 from padfix.operators.constant_chains import chain_of, leaves_of
 from padfix.operators.refusal import Refusal
-from padfix.operators.told_lengths import told_lengths
+from padfix.operators.told_lengths import reverses_all, told_lengths
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.build.along_axes import LONGEST, TAKING, one_by_one
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.pad_node import sliced
@@ -78,19 +81,53 @@ def told_forms(site: Site) -> Iterator[Form]:
         assert chain is not None
         builder = site.builder()
         builder.output(site.node.output[0], builder.reshaped(builder.input(site.input_name(0)), lengths))
-        constants, measured = leaves_of(site.scope, chain)
-        trial = {each: TrialInput.of(value) for each in constants if (value := site.scope.constant(each)) is not None}
-        types = {each: site.scope.type_of(each) for each in dict.fromkeys([*measured, site.input_name(0)])}
-        sizes = {each: () if (it := types[each]) is None or it.shape is None else it.shape for each in types}
-        tried = {each: tuple(size if isinstance(size, int) else _TRIED for size in sizes[each]) for each in sizes}
+        _, measured = leaves_of(site.scope, chain)
+        trial, sizes = _measured_trial(site, chain)
         if site.input_name(0) not in measured:
-            tried[site.input_name(0)] = _filling(shape, told, {size for each in measured for size in sizes[each]})
-        for each, it in types.items():
-            trial[each] = TrialInput(tried[each]) if it is None else TrialInput(tried[each], it.elem_type)
+            named = {size for each in measured for size in sizes[each]}
+            trial[site.input_name(0)] = TrialInput(_filling(shape, told, named), site.elem_type(0))
         return Rewrite(builder.build(), (trial,), exact=True, replaces=tuple(chain))
 
     left = {"measures-images": False, "measures-by-lists": False, "steered-by-results": False}
     yield Form("what it copies, and what it finds by itself", (("Reshape", {**own, **left}),), write, why_not)
+
+
+def _measured_trial(
+    site: Site, chain: Sequence[NodeProto]
+) -> tuple[dict[str, TrialInput], Mapping[str, Sequence[Dimension]]]:
+    """Return what a node and the chain that tells it lengths are tried on, and the shapes; what is open is short."""
+    constants, measured = leaves_of(site.scope, list(chain))
+    trial = {each: TrialInput.of(value) for each in constants if (value := site.scope.constant(each)) is not None}
+    types = {each: site.scope.type_of(each) for each in dict.fromkeys([*measured, site.input_name(0)])}
+    sizes = {each: () if it is None or it.shape is None else it.shape for each, it in types.items()}
+    for each, it in types.items():
+        shape = tuple(size if isinstance(size, int) else _TRIED for size in sizes[each])
+        trial[each] = TrialInput(shape) if it is None else TrialInput(shape, it.elem_type)
+    return trial, sizes
+
+
+def reversed_forms(site: Site) -> Iterator[Form]:
+    """Yield whole rows that a ReverseSequence turns round as their elements, taken from the last one on."""
+    if not reverses_all(site.scope, site.node):
+        return
+    axis = attributes.integer(site.node, "time_axis", 0) or 0
+    known, producer = site.input_type(0), site.scope.own_producer(site.input_name(1))
+    length = 0 if known is None or known.shape is None else known.shape[axis]
+    assert isinstance(length, int)
+    chain = None if producer is None else chain_of(site.scope, producer, open_lengths=True)
+
+    def write() -> Rewrite:
+        trial, _ = _measured_trial(site, chain or ())
+        value = site.constant(1)
+        if value is not None:
+            trial[site.input_name(1)] = TrialInput.of(value)
+        fragment = one_by_one(site, {axis: range(length - 1, -1, -1)})
+        return Rewrite(fragment, (trial,), exact=True, replaces=tuple(chain or ()))
+
+    why_not = Refusal(f"it has more than {LONGEST} elements in a row") if length > LONGEST else None
+    if chain is None and site.constant(1) is None:
+        why_not = Refusal("its lengths are computed of data")
+    yield Form("its elements from the last one on", TAKING, write, why_not)
 
 
 def picked_lengths(site: Site) -> Iterator[Form]:
