@@ -25,6 +25,9 @@ _MOST_PARTS = 6
 MATRIX = 2
 """Axes."""
 
+PAIR = 2
+"""Terms of a sum that importers take for a bias."""
+
 _NO_NORM: Traits = {"ends-norm": False, "of-input": False, "axes-negative": False}
 """What :func:`norm_traits` says of other sums."""
 
@@ -142,6 +145,28 @@ def adds_to_column(scope: Scope, node: NodeProto) -> bool | None:
             return None
         return len(gives.shape) > MATRIX and gives.shape[-1] == 1 and shape != gives.shape
     return False
+
+
+def adds_as_many(scope: Scope, node: NodeProto) -> bool:
+    """Whether it adds to a product as many constants as that has columns, but along another axis, as a column has them.
+
+    Runtimes count them, and take them for a bias. The node is a sum, or a Gemm.
+    """
+    pairs = [(node.output[0], node.input[2])] if node.op_type == "Gemm" and len(node.input) > 2 else []
+    if node.op_type in ("Add", "Sum") and len(node.input) == PAIR:
+        pairs = [(first, second) for first, second in (node.input, reversed(node.input)) if _is_product(scope, first)]
+    for name, constants in pairs:
+        gives, shape = scope.type_of(name), _constant_shape(scope, constants)
+        columns = None if gives is None or not gives.shape else gives.shape[-1]
+        lengths = [each for each in shape if isinstance(each, int)]
+        if columns != 1 and lengths and math.prod(lengths) == columns and shape[-1] != columns:
+            return True
+    return False
+
+
+def _is_product(scope: Scope, name: str) -> bool:
+    product = _producer(scope, name)
+    return product is not None and product.op_type in ("Gemm", "MatMul")
 
 
 def _constant_shape(scope: Scope, name: str) -> Shape:

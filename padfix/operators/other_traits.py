@@ -33,6 +33,7 @@ from padfix.operators.data_order import (
 )
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import (
+    adds_as_many,
     adds_one_to_size,
     adds_to_column,
     adds_to_erf,
@@ -236,6 +237,7 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
     return {
         "adds-to-volume": computed and any(is_behind_volume(scope, name) for name in node.input),
         **norm_traits(scope, node),
+        "adds-as-many": adds_as_many(scope, node),
         "adds-to-column": adds_to_column(scope, node),
         "adds-wide-constant": adds_wide_constant(scope, node),
         "adds-to-erf": adds_to_erf(scope, node),
@@ -247,7 +249,8 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
 def _joining(scope: Scope, node: NodeProto) -> Traits:
     """Return how many inputs are joined, and whether one of them takes the shape of the others."""
     spread = [_is_spread(scope, node, position) for position in range(len(node.input))]
-    return {"inputs": min(len(node.input), COUNT[-1]), "broadcasts": any_of(spread)}
+    many = adds_as_many(scope, node)
+    return {"inputs": min(len(node.input), COUNT[-1]), "broadcasts": any_of(spread), "adds-as-many": many}
 
 
 def _comparison(scope: Scope, node: NodeProto) -> Traits:
@@ -294,6 +297,7 @@ def _dense(scope: Scope, node: NodeProto) -> Traits:
         "biased": len(node.input) > 2 and bool(node.input[2]),
         "bias-spread": bias is not None and (bias.rank != 1 or bias.shape == (1,)),
         "between-bytes": is_between_bytes(scope, node),
+        "adds-as-many": adds_as_many(scope, node),
     }
 
 

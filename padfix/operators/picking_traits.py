@@ -45,6 +45,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "maybe-from-end": may_count_from_end(scope, node.input[1]),
         "picks-rows": indices is not None and node.op_type == "GatherND" and indices.shape[-1:] == (1,),
         "by-image": attributes.integer(node, "batch_dims", 0) != 0,
+        "puts-slices": _puts_slices(node, shapes),
         "by-tuples": node.op_type == "GatherND" and shapes[1] is not None and tuple(shapes[1][-1:]) != (1,),
         "joins": (reduction := attributes.text(node, "reduction", "none") or "none") != "none",
         "joins-extremes": reduction in ("max", "min"),
@@ -137,6 +138,14 @@ def _is_whole_number(scope: Scope, name: str) -> bool:
     """Whether a value is an integer without an axis."""
     known = scope.type_of(name)
     return known is not None and known.shape == () and numbers_of(scope, name) == "integer"
+
+
+def _puts_slices(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) -> bool:
+    """Whether a ScatterND puts whole slices, by places that count along several axes."""
+    if node.op_type != "ScatterND" or shapes[0] is None or not shapes[1]:
+        return False
+    counted = shapes[1][-1]
+    return isinstance(counted, int) and 1 < counted < len(shapes[0])
 
 
 def _has_fewer_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) -> bool:

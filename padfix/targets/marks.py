@@ -150,6 +150,8 @@ MARKS = (
     "adds-to-volume",
     "adds-wide-constant",
     "adds-to-column",
+    "puts-slices",  # Of ScatterND: whether its places count along several axes, but not along all.
+    "adds-as-many",
     "ends-norm",
     "adds-to-erf",
     "adds-one-to-size",

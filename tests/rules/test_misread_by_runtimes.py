@@ -180,3 +180,37 @@ def test_a_value_that_the_mode_of_a_pad_does_not_read_is_left_out(mode: str, tmp
         Y = Pad <mode = "{mode}"> (X, p, v) }}"""
     (node,) = converted(saved(tmp_path / "m.onnx", text), "tract").graph.node
     assert list(node.input) == ["X", "p"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "target", "expected"),
+    [
+        ("m = MatMul (X, W) Y = Add (m, c)", OPENCV, "Sum"),
+        ("m = MatMul (X, W) Y = Add (c, m)", "mnn", "whole"),
+        ("Y = Gemm (X, W, c)", "mnn", "whole"),
+        ("m = MatMul (X, W) Y = Sum (m, c)", "mnn", "whole"),
+        ("m = MatMul (X, W) r = Relu (m) Y = Add (r, c)", "mnn", "c"),
+        ("m = MatMul (X, W) Y = Sub (m, c)", "mnn", "c"),
+    ],
+)
+def test_a_column_is_no_bias_of_a_product_with_as_many_columns(
+    nodes: str, target: str, expected: str, tmp_path: Path
+) -> None:
+    text = f"(float[3,8] X) => (float[3,3] Y) <float[3,1] c = {{1, 2, 3}}> {{ {nodes} }}"
+    result = converted(saved(tmp_path / "m.onnx", text, W=(8, 3)), target).graph
+    given = {each.name: list(each.dims) for each in result.initializer}
+    last = result.node[-1]
+    if expected == "Sum":
+        assert last.op_type == "Sum"
+    else:
+        assert [given[name] for name in last.input if name in given] == [[3, 3] if expected == "whole" else [3, 1]]
+
+
+def test_slices_are_put_along_one_axis(tmp_path: Path) -> None:
+    """Which MNN puts elsewhere where their places count along two of three."""
+    text = """(float[4,5,6] X, float[2,6] U) => (float[4,5,6] Y) <int64[2,2] p = {3, -1, 0, 2}> {
+        Y = ScatterND (X, p, U) }"""
+    result = converted(saved(tmp_path / "m.onnx", text), "mnn").graph
+    assert [node.op_type for node in result.node] == ["Reshape", "ScatterND", "Reshape"]
+    places = next(each for each in result.initializer if each.name == result.node[1].input[1])
+    assert numpy_helper.to_array(places).tolist() == [[19], [2]]

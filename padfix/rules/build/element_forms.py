@@ -52,6 +52,7 @@ def element_forms(site: Site) -> Iterator[Form]:
         yield from moved_forms(site)
     elif site.node.op_type == "ScatterND":
         yield _behind_an_axis(site)
+        yield _along_one_axis(site)
     else:
         yield _in_a_row(site)
 
@@ -243,6 +244,35 @@ def _behind_an_axis(site: Site) -> Form:
     own = {**(traits_of(site.scope, site.node) or {}), "of-listed-values": False, "rank": len(data) + 1}
     reshapes: Operators = (("Reshape", {"rank": len(data) + 1}), ("Reshape", {"rank": len(data)}))
     return Form("an axis more behind all", (*reshapes, ("ScatterND", own)), write, None if data else _LENGTHS)
+
+
+def _along_one_axis(site: Site) -> Form:
+    """Return a ScatterND of slices with the axes along which its constant places count made one."""
+    known, places = site.input_type(0), site.constant(1)
+    data = () if known is None or known.lengths is None else known.lengths
+    counted = 0 if places is None else places.shape[-1]
+    is_known = places is not None and bool(data) and 0 < counted < len(data) and 0 not in data
+
+    def write() -> Rewrite:
+        assert places is not None
+        builder = site.builder()
+        value, _, updates = (builder.input(name) for name in site.node.input)
+        value = builder.reshaped(value, [math.prod(data[:counted]), *data[counted:]])
+        strides = [math.prod(data[axis + 1 : counted]) for axis in range(counted)]
+        flat = np.sum(np.where(places < 0, places + np.array(data[:counted]), places) * strides, axis=-1, keepdims=True)
+        node = builder.original(copied(site.node), [value, builder.constant(flat.astype(np.int64), "places"), updates])
+        builder.output(site.node.output[0], builder.reshaped(node, data))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    own = {**(traits_of(site.scope, site.node) or {}), "puts-slices": False, "negative-indices": False}
+    rank = len(data) - counted + 1
+    operators: Operators = (
+        ("Reshape", {"rank": rank}),
+        ("ScatterND", {**own, "rank": rank}),
+        ("Reshape", {"rank": len(data)}),
+    )
+    why_not = None if is_known else Refusal("its places are not constant, or lengths are open (--shape)")
+    return Form("places along one axis", operators, write, why_not)
 
 
 def _in_a_row(site: Site) -> Form:
