@@ -56,6 +56,7 @@ def test_a_transposed_convolution_of_open_filters(tf: Any, padding: str, tmp_pat
         np.testing.assert_allclose(found, wanted, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_transposed_convolution_as_large_as_another_input(tf: Any, tmp_path: Path) -> None:
     def compute(data: Any, like: Any) -> Any:
         shape, kernel = tf.shape(like), np.ones((5, 2, 3, 2), "f")

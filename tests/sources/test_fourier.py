@@ -13,7 +13,7 @@ from padfix.errors import UnsupportedError
 from tests.support.lite_files import lite, prove
 from tests.support.tf_conversion import assert_same_numbers, noise
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.sweep(2)]
 
 
 def both(tf: Any, numbers: Any) -> dict[str, Any]:

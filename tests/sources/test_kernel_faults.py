@@ -18,7 +18,7 @@ from padfix.sources.tflite_schema import parsed
 from tests.support.lite_files import lite, prove, weights
 from tests.support.tf_conversion import noise
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.sweep(2)]
 
 
 def save_fused(tf: Any, folder: Path) -> Path:

@@ -11,7 +11,7 @@ from onnx import ModelProto
 from padfix.proof.executors import OnnxRuntimeExecutor
 from tests.support.tf_conversion import assert_same_numbers
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.sweep(2)]
 
 RANDOM = np.random.default_rng(3)
 PAIRS = [

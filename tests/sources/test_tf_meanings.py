@@ -15,7 +15,7 @@ from padfix.errors import UnsupportedError
 from padfix.proof.executors import OnnxRuntimeExecutor
 from tests.support.tf_conversion import assert_same_numbers, noise
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.sweep(3)]
 
 IMAGE = np.random.default_rng(1).random((2, 5, 6, 3)).astype("f")
 ROWS = noise((6, 4), "float32")

@@ -16,7 +16,7 @@ from padfix.results import OutputDifference
 from padfix.sources import Source, SourceOptions, open_source
 from tests.support.lite_files import changed, lite, made, prove, weights
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.sweep(2)]
 
 
 def names(source: Source) -> tuple[list[str], list[str]]:

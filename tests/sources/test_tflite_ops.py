@@ -14,7 +14,7 @@ from padfix.errors import NotEquivalent, ProofUnavailableError, UnsupportedError
 from padfix.sources import open_source, tflite_schema
 from tests.support.lite_files import lite, made, prove, weights
 
-pytestmark = pytest.mark.tensorflow
+pytestmark = [pytest.mark.tensorflow, pytest.mark.sweep(2)]
 
 Tensors = list[tuple[str, list[int]]]
 
