@@ -33,3 +33,11 @@ def test_an_axis_of_one_element_too_many_is_a_difference(tmp_path: Path) -> None
     padfix.convert(source, result, target="openvino")
     assert [node.op_type for node in onnx.load(result).graph.node] == ["DFT", "Slice"]
     assert shape_of(result) == (1, 7, 5, 2)
+
+
+def test_an_input_that_nothing_reads_is_not_fed(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> m (float[2,3] X, float[4] Z) => (float[2,3] Y) { Y = Relu (X) }'
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    assert padfix.verify_on(tmp_path / "model.onnx", "openvino").agrees
