@@ -58,6 +58,9 @@ _JOINING = frozenset(
 )
 """What takes constants for weights, and what takes them for data as any other."""
 
+_AS_IT_IS, _TURNED = "as it is", ("Conv", "ConvTranspose", "Gemm")
+"""How a constant lies in memory for what reads it, and what may want its weights in an order of its own."""
+
 _PICKING = ("Gather", "Slice")
 """What takes lengths from a list of them."""
 
@@ -129,6 +132,30 @@ def reads_constant_again(scope: Scope, node: NodeProto) -> bool:
     }
     before = takewhile(lambda each: each.output[:1] != node.output[:1], scope.nodes if readers else ())
     return any(each.output[0] in readers for each in before if each.output)
+
+
+def reads_turned_constant(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node wants its constant weights in another order of axes than something else that reads them."""
+    if len(node.input) < 2 or (order := _order_of(node, node.input[1])) == _AS_IT_IS:
+        return False
+    weights = node.input[1]
+    if not (scope.is_initializer(weights) or is_given_by_node(scope, weights)):
+        return False
+    return any(_order_of(reader, weights) not in (order, None) for reader in scope.consumers(weights))
+
+
+def _order_of(node: NodeProto, name: str) -> str | None:
+    """Return whose order of axes a node wants a constant in; None for what takes it in any.
+
+    A Gemm of matrices as they are wants its second one turned; a product takes that either way, and a Gather of a
+    constant by constants is worked out.
+    """
+    is_weight = name in node.input[1:2] and name not in node.input[:1]
+    if node.op_type == "Gather" or (node.op_type == "MatMul" and is_weight):
+        return None
+    if node.op_type not in _TURNED or not is_weight or attributes.integer(node, "transB", 0):
+        return _AS_IT_IS
+    return node.op_type
 
 
 def _is_bias(scope: Scope, node: NodeProto) -> bool:

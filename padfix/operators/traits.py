@@ -21,6 +21,7 @@ from padfix.operators.constant_chains import (
     is_steered_by_results,
     reads_constant_again,
     reads_constant_bytes,
+    reads_turned_constant,
     worked_out,
 )
 from padfix.operators.constant_pad import given_pads
@@ -94,6 +95,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["reads-list-of-lengths"] = reads_list_of_lengths(scope, node)
     found["steered-by-data"] = is_steered_by_data(scope, node)
     found["constants-again"] = reads_constant_again(scope, node)
+    found["constants-turned"] = reads_turned_constant(scope, node)
     found["of-wide-integers"] = any(holds_wide_integers(scope, name) for name in node.input)
     found["constant-booleans"] = any(is_constant_boolean(scope, name) for name in node.input)
     if node.op_type in ON_ONE:

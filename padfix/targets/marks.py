@@ -177,6 +177,7 @@ MARKS = (
     # Of all operators: whether a node gives one of their constants, where others are initializers.
     "constants-by-nodes",
     "constants-again",
+    "constants-turned",
     # Of the operators that reduce axes: whether the channels are among several.
     "reduces-channels",
     # Of Transpose and Squeeze, and of Gather: whether its indices have several axes.

@@ -56,3 +56,24 @@ def test_weights_are_given_apart_from_data(nodes: str, tmp_path: Path) -> None:
 )
 def test_others_share_their_constants(nodes: str, tmp_path: Path) -> None:
     assert written(nodes, tmp_path)[0] == []
+
+
+def test_weights_in_another_order_are_given_apart(tmp_path: Path) -> None:
+    """QNN turns weights where they are: of a Conv beside a ConvTranspose, and of a Gemm beside one with transB."""
+    weights = "float[2,2,1,1] w = {1, 2, 3, 4}, float[2,2] m = {1, 2, 3, 4}, float[2,2] n = {4, 3, 2, 1}"
+    nodes = (
+        "a = Conv (X, w) b = Conv (a, w) c = ConvTranspose (b, w) Y = ConvTranspose (c, w) "
+        "d = Gemm (V, m) e = Gemm <transB = 1> (d, m) f = MatMul (e, n) W = Gemm (f, n)"
+    )
+    head = '<ir_version: 8, opset_import: ["" : 17]> g (float[1,2,3,3] X, float[2,2] V)'
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    graph = f"{head} => (float[1,2,3,3] Y, float[2,2] W) <{weights}> {{ {nodes} }}"
+    onnx.save(onnx.parser.parse_model(graph), source)
+    padfix.convert(source, result, target="qnn")
+    assert not padfix.check(result, target="qnn").findings
+    first, second, third, fourth, turned, plain, product, last = (
+        each.input[1] for each in onnx.load(result).graph.node
+    )
+    assert not {first, second} & {third, fourth}
+    assert turned != plain
+    assert product == last == "n"

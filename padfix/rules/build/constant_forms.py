@@ -53,7 +53,7 @@ def constant_form(site: Site) -> Form:
 def initialized_form(site: Site) -> Form:
     """Return the node with constants of its own as initializers: those that nodes give, or that others read as well."""
     scope, own = site.scope, traits_of(site.scope, site.node) or {}
-    again = own.get("constants-again")
+    again = own.get("constants-again") or own.get("constants-turned")
     constants = [site.constant(place) if name else None for place, name in enumerate(site.node.input)]
     copies = [
         None
@@ -70,7 +70,8 @@ def initialized_form(site: Site) -> Form:
         ]
         return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site), exact=True)
 
-    operators = ((site.node.op_type, {**own, "constants-by-nodes": False, "constants-again": False}),)
+    apart = dict.fromkeys(("constants-by-nodes", "constants-again", "constants-turned"), False)
+    operators = ((site.node.op_type, {**own, **apart}),)
     why_not = Refusal("its constants are very large") if all(value is None for value in copies) else None
     if not scope.takes_initializers:
         why_not = Refusal("functions have no initializers, and files before version 4 of ONNX's none but inputs")

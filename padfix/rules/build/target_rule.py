@@ -138,7 +138,7 @@ class TargetRule(Rule):
         else:
             if any("of-untold-volume" in each.fact.where for each in every):
                 yield from pooled_before(site)
-            if marks & {"constants-by-nodes", "constants-again"}:
+            if marks & {"constants-by-nodes", "constants-again", "constants-turned"}:
                 yield initialized_form(site)
             if "lists-for-numbers" in marks:
                 yield number_form(site)
