@@ -27,7 +27,7 @@ from padfix.graph import attributes
 
 DEFAULT_DOMAIN = ""
 
-_OVERRIDABLE_SINCE = 4
+OVERRIDABLE_SINCE = 4
 """The version of ONNX's files from which on an initializer that is also an input is a default."""
 
 _CONSTANTS = {
@@ -197,14 +197,14 @@ class Scope:
     @property
     def takes_initializers(self) -> bool:
         """Whether constants can be initializers here: not in functions, nor where each would have to be an input."""
-        return not isinstance(self.root.container, FunctionProto) and self.ir_version >= _OVERRIDABLE_SINCE
+        return not isinstance(self.root.container, FunctionProto) and self.ir_version >= OVERRIDABLE_SINCE
 
     def is_fixed(self, name: str) -> bool:
         """Whether ``name`` is an initializer of this very scope, however large, that no caller can replace.
 
         Files of ONNX's third version and before list every initializer among the inputs.
         """
-        return self.is_initializer(name) and (name not in self.inputs or self.ir_version < _OVERRIDABLE_SINCE)
+        return self.is_initializer(name) and (name not in self.inputs or self.ir_version < OVERRIDABLE_SINCE)
 
     def owner(self, name: str) -> Scope | None:
         """Return the innermost scope that defines ``name``, or None."""

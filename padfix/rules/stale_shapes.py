@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
-from padfix.graph.scopes import Dimension, Scope, ValueType, label
+from padfix.graph.scopes import OVERRIDABLE_SINCE, Dimension, Scope, ValueType, label
 from padfix.graph.types import contradicts, value_type
 from padfix.operators.numbers import numbers_of
 from padfix.results import Finding
@@ -19,6 +19,9 @@ from padfix.targets.traits import COUNT, Traits
 
 _PLAIN_NAME, _ODD = re.compile(r"[A-Za-z0-9_.\\/>:-]*"), re.compile(r"[^A-Za-z0-9_.\\/>:-]")
 """What TensorFlow takes for a name, and the colon, which converters to it replace; and what it does not."""
+
+_FIXED: Traits = {"sizes": "static", "shape-given": True, "of-input": False, "inputs": 1}
+"""What is said of nothing but a name or the file."""
 
 _UNTOLD = "Its rank is not known either: fix the sizes of the inputs (--shape)."
 
@@ -31,12 +34,13 @@ class StaleShapes(ScopeRule):
     some runtimes refuse the model. Where a target's facts say that it refuses lengths of inner values that are left
     open, these are reported as well: shape inference writes them for every model with open inputs. So are lengths of
     inputs that a target wants told (`--shape`), an output of which the type alone is declared, and names of nodes and
-    outputs, where a target refuses that.
+    outputs, where a target refuses that, and files of ONNX's first three versions, where a target misreads these.
 
     padfix itself never believes a declared shape except those of the model's inputs. `convert` deletes a `value_info`
     that is contradicted or that the target refuses, the shape that a body declares for its input or output, and
-    corrects the shape of a model's output, or declares one, and names such nodes otherwise. Symbolic and unknown
-    lengths contradict nothing.
+    corrects the shape of a model's output, or declares one, and names such nodes otherwise. An old file it writes as
+    one of version 4, without the constants that it lists among the inputs: no caller could replace them before either.
+    Symbolic and unknown lengths contradict nothing.
 
     Refused: open lengths of inputs, which only you know, and inputs and outputs of a name, of a type or of as many axes
     as the target takes none of; a shape that can't be worked out is not reported.
@@ -80,6 +84,7 @@ class StaleShapes(ScopeRule):
         yield from self._odd_names(scope, target)
         if isinstance(container, FunctionProto):
             return
+        yield from self._old_file(scope, container, target)
         yield from self._open_inputs(scope, container, target)
         yield from self._refused_ends(scope, container, target)
         yield from self._without_shape(scope, container, target)
@@ -96,12 +101,22 @@ class StaleShapes(ScopeRule):
     def _odd_names(self, scope: Scope, target: Target) -> Iterator[Correction]:
         """Yield a correction of the names of nodes that the target can't take."""
         odd = [node for node in scope.nodes if not _PLAIN_NAME.fullmatch(node.name)]
-        objection = worst_objection(target, DECLARED, scope.opset, {"odd-node": True}) if odd else None
+        objection = worst_objection(target, DECLARED, scope.opset, {**_FIXED, "odd-node": True}) if odd else None
         if objection is not None:
             says = f"Names of {len(odd)} nodes can't be such. {objection.sentence(target, DECLARED)}"
             hint = f"padfix convert --target {target.name} names them otherwise."
             found = self.scope_finding(scope, odd[0].name, says, hint, odd[0].op_type)
             yield Correction(dataclasses.replace(found, severity=objection.severity), _namer(scope, odd))
+
+    def _old_file(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
+        """Yield a correction of a file of versions that list all constants among the inputs, if the target minds."""
+        is_old = scope.model is not None and scope.ir_version < OVERRIDABLE_SINCE
+        objection = worst_objection(target, DECLARED, scope.opset, {**_FIXED, "old-file": True}) if is_old else None
+        if objection is not None:
+            says = f"The file is of ONNX's version {scope.ir_version}. {objection.sentence(target, DECLARED)}"
+            hint = f"padfix convert --target {target.name} writes version {OVERRIDABLE_SINCE}."
+            found = self.scope_finding(scope, graph.name, says, hint, "ir_version")
+            yield Correction(dataclasses.replace(found, severity=objection.severity), _renewer(scope, graph))
 
     def _open_inputs(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
         """Yield what nobody but the user can mend: lengths of the model's inputs that are left open."""
@@ -219,6 +234,20 @@ def _remover(scope: Scope, names: Collection[str]) -> Callable[[], None]:
                 del entries[index]
 
     return remove
+
+
+def _renewer(scope: Scope, graph: GraphProto) -> Callable[[], None]:
+    """Return what makes the file one of the first version in which constants are no inputs."""
+
+    def renew() -> None:
+        constants = {tensor.name for tensor in graph.initializer}
+        kept = [value for value in graph.input if value.name not in constants]
+        del graph.input[:]
+        graph.input.extend(kept)
+        if scope.model is not None:
+            scope.model.ir_version = OVERRIDABLE_SINCE
+
+    return renew
 
 
 def _namer(scope: Scope, odd: Sequence[NodeProto]) -> Callable[[], None]:

@@ -4,6 +4,7 @@ MARKS = (
     # Of outputs and nodes: whether a name has other characters than letters, digits and _ . / \\ > - and colons.
     "odd-output",
     "odd-node",
+    "old-file",  # Of files: whether ONNX's version is one that lists constants among the inputs.
     # Of convolutions, transposed convolutions and pools.
     "strided",
     "far-strides",

@@ -16,6 +16,7 @@ from padfix.operators.inference import infer
 from padfix.proof.spec_executor import SpecExecutor
 from padfix.rewrite.engine import rewrite_model
 from padfix.rewrite.matches import findings
+from padfix.targets import names
 from tests.support.padding_models import session
 
 STALE = """<ir_version: 8, opset_import: ["" : 13]>
@@ -231,3 +232,19 @@ def test_names_that_a_target_does_not_take(tmp_path: Path) -> None:
     assert {(each.node, each.fixable) for each in found} == {("merkmal größe", True), ("Ergebnis 1", False)}
     with pytest.raises(RefusedError):
         padfix.convert(tmp_path / "model.onnx", tmp_path / "after.onnx", target="onnx2tf")
+
+
+def test_an_old_file_is_written_as_a_newer_one_where_the_target_misreads_it(tmp_path: Path) -> None:
+    head = '<ir_version: 3, opset_import: ["" : 11]> g (float[1,2] X, float[2] b) => (float[1,2] Y)'
+    onnx.save(parse(f"{head} <float[2] b = {{1, 2}}> {{ Y = Add (X, b) }}"), tmp_path / "model.onnx")
+    others = [each for each in names() if each not in ("onnx2tf", "portable")]
+    found = [each for name in others for each in padfix.check(tmp_path / "model.onnx", target=name).findings]
+    assert "PF303" not in {each.rule for each in found}
+    found = padfix.check(tmp_path / "model.onnx", target="onnx2tf").findings
+    assert [(each.rule, each.fixable) for each in found] == [("PF303", True)]
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "after.onnx", target="onnx2tf")
+    after = onnx.load(tmp_path / "after.onnx")
+    assert after.ir_version == 4
+    assert [each.name for each in after.graph.input] == ["X"]
+    assert [each.name for each in after.graph.initializer] == ["b"]
+    assert not padfix.check(tmp_path / "after.onnx", target="onnx2tf").findings

@@ -127,7 +127,7 @@ def test_weights_that_old_files_list_among_the_inputs_are_constants(tmp_path: Pa
     node = onnx.helper.make_node("Conv", ["X", "W"], ["Y"], kernel_shape=[3, 3])
     graph = onnx.helper.make_graph([node], "g", given, [result], [weights])
     imports = [onnx.helper.make_opsetid("", 13)]
-    for ir_version, expected in ((3, set()), (8, {"PF111"})):
+    for ir_version, expected in ((3, {"PF303"}), (8, {"PF111"})):
         model = onnx.helper.make_model(graph, opset_imports=imports, ir_version=ir_version)
         onnx.save(model, tmp_path / "model.onnx")
         found = padfix.check(tmp_path / "model.onnx", target="onnx2tf").findings

@@ -136,7 +136,17 @@ MADE_BY_FORMS: dict[str, set[str]] = {
     "Equal": {"meets-infinity"},
     "Slice": {"behind-window"},
     "Transpose": {"about-a-product", "over-batch"},
-    "value_info": {"axes", "inputs", "numbers", "odd-node", "odd-output", "of-input", "shape-given", "sizes"},
+    "value_info": {
+        "axes",
+        "inputs",
+        "numbers",
+        "odd-node",
+        "odd-output",
+        "of-input",
+        "old-file",
+        "shape-given",
+        "sizes",
+    },
 }
 """Operators of forms, with the traits that these alone tell of them."""
 
