@@ -58,7 +58,8 @@ def _counted(scope: Scope, node: NodeProto) -> Decided | None:
     body = next((each for each in scope.bodies if any(graph is each.container for _, graph in bodies_of(node))), None)
     if body is None or len(body.container.input) < 2:
         return None
-    turns = turns_of(scope, node, body, MOST_NODES)
+    most = MOST_NODES // max(1, len(list(all_nodes(body.container.node))))
+    turns = turns_of(scope, node, body, most)
     return Decided("body", turns) if turns else None
 
 

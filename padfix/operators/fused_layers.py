@@ -25,8 +25,10 @@ _MOST_PARTS = 6
 MATRIX = 2
 """Axes."""
 
-PAIR = 2
-"""Terms of a sum that importers take for a bias."""
+_TERMS = 2
+"""Of a sum that importers take for a bias."""
+
+PRODUCTS = ("Gemm", "MatMul")
 
 _NO_NORM: Traits = {"ends-norm": False, "of-input": False, "axes-negative": False}
 """What :func:`norm_traits` says of other sums."""
@@ -153,7 +155,7 @@ def adds_as_many(scope: Scope, node: NodeProto) -> bool:
     Runtimes count them, and take them for a bias. The node is a sum, or a Gemm.
     """
     pairs = [(node.output[0], node.input[2])] if node.op_type == "Gemm" and len(node.input) > 2 else []
-    if node.op_type in ("Add", "Sum") and len(node.input) == PAIR:
+    if node.op_type in ("Add", "Sum") and len(node.input) == _TERMS:
         pairs = [(first, second) for first, second in (node.input, reversed(node.input)) if _is_product(scope, first)]
     for name, constants in pairs:
         gives, shape = scope.type_of(name), _constant_shape(scope, constants)
@@ -166,7 +168,7 @@ def adds_as_many(scope: Scope, node: NodeProto) -> bool:
 
 def _is_product(scope: Scope, name: str) -> bool:
     product = _producer(scope, name)
-    return product is not None and product.op_type in ("Gemm", "MatMul")
+    return product is not None and product.op_type in PRODUCTS
 
 
 def _constant_shape(scope: Scope, name: str) -> Shape:

@@ -6,6 +6,7 @@ from onnx import NodeProto
 
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_chains import is_constant
+from padfix.operators.fused_layers import PRODUCTS
 
 # fmt: off
 CHANGING = frozenset(
@@ -19,9 +20,6 @@ CHANGING = frozenset(
 """Operators that change each element by itself, and that a runtime computes in one step."""
 
 _RESHAPING = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
-
-_PRODUCTS = ("Gemm", "MatMul")
-"""What is a convolution between two Reshapes to runtimes that have no product with a constant matrix."""
 
 _DEEPEST = 20
 
@@ -39,22 +37,24 @@ def reads_moved_result(scope: Scope, node: NodeProto) -> bool:
         producer = scope.own_producer(name)
         if producer is None or normal_domain(producer.domain):
             return False
-        product = _product(scope, producer)
-        if is_result and (product is not None or producer.op_type in _RESHAPING):
+        is_product = _is_product(scope, producer)
+        if is_result and (is_product or producer.op_type in _RESHAPING):
             return True
-        if product is not None or producer.op_type not in (*_RESHAPING, *CHANGING):
+        if is_product or producer.op_type not in (*_RESHAPING, *CHANGING):
             return False
         name = producer.input[0]
     return False
 
 
-def _product(scope: Scope, node: NodeProto) -> NodeProto | None:
-    """Return the product with a constant that a node is, or to which it adds one, as a bias; any that is an Einsum."""
-    if node.op_type == "Einsum":
-        return node
-    if node.op_type in _PRODUCTS:
-        return node if any(is_constant(scope, name) for name in node.input[:2]) else None
-    if node.op_type != "Add" or not any(is_constant(scope, name) for name in node.input):
-        return None
+def _is_product(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node is a product with a constant, or adds one to a product, as a bias; or any Einsum.
+
+    Those are convolutions between two Reshapes to runtimes that have no product with a constant matrix.
+    """
+    if node.op_type not in ("Add", *PRODUCTS):
+        return node.op_type == "Einsum"
+    is_by_constant = any(is_constant(scope, name) for name in node.input[:2])
+    if node.op_type in PRODUCTS:
+        return is_by_constant
     before = [scope.own_producer(name) for name in node.input]
-    return next((each for each in before if each is not None and each.op_type in _PRODUCTS), None)
+    return is_by_constant and any(each is not None and each.op_type in PRODUCTS for each in before)

@@ -17,6 +17,7 @@ from padfix.operators.data_order import (
     is_behind_images,
 )
 from padfix.operators.elementwise import REDUCTIONS
+from padfix.operators.fused_layers import PRODUCTS
 from padfix.operators.open_lengths import leaves_known_lengths
 from padfix.operators.picked_parts import is_taken_apart
 from padfix.operators.shuffles import shuffles_channels, shuffles_pixels
@@ -88,13 +89,13 @@ def is_of_square_product(scope: Scope, name: str, shape: Sequence[Dimension]) ->
         if producer is None or producer.op_type not in ("Identity", "Reshape"):
             break
         producer = scope.own_producer(producer.input[0])
-    return producer is not None and producer.op_type in ("Gemm", "MatMul") and is_by_matrix(scope, producer)
+    return producer is not None and producer.op_type in PRODUCTS and is_by_matrix(scope, producer)
 
 
 def _goes_back(scope: Scope, name: str, shape: Sequence[Dimension]) -> bool:
     """Whether a product of what a Reshape put into its last axis gets the lengths before that, but for the last."""
     product = scope.own_producer(name)
-    if product is None or product.op_type not in ("Gemm", "MatMul") or not is_by_matrix(scope, product):
+    if product is None or product.op_type not in PRODUCTS or not is_by_matrix(scope, product):
         return False
     before = scope.own_producer(product.input[0])
     if before is None or before.op_type != "Reshape":

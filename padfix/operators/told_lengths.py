@@ -147,9 +147,11 @@ def _measured(scope: Scope, node: NodeProto, of: str) -> list[Dimension] | None:
     known = scope.type_of(node.input[0])
     if known is None or known.shape is None:
         return None
-    lengths = [None if _is_shared(scope, each) else each for each in known.shape]
+    lengths: list[Dimension]
     if node.input[0] == of:
         lengths = [each if isinstance(each, int) else _own_length(axis) for axis, each in enumerate(known.shape)]
+    else:
+        lengths = [None if _is_shared(scope, each) else each for each in known.shape]
     start, end = attributes.integer(node, "start", 0), attributes.integer(node, "end", len(lengths))
     return lengths[start:end]
 

@@ -90,8 +90,8 @@ class UnsupportedPad(TargetRule):
         added = [max(0, each) for each in amounts]
         half = len(amounts) // 2
         ends = axes_padded_behind(site.scope, site.node, added) if half else []
-        told = {"mode-written": True, "axes-listed": False, "negative": False, "end-alone": bool(ends)}
-        told["value-unread"] = False
+        left_out = dict.fromkeys(("axes-listed", "negative", "value-unread"), False)
+        told = {"mode-written": True, "end-alone": bool(ends), **left_out}
         plain: Traits = {**traits, **told, **outer_traits(added)}
         written: Operators = (("Pad", plain),)
         cuts: Operators = (("Slice", {"behind-window": False}),) if any(cut) else ()

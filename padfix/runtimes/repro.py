@@ -60,11 +60,12 @@ if __name__ == "__main__":
         raise SystemExit(f"It gives {{len(results)}} outputs, and the one that differs is number {place}")
     found = np.asarray(results[{place}])
     print("shape", found.shape, "instead of", expected.shape)
+    first = 0
     if found.size == expected.size:
         difference = np.abs(found.reshape(expected.shape).astype(float) - expected.astype(float)).ravel()
         worst = int(np.argmax(np.where(np.isnan(difference), np.inf, difference))) if difference.size else 0
         print("largest difference", difference[worst : worst + 1], "at element", worst)
-    first = max(0, min(worst - {shown} // 2, expected.size - {shown})) if found.size == expected.size else 0
+        first = max(0, min(worst - {shown} // 2, expected.size - {shown}))
     print("found   ", found.ravel()[first : first + {shown}])
     print("expected", expected.ravel()[first : first + {shown}])
 """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import helper
 
-from padfix.operators.fused_layers import adds_as_many, adds_wide_constant, narrowest
+from padfix.operators.fused_layers import adds_wide_constant, narrowest
 from padfix.operators.lists import depends_on_data, is_computed_list, joins_a_list
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
@@ -270,7 +270,7 @@ def narrowed_forms(site: Site) -> Iterator[Form]:
 
 def summed_forms(site: Site) -> Iterator[Form]:
     """Yield a sum of two as one of any number, which is no part of the convolution before it."""
-    traits = {**OTHERS["Sum"](site.scope, site.node), "adds-as-many": adds_as_many(site.scope, site.node)}
+    traits = OTHERS["Sum"](site.scope, site.node)
     spreads = site.opset < _SUMS_BROADCAST_SINCE and traits["broadcasts"] is not False
     why_not = Refusal("a Sum takes inputs of one shape at this opset") if spreads else None
     if site.elem_type(0) not in FLOATS:

@@ -15,23 +15,19 @@ from padfix.operators.constant_chains import (
     chain_of,
     is_constant_boolean,
     is_given_by_node,
-    leaves_of,
     values_of,
 )
 from padfix.operators.lists import lists_for_numbers
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
-from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.node_trials import chain_trial, trials_of
 from padfix.rules.build.objections import Operators
 
 _ASKING = frozenset(("And", "Not", "Or", "Where", "Xor"))
 """What takes booleans element by element, in the shape of its result."""
-
-_TRIED = 2
-"""In place of a length that is left open, of which the constant is none."""
 
 
 def constant_form(site: Site) -> Form:
@@ -143,19 +139,12 @@ def _worked_out(site: Site) -> Rewrite | Refusal:
     chain = chain_of(scope, site.node)
     if chain is None:
         return Refusal("What it reads is not constant any more.")
-    constants, measured = leaves_of(scope, chain)
     try:
         found = values_of(scope, chain)
     except ValueError as error:
         return Refusal(f"What computes it can't be worked out: {error}.")
-    trial = {name: TrialInput.of(value) for name in constants if (value := scope.constant(name)) is not None}
-    for name in measured:
-        known = scope.type_of(name)
-        shape = () if known is None or known.shape is None else known.shape
-        lengths = tuple(each if isinstance(each, int) else _TRIED for each in shape)
-        trial[name] = TrialInput(lengths) if known is None else TrialInput(lengths, known.elem_type)
     nodes = [
         helper.make_node("Constant", [], [name], value=numpy_helper.from_array(found[name]))
         for name in filter(None, site.node.output)
     ]
-    return Rewrite(site.only(*nodes), (trial,), replaces=tuple(chain[:-1]))
+    return Rewrite(site.only(*nodes), (chain_trial(scope, chain),), replaces=tuple(chain[:-1]))

@@ -13,17 +13,20 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx import TensorProto, defs, helper
+from onnx import NodeProto, TensorProto, defs, helper
 
 from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
-from padfix.graph.scopes import DEFAULT_DOMAIN, ValueType
-from padfix.operators.constant_chains import holds_zeros
+from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, ValueType
+from padfix.operators.constant_chains import holds_zeros, leaves_of
 from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
 from padfix.operators.reading import operator_of, read
 from padfix.operators.recurrent_layers import RECURRENT
 from padfix.operators.window import Window
 from padfix.rules.base import Site, Trial, TrialInput
+
+OPEN_LENGTH = 2
+"""In place of a length that is left open."""
 
 LARGEST_TRIAL = 1 << 18
 """Elements of all inputs together above which a node that stays as it is isn't tried on its own."""
@@ -343,7 +346,21 @@ def _cut_alike(site: Site, shapes: Mapping[int, tuple[int, ...]]) -> dict[int, t
     }
 
 
-def as_declared(site: Site, open_length: int = 2) -> Trial:
+def chain_trial(scope: Scope, chain: Sequence[NodeProto]) -> dict[str, TrialInput]:
+    """Return the constants that a chain of nodes reads, which give them lengths or constants, and what it measures."""
+    constants, measured = leaves_of(scope, list(chain))
+    trial = {name: TrialInput.of(value) for name in constants if (value := scope.constant(name)) is not None}
+    types = {name: scope.type_of(name) for name in measured}
+    data = {name: TrialInput(()) if it is None else like(it) for name, it in types.items()}
+    return {**trial, **data}
+
+
+def like(known: ValueType, open_length: int = OPEN_LENGTH) -> TrialInput:
+    """Return data of a type, with a few elements for every open length."""
+    return TrialInput(known.filled(open_length), known.elem_type or TensorProto.FLOAT)
+
+
+def as_declared(site: Site, open_length: int = OPEN_LENGTH) -> Trial:
     """Return the lengths and constants of a node as they are, for a form that is written for these alone."""
     found: dict[str, TrialInput] = {}
     for position, name in enumerate(site.node.input):
@@ -351,8 +368,7 @@ def as_declared(site: Site, open_length: int = 2) -> Trial:
         if name and value is not None:
             found[name] = TrialInput.of(value)
         elif name and known is not None and known.shape is not None:
-            lengths = tuple(each if isinstance(each, int) else open_length for each in known.shape)
-            found[name] = TrialInput(lengths, known.elem_type or TensorProto.FLOAT)
+            found[name] = like(known, open_length)
     return found
 
 

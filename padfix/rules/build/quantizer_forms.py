@@ -16,7 +16,7 @@ from padfix.rules.build.byte_forms import caller_forms
 from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.node_trials import like, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.rounded_forms import stepped_forms
@@ -70,15 +70,15 @@ def _quantized_first(site: Site) -> Form:
 
     def write() -> Rewrite:
         assert cutting is not None
+        assert known is not None
         builder = site.builder()
         data, *bounds = (builder.input(name) if name else None for name in cutting.input)
         steps = [builder.constant(each, "steps") for each in told.values() if each is not None]
         data = builder.op("DequantizeLinear", [builder.original(copied(node), [data, *steps]), *steps])
         cut = builder.original(copied(cutting), [data, *bounds])
         given = {**told, **{name: scope.constant(name) for name in cutting.input[1:] if name}}
-        shape = tuple(each if isinstance(each, int) else _SHORT for each in (known and known.shape) or ())
         trial = {name: TrialInput.of(value) for name, value in given.items() if value is not None}
-        trial[cutting.input[0]] = TrialInput(shape, site.elem_type(0))
+        trial[cutting.input[0]] = like(known, _SHORT)
         return Rewrite(builder.ending_in(copied(node), [cut, *steps]), (trial,), exact=True, replaces=(cutting,))
 
     why_not = None if known is not None and known.shape is not None else Refusal("how many axes it has is not known")

@@ -19,6 +19,7 @@ from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.elementary_forms import clipped, unranked, written
 from padfix.rules.build.forms import Form, by_another_rule
+from padfix.rules.build.node_trials import like
 from padfix.rules.build.objections import Operators
 
 if TYPE_CHECKING:
@@ -116,9 +117,7 @@ def stepped_forms(site: Site) -> Iterator[Form]:
         builder.output(node.output[0], builder.op("Mul", [steps, number(behind.scale)]))
         known = scope.type_of(first.input[0])
         assert known is not None
-        assert known.shape is not None
-        lengths = tuple(each if isinstance(each, int) else _SHORT for each in known.shape)
-        trial = {first.input[0]: TrialInput(lengths, TensorProto.FLOAT)}
+        trial = {first.input[0]: like(known, _SHORT)}
         for name in filter(None, (*first.input[1:], *node.input[1:])):
             told = scope.constant(name)
             assert told is not None

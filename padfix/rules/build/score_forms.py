@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnx import NodeProto
-
 from padfix.graph.scopes import normal_domain
 from padfix.operators.constant_chains import worked_out
 from padfix.operators.lists import depends_on_data
@@ -14,10 +12,8 @@ from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import like
 from padfix.rules.build.objections import Operators
-
-_TRIED = 2
-"""In place of a length that is left open."""
 
 
 def score_forms(site: Site) -> Iterator[Form]:
@@ -28,6 +24,7 @@ def score_forms(site: Site) -> Iterator[Form]:
     place = int(not depends_on_data(scope, node.input[0]))
     product = scope.own_producer(node.input[place])
     value = worked_out(scope, node.input[1 - place])
+    types = {name: scope.type_of(name) for name in (() if product is None else product.input)}
     why_not = None
     if product is None or product.op_type != "MatMul" or normal_domain(product.domain):
         why_not = Refusal("no product gives its data")
@@ -35,34 +32,21 @@ def score_forms(site: Site) -> Iterator[Form]:
         why_not = Refusal("others read the product that gives its data")
     elif value is None or (place and node.op_type == "Div") or site.elem_type(place) not in FLOATS:
         why_not = Refusal("it is no product by a constant number")
-    elif _lengths(site, product) is None:
+    elif any(each is None or each.shape is None for each in types.values()):
         why_not = Refusal("it needs the number of axes of what is multiplied (--shape)")
 
     def write() -> Rewrite:
-        lengths = _lengths(site, product) if product is not None else None
-        assert product is not None and value is not None and lengths is not None
+        assert product is not None
+        assert value is not None
         builder = site.builder()
         first, second = (builder.input(name) for name in product.input)
         number = builder.constant(value.reshape(()), "number")
         scaled = builder.op(node.op_type, [first, number])
         builder.output(node.output[0], builder.op("MatMul", [scaled, second]))
-        trial = {
-            name: TrialInput(shape, site.elem_type(place)) for name, shape in zip(product.input, lengths, strict=True)
-        }
+        trial = {name: like(known) for name, known in types.items() if known is not None}
         constant = scope.constant(node.input[1 - place]) is not None
         trial[node.input[1 - place]] = TrialInput.of(value, constant=constant)
         return Rewrite(builder.build(), (trial,), replaces=(product,))
 
     operators: Operators = ((node.op_type, {**own, "spreads-over-open": False, "constants": "number"}), ("MatMul", {}))
     yield Form("a factor of what its product multiplies", operators, write, why_not)
-
-
-def _lengths(site: Site, product: NodeProto) -> list[tuple[int, ...]] | None:
-    """Return shapes to try a product with, a few elements for every open length."""
-    found = []
-    for name in product.input:
-        known = site.scope.type_of(name)
-        if known is None or known.shape is None:
-            return None
-        found.append(tuple(each if isinstance(each, int) else _TRIED for each in known.shape))
-    return found

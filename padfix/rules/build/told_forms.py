@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
-
-from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
@@ -18,12 +16,9 @@ from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import LONGEST, TAKING, one_by_one
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.node_trials import OPEN_LENGTH, chain_trial, like, trials_of
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.transposed import TO_THE_END
-
-_TRIED = 2
-"""In place of a length that is left open."""
 
 
 def image_forms(site: Site) -> Iterator[Form]:
@@ -82,28 +77,14 @@ def told_forms(site: Site) -> Iterator[Form]:
         builder = site.builder()
         builder.output(site.node.output[0], builder.reshaped(builder.input(site.input_name(0)), lengths))
         _, measured = leaves_of(site.scope, chain)
-        trial, sizes = _measured_trial(site, chain)
+        trial, types = chain_trial(site.scope, chain), [site.scope.type_of(each) for each in measured]
         if site.input_name(0) not in measured:
-            named = {size for each in measured for size in sizes[each]}
+            named = {size for each in types if each is not None for size in each.shape or ()}
             trial[site.input_name(0)] = TrialInput(_filling(shape, told, named), site.elem_type(0))
         return Rewrite(builder.build(), (trial,), exact=True, replaces=tuple(chain))
 
     left = {"measures-images": False, "measures-by-lists": False, "steered-by-results": False}
     yield Form("what it copies, and what it finds by itself", (("Reshape", {**own, **left}),), write, why_not)
-
-
-def _measured_trial(
-    site: Site, chain: Sequence[NodeProto]
-) -> tuple[dict[str, TrialInput], Mapping[str, Sequence[Dimension]]]:
-    """Return what a node and the chain that tells it lengths are tried on, and the shapes; what is open is short."""
-    constants, measured = leaves_of(site.scope, list(chain))
-    trial = {each: TrialInput.of(value) for each in constants if (value := site.scope.constant(each)) is not None}
-    types = {each: site.scope.type_of(each) for each in dict.fromkeys([*measured, site.input_name(0)])}
-    sizes = {each: () if it is None or it.shape is None else it.shape for each, it in types.items()}
-    for each, it in types.items():
-        shape = tuple(size if isinstance(size, int) else _TRIED for size in sizes[each])
-        trial[each] = TrialInput(shape) if it is None else TrialInput(shape, it.elem_type)
-    return trial, sizes
 
 
 def reversed_forms(site: Site) -> Iterator[Form]:
@@ -113,11 +94,12 @@ def reversed_forms(site: Site) -> Iterator[Form]:
     axis = attributes.integer(site.node, "time_axis", 0) or 0
     known, producer = site.input_type(0), site.scope.own_producer(site.input_name(1))
     length = 0 if known is None or known.shape is None else known.shape[axis]
+    assert known is not None
     assert isinstance(length, int)
     chain = None if producer is None else chain_of(site.scope, producer, open_lengths=True)
 
     def write() -> Rewrite:
-        trial, _ = _measured_trial(site, chain or ())
+        trial = {**chain_trial(site.scope, chain or ()), site.input_name(0): like(known)}
         value = site.constant(1)
         if value is not None:
             trial[site.input_name(1)] = TrialInput.of(value)
@@ -148,13 +130,13 @@ def picked_lengths(site: Site) -> Iterator[Form]:
 
 
 def _filling(shape: Sequence[Dimension], told: Sequence[Dimension], measured: Collection[Dimension]) -> tuple[int, ...]:
-    """Return the shape of data that fill what a Reshape is told where ``_TRIED`` stands for all that is measured.
+    """Return the shape of data that fill what a Reshape is told where ``OPEN_LENGTH`` stands for all that is measured.
 
     An open length of the data that nothing measures is what the others leave; more of them are 1.
     """
-    known = [each if isinstance(each, int) else _TRIED if each in measured else None for each in shape]
+    known = [each if isinstance(each, int) else OPEN_LENGTH if each in measured else None for each in shape]
     finds_one = any(each in (None, -1) for each in told)
-    whole = math.prod(each if isinstance(each, int) else _TRIED for each in told if each not in (None, -1))
+    whole = math.prod(each if isinstance(each, int) else OPEN_LENGTH for each in told if each not in (None, -1))
     rest = whole if finds_one else max(1, whole // math.prod(each for each in known if each))
     first = known.index(None) if None in known else None
     return tuple((rest if axis == first else 1) if each is None else each for axis, each in enumerate(known))

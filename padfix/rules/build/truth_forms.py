@@ -230,8 +230,6 @@ def _trial(scope: Scope, names: Mapping[str, None]) -> dict[str, TrialInput]:
             trial[name] = TrialInput.of(constant)
             continue
         assert known is not None
-        assert known.shape is not None
-        shape = tuple(each if isinstance(each, int) else _SHORT for each in known.shape)
         dtype = helper.tensor_dtype_to_np_dtype(known.elem_type or TensorProto.FLOAT)
-        trial[name] = TrialInput.of(random.integers(-2, 3, shape).astype(dtype), constant=False)
+        trial[name] = TrialInput.of(random.integers(-2, 3, known.filled(_SHORT)).astype(dtype), constant=False)
     return trial
