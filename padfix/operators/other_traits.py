@@ -23,7 +23,6 @@ from padfix.operators.batches import gives_each_image_its_own, is_of_another_bat
 from padfix.operators.branches import branch_traits, scan_traits
 from padfix.operators.constant_chains import is_constant, reads_constant_bytes
 from padfix.operators.data_order import (
-    CHANNELS,
     is_behind_convolution,
     is_behind_softmax,
     is_behind_volume,
@@ -46,6 +45,7 @@ from padfix.operators.fused_layers import (
     takes_largest_off,
 )
 from padfix.operators.gates import product_traits
+from padfix.operators.layer_traits import dense_traits, group_norm_traits, layer_norm_traits
 from padfix.operators.lists import COMPARING, JOINING_TRUTHS, appends_to_input, depends_on_data, joins_a_list
 from padfix.operators.long_results import ends_as_long
 from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
@@ -64,32 +64,16 @@ from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.reductions import reduction_traits
 from padfix.operators.reshape_traits import is_batch_told, reshape_traits
 from padfix.operators.sampled_places import sample_traits
+from padfix.operators.shape_questions import any_of, is_spread
 from padfix.operators.shuffles import shuffles_pixels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
 from padfix.targets.traits import COUNT, Traits
 
-_SCALE_OF_CHANNELS_SINCE = 21
-"""The first opset whose GroupNormalization has a scale for each channel, not for each group."""
-
-
-def any_of(known: Sequence[bool | None]) -> bool | None:
-    """Return whether one is true, None where that depends on one that is not known."""
-    if any(known):
-        return True
-    return None if None in known else False
-
 
 def _type_of(scope: Scope, node: NodeProto) -> int:
     known = scope.type_of(node.input[0])
     return 0 if known is None else known.elem_type
-
-
-def _group_norm(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a GroupNormalization whether it has a scale for each of several groups."""
-    groups, data = attributes.integer(node, "num_groups", 1), scope.type_of(node.input[0])
-    channels = data.shape[CHANNELS] if data is not None and len(data.shape or ()) > CHANNELS and data.shape else None
-    return {**ranked(scope, node), "of-groups": scope.opset < _SCALE_OF_CHANNELS_SINCE and groups != channels}
 
 
 def _root_of_sums(scope: Scope, node: NodeProto) -> Traits:
@@ -248,7 +232,7 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
 
 def _joining(scope: Scope, node: NodeProto) -> Traits:
     """Return how many inputs are joined, and whether one of them takes the shape of the others."""
-    spread = [_is_spread(scope, node, position) for position in range(len(node.input))]
+    spread = [is_spread(scope, node, position) for position in range(len(node.input))]
     many = adds_as_many(scope, node)
     return {"inputs": min(len(node.input), COUNT[-1]), "broadcasts": any_of(spread), "adds-as-many": many}
 
@@ -257,7 +241,7 @@ def _comparison(scope: Scope, node: NodeProto) -> Traits:
     """Return of how many axes a comparison is, and whether several elements take the shape of the other input."""
     gives, given = scope.type_of(node.output[0]), [scope.type_of(name) for name in node.input]
     several = [each is None or each.shape is None or set(each.shape) - {1} for each in given]
-    spread = [_is_spread(scope, node, place) for place, is_list in enumerate(several) if is_list]
+    spread = [is_spread(scope, node, place) for place, is_list in enumerate(several) if is_list]
     return {
         "rank": None if gives is None else gives.rank,
         "broadcasts": any_of(spread),
@@ -270,46 +254,8 @@ def _choice(scope: Scope, node: NodeProto) -> Traits:
     known = scope.type_of(node.input[2])
     is_number = known is not None and known.shape is not None and set(known.shape) <= {1}
     return {
-        "broadcasts": False if is_number else _is_spread(scope, node, 2),
+        "broadcasts": False if is_number else is_spread(scope, node, 2),
         "reads-constant-bytes": reads_constant_bytes(scope, node),
-    }
-
-
-def _is_spread(scope: Scope, node: NodeProto, position: int) -> bool | None:
-    given, gives = scope.type_of(node.input[position]), scope.type_of(node.output[0])
-    if given is None or gives is None or given.shape is None or gives.shape is None:
-        return None
-    if len(given.shape) != len(gives.shape):
-        return True
-    return any_of([None if None in pair else pair[0] != pair[1] for pair in zip(given.shape, gives.shape, strict=True)])
-
-
-def _dense(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a Gemm whether it is what a dense layer is: weights that are turned, and no factors."""
-    factors = [attributes.find(node, name) for name in ("alpha", "beta")]
-    are_one = all(each is None or each.f == 1 for each in factors)
-    bias = scope.type_of(node.input[2]) if len(node.input) > 2 and node.input[2] else None
-    is_turned = attributes.integer(node, "transB", 0) != 0 and attributes.integer(node, "transA", 0) == 0
-    return {
-        "turned-first": attributes.integer(node, "transA", 0) != 0,
-        "plain": is_turned and are_one,
-        "has-factors": not are_one,
-        "biased": len(node.input) > 2 and bool(node.input[2]),
-        "bias-spread": bias is not None and (bias.rank != 1 or bias.shape == (1,)),
-        "between-bytes": is_between_bytes(scope, node),
-        "adds-as-many": adds_as_many(scope, node),
-    }
-
-
-def _layer_norm(scope: Scope, node: NodeProto) -> Traits:
-    known, axis = scope.type_of(node.input[0]), attributes.integer(node, "axis", -1)
-    rank = None if known is None else known.rank
-    return {
-        "biased": len(node.input) > 2 and bool(node.input[2]),
-        "behind-batch": None if rank is None else rank > 2 and axis in (1, 1 - rank),
-        "gives-mean": any(node.output[1:]),
-        "takes-batch": None if rank is None else axis in (0, -rank),
-        "reduced-axes": None if rank is None or axis is None else min(rank - axis % rank, COUNT[-1]),
     }
 
 
@@ -400,8 +346,8 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "types-differ": attributes.integer(node, "dtype", 0) not in (0, _type_of(scope, node))
     },
     "Gather": gather_traits,
-    "Gemm": _dense,
-    "GroupNormalization": _group_norm,
+    "Gemm": dense_traits,
+    "GroupNormalization": group_norm_traits,
     "Add": _pairing(_sum),
     **dict.fromkeys((*COMPARING, *JOINING_TRUTHS), _pairing(_comparison)),
     "Concat": _joined,
@@ -417,7 +363,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Scan": scan_traits,
     **dict.fromkeys(("Flatten", "InstanceNormalization"), _on_images),
     **dict.fromkeys(JOINING, _pairing(_joining)),
-    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _layer_norm),
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), layer_norm_traits),
     "LRN": _response,
     "LogSoftmax": _along_an_axis,
     "LpNormalization": lambda scope, node: {

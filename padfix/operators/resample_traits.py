@@ -17,8 +17,8 @@ from padfix.geometry.resampling import (
 )
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
-from padfix.operators.other_traits import any_of
 from padfix.operators.resample import Resample
+from padfix.operators.shape_questions import any_of
 from padfix.operators.told_lengths import told_sizes
 from padfix.targets.traits import Traits
 

@@ -38,7 +38,7 @@ from padfix.operators.numbers import (
     multiplies_whole_numbers,
     numbers_of,
 )
-from padfix.operators.other_traits import OTHERS, any_of
+from padfix.operators.other_traits import OTHERS
 from padfix.operators.passing import gives_the_same
 from padfix.operators.picking_traits import computed_weights, is_weight
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN
@@ -47,6 +47,7 @@ from padfix.operators.reading import read
 from padfix.operators.resample import Resample
 from padfix.operators.resample_traits import resample_traits
 from padfix.operators.schemas import schema
+from padfix.operators.shape_questions import any_of
 from padfix.operators.skips import what_a_window_skips
 from padfix.operators.told_lengths import reads_list_of_lengths
 from padfix.operators.transposed import TransposedWindow

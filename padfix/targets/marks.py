@@ -235,8 +235,11 @@ MARKS = (
     # Of GatherND: whether each image has indices of its own, and whether they are of several axes.
     "by-image",
     "by-tuples",
-    # Of Gemm: whether its product or what is added has a factor.
+    # Of Gemm: whether its product or what is added has a factor, whether that is 0 of what is added, and whether what
+    # is added is computed and has not all rows and columns.
     "has-factors",
+    "adds-nothing",
+    "spreads-computed-bias",
     # Of an Erf: whether it is part of a Gelu, however that is written.
     "within-gelu",
     # Of Exp, Softplus and Mish: whether its data may be far below 0, where nothing is left in half precision.

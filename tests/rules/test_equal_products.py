@@ -79,6 +79,31 @@ def test_a_gemm_of_long_weights_has_them_as_the_target_reads_them(given: dict[st
     assert converted(tmp_path, model, "portable") == ["Gemm"]
 
 
+@pytest.mark.parametrize(
+    ("bias", "target", "written"),
+    [
+        ("[3]", "opencv@4.14", ["MatMul", "Reshape", "Add"]),
+        ("[1,3]", "opencv@4.14", ["MatMul", "Add"]),
+        ("[2,1]", "opencv@4.14", ["MatMul", "Add"]),
+        ("[2,3]", "opencv@4.14", ["Gemm"]),
+        ("[3]", "ncnn", ["MatMul", "Add"]),
+    ],
+)
+def test_a_bias_that_is_no_constant_is_added_behind_the_product(
+    bias: str, target: str, written: list[str], tmp_path: Path
+) -> None:
+    weights = "float[4,3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}"
+    text = f"(float[2,4] X, float{bias} c) => (float[2,3] Y) <{weights}> {{ Y = Gemm (X, w, c) }}"
+    assert converted(tmp_path, text, target) == written
+
+
+@pytest.mark.parametrize("target", ["opencv@4.14", "ncnn"])
+def test_a_bias_that_counts_for_nothing_goes(target: str, tmp_path: Path) -> None:
+    constants = "float[4,3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, float[2,1] c = {5, 7}"
+    text = f"(float[2,4] X) => (float[2,3] Y) <{constants}> {{ Y = Gemm <beta = 0.0> (X, w, c) }}"
+    assert converted(tmp_path, text, target) == ["Gemm"]
+
+
 def test_a_layer_norm_of_a_long_scale_gets_a_bias(tmp_path: Path) -> None:
     scale = numpy_helper.from_array(np.linspace(-1, 2, 600, dtype=np.float32), "s")
     graph = helper.make_graph(

@@ -53,9 +53,12 @@ def dense_forms(site: Site) -> Iterator[Form]:
     yield _turned(site, own)
     weights, bias = site.constant(1), site.constant(_BIAS)
     alpha, beta = (attributes.find(site.node, name) for name in ("alpha", "beta"))
+    if bias is not None and beta is not None and beta.f == 0 and np.isfinite(bias).all():
+        bias = None
     is_matrix = bias is not None and bias.ndim > 1 and len(bias) > 1
+    plain = {"plain": True, "turned-first": False, "has-factors": False, "adds-nothing": False}
     why_not = None
-    if weights is None or (bias is None and site.input_name(_BIAS)):
+    if weights is None or (site.constant(_BIAS) is None and site.input_name(_BIAS)):
         why_not = Refusal("its weights are not constant, or very long")
     elif attributes.integer(site.node, "transA", 0):
         why_not = Refusal("its data is turned as well")
@@ -76,7 +79,7 @@ def dense_forms(site: Site) -> Iterator[Form]:
 
     yield Form(
         "weights with the factors in them",
-        (("Gemm", {**own, "plain": True, "turned-first": False, "has-factors": False, "bias-spread": is_matrix}),),
+        (("Gemm", {**own, **plain, "bias-spread": is_matrix}),),
         write,
         why_not,
     )

@@ -1,0 +1,58 @@
+"""What dense layers and layers that normalise are like, in the words that targets state their facts in."""
+
+from __future__ import annotations
+
+from onnx import NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope
+from padfix.operators.constant_chains import is_constant
+from padfix.operators.data_order import CHANNELS
+from padfix.operators.fused_layers import adds_as_many
+from padfix.operators.picking_traits import ranked
+from padfix.operators.quantizers import is_between_bytes
+from padfix.operators.shape_questions import is_spread
+from padfix.targets.traits import COUNT, Traits
+
+_SCALE_OF_CHANNELS_SINCE = 21
+"""The first opset whose GroupNormalization has a scale for each channel, not for each group."""
+
+
+def dense_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Gemm whether it is what a dense layer is: weights that are turned, and no factors."""
+    factors = [attributes.find(node, name) for name in ("alpha", "beta")]
+    are_one = all(each is None or each.f == 1 for each in factors)
+    is_biased = len(node.input) > 2 and bool(node.input[2])
+    bias = scope.type_of(node.input[2]) if is_biased else None
+    is_turned = attributes.integer(node, "transB", 0) != 0 and attributes.integer(node, "transA", 0) == 0
+    return {
+        "turned-first": attributes.integer(node, "transA", 0) != 0,
+        "plain": is_turned and are_one,
+        "has-factors": not are_one,
+        "biased": is_biased,
+        "adds-nothing": is_biased and factors[1] is not None and factors[1].f == 0,
+        "spreads-computed-bias": is_biased and not is_constant(scope, node.input[2]) and is_spread(scope, node, 2),
+        "bias-spread": bias is not None and (bias.rank != 1 or bias.shape == (1,)),
+        "between-bytes": is_between_bytes(scope, node),
+        "adds-as-many": adds_as_many(scope, node),
+    }
+
+
+def group_norm_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a GroupNormalization whether it has a scale for each of several groups."""
+    groups, data = attributes.integer(node, "num_groups", 1), scope.type_of(node.input[0])
+    channels = data.shape[CHANNELS] if data is not None and len(data.shape or ()) > CHANNELS and data.shape else None
+    return {**ranked(scope, node), "of-groups": scope.opset < _SCALE_OF_CHANNELS_SINCE and groups != channels}
+
+
+def layer_norm_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return what a LayerNormalization or RMSNormalization normalises, adds and gives."""
+    known, axis = scope.type_of(node.input[0]), attributes.integer(node, "axis", -1)
+    rank = None if known is None else known.rank
+    return {
+        "biased": len(node.input) > 2 and bool(node.input[2]),
+        "behind-batch": None if rank is None else rank > 2 and axis in (1, 1 - rank),
+        "gives-mean": any(node.output[1:]),
+        "takes-batch": None if rank is None else axis in (0, -rank),
+        "reduced-axes": None if rank is None or axis is None else min(rank - axis % rank, COUNT[-1]),
+    }
