@@ -10,7 +10,9 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
+from padfix.operators.batches import images_at_once
 from padfix.operators.fused_layers import MATRIX
+from padfix.operators.lists import depends_on_data
 from padfix.targets.traits import COUNT, Traits
 
 _REST = "..."
@@ -48,10 +50,26 @@ def equation_traits(scope: Scope, node: NodeProto) -> Traits:
         "plain": text.replace(" ", "") == spelled_out(scope, node),
         "rank": min(max(ranks), COUNT[-1]) if all(types) else None,
         "of-input": node.input[0] in scope.inputs,
+        "numbers-images": _gives_each_image_its_own(scope, node),
         "open-batch": any(
             each is not None and each.shape and not isinstance(each.shape[0], int) for each in types[:-1]
         ),
     }
+
+
+def _gives_each_image_its_own(scope: Scope, node: NodeProto) -> bool:
+    """Whether a constant factor, be it computed, has other numbers for each of several images of another factor."""
+    found, batch = letters_of(scope, node), images_at_once(scope)
+    if found is None or batch is None:
+        return False
+    of_data = [depends_on_data(scope, name) for name in node.input]
+    images = {term[0] for term, is_data in zip(found[0], of_data, strict=True) if is_data and term}
+    for name, term, is_data in zip(node.input, found[0], of_data, strict=True):
+        known = scope.type_of(name)
+        shape = () if is_data or known is None or known.shape is None else known.shape
+        if any(letter in images and length == batch for letter, length in zip(term, shape, strict=False)):
+            return True
+    return False
 
 
 def told_by(text: str) -> Traits:
