@@ -36,6 +36,10 @@ _SUMMED = ("Conv", "ConvTranspose", "Gemm")
 
 _CUTTING = ("Clip", "Relu")
 
+_FILTERS = ("Conv", "ConvTranspose")
+
+_POOLS = ("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool")
+
 _NARROW = 64
 """The largest signed byte of which two products with unsigned ones fit 16 bits with a sign."""
 
@@ -74,6 +78,7 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "computed-scale": any(not is_constant(scope, each) for each in names),
         "saturates": node.op_type == "DequantizeLinear" and _meets_bytes(scope, node),
         "undoes-quantizer": node.op_type == "DequantizeLinear" and _is_quantized(scope, name),
+        "among-floats": node.op_type == "DequantizeLinear" and _is_among_floats(scope, node),
         "behind-cut-sum": node.op_type == "QuantizeLinear" and _is_behind_cut_sum(scope, node.input[0]),
         **_of_weights(scope, node),
     }
@@ -225,6 +230,25 @@ def is_between_quantizers(scope: Scope, node: NodeProto) -> bool:
 def _is_quantized(scope: Scope, name: str) -> bool:
     producer = scope.own_producer(name)
     return producer is not None and producer.op_type in ("QuantizeLinear", OPERATOR_OF_BYTES)
+
+
+def _is_among_floats(scope: Scope, node: NodeProto) -> bool:
+    """Whether bytes are made of what is computed in floats, by no layer, and computed with in floats, by no layer."""
+    quantizer = scope.own_producer(node.input[0])
+    maker = None if quantizer is None else scope.own_producer(quantizer.input[0])
+    if quantizer is None or quantizer.op_type != "QuantizeLinear" or maker is None:
+        return False
+    makes_floats = maker.op_type not in _FILTERS and _computes_in_floats(scope, maker)
+    readers = [each for each in scope.consumers(node.output[0]) if each.op_type not in (*_FILTERS, *_POOLS)]
+    return makes_floats and any(_computes_in_floats(scope, each) for each in readers)
+
+
+def _computes_in_floats(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node reads anything but what is dequantized, or gives anything but what is quantized."""
+    behind = scope.consumers(node.output[0])
+    gives_bytes = bool(behind) and all(each.op_type == "QuantizeLinear" for each in behind)
+    is_given_bytes = all(_is_dequantized(scope, name) for name in node.input if name and not is_constant(scope, name))
+    return scope.is_output(node.output[0]) or not (gives_bytes and is_given_bytes)
 
 
 def is_of_caller(scope: Scope, name: str) -> bool:

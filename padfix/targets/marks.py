@@ -120,8 +120,10 @@ MARKS = (
     # a Relu or Clip before it cuts off more than it does itself of what is the sum of bytes and a bias.
     "cuts-one-end-of-bytes",
     "behind-cut-sum",
-    # Of DequantizeLinear: whether the bytes are what a QuantizeLinear gives.
+    # Of DequantizeLinear: whether the bytes are what a QuantizeLinear gives, and whether they are made of floats that
+    # something else than a convolution computes, and read by what computes with floats, and is no layer of images.
     "undoes-quantizer",
+    "among-floats",
     # Of DequantizeLinear of constants: whether something else reads them than what makes bytes of bytes, whether their
     # zero point is not in the middle, and whether there is one scale for a bias and several for the weights.
     "taken-for-floats",

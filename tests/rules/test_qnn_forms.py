@@ -23,6 +23,10 @@ def saved(folder: Path, graph: str, opset: int = 17) -> Path:
     return path
 
 
+def types_of(path: Path) -> list[str]:
+    return [node.op_type for node in onnx.load(path).graph.node if node.op_type != "Constant"]
+
+
 CURVE = "(float[1,2,3,%s3] X) => (float Y) { Y = %s (X) }"
 LARGER = "(float[1,2,3,4,3] X) => (float Y) <float[1,1,1,1,1] k = {0.5}> { Y = Max (X, k) }"
 CHOSEN = "(float[2,2,3,4,3] X) => (float Y) <int64[3] i = {0, 1, 0}> { Y = Gather <axis = %d> (X, i) }"
@@ -228,5 +232,29 @@ BIASED = "n = Conv (d, v, b) c = Relu (n) "
 def test_bytes_are_multiplied_as_it_takes_them(then: str, written: list[str], tmp_path: Path) -> None:
     result = tmp_path / "result.onnx"
     padfix.convert(saved(tmp_path, WEIGHED % then), result, target="qnn")
-    types = [node.op_type for node in onnx.load(result).graph.node if node.op_type != "Constant"]
-    assert [each for each in types if each != "Constant"] == BYTES + written
+    assert types_of(result) == BYTES + written
+
+
+STEPPED = ["Div", "Clip", "Round", "Mul"]
+AMONG = """(float[1,2,6,6] X) => (float Y)
+<float s = {0.04}, uint8 m = {128}, float[2,2,1,1] w = {1, 2, 3, 4}> {
+  %s q = QuantizeLinear (n, s, m) d = DequantizeLinear (q, s, m) %s }"""
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "written"),
+    [
+        ("n = Neg (X)", "Y = Softmax (d)", ["Neg", *STEPPED, "Softmax"]),
+        ("n = Neg (X)", "t = Transpose (d) Y = Relu (t)", ["Neg", *STEPPED, "Transpose", "Relu"]),
+        ("n = Neg (X)", "Y = MaxPool <kernel_shape = [2, 2]> (d)", ["Neg", *BYTES, "MaxPool"]),
+        ("n = Neg (X)", "a = Abs (d) b = QuantizeLinear (a, s, m) Y = DequantizeLinear (b, s, m)", []),
+        ("n = Neg (X)", "Y = Conv (d, w)", ["Neg", *BYTES, "Conv"]),
+        ("n = Conv (X, w)", "Y = Neg (d)", ["Conv", *BYTES, "Neg"]),
+    ],
+)
+def test_quantization_among_floats_is_rounded_and_cut_off_in_floats(
+    before: str, behind: str, written: list[str], tmp_path: Path
+) -> None:
+    """QNN leaves it out where no layer of images, and nothing of bytes, is beside it."""
+    padfix.convert(saved(tmp_path, AMONG % (before, behind)), tmp_path / "result.onnx", target="qnn")
+    assert types_of(tmp_path / "result.onnx") == (written or ["Neg", *BYTES, "Abs", *BYTES])

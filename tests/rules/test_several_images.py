@@ -57,6 +57,16 @@ def test_what_ncnn_gives_no_network_of_is_written_by_others(graph: str, opset: i
     assert not padfix.check(tmp_path / "result.onnx", target="ncnn").findings
 
 
+@pytest.mark.parametrize(("images", "minded"), [(2, True), (1, False)])
+def test_an_einsum_of_matrices_of_their_own_for_each_image_is_minded(images: int, minded: bool, tmp_path: Path) -> None:
+    numbers = ", ".join(["0.5"] * 12 * images)
+    text = f"(float[{images},2,3] X) => (float[{images},2,4] Y) <float[{images},3,4] w = {{{numbers}}}> "
+    text += '{ Y = Einsum <equation = "bij,bjk->bik"> (X, w) }'
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}')
+    onnx.save(model, tmp_path / "model.onnx")
+    assert bool(padfix.check(tmp_path / "model.onnx", target="ncnn").findings) is minded
+
+
 @pytest.mark.parametrize(
     ("shape", "first"), [("{2, 4, 3, -1}", 0), ("{2, 0, 3, 8}", 0), ("{8, 3, 8}", -1), ("{2, 4, 3, 8}", 0)]
 )
