@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from onnx import NodeProto
 
 from padfix.graph import attributes
@@ -15,6 +17,9 @@ RECURRENT = ("GRU", "LSTM", "RNN")
 
 _BIAS, _LENGTHS, _STATE, _PEEPHOLES = 3, 4, 5, 7
 """Which inputs are the bias, tell how long each sequence is, where it starts from, and let gates look at the cell."""
+
+_STATES = {"GRU": 1, "LSTM": 2, "RNN": 1}
+"""How many states recurrent layers have."""
 
 _DIRECTIONS_LAST = [0, 2, 1, 3]
 """The permutation that puts the axis of directions behind that of the batch."""
@@ -50,6 +55,7 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "gives-state": given[1] or given[2],
         "gives-cell-alone": given[2] and not given[1],
         "initial-state": _initial_state(node),
+        "leaves-inputs-out": leaves_inputs_out(node.op_type, node.input),
         "states-differ": len({is_constant(scope, name) for name in _states(node)}) > 1,
         "state-computed": not all(is_constant(scope, name) for name in _states(node)),
         "biased": len(node.input) > _BIAS and bool(node.input[_BIAS]),
@@ -59,13 +65,25 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
+def leaves_inputs_out(op_type: str, names: Sequence[str]) -> bool:
+    """Whether inputs of a recurrent layer have no name where others come behind, or end in ones without a name.
+
+    That of the lengths of sequences, which most layers leave out, does not count. One of an LSTM's states counts as the
+    other left out.
+    """
+    told = [bool(name) for name in names]
+    states = told[_STATE : _STATE + _STATES[op_type]]
+    is_some = any(states) and sum(states) != _STATES[op_type]
+    return is_some or not all([*told[_BIAS:_LENGTHS], *states, *told[-1:]])
+
+
 def _initial_state(node: NodeProto) -> str:
-    count, given = 2 if node.op_type == "LSTM" else 1, len(_states(node))
+    count, given = _STATES[node.op_type], len(_states(node))
     return "none" if not given else "all" if given == count else "some"
 
 
 def _states(node: NodeProto) -> list[str]:
-    return [name for name in node.input[_STATE : _STATE + (2 if node.op_type == "LSTM" else 1)] if name]
+    return [name for name in node.input[_STATE : _STATE + _STATES[node.op_type]] if name]
 
 
 def _starts_each_image(scope: Scope, node: NodeProto) -> bool:

@@ -202,6 +202,7 @@ MARKS = (
     "of-groups",
     # Of Concat, and of LSTM.
     "joins-constant-again",
+    "leaves-inputs-out",  # Of LSTM, GRU and RNN: whether a bias or state has no name, and something behind it is told.
     "states-differ",
     "activations-written",
     # Of Reshape, as numbers-images is.

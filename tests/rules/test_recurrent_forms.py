@@ -157,3 +157,26 @@ def test_a_layer_is_written_step_by_step_elsewhere(target: str, before: int, tmp
 def test_bounds_of_gates_are_refused(tmp_path: Path) -> None:
     with pytest.raises(padfix.PadfixError, match="read in two ways"):
         converted(tmp_path, saved(tmp_path, clip=0.5))
+
+
+@pytest.mark.parametrize(
+    ("names", "left"),
+    [
+        (["B", "", "", ""], ["B"]),
+        (["", ""], []),
+        (["B"], ["B"]),
+        (["B", "", "h", "c", ""], ["B", "", "h", "c"]),
+        (["B", "", "h", "c"], ["B", "", "h", "c"]),
+        (["B", "", "h"], ["B", "", "h", "+"]),
+        (["", "", "", "c"], ["+", "", "+", "c"]),
+    ],
+)
+def test_an_lstm_names_nothing_or_both_states(names: list[str], left: list[str], tmp_path: Path) -> None:
+    """OpenCV 5 counts the inputs; what is filled in with zeros is a plus."""
+    model = onnx.load(saved(tmp_path, state="all", behind="plain"))
+    del model.graph.node[1].input[3:]
+    model.graph.node[1].input.extend(names)
+    onnx.save(model, tmp_path / "model.onnx")
+    converted(tmp_path, tmp_path / "model.onnx", "opencv@5.0.0.93")
+    (layer,) = (each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type == "LSTM")
+    assert [each if each in ("", "B", "h", "c") else "+" for each in layer.input[3:]] == left

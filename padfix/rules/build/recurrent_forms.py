@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from padfix.graph import attributes
 from padfix.operators.axis_order import alike_axes
 from padfix.operators.constant_chains import holds_zeros, is_constant
 from padfix.operators.other_traits import OTHERS
+from padfix.operators.recurrent_layers import leaves_inputs_out
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying
@@ -81,21 +82,30 @@ def recurrent_forms(site: Site) -> Iterator[Form]:
 
 
 def _from_nothing(site: Site) -> Form:
-    """Return the layer without states of zeros to start from, which is where it starts anyway."""
+    """Return the layer without states of zeros to start from, where it starts anyway, and without empty names."""
     states = [place for place in (_STATE, _STATE + 1) if site.input_name(place)]
-    names = ["" if place in states else name for place, name in enumerate(site.node.input)]
-    while names and not names[-1]:
-        names.pop()
+    is_zero = bool(states) and all(holds_zeros(site.scope, site.input_name(place)) for place in states)
+    names = ["" if is_zero and place in states else name for place, name in enumerate(site.node.input)]
+    names = _without_last(names)
 
     def write() -> Rewrite:
         builder = site.builder()
         given = [builder.input(name) for name in names]
         return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site))
 
-    is_zero = bool(states) and all(holds_zeros(site.scope, site.input_name(place)) for place in states)
-    traits = {**OTHERS[site.node.op_type](site.scope, site.node), "initial-state": "none", "numbers-images": False}
-    why_not = None if is_zero else Refusal("it starts from other states than zeros, or from none")
+    traits = dict(OTHERS[site.node.op_type](site.scope, site.node))
+    traits["leaves-inputs-out"] = leaves_inputs_out(site.node.op_type, names)
+    if is_zero:
+        traits |= {"initial-state": "none", "numbers-images": False}
+    is_less = len(names) < len(site.node.input)
+    why_not = None if is_less else Refusal("it starts from other states than zeros, or from none")
     return Form("zeros that it starts from left out", ((site.node.op_type, traits),), write, why_not)
+
+
+def _without_last(names: Sequence[str]) -> list[str]:
+    """Return inputs without the empty names at their end."""
+    count = max((place + 1 for place, name in enumerate(names) if name), default=0)
+    return list(names[:count])
 
 
 def _filled(site: Site, *, behind_reshape: bool) -> Form:
@@ -105,7 +115,8 @@ def _filled(site: Site, *, behind_reshape: bool) -> Form:
     lengths = None if known is None else known.lengths
     weights = None if recurrence is None else recurrence.lengths
     is_first = attributes.integer(node, "layout", 0) != 0
-    names = [*node.input, *[""] * (_STATE + 1 + (node.op_type == "LSTM") - len(node.input))]
+    given_names = _without_last(node.input)
+    names = [*given_names, *[""] * (_STATE + 1 + (node.op_type == "LSTM") - len(given_names))]
     names = [name if place < _STATE or not holds_zeros(site.scope, name) else "" for place, name in enumerate(names)]
 
     def write() -> Rewrite:
@@ -128,7 +139,12 @@ def _filled(site: Site, *, behind_reshape: bool) -> Form:
     if lengths is None or weights is None or 0 in lengths:
         why_not = Refusal("it needs the lengths of its data and state (--shape)")
     is_computed = any(name and not is_constant(site.scope, name) for name in names[_STATE:][:2])
-    told: Traits = {"biased": True, "initial-state": "all", "state-computed": is_computed}
+    told: Traits = {
+        "biased": True,
+        "initial-state": "all",
+        "state-computed": is_computed,
+        "leaves-inputs-out": False,
+    }
     traits: Traits = {**OTHERS[node.op_type](site.scope, node), **told}
     operators: Operators = ((node.op_type, traits),)
     if behind_reshape:
