@@ -1,4 +1,4 @@
-"""The nodes of a body in the place of the If, Loop or Scan that holds it, as often as it runs."""
+"""The nodes of a body in the place of the If, Loop or Scan that holds it, as often as it runs, or of both branches."""
 
 from __future__ import annotations
 
@@ -39,12 +39,52 @@ def put_in_place(scope: Scope, output: str, attribute: str, turns: int) -> None:
         attribute: Which of its bodies.
         turns: How often this runs; once, of an If.
     """
-    container = scope.container
-    index = next(place for place, node in enumerate(container.node) if output in node.output)
-    holder = _copy_of(container.node[index])
-    turned = _Turns(holder, dict(bodies_of(holder))[attribute], scope)
+    index, holder = _holder_of(scope, output)
+    turned = _Turns(holder, dict(bodies_of(holder))[attribute], scope, _names_for(scope, holder))
     nodes = turned.nodes(turns)
-    nodes = [*add_constants(scope, turned.tensors), *nodes, *map(_copy_of, container.node[index + 1 :])]
+    _replace(scope, index, holder, turned.tensors, nodes)
+
+
+def put_all_in_place(scope: Scope, output: str) -> None:
+    """Put the nodes of both branches in the place of an If, and choose among their results.
+
+    Args:
+        scope: Where the node stands; its container is edited.
+        output: An output of it.
+    """
+    index, holder = _holder_of(scope, output)
+    unique, bodies, given = _names_for(scope, holder), dict(bodies_of(holder)), list[NodeProto]()
+    nodes, tensors = list[NodeProto](), list[TensorProto]()
+    for attribute in ("then_branch", "else_branch"):
+        given.append(_copy_of(holder))
+        given[-1].output[:] = [name and unique(name) for name in holder.output]
+        turned = _Turns(given[-1], bodies[attribute], scope, unique)
+        nodes += turned.nodes(1)
+        tensors += turned.tensors
+    for name, chosen, other in zip(holder.output, *(each.output for each in given), strict=True):
+        if name:
+            choice = [holder.input[0], chosen, other]
+            nodes.append(helper.make_node("Where", choice, [name], name=unique("Where")))
+    _replace(scope, index, holder, tensors, nodes)
+
+
+def _holder_of(scope: Scope, output: str) -> tuple[int, NodeProto]:
+    """Return where a node stands that gives an output, and a copy of it."""
+    nodes = scope.container.node
+    index = next(place for place, node in enumerate(nodes) if output in node.output)
+    return index, _copy_of(nodes[index])
+
+
+def _names_for(scope: Scope, holder: NodeProto) -> NewNames:
+    return NewNames(scope, holder.name or next(filter(None, holder.output)))
+
+
+def _replace(
+    scope: Scope, index: int, holder: NodeProto, tensors: Sequence[TensorProto], placed: Sequence[NodeProto]
+) -> None:
+    """Put nodes in the place of the one at ``index``, and drop what that alone read."""
+    container = scope.container
+    nodes = [*add_constants(scope, tensors), *placed, *map(_copy_of, container.node[index + 1 :])]
     del container.node[index:]
     container.node.extend(nodes)
     around: Scope | None = scope
@@ -61,9 +101,9 @@ class _Turns:
         tensors: The constants that their nodes read.
     """
 
-    def __init__(self, holder: NodeProto, body: GraphProto, scope: Scope) -> None:
+    def __init__(self, holder: NodeProto, body: GraphProto, scope: Scope, unique: NewNames) -> None:
         self.holder, self.body, self.opset = holder, body, scope.opset
-        self._unique = NewNames(scope, holder.name or next(filter(None, holder.output)))
+        self._unique = unique
         self._shared = {tensor.name: self._unique(tensor.name) for tensor in weights_of(body)}
         self.tensors = [_renamed(tensor, self._shared[tensor.name]) for tensor in body.initializer]
         results = names_of(body.output)

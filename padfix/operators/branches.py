@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from onnx import NodeProto
 
-from padfix.graph.scopes import Scope, ValueType, bodies_of, normal_domain
+from padfix.graph.scopes import Scope, ValueType, bodies_of, outer_names_of
 from padfix.operators.constant_chains import chain_of
-from padfix.operators.table import PADDED, TRANSPOSED
 from padfix.targets.traits import Trait, Traits
 
 
 def branch_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return what decides an If, how branches differ, what they hold, and whether data decide if it is run itself."""
+    """Return what decides an If, how branches differ, what they read, and whether data decide if it is run itself."""
     return {
         "decided-by": _what_decides(scope, node.input[0]),
         "branches": _difference(scope, node),
         "within-undecided": _is_within_undecided(scope),
-        "holds-windows": any(
-            (normal_domain(each.domain), each.op_type) in PADDED | TRANSPOSED
-            for _, graph in bodies_of(node)
-            for each in graph.node
-        ),
+        "reads-from-outside": not outer_names_of(node) <= scope.root.inputs,
     }
 
 

@@ -1,4 +1,4 @@
-"""PF309: a branch that is sure to be taken, or turns that are counted, for a target that refuses what holds them."""
+"""PF309: branches, of which one is sure to be taken or both can be run, and counted turns, where a target has none."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from functools import partial
 
 from onnx import NodeProto
 
-from padfix.graph.placed_bodies import put_in_place
+from padfix.graph.placed_bodies import put_all_in_place, put_in_place
 from padfix.graph.scopes import Scope, bodies_of, label
+from padfix.operators.both_branches import both_can_run
 from padfix.operators.decided_bodies import Decided, decided_body
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Correction, ScopeRule
@@ -20,7 +21,7 @@ _HOLDERS = ("If", "Loop", "Scan")
 
 
 class DecidedBody(ScopeRule):
-    """An If, Loop or Scan of which it is known beforehand what it runs and how often, and that the target refuses.
+    """An If, Loop or Scan that the target refuses, where what it runs is known beforehand or both branches can be.
 
     Exporters write an If wherever a program asks for a length or a number of axes, as PyTorch's squeeze does, and a
     Loop for what is to be done three times; tf2onnx one for each layer over time, which goes on by a count of its own.
@@ -28,9 +29,12 @@ class DecidedBody(ScopeRule):
 
     padfix puts the nodes of the branch that is taken in the place of the If, and those of all turns, one after the
     other, in the place of a Loop or Scan, before it looks at anything else. The branch that is not taken goes, and so
-    does what only led to it.
+    does what only led to it. Where data decide, both branches take the place of the If, and a Where chooses among their
+    results: they cost the time of both.
 
-    Refused: what data decide, turns that have more than 2,000 nodes together, and what stands in a function.
+    Refused: what data decide where branches give other shapes, or might fail for data that the If keeps from them
+    (places and lengths that are computed, whole numbers that are divided by 0); turns that data end; more than 2,000
+    nodes; and what stands in a function.
 
     Before, opset 17, for tract:
 
@@ -71,13 +75,18 @@ class DecidedBody(ScopeRule):
             if node.op_type not in _HOLDERS:
                 continue
             objection, decided = _decided(scope, node, target)
-            if objection is None or decided is None or _is_left_out(scope, target):
+            if objection is None or _is_left_out(scope, target):
                 continue
-            hint = f"padfix convert --target {target.name} puts what it runs in its place."
+            output = next(filter(None, node.output), "")
+            if decided is not None:
+                apply, placed = partial(put_in_place, scope, output, decided.attribute, decided.turns), "what it runs"
+            elif both_can_run(scope, node) and not _is_to_be_placed(scope, target):
+                apply, placed = partial(put_all_in_place, scope, output), "both branches and a choice"
+            else:
+                continue
+            hint = f"padfix convert --target {target.name} puts {placed} in its place."
             subject = label(node, index)
             found = self.scope_finding(scope, subject, objection.sentence(target, node.op_type), hint, node.op_type)
-            output = next(filter(None, node.output))
-            apply = partial(put_in_place, scope, output, decided.attribute, decided.turns)
             yield Correction(dataclasses.replace(found, severity=objection.severity), apply, inlines=True)
 
 
@@ -99,6 +108,17 @@ def _is_left_out(scope: Scope, target: Target) -> bool:
     """Whether a scope is such a branch, or lies in one."""
     parent = scope.parent
     return parent is not None and (scope in _left_out(parent, target) or _is_left_out(parent, target))
+
+
+def _is_to_be_placed(scope: Scope, target: Target) -> bool:
+    """Whether a scope is, or lies in, a body that takes the place of its holder: turns may decide what is data now."""
+    if scope.parent is None:
+        return False
+    holder = next(node for node in scope.parent.nodes if any(graph is scope.container for _, graph in bodies_of(node)))
+    objection, decided = _decided(scope.parent, holder, target)
+    if objection is not None and (decided is not None or both_can_run(scope.parent, holder)):
+        return True
+    return _is_to_be_placed(scope.parent, target)
 
 
 def _left_out(scope: Scope, target: Target) -> Iterator[Scope]:

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
+from padfix.operators.both_branches import both_can_run
 from padfix.operators.branches import branch_traits
 from padfix.operators.constant_chains import chain_of
 from padfix.operators.data_order import number_of_channels
@@ -186,7 +187,8 @@ class UnsupportedOperator(TargetRule):
 
     def objection(self, site: Site) -> Objection | None:
         """Return the worst thing that the target has against the node; None where its body takes its place."""
-        return None if decided_body(site.scope, site.node) is not None else super().objection(site)
+        takes_its_place = decided_body(site.scope, site.node) is not None or both_can_run(site.scope, site.node)
+        return None if takes_its_place else super().objection(site)
 
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the forms that operators of this type have, and the constant that it computes."""
@@ -243,7 +245,11 @@ def _undecided(site: Site) -> Iterator[Form]:
     if told == "lengths":
         reason = "a length decides that is left open (--shape)"
     else:
-        reason = "data decides" if told else "how often it runs is not known, or it would be too many nodes"
+        reason = (
+            "data decides, and not both branches can be run"
+            if told
+            else "how often it runs is not known, or it would be too many nodes"
+        )
     yield Form("its body in its place", (), _unwritten, Refusal(reason))
 
 

@@ -30,7 +30,7 @@ MARKS = (
     "numbers-computed",  # Of BatchNormalization and InstanceNormalization: whether a scale or a mean is no constant.
     "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
-    "holds-windows",  # Of If: whether there is a convolution or pool in its branches.
+    "reads-from-outside",  # Of If: whether its branches read anything from outside but inputs of the model.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
     # Of Softmax, LogSoftmax and Hardmax.
     "axis-from-end",

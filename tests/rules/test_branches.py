@@ -45,7 +45,7 @@ def branching(decided: str, branches: str) -> onnx.ModelProto:
 @pytest.mark.parametrize("decided", DECIDED)
 def test_what_decides_and_how_branches_differ_are_told(decided: str, branches: str) -> None:
     main, *_ = infer(Model(branching(decided, branches)))
-    told = {"decided-by": decided, "branches": branches, "within-undecided": False, "holds-windows": False}
+    told = {"decided-by": decided, "branches": branches, "within-undecided": False, "reads-from-outside": False}
     assert branch_traits(main, main.nodes[-1]) == told
 
 

@@ -1,12 +1,15 @@
-"""PF309: bodies that are sure to run, in the place of the If, Loop or Scan that holds them."""
+"""PF309: bodies that are sure to run, or both branches, in the place of the If, Loop or Scan that holds them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx.parser
+import onnxruntime
 import pytest
+from onnx import numpy_helper
 
 import padfix
 from padfix.errors import RefusedError
@@ -129,3 +132,88 @@ def test_a_branch_that_the_turn_chooses(tmp_path: Path) -> None:
 def test_the_turns_of_a_scan_in_both_directions(tmp_path: Path) -> None:
     after = written(SCAN, tmp_path, "opencv@5.0")
     assert "Scan" not in {each.op_type for each in after.graph.node}
+
+
+CHOSEN = """main (float[1,3,4,4] X, int64[2] P, int64 D, bool[1,1] C) => (float[a,b,c,d] Y)
+  <float[3,3,1,1] W, int64[1] two = {2}> {
+  most = ReduceMax <keepdims = 0> (X) zero = Constant <value_float = 0.0> () told = Greater (most, zero)
+  three = Constant <value_int = 3> () beside = Sigmoid (X)
+  Y = If (told) <then_branch = then () => (float[p,q,r,s] A) { %s },
+                 else_branch = rest () => (float[t,u,v,w] B) { %s }> }"""
+WINDOW = "A = Conv (X, W)"
+PASSED = "p = Conv (beside, W) B = Relu (p)"
+
+
+def chosen(folder: Path, first: str = WINDOW, second: str = PASSED, opset: int = 17) -> Path:
+    source = save(CHOSEN % (first, second), folder, opset=opset)
+    model = onnx.load(source)
+    weights = np.random.default_rng(0).standard_normal((3, 3, 1, 1)).astype(np.float32)
+    del model.graph.initializer[:]
+    given = {"W": weights, "two": np.array([2], np.int64)}
+    model.graph.initializer.extend(numpy_helper.from_array(each, name) for name, each in given.items())
+    onnx.save(model, source)
+    return source
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (WINDOW, PASSED),
+        ("A = Softmax <axis = 3> (X)", "q = Mod (two, three) f = Cast <to = 1> (q) B = Mul (X, f)"),
+        ("A = Gather <axis = 1> (X, two)", "B = ReduceMax <axes = [1]> (X)"),
+        (
+            WINDOW,
+            """B = If (C) <then_branch = a () => (float[1,3,4,4] D1) { D1 = Relu (X) },
+                           else_branch = b () => (float[1,3,4,4] D2) { D2 = Add (X, beside) }>""",
+        ),
+    ],
+)
+@pytest.mark.parametrize("target", ["qnn", "opencv@4.14", "tvm"])
+def test_both_branches_where_data_decide(first: str, second: str, target: str, tmp_path: Path) -> None:
+    source = chosen(tmp_path, first, second)
+    found = [
+        each for each in padfix.check(source, target=target).findings if each.op_type == "If" and each.rule != "PF303"
+    ]
+    assert {(each.rule, each.fixable) for each in found} == {("PF309", True)}
+    padfix.convert(source, tmp_path / "after.onnx", target=target)
+    after = onnx.load(tmp_path / "after.onnx")
+    onnx.checker.check_model(after, full_check=True)
+    assert "If" not in {each.op_type for each in after.graph.node}
+    rng = np.random.default_rng(1)
+    sessions = [onnxruntime.InferenceSession(tmp_path / name) for name in ("before.onnx", "after.onnx")]
+    for sign, inner in ((1, False), (-1, True), (-1, False)):
+        data = sign * np.abs(rng.standard_normal((1, 3, 4, 4))).astype(np.float32)
+        feeds = {"X": data, "P": np.array([0, 1]), "D": np.array(1), "C": np.array([[inner]])}
+        kept = [{each.name for each in session.get_inputs()} for session in sessions]
+        results = [
+            session.run(None, {name: feeds[name] for name in names})[0]
+            for session, names in zip(sessions, kept, strict=True)
+        ]
+        np.testing.assert_allclose(results[1], results[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("A = Gather <axis = 3> (X, P)", "B = Gather <axis = 3> (X, P)"),
+        ("A = Gather <axis = 1> (X, P)", "z = Concat <axis = 1> (X, X) B = Gather <axis = 1> (z, P)"),
+        (WINDOW, "q = Div (three, D) f = Cast <to = 1> (q) B = Mul (X, f)"),
+        (WINDOW, "B = ReduceMax <axes = [2]> (X)"),
+        (WINDOW, "r = RandomNormalLike (X) B = Add (X, r)"),
+    ],
+)
+def test_branches_that_data_might_make_fail_are_declined(first: str, second: str, tmp_path: Path) -> None:
+    source = chosen(tmp_path, first, second)
+    found = [
+        each for each in padfix.check(source, target="qnn").findings if each.op_type == "If" and each.rule != "PF303"
+    ]
+    assert [(each.rule, each.fixable) for each in found] == [("PF306", False)]
+    assert "data decides, and not both branches can be run" in found[0].hint
+
+
+def test_branches_of_an_opset_without_a_choice_are_declined(tmp_path: Path) -> None:
+    source = chosen(tmp_path, second="B = Relu (X)", opset=8)
+    found = [
+        each for each in padfix.check(source, target="qnn").findings if each.op_type == "If" and each.rule != "PF303"
+    ]
+    assert [(each.rule, each.fixable) for each in found] == [("PF306", False)]
