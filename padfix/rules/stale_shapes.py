@@ -6,9 +6,9 @@ import dataclasses
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
 
-from padfix.graph.scopes import OVERRIDABLE_SINCE, Dimension, Scope, ValueType, label
+from padfix.graph.scopes import OVERRIDABLE_SINCE, Dimension, Scope, ValueType, label, names_of
 from padfix.graph.types import contradicts, value_type
 from padfix.operators.numbers import numbers_of
 from padfix.results import Finding
@@ -23,6 +23,9 @@ _PLAIN_NAME, _ODD = re.compile(r"[A-Za-z0-9_.\\/>:-]*"), re.compile(r"[^A-Za-z0-
 _FIXED: Traits = {"sizes": "static", "shape-given": True, "of-input": False, "inputs": 1}
 """What is said of nothing but a name or the file."""
 
+_MEASURING = ("Shape", "Size")
+"""Operators that read the lengths of their data, and nothing else of them."""
+
 _UNTOLD = "Its rank is not known either: fix the sizes of the inputs (--shape)."
 
 
@@ -34,12 +37,13 @@ class StaleShapes(ScopeRule):
     some runtimes refuse the model. Where a target's facts say that it refuses lengths of inner values that are left
     open, these are reported as well: shape inference writes them for every model with open inputs. So are lengths of
     inputs that a target wants told (`--shape`), an output of which the type alone is declared, and names of nodes and
-    outputs, where a target refuses that, and files of ONNX's first three versions, where a target misreads these.
+    outputs, where a target refuses that, inputs that nothing reads, and files of ONNX's first three versions, where a
+    target misreads these.
 
     padfix itself never believes a declared shape except those of the model's inputs. `convert` deletes a `value_info`
     that is contradicted or that the target refuses, the shape that a body declares for its input or output, and
-    corrects the shape of a model's output, or declares one, and names such nodes otherwise. An old file it writes as
-    one of version 4, without the constants that it lists among the inputs: no caller could replace them before either.
+    corrects the shape of a model's output, or declares one, names such nodes otherwise, and lets an Identity read such
+    an input. An old file it writes as one of version 4, without the constants that it lists among the inputs: no caller could replace them before either.
     Symbolic and unknown lengths contradict nothing.
 
     Refused: open lengths of inputs, which only you know, and inputs and outputs of a name, of a type or of as many axes
@@ -87,6 +91,7 @@ class StaleShapes(ScopeRule):
         yield from self._old_file(scope, container, target)
         yield from self._open_inputs(scope, container, target)
         yield from self._refused_ends(scope, container, target)
+        yield from self._unread_inputs(scope, container, target)
         yield from self._without_shape(scope, container, target)
         for value in container.output:
             known = self._contradiction(scope, value)
@@ -155,6 +160,17 @@ class StaleShapes(ScopeRule):
                 found = self.scope_finding(scope, name, says, "Only who calls the model can change it.", kind)
                 yield Correction(dataclasses.replace(found, severity=objection.severity, fixable=False))
 
+    def _unread_inputs(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
+        """Yield a correction of inputs of the model of which nothing reads more than the lengths, if the target minds."""
+        inputs = names_of(graph.input) if scope.parent is None else ()
+        unread = [name for name in inputs if not scope.is_initializer(name) and _is_unread(scope, name)]
+        objection = worst_objection(target, DECLARED, scope.opset, {**_FIXED, "unread": True}) if unread else None
+        if objection is not None:
+            says = f"Nothing reads the input {unread[0]!r}. {objection.sentence(target, 'input')}"
+            hint = f"padfix convert --target {target.name} lets a node read it."
+            found = self.scope_finding(scope, unread[0], says, hint, "input")
+            yield Correction(dataclasses.replace(found, severity=objection.severity), _reader(scope, unread))
+
     def _without_shape(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
         """Yield a correction for each output of which nothing but the type is declared, where the target minds.
 
@@ -217,6 +233,11 @@ def _lengths(shape: tuple[Dimension, ...]) -> str:
     return "[" + ", ".join("?" if each is None else str(each) for each in shape) + "]"
 
 
+def _is_unread(scope: Scope, name: str) -> bool:
+    """Whether nothing reads more of a value than its lengths."""
+    return not scope.is_output(name) and all(node.op_type in _MEASURING for node in scope.consumers(name))
+
+
 def _has_no_shape(value: ValueInfoProto) -> bool:
     return value.type.WhichOneof("value") == "tensor_type" and not value.type.tensor_type.HasField("shape")
 
@@ -248,6 +269,19 @@ def _renewer(scope: Scope, graph: GraphProto) -> Callable[[], None]:
             scope.model.ir_version = OVERRIDABLE_SINCE
 
     return renew
+
+
+def _reader(scope: Scope, names: Sequence[str]) -> Callable[[], None]:
+    """Return what adds a node for each input that reads it, and whose result nothing reads."""
+
+    def read() -> None:
+        for name in names:
+            given = f"{name}_unread"
+            while any(each.defines(given) for each in (scope, *scope.bodies)):
+                given += "_"
+            scope.container.node.append(helper.make_node("Identity", [name], [given], given))
+
+    return read
 
 
 def _namer(scope: Scope, odd: Sequence[NodeProto]) -> Callable[[], None]:

@@ -248,3 +248,26 @@ def test_an_old_file_is_written_as_a_newer_one_where_the_target_misreads_it(tmp_
     assert [each.name for each in after.graph.input] == ["X"]
     assert [each.name for each in after.graph.initializer] == ["b"]
     assert not padfix.check(tmp_path / "after.onnx", target="onnx2tf").findings
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_unread"),
+    [
+        ("Y = Relu (X)", True),
+        ("s = Shape (Z) Y = Reshape (X, s)", True),
+        ("Y = Relu (X) Z_unread = Exp (X)", True),
+        ("Y = Mul (X, Z)", False),
+        ("Y = Relu (X) b = Exp (Z)", False),
+    ],
+)
+def test_an_input_that_nothing_reads_gets_a_node_where_the_target_wants_one(
+    nodes: str, is_unread: bool, tmp_path: Path
+) -> None:
+    text = f"g (float[1,6] X, float[1,6] Z) => (float[1,6] Y) {{ {nodes} }}"
+    onnx.save(parse(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), tmp_path / "model.onnx")
+    found = [each.rule for each in padfix.check(tmp_path / "model.onnx", target="opencv@4.14").findings]
+    assert ("PF303" in found) == is_unread
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "after.onnx", target="opencv@4.14")
+    read = [name for node in onnx.load(tmp_path / "after.onnx").graph.node for name in node.input]
+    assert "Z" in read
+    assert not padfix.check(tmp_path / "after.onnx", target="opencv@4.14").findings

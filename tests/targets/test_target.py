@@ -146,6 +146,7 @@ MADE_BY_FORMS: dict[str, set[str]] = {
         "old-file",
         "shape-given",
         "sizes",
+        "unread",
     },
 }
 """Operators of forms, with the traits that these alone tell of them."""
