@@ -10,6 +10,7 @@ import numpy as np
 from onnx import GraphProto, NodeProto
 
 from padfix.graph import attributes
+from padfix.graph.lengths import length_of
 from padfix.graph.scopes import Dimension, Scope, normal_domain
 from padfix.operators.constant_chains import chain_of, worked_out
 from padfix.operators.resample import Resample
@@ -26,6 +27,24 @@ def told_sizes(scope: Scope, node: NodeProto, resize: Resample) -> dict[int, int
 
     All others keep theirs. None where nothing is known, or where the aspect ratio or a region makes it more than that.
     """
+    told = _told_axes(scope, node, resize)
+    return None if told is None else {axis: each if isinstance(each, int) else None for axis, each in told.items()}
+
+
+def told_factors(scope: Scope, node: NodeProto, resize: Resample) -> dict[int, int] | None:
+    """Return how many times as long sizes of run time make each axis that they may change; None where that is not told.
+
+    All others keep their lengths. The factors are whole, so that by them every position is what it is by the sizes.
+    """
+    told, shape = _told_axes(scope, node, resize), resize.shape
+    if told is None or shape is None:
+        return None
+    factors = {axis: _factor(each, (shape[axis], _own_length(axis))) for axis, each in told.items()}
+    return None if None in factors.values() else {axis: factor for axis, factor in factors.items() if factor}
+
+
+def _told_axes(scope: Scope, node: NodeProto, resize: Resample) -> dict[int, Dimension] | None:
+    """Return what is known of each axis to which a Resize may give another length by sizes of run time."""
     is_plain = resize.policy == "stretch" and resize.coordinates != "tf_crop_and_resize"
     axes, shape = resize.resized_axes(), resize.shape
     if resize.is_legacy or resize.scales_name or resize.sizes is not None or not is_plain or not axes or shape is None:
@@ -34,15 +53,28 @@ def told_sizes(scope: Scope, node: NodeProto, resize: Resample) -> dict[int, int
     if told is None or len(told) != len(axes):
         return None
     kept = {axis: (shape[axis], _own_length(axis)) for axis in axes}
-    lengths = {axis: each for axis, each in zip(axes, told, strict=True) if each is None or each not in kept[axis]}
-    return {axis: length if isinstance(length, int) else None for axis, length in lengths.items()}
+    return {axis: each for axis, each in zip(axes, told, strict=True) if each is None or each not in kept[axis]}
+
+
+def _factor(told: Dimension, own: tuple[Dimension, ...]) -> int | None:
+    """Return how many times one of the names of a length another one is; None where that is no whole number."""
+    if told is None:
+        return None
+    length = length_of(told)
+    for each in own:
+        name = length_of(each)
+        symbol, count = name.factors[0] if name.factors else ("", name.constant)
+        times = dict(length.factors).get(symbol, 0) if symbol else length.constant
+        if each is not None and count > 0 and times > 0 and name.times(times // count) == length:
+            return times // count
+    return None
 
 
 def told_lengths(scope: Scope, name: str, depth: int = 0, of: str = "") -> list[Dimension] | None:
     """Return what is known of each element of a list: a number, the length that has a name, or nothing (None).
 
     None for the whole where not even its number of elements is known. Open lengths that are measured of the tensor
-    ``of`` have names of their own (:func:`_own_length`).
+    ``of`` have names of their own (:func:`_own_length`), and what they are times whole numbers is told as well.
     """
     value = worked_out(scope, name)
     if value is not None:
@@ -77,8 +109,29 @@ def _listed_by(scope: Scope, node: NodeProto, depth: int, of: str) -> list[Dimen
                 return None
             (start,), (end,), (step,) = amounts["starts"], amounts["ends"], amounts.get("steps", [1])
             return listed[start:end:step]
+        case "Ceil" | "Floor" | "Round" if of:
+            return told(node.input[0])
+        case "Mul" if of:
+            pairs = [(told(node.input[place]), _whole_numbers(scope, node.input[1 - place])) for place in (0, 1)]
+            return next((_times(lengths, numbers) for lengths, numbers in pairs if lengths and numbers), None)
         case _:
             return None
+
+
+def _whole_numbers(scope: Scope, name: str) -> list[int] | None:
+    """Return constants that are whole and above 0; None where one is not."""
+    value = worked_out(scope, name)
+    is_whole = value is not None and value.dtype.kind in "iuf" and bool((np.mod(value, 1) == 0).all())
+    return [int(each) for each in value.reshape(-1)] if value is not None and is_whole and (value > 0).all() else None
+
+
+def _times(lengths: list[Dimension], numbers: list[int]) -> list[Dimension] | None:
+    """Return lengths times numbers, of which there are as many, or one."""
+    count = max(len(lengths), len(numbers))
+    if {len(lengths), len(numbers)} - {1, count}:
+        return None
+    pairs = zip(lengths * (count // len(lengths)), numbers * (count // len(numbers)), strict=True)
+    return [None if length is None else length_of(length).times(number).dimension() for length, number in pairs]
 
 
 def _unknown(scope: Scope, name: str) -> list[Dimension] | None:

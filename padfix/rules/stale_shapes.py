@@ -43,7 +43,8 @@ class StaleShapes(ScopeRule):
     padfix itself never believes a declared shape except those of the model's inputs. `convert` deletes a `value_info`
     that is contradicted or that the target refuses, the shape that a body declares for its input or output, and
     corrects the shape of a model's output, or declares one, names such nodes otherwise, and lets an Identity read such
-    an input. An old file it writes as one of version 4, without the constants that it lists among the inputs: no caller could replace them before either.
+    an input. An old file it writes as one of version 4, without the constants that it lists among the inputs: no caller
+    could replace them before either.
     Symbolic and unknown lengths contradict nothing.
 
     Refused: open lengths of inputs, which only you know, and inputs and outputs of a name, of a type or of as many axes
@@ -161,7 +162,7 @@ class StaleShapes(ScopeRule):
                 yield Correction(dataclasses.replace(found, severity=objection.severity, fixable=False))
 
     def _unread_inputs(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
-        """Yield a correction of inputs of the model of which nothing reads more than the lengths, if the target minds."""
+        """Yield a correction of the model's inputs of which nothing reads more than lengths, if the target minds."""
         inputs = names_of(graph.input) if scope.parent is None else ()
         unread = [name for name in inputs if not scope.is_initializer(name) and _is_unread(scope, name)]
         objection = worst_objection(target, DECLARED, scope.opset, {**_FIXED, "unread": True}) if unread else None

@@ -143,15 +143,26 @@ OPEN_SCORES = """(float[b,s,4] X) => (float[b,s,4] Y) <float h = {0.5}> {
     S = MatMul (A, K) T = %s (S, h) P = Softmax (T) Y = MatMul (P, A) }"""
 
 
-def test_opencv_4_14_is_told_what_is_known_beside_open_lengths(tmp_path: Path) -> None:
-    text = OPEN_SOUND.replace("4] w>", f"4] w = {{{', '.join(['0.5'] * 24)}}}>")
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("float[1,2,n]", [[1, 2, 1, -1], [1, 3, -1]]),
+        ("float[n,2,5]", [[0, 0, 1, 5], [0, 0, 1, -1], [0, 0, 10]]),
+        ("float[1,2,5]", [[0, 0, 1, -1], [0, 0, 1, -1], [0, 0, -1]]),
+    ],
+)
+def test_opencv_4_14_is_told_what_is_known_beside_open_lengths(
+    given: str, expected: list[list[int]], tmp_path: Path
+) -> None:
+    text = OPEN_SOUND.replace("4] w>", f"4] w = {{{', '.join(['0.5'] * 24)}}}>").replace("float[1,2,n]", given)
+    text = text.replace("float[1,3,m]", "float[a,3,m]")
     model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}')
     onnx.save(model, tmp_path / "m.onnx")
     padfix.convert(tmp_path / "m.onnx", tmp_path / "out.onnx", target="opencv@4.14")
     graph = onnx.load(tmp_path / "out.onnx").graph
     values = {each.name: onnx.numpy_helper.to_array(each).tolist() for each in graph.initializer}
     shapes = [values[node.input[1]] for node in graph.node if node.op_type == "Reshape"]
-    assert shapes == [[1, 2, 1, -1], [1, 3, -1]]
+    assert shapes == expected
 
 
 @pytest.mark.parametrize(("factor", "order"), [("Mul", "Mul MatMul"), ("Div", "Div MatMul"), ("Add", "")])

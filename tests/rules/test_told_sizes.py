@@ -93,3 +93,41 @@ def test_rows_that_are_turned_round_whole_are_taken_from_behind(lengths: str, ta
     onnx.save(proto, tmp_path / "before.onnx")
     padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target=target)
     assert [each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node] == ["Gather"]
+
+
+MULTIPLES = {
+    "both at once": "new = Slice (lengths, two, end) longer = Mul (new, times)",
+    "in floats": "some = Gather (lengths, last) more = Cast <to = 1> (some) m = Mul (ratio, more) f = Floor (m) "
+    "longer = Cast <to = 7> (f)",
+    "one by one": "h = Gather (lengths, tall) hh = Mul (h, doubled) h1 = Unsqueeze (hh, zero) "
+    "w = Gather (lengths, wide) ww = Mul (threefold, w) w1 = Unsqueeze (ww, zero) longer = Concat <axis = 0> (h1, w1)",
+    "no multiple": "new = Slice (lengths, two, end) longer = Add (new, times)",
+    "no whole one": "some = Gather (lengths, last) more = Cast <to = 1> (some) m = Mul (half, more) "
+    "longer = Cast <to = 7> (m)",
+}
+
+
+@pytest.mark.parametrize("target", ["opencv@4.14", "tvm"])
+@pytest.mark.parametrize("by", MULTIPLES)
+@pytest.mark.parametrize("opset", [11, 17])
+def test_sizes_that_are_multiples_of_open_lengths_are_scales(by: str, opset: int, target: str, tmp_path: Path) -> None:
+    computed = (
+        MULTIPLES[by] if opset > 11 else MULTIPLES[by].replace("(hh, zero)", "(hh)").replace("(ww, zero)", "(ww)")
+    )
+    computed = computed if opset > 11 else computed.replace("= Unsqueeze", "= Unsqueeze <axes = [0]>")
+    proto = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : {opset}]>
+        main (float[1,3,h,w] X) => (float[1,3,C,D] Y)
+        <int64[1] zero = {{0}}, int64[1] two = {{2}}, int64[1] end = {{4}}, int64[2] times = {{2, 3}},
+         int64 tall = {{2}}, int64 wide = {{3}}, int64[2] last = {{2, 3}}, float ratio = {{3}}, float half = {{1.5}},
+         int64 doubled = {{2}}, int64 threefold = {{3}}, float[0] none = {{}}> {{
+            data = Sin (X) lengths = Shape (data) kept = Slice (lengths, zero, two)
+            {computed}
+            sizes = Concat <axis = 0> (kept, longer)
+            Y = Resize <mode = "linear"> (data, none, none, sizes) }}""")
+    onnx.save(proto, tmp_path / "before.onnx")
+    if by.startswith("no"):
+        with pytest.raises(RefusedError):
+            padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target=target)
+        return
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target=target)
+    assert [each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node][-2:] == ["Sin", "Resize"]

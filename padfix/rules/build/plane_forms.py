@@ -16,6 +16,7 @@ from padfix.operators.window import Pair, Window
 from padfix.rules.base import Rewrite, Site, Trial
 from padfix.rules.build.explicit_pads import copied, flat
 from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE, Form
+from padfix.rules.build.node_trials import as_declared
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.transposed import TO_THE_END, transposed_cases
@@ -53,10 +54,12 @@ def plane_forms(
         why_not = Refusal("this opset has no Reshape to a shape that is an input")
 
     def write(*, squeezes: bool) -> Rewrite | Refusal:
-        cases = _cases(site, window, pads)
+        lengths = None if squeezes else _lengths_of_any_batch(site)
+        cases = _cases(site, window, pads) if lengths is None else (as_declared(site),)
         if isinstance(cases, Refusal):
             return cases
-        return Rewrite(_fragment(site, window, kept, added, cut[0], squeezes=squeezes, across=across), cases)
+        fragment = _fragment(site, window, kept, added, cut[0], squeezes=squeezes, across=across, lengths=lengths)
+        return Rewrite(fragment, cases)
 
     name = (
         "two axes in place of one" + (" and a Slice" if sliced_off else "") + (", dilated across" if across > 1 else "")
@@ -68,6 +71,19 @@ def plane_forms(
     yield Form(
         f"{name}, squeezed", (("Unsqueeze", {}), ("Squeeze", {}), *computes), partial(write, squeezes=True), why_not
     )
+
+
+def _lengths_of_any_batch(site: Site) -> tuple[int, int] | None:
+    """Return the lengths of the lines before and behind, where these are all that is known beside an open batch.
+
+    A batch without any images leaves no length to be found.
+    """
+    known, gives = site.input_type(0), site.scope.type_of(site.node.output[0])
+    shapes = [each.shape for each in (known, gives) if each is not None and each.shape]
+    if len(shapes) < 2 or isinstance(shapes[0][0], int):
+        return None
+    before, behind = shapes[0][-1], shapes[1][-1]
+    return (before, behind) if isinstance(before, int) and isinstance(behind, int) else None
 
 
 def _in_a_plane(
@@ -110,6 +126,7 @@ def _fragment(
     *,
     squeezes: bool,
     across: int,
+    lengths: tuple[int, int] | None,
 ) -> Fragment:
     builder = site.builder()
     node = copied(site.node, without=("auto_pad", "output_shape", "storage_order"))
@@ -125,9 +142,11 @@ def _fragment(
     inputs = [builder.input(name) for name in site.node.input]
     for position in (0, 1) if window.operator.weights is not None else (0,):
         value = inputs[position]
-        inputs[position] = builder.unsqueezed(value, 2) if squeezes else builder.reshaped(value, [0, 0, 1, -1])
+        length = -1 if lengths is None or position else lengths[0]
+        inputs[position] = builder.unsqueezed(value, 2) if squeezes else builder.reshaped(value, [0, 0, 1, length])
     result = builder.original(node, inputs)
-    result = builder.unsqueezed(result, 2, back=True) if squeezes else builder.reshaped(result, [0, 0, -1])
+    length = -1 if lengths is None else lengths[1] + sum(cut)
+    result = builder.unsqueezed(result, 2, back=True) if squeezes else builder.reshaped(result, [0, 0, length])
     result = sliced(builder, result, [cut[0]], [-cut[1] or TO_THE_END], [2]) if any(cut) else result
     builder.output(site.node.output[0], result)
     return builder.build()

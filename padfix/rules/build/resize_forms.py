@@ -31,6 +31,7 @@ from padfix.geometry.runtimes import MEASURED_MODES, runtime_nearest_indices
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.operators.resample import Resample
+from padfix.operators.told_lengths import told_factors
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import (
@@ -47,6 +48,7 @@ from padfix.rules.build.along_axes import (
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form, by_another_rule
 from padfix.rules.build.modern_resize import ModernForm, modern_form
+from padfix.rules.build.resize_factors import OMITTED_SINCE, SAID_ANEW, by_factors, why_not_by_factors
 from padfix.rules.build.resize_trials import SCALES, SIZES, ResizedAxis, resize_trials, resized_axes
 from padfix.targets import Trait
 from padfix.targets.traits import Traits
@@ -55,16 +57,7 @@ _COORDINATES = ("asymmetric", "half_pixel", "align_corners", "pytorch_half_pixel
 _ROUNDINGS = ("floor", "round_prefer_floor", "round_prefer_ceil", "ceil")
 """In the order in which they are tried: the pair that most runtimes get right comes first."""
 
-_SAID_ANEW = (
-    "nearest_mode",
-    "axes",
-    "antialias",
-    "cubic_coeff_a",
-    "exclude_outside",
-    "keep_aspect_ratio_policy",
-)
 _REMOVED_SINCE = 13
-_OMITTED_SINCE = 13
 _SAMPLE_LENGTHS = (1, 2, 3, 5, 8)
 
 
@@ -121,14 +114,19 @@ def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
     if _repeats(resize, axes):
         nearest = dataclasses.replace(resize, mode="nearest", coordinates="asymmetric", nearest_mode="floor")
         spelled.append((nearest, Spelling("asymmetric", "floor", by_sizes=True)))
+    factors = told_factors(site.scope, site.node, resize) if isinstance(axes, Refusal) else None
     for alike, spelling in spelled:
         name = f"{spelling.coordinates} with {spelling.rounding} by {'sizes' if spelling.by_sizes else 'scales'}"
         slips = _slips(spelling, alike, axes, traits)
         written = {**traits, **_traits_of_spelling(spelling, traits, axes), "mode": alike.mode, **slips}
         write, why_not = partial(respelled, site, alike, spelling, axes), _why_not_respelled(alike, spelling, axes)
-        if spelling.by_sizes and site.opset < _OMITTED_SINCE:
+        if factors and not spelling.by_sizes:
+            words = spelling.coordinates, spelling.rounding
+            written |= {"amounts": "scales", "factors": "whole", "steered-by-results": False}
+            write, why_not = partial(by_factors, site, words, factors), why_not_by_factors(site)
+        if spelling.by_sizes and site.opset < OMITTED_SINCE:
             yield Form(name, (("Resize", {**written, "empty-scales": True}),), write, why_not)
-            yield Form(name, (("Resize", written),), write, why_not, _OMITTED_SINCE)
+            yield Form(name, (("Resize", written),), write, why_not, OMITTED_SINCE)
         else:
             yield Form(name, (("Resize", written),), write, why_not)
     lengths = axes if isinstance(axes, Refusal) else None
@@ -296,13 +294,15 @@ def spellings(site: Site, resize: Resample, sampled: Axes) -> Iterator[Spelling]
 
 def _axes_of_any_length(site: Site, resize: Resample) -> tuple[Axis, ...]:
     """Return axes of sample lengths where whole scales suit every length; none where they don't."""
-    axes = resized_axes(site)
+    axes, factors = resized_axes(site), told_factors(site.scope, site.node, resize) or {}
     if isinstance(axes, Refusal) or resize.policy != "stretch":
         return ()
     found = []
     for number, axis in enumerate(axes):
         if axis.is_kept:
             continue
+        if number in factors:
+            axis = dataclasses.replace(axis, scale=float(factors[number]))
         if axis.scale is None or axis.scale < 1 or not float(axis.scale).is_integer():
             return ()
         found += [Axis(number, size, size * int(axis.scale), axis.scale) for size in _SAMPLE_LENGTHS]
@@ -337,13 +337,13 @@ def respelled(site: Site, resize: Resample, spelling: Spelling, axes: Axes) -> R
     trials = resize_trials(site, as_declared=not isinstance(axes, Refusal))
     if isinstance(trials, Refusal):
         return trials
-    node = copied(site.node, without=_SAID_ANEW)
+    node = copied(site.node, without=SAID_ANEW)
     attributes.set_text(node, "mode", resize.mode)
     attributes.set_text(node, "coordinate_transformation_mode", spelling.coordinates)
     attributes.set_text(node, "nearest_mode", spelling.rounding)
     builder = site.builder()
     rank = len(resize.shape or ())
-    omitted = site.opset >= _OMITTED_SINCE
+    omitted = site.opset >= OMITTED_SINCE
     nothing = builder.input("") if omitted else builder.constant(np.zeros(0, np.float32), "empty")
     inputs = [builder.input(site.input_name(0)), nothing, nothing]
     if isinstance(axes, Refusal):
