@@ -268,6 +268,7 @@ PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         **ranked(scope, node),
         "axis-from-end": (attributes.integer(node, "axis", -1) or 0) < 0,
         "sorted": attributes.integer(node, "sorted", 1) != 0,
+        "gives-places": len(node.output) > 1 and scope.is_used(node.output[1]),
     },
 }
 """By the type of an operator: what reads its traits."""

@@ -32,6 +32,7 @@ MARKS = (
     "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
     "reads-from-outside",  # Of If: whether its branches read anything from outside but inputs of the model.
+    "gives-places",  # Of TopK: whether its places are read.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
     # Of Softmax, LogSoftmax and Hardmax.
     "axis-from-end",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx.parser
+import onnxruntime
 import pytest
 from onnx import TensorProto
 
@@ -258,3 +260,34 @@ def test_quantization_among_floats_is_rounded_and_cut_off_in_floats(
     """QNN leaves it out where no layer of images, and nothing of bytes, is beside it."""
     padfix.convert(saved(tmp_path, AMONG % (before, behind)), tmp_path / "result.onnx", target="qnn")
     assert types_of(tmp_path / "result.onnx") == (written or ["Neg", *BYTES, "Abs", *BYTES])
+
+
+@pytest.mark.parametrize(
+    ("attributes", "lengths", "outputs", "is_written"),
+    [
+        ("", "3,5", "V, Y", True),
+        ("<axis = 0, largest = 0>", "5,3", "V, Y", True),
+        ("<axis = 1>", "2,5,3,2", "V, Y", True),
+        ("", "7", "V, Y", True),
+        ("<axis = 1>", "3,5", "Y, V", False),  # the values alone
+        ("<axis = 1, sorted = 0>", "3,5", "V, Y", False),
+    ],
+)
+@pytest.mark.parametrize("opset", [10, 11, 18])
+def test_places_of_equal_numbers_are_counted(
+    attributes: str, lengths: str, outputs: str, is_written: bool, opset: int, tmp_path: Path
+) -> None:
+    if opset == 10 and ("largest" in attributes or "sorted" in attributes):
+        pytest.skip("opset 10 has no such attributes")
+    kind = "float" if outputs.startswith("Y") else "int64"
+    named = ",".join("ABCD"[: lengths.count(",") + 1])
+    graph = (
+        f"(float[{lengths}] X) => ({kind}[{named}] Y) <int64[1] k = {{3}}> {{ {outputs} = TopK {attributes} (X, k) }}"
+    )
+    source = saved(tmp_path, graph, opset)
+    padfix.convert(source, tmp_path / "out.onnx", target="qnn")
+    assert ("CumSum" in types_of(tmp_path / "out.onnx")) == is_written
+    X = np.random.default_rng(0).integers(-1, 2, [int(each) for each in lengths.split(",")]).astype(np.float32)
+    results = [onnxruntime.InferenceSession(each).run(None, {"X": X})[0] for each in (source, tmp_path / "out.onnx")]
+    np.testing.assert_array_equal(*results)
+    assert not padfix.check(tmp_path / "out.onnx", target="qnn").findings

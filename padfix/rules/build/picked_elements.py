@@ -14,7 +14,7 @@ from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.operators.skips import NOTHING, skipping_axes, what_a_window_skips
 from padfix.operators.slices import slice_amounts, sliced_axes
-from padfix.operators.traits import traits_of, window_traits
+from padfix.operators.traits import window_traits
 from padfix.operators.window import Window
 from padfix.operators.written import SAME
 from padfix.rules.base import Rewrite, Site
@@ -169,43 +169,3 @@ def rows_of_picked(site: Site) -> Iterator[Form]:
     gather = ("Gather", {"picks-a-list": True, "picks-a-matrix": False, "both-computed": False})
     operators = (("Reshape", {"rank": 2, "copies-channels": False}), gather, ("Reshape", {"rank": rank}))
     yield Form("a Gather of rows", operators, write, why_not)
-
-
-_NUMBER_AS_INPUT_SINCE = 10
-
-
-def _numbered_by_input(site: Site) -> Form:
-    """Return a TopK that is told by an input how many it gives, as later opsets do."""
-
-    def write() -> Rewrite:
-        builder = site.builder(_NUMBER_AS_INPUT_SINCE)
-        number = builder.integers([attributes.integer(site.node, "k", 1) or 1], "number")
-        node = copied(site.node, without=("k",))
-        return Rewrite(
-            builder.ending_in(node, [builder.input(site.input_name(0)), number]), trials_of(site), exact=True
-        )
-
-    own = traits_of(site.scope, site.node) or {}
-    return Form("its number as an input", (("TopK", own),), write, None, _NUMBER_AS_INPUT_SINCE)
-
-
-def sorted_forms(site: Site) -> Iterator[Form]:
-    """Yield a TopK whose axis is counted from the begin, and one that sorts the only element that it gives."""
-    if site.opset < _NUMBER_AS_INPUT_SINCE:
-        yield _numbered_by_input(site)
-        return
-    known, number = site.input_type(0), site.constant(1)
-    rank, axis = 0 if known is None else known.rank or 0, attributes.integer(site.node, "axis", -1) or 0
-    own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False, "sorted": True}
-
-    def write() -> Rewrite:
-        node = copied(site.node, without=("sorted",))
-        attributes.set_integer(node, "axis", axis % rank)
-        builder = site.builder()
-        given = [builder.input(name) for name in site.node.input]
-        return Rewrite(builder.ending_in(node, given), trials_of(site), exact=True)
-
-    why_not = None if rank else Refusal("how many axes its data have is not known")
-    if not attributes.integer(site.node, "sorted", 1) and (number is None or number.reshape(-1)[0] != 1):
-        why_not = Refusal("in which order it gives them is not told")
-    yield Form("its axis from the begin", (("TopK", own),), write, why_not)

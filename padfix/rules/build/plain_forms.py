@@ -29,10 +29,10 @@ from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.passing_forms import summed_with_nothing
-from padfix.rules.build.picked_elements import sorted_forms
 from padfix.rules.build.place_forms import compressed_forms, extreme_place_forms
 from padfix.rules.build.sampled_forms import sampled_forms
 from padfix.rules.build.slope_forms import SLOPE_FORMS
+from padfix.rules.build.sorted_forms import sorted_forms
 from padfix.rules.build.spectrum_forms import spectrum_forms
 from padfix.rules.build.split_forms import split_forms
 from padfix.rules.build.transform_forms import transform_forms

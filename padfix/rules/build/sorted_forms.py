@@ -1,0 +1,137 @@
+"""Forms of TopK: its number as an input, its axis from the begin, and places that are told by its values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import TensorProto
+
+from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.elementary_forms import reduced, reduction_traits
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_COMPARING_FLOATS_SINCE = 11
+"""The first opset that asks of floats whether they are equal, and sums them up one after the other."""
+
+_MOST_QUESTIONS = 1 << 25
+"""Pairs of a result and an element that are asked whether they are equal."""
+
+_NUMBER_AS_INPUT_SINCE = 10
+"""The first opset that says by an input how many are wanted."""
+
+
+def _numbered_by_input(site: Site) -> Form:
+    """Return a TopK that is told by an input how many it gives, as later opsets do."""
+
+    def write() -> Rewrite:
+        builder = site.builder(_NUMBER_AS_INPUT_SINCE)
+        number = builder.integers([attributes.integer(site.node, "k", 1) or 1], "number")
+        node = copied(site.node, without=("k",))
+        return Rewrite(
+            builder.ending_in(node, [builder.input(site.input_name(0)), number]), trials_of(site), exact=True
+        )
+
+    own = traits_of(site.scope, site.node) or {}
+    return Form("its number as an input", (("TopK", own),), write, None, _NUMBER_AS_INPUT_SINCE)
+
+
+def sorted_forms(site: Site) -> Iterator[Form]:
+    """Yield a TopK whose axis is counted from the begin, and one that sorts the only element that it gives."""
+    if site.opset < _NUMBER_AS_INPUT_SINCE:
+        yield _numbered_by_input(site)
+        return
+    known, number = site.input_type(0), site.constant(1)
+    rank, axis = 0 if known is None else known.rank or 0, attributes.integer(site.node, "axis", -1) or 0
+    own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False, "sorted": True}
+
+    def write() -> Rewrite:
+        node = copied(site.node, without=("sorted",))
+        attributes.set_integer(node, "axis", axis % rank)
+        builder = site.builder()
+        given = [builder.input(name) for name in site.node.input]
+        return Rewrite(builder.ending_in(node, given), trials_of(site), exact=True)
+
+    why_not = None if rank else Refusal("how many axes its data have is not known")
+    if not attributes.integer(site.node, "sorted", 1) and (number is None or number.reshape(-1)[0] != 1):
+        why_not = Refusal("in which order it gives them is not told")
+    yield Form("its axis from the begin", (("TopK", own),), write, why_not)
+    if own["gives-places"]:
+        yield _counted_equals(site)
+
+
+def _counted_equals(site: Site) -> Form:
+    """Return a TopK whose places are told by its values: of elements equal to one, the first that is not taken."""
+    known, number = site.input_type(0), site.constant(1)
+    shape, axis = () if known is None or known.shape is None else known.shape, attributes.integer(site.node, "axis", -1)
+    lengths = [each for each in shape if isinstance(each, int)]
+    is_told = bool(lengths) and len(lengths) == len(shape) and number is not None and number.size == 1
+    axis = (axis or 0) % max(len(shape), 1)
+    taken = int(number.reshape(-1)[0]) if is_told and number is not None else 0
+    rows, columns = math.prod(lengths[:axis]), math.prod(lengths[axis + 1 :])
+    given = [rows, lengths[axis], *([columns] if columns > 1 else [])] if is_told else []
+    gives = [*lengths[:axis], taken, *lengths[axis + 1 :]]
+
+    def write() -> Rewrite:
+        builder = site.builder(_COMPARING_FLOATS_SINCE if site.opset < _COMPARING_FLOATS_SINCE else None)
+        data, wanted = (builder.input(name) for name in site.node.input)
+        data = data if given == lengths else builder.reshaped(data, given)
+        node = copied(site.node)
+        attributes.set_integer(node, "axis", 1)
+        values, _ = builder.original(node, [data, wanted])
+        places = _places(builder, data, values, taken, len(given))
+        for name, result in zip(site.node.output, (values, places), strict=True):
+            builder.output(name, result if given == lengths else builder.reshaped(result, gives))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    own = {
+        **(traits_of(site.scope, site.node) or {}),
+        "axis-from-end": False,
+        "gives-places": False,
+        "rank": len(given),
+    }
+    rank = len(given) + 1
+    operators: Operators = (
+        *(() if given == lengths else (("Reshape", {"rank": len(given)}), ("Reshape", {"rank": len(shape)}))),
+        ("TopK", {**own, "rank": len(given)}),
+        ("Unsqueeze", {"rank": len(given)}),
+        ("Equal", {"rank": rank, "broadcasts": True}),
+        ("Cast", {"elements": "boolean", "unsigned": False, "gives": "single"}),
+        ("CumSum", {}),
+        ("ReduceSum", reduction_traits("ReduceSum", site.opset, [2])),
+        ("And", {"rank": rank}),
+        ("ArgMax", {"rank": rank, "keeps-axis": False, "takes-last": False}),
+    )
+    why_not = (
+        None if is_told else Refusal("it needs the lengths of its data (--shape), or how many it gives is computed")
+    )
+    if taken * math.prod(lengths) > _MOST_QUESTIONS:
+        why_not = Refusal("it would ask too many pairs of elements whether they are equal")
+    return Form("the places of equal elements counted", operators, write, why_not, _COMPARING_FLOATS_SINCE)
+
+
+def _places(builder: FragmentBuilder, data: Any, values: Any, taken: int, rank: int) -> Any:
+    """Return where along the second axis of data values stand, each of several equal ones at the next place."""
+
+    def as_numbers(asked: Any) -> Any:
+        return builder.op("Cast", [asked], {"to": int(TensorProto.FLOAT)})
+
+    each = builder.unsqueezed(values, 2)
+    is_there = builder.op("Equal", [each, builder.unsqueezed(data, 1)])
+    up_to = builder.op("CumSum", [as_numbers(is_there), builder.constant(np.array(2), "axis")])
+    is_alike = as_numbers(builder.op("Equal", [each, builder.unsqueezed(values, 1)]))
+    until = np.tril(np.ones((taken, taken), np.float32)).reshape(1, taken, taken, *[1] * (rank - 2))
+    own_number = reduced(builder, "ReduceSum", builder.op("Mul", [is_alike, builder.constant(until, "until")]), [2])
+    is_next = builder.op("And", [builder.op("Equal", [up_to, own_number]), is_there])
+    return builder.op("ArgMax", [as_numbers(is_next)], {"axis": 2, "keepdims": 0})
