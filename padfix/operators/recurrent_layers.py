@@ -24,6 +24,12 @@ _STATES = {"GRU": 1, "LSTM": 2, "RNN": 1}
 _DIRECTIONS_LAST = [0, 2, 1, 3]
 """The permutation that puts the axis of directions behind that of the batch."""
 
+_KEEPING_STEPS = ("Clip", "Dropout", "Elu", "Identity", "LeakyRelu", "Relu", "Sigmoid", "Tanh")
+"""Operators through which importers see the order of the axes that a recurrent layer wants."""
+
+_FARTHEST = 16
+"""Nodes that are looked at."""
+
 _USUAL = {"GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh"), "RNN": ("tanh",)}
 """The activations that recurrent layers have where nothing else is said."""
 
@@ -122,8 +128,38 @@ def _is_over_batch(scope: Scope, node: NodeProto) -> bool | None:
     shape = None if known is None else known.shape
     if not shape or len(shape) < 2:
         return None
+    if shape[1] == 1 and not attributes.integer(node, "layout", 0) and _is_read_as_steps(scope, node.input[0]):
+        return False
     is_other = is_of_another_batch(scope, node.input[0])
     return None if is_other is None else (not is_other and shape[0] != 1) or not _is_batch(scope, shape[1])
+
+
+def _is_read_as_steps(scope: Scope, name: str) -> bool:
+    """Whether data with a batch of one behind the steps reach recurrent layers alone on their way from the input.
+
+    What lies between goes element by element; the sequence that another such layer gives keeps its order.
+    """
+    for _ in range(_FARTHEST):
+        if not all(each.op_type in (*RECURRENT, *_KEEPING_STEPS) for each in scope.consumers(name)):
+            return False
+        node = scope.own_producer(name)
+        if node is None or node.op_type not in _KEEPING_STEPS:
+            return name in scope.inputs if node is None else _is_of_sequence(scope, node)
+        name = node.input[0]
+    return False
+
+
+def _is_of_sequence(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node gives what a recurrent layer gives, without its axis of directions."""
+    while node.op_type in (*_KEEPING_STEPS, "LayerNormalization"):
+        before = scope.own_producer(node.input[0])
+        if before is None:
+            return False
+        node = before
+    turned = scope.own_producer(node.input[0]) if node.op_type in ("Reshape", "Squeeze") else None
+    if turned is not None and turned.op_type == "Transpose" and node.op_type == "Reshape":
+        turned = scope.own_producer(turned.input[0])
+    return turned is not None and turned.op_type in RECURRENT and _is_squeezed(scope, turned)
 
 
 def _is_batch(scope: Scope, length: object) -> bool:

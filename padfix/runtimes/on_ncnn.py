@@ -34,6 +34,12 @@ _TRIALS = 2
 """pnnx crashes now and then on what it converts the next time."""
 
 
+_LAYERS_OVER_STEPS = ("GRU", "LSTM", "RNN")
+
+_NO_BATCH = 233
+"""The axis that pnnx names where it sees no batch."""
+
+
 def load() -> Callable[[Request], list[Any]]:
     """Return what runs a model."""
     import ncnn
@@ -51,6 +57,15 @@ def load() -> Callable[[Request], list[Any]]:
                 kept[key] = net, _Layouts(Path(name, "model_ncnn.py").read_text(encoding="utf-8"))
         return kept[key]
 
+    def keeps_steps(request: Request) -> bool:
+        """Whether the first axis is none of images: pnnx takes a later one, of one element, for theirs."""
+        try:
+            _, layouts = converted(request)
+        except (RuntimeError, subprocess.TimeoutExpired):
+            return False
+        given = zip(range(len(request.feeds)), request.feeds.values(), strict=True)
+        return any(layouts.has_later_batch(f"in{number}", array) for number, array in given)
+
     def run(request: Request) -> list[Any]:
         net, layouts = converted(request)
         extractor = net.create_extractor()
@@ -65,17 +80,21 @@ def load() -> Callable[[Request], list[Any]]:
             found.append(layouts.of_onnx(f"out{number}", np.array(value)))
         return found
 
-    return lambda request: _image_by_image(run, request)
+    return lambda request: _image_by_image(run, keeps_steps, request)
 
 
-def _image_by_image(run: Callable[[Request], list[Any]], request: Request) -> list[Any]:
-    """Run the images of a batch one by one: ncnn knows none."""
+def _image_by_image(
+    run: Callable[[Request], list[Any]], keeps_steps: Callable[[Request], bool], request: Request
+) -> list[Any]:
+    """Run the images of a batch one by one: ncnn knows none. The steps of a recurrent layer stay together."""
     import onnx
 
     sizes = {array.shape[:1] for array in request.feeds.values()} | {shape[:1] for shape in request.shapes}
     if len(sizes) != 1 or sizes <= {(), (0,), (1,)}:
         return run(request)
     model = onnx.load_from_string(request.model)
+    if any(node.op_type in _LAYERS_OVER_STEPS for node in model.graph.node) and keeps_steps(request):
+        return run(request)
     for value in (*model.graph.input, *model.graph.output):
         value.type.tensor_type.shape.dim[0].dim_value = 1
     serialized, shapes = model.SerializeToString(), [(1, *shape[1:]) for shape in request.shapes]
@@ -128,18 +147,27 @@ class _Layouts:
 
     def of_ncnn(self, name: str, array: Any) -> Any:
         """Return an array as ncnn takes it, which holds numbers in 32 bits alone."""
-        if self._has_batch(name) and len(array) != 1:
+        axis = self._batch(name)
+        if axis is not None and array.shape[axis] != 1:
             raise RuntimeError("ncnn takes images one by one, and this is no batch of which each could be run")
         kind = np.float32 if array.dtype.kind == "f" else np.int32
-        return np.ascontiguousarray(array[0] if self._has_batch(name) else array, kind)
+        return np.ascontiguousarray(array if axis is None else array.squeeze(axis), kind)
 
     def of_onnx(self, name: str, array: Any) -> Any:
         """Return what ncnn gives as ONNX has it."""
-        return array[None] if self._has_batch(name) else array
+        axis = self._batch(name)
+        return array if axis is None else np.expand_dims(array, axis)
 
-    def _has_batch(self, name: str) -> bool:
+    def has_later_batch(self, name: str, array: Any) -> bool:
+        """Whether another axis than the first, of one element, is the batch of an input."""
+        axis = self._batch(name)
+        return axis is not None and axis > 0 and array.shape[axis] == 1
+
+    def _batch(self, name: str) -> int | None:
+        """Return the axis that is the batch; None where there is none."""
         told = re.search(rf"\b{name}\.numpy\(.*?batch_index=(\d+)", self._example)
-        return told is None or told.group(1) == "0"
+        axis = 0 if told is None else int(told.group(1))
+        return None if axis == _NO_BATCH else axis
 
 
 def _pnnx() -> str:

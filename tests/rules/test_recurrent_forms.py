@@ -180,3 +180,36 @@ def test_an_lstm_names_nothing_or_both_states(names: list[str], left: list[str],
     converted(tmp_path, tmp_path / "model.onnx", "opencv@5.0.0.93")
     (layer,) = (each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type == "LSTM")
     assert [each if each in ("", "B", "h", "c") else "+" for each in layer.input[3:]] == left
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "images", "is_taken"),
+    [
+        ([], [], 1, True),
+        ([("Relu", {}), ("Identity", {})], [], 1, True),
+        ([], [("Exp", {})], 1, True),
+        ([], [], 2, False),
+        ([("Exp", {})], [], 1, False),
+        ([("LayerNormalization", {})], [], 1, False),
+    ],
+)
+def test_steps_that_come_first_in_the_model(
+    before: list[Any], behind: list[Any], images: int, is_taken: bool, tmp_path: Path
+) -> None:
+    model = onnx.load(saved(tmp_path))
+    given = model.graph.input[0].type.tensor_type.shape.dim
+    given[0].dim_value, given[1].dim_value = STEPS, images
+    layer, squeeze = model.graph.node[1:]
+    del model.graph.node[:], model.graph.value_info[:]
+    name = "X"
+    for op_type, told in before:
+        inputs = [name, "scale"] if op_type == "LayerNormalization" else [name]
+        model.graph.node.append(helper.make_node(op_type, inputs, [f"{name}_"], **told))
+        name += "_"
+    layer.input[0] = name
+    model.graph.node.extend([layer, squeeze])
+    model.graph.node.extend(helper.make_node(op_type, ["Z"], ["unread"], **told) for op_type, told in behind)
+    model.graph.initializer.append(numpy_helper.from_array(np.ones(FEATURES, np.float32), "scale"))
+    onnx.save(model, tmp_path / "model.onnx")
+    found = {each.op_type for each in padfix.check(tmp_path / "model.onnx", target="ncnn").findings}
+    assert ("LSTM" not in found) == is_taken

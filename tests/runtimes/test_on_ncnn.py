@@ -11,6 +11,7 @@ import onnx.parser
 import pytest
 
 from padfix.runtimes.adapter import Request
+from tests.support.padding_models import session
 
 pytest.importorskip("ncnn")
 if importlib.util.find_spec("pnnx") is None:  # importing it would load PyTorch
@@ -48,3 +49,19 @@ def test_half_precision_is_told_to_the_converter() -> None:
     data = np.random.default_rng(0).standard_normal((1, 4, 8, 8)).astype(np.float16)
     (found,) = on_ncnn.load()(Request(model.SerializeToString(), {"X": data}, [(1, 4, 8, 8)]))
     np.testing.assert_array_equal(found, np.maximum(data, 0))
+
+
+def test_steps_of_a_recurrent_layer_stay_together() -> None:
+    from padfix.runtimes import on_ncnn
+
+    random = np.random.default_rng(0)
+    weights = {name: random.normal(size=(1, 12, size)).astype(np.float32) for name, size in (("W", 2), ("R", 3))}
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[4,1,2] X) => (float[4,1,3] Y) <int64[1] one = {1}> '
+        "{ A = Relu (X) B = LSTM <hidden_size = 3> (A, W, R) Y = Squeeze (B, one) }"
+    )
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(value, name) for name, value in weights.items())
+    data = random.normal(size=(4, 1, 2)).astype(np.float32)
+    (found,) = on_ncnn.load()(Request(model.SerializeToString(), {"X": data}, [(4, 1, 3)]))
+    (expected,) = session(model, optimised=False).run(None, {"X": data})
+    np.testing.assert_allclose(found, expected, atol=1e-5)
