@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +29,7 @@ def load() -> Callable[[Request], list[Any]]:
 
     def run(request: Request) -> list[Any]:
         outputs = [each.name for each in onnx.load_from_string(request.model).graph.output]
-        with tempfile.TemporaryDirectory() as name:
+        with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
             source, converted = Path(name, "model.onnx"), Path(name, "model.mnn")
             source.write_bytes(request.model)
             words = ["-f", "ONNX", "--modelFile", str(source), "--MNNModel", str(converted), "--bizCode", "padfix"]

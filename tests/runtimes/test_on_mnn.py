@@ -50,3 +50,19 @@ def test_a_line_that_is_a_result_has_no_axis_too_many(nodes: str, is_result: boo
     for each in (written,) if is_result else (written, model):
         (found,) = open_runtime("mnn").run(each.SerializeToString(), {"X": data}, [wanted.shape])
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_what_mnn_keeps_beside_itself_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its converter puts weights into a file of one name in the working directory: two at once lost theirs."""
+    others = tmp_path / ".__convert_external_data.bin"
+    others.write_bytes(b"weights")
+    monkeypatch.chdir(tmp_path)
+    weights = onnx.numpy_helper.from_array(np.full((64, 64, 3, 3), 0.5, np.float32), "W")
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        main (float[1,64,3,3] X, float[64,64,3,3] W) => (float[1,64,1,1] Y) { Y = Conv (X, W) }""")
+    del model.graph.input[1]
+    model.graph.initializer.append(weights)
+    data = np.ones((1, 64, 3, 3), np.float32)
+    (found,) = open_runtime("mnn").run(model.SerializeToString(), {"X": data}, [(1, 64, 1, 1)])
+    np.testing.assert_array_equal(found, np.full((1, 64, 1, 1), 288, np.float32))
+    assert others.read_bytes() == b"weights"
