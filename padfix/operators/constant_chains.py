@@ -15,14 +15,21 @@ from padfix.operators.elementwise import REDUCTIONS
 
 COMPUTED = frozenset(
     """
-    Abs Add And BlackmanWindow Cast CastLike Ceil Clip Concat ConstantOfShape Cos CumSum DequantizeLinear Div Elu
-    Equal Erf Exp Expand Flatten Floor Gather Greater GreaterOrEqual HammingWindow HannWindow HardSigmoid Identity
-    LeakyRelu Less LessOrEqual Log MatMul Max MelWeightMatrix Min Mod Mul Neg Not Or Pad Pow Range Reciprocal
-    ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Relu Reshape Round ScatterND Shape Sigmoid Sign Sin Size Slice
-    Softmax Softplus Split Sqrt Squeeze Sub Tanh Tile Transpose Trilu Unsqueeze Where
+    Abs Add And ArgMax ArgMin AveragePool BatchNormalization BlackmanWindow Cast CastLike Ceil Celu Clip Concat
+    ConstantOfShape Conv ConvTranspose Cos CumSum DepthToSpace DequantizeLinear Div Einsum Elu Equal Erf Exp Expand
+    Flatten Floor Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual
+    GridSample GroupNormalization HammingWindow HannWindow HardSigmoid HardSwish Hardmax Identity InstanceNormalization LRN
+    LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul Max MaxPool Mean
+    MelWeightMatrix Min Mish Mod Mul Neg Not OneHot Or PRelu Pad Pow Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum
+    ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize Round
+    ScatterElements ScatterND Selu Shape Sigmoid Sign Sin Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt
+    Squeeze Sub Sum Tan Tanh Tile TopK Transpose Trilu Unsqueeze Where Xor
     """.split()  # noqa: SIM905
 )
-"""Operators that exporters and quantizers write to compute constants: shapes, grids, the weights of a resampling."""
+"""Operators that exporters and quantizers write to compute constants: shapes, grids, the weights of a resampling.
+
+And those of layers, which start from constants where a state is zero at first or a table of places is interpolated.
+"""
 
 STEERED: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(("Expand", "Reshape", "Split", "Squeeze", "Tile", "Unsqueeze", "Upsample"), (1,)),
@@ -51,6 +58,9 @@ LONGEST_CHAIN = 1000
 
 
 _MEASURING = ("Shape", "Size")
+
+_SIZES = 3
+"""The input that gives a Resize its sizes, behind its scales."""
 
 _WEIGHING = ("BatchNormalization", "Gemm", "LayerNormalization", "MatMul", "PRelu")
 _JOINING = frozenset(
@@ -349,7 +359,7 @@ def evaluated(node: NodeProto, given: Mapping[str, np.ndarray | None], opset: in
     Raises:
         ValueError: It can't be run.
     """
-    from onnx.reference import ReferenceEvaluator  # imported late: linting needs it where something is computed only
+    from padfix.kernels.reference_ops import SpecEvaluator  # imported late, for where something is computed only
 
     tensors = [numpy_helper.from_array(np.asarray(value), name) for name, value in given.items()]
     outputs = [name for name in node.output if name]
@@ -357,7 +367,7 @@ def evaluated(node: NodeProto, given: Mapping[str, np.ndarray | None], opset: in
     graph = helper.make_graph([node], "constant", [], types, tensors)
     imports = [helper.make_opsetid("", max(opset, _EVALUATED_SINCE.get(node.op_type, 1)))]
     try:
-        found = ReferenceEvaluator(helper.make_model(graph, opset_imports=imports)).run(None, {})
+        found = SpecEvaluator(helper.make_model(graph, opset_imports=imports)).run(None, {})
     except Exception as error:
         raise ValueError(f"{node.op_type} can't be run: {error}") from error
     return {name: np.asarray(each) for name, each in zip(outputs, found, strict=True)}
@@ -365,12 +375,16 @@ def evaluated(node: NodeProto, given: Mapping[str, np.ndarray | None], opset: in
 
 def _require_room(node: NodeProto, given: list[np.ndarray | None]) -> None:
     """Raise :class:`ValueError` for a node that would make very much of little."""
-    sizes = [float(np.prod(np.maximum(each.astype(float), 1))) for each in given if each is not None]
+    told = [np.ones(0) if each is None else np.maximum(each.astype(float).reshape(-1), 1) for each in given]
+    size = 0.0 if not given or given[0] is None else float(given[0].size)
     match node.op_type:
         case "ConstantOfShape" | "Expand":
-            number = sizes[-1]
-        case "Tile" if given[0] is not None:
-            number = sizes[-1] * given[0].size
+            number = _product(told[-1])
+        case "Tile":
+            number = size * _product(told[-1])
+        case "Resize":
+            is_sized = len(told) > _SIZES and told[_SIZES].size
+            number = _product(told[_SIZES]) if is_sized else size * _product(told[min(len(told) - 1, _SIZES - 1)])
         case "Range" if all(each is not None for each in given):
             start, limit, step = (float(each.reshape(-1)[0]) for each in given if each is not None)
             number = abs((limit - start) / step) if step else np.inf
@@ -378,6 +392,11 @@ def _require_room(node: NodeProto, given: list[np.ndarray | None]) -> None:
             return
     if not number <= LARGEST:
         raise ValueError(f"{node.op_type} gives more than {LARGEST} elements")
+
+
+def _product(factors: np.ndarray) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.prod(factors))
 
 
 def _in_order(scope: Scope, found: dict[int, NodeProto], last: NodeProto) -> list[NodeProto]:

@@ -370,3 +370,26 @@ def test_what_constants_alone_give_is_written_where_the_target_loses_it(shape: s
     padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="onnx2tf")
     types = [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node]
     assert types in (["Constant", "Reshape"], ["Constant", "Mul"])
+
+
+@pytest.mark.parametrize(
+    ("target", "nodes"),
+    [
+        ("opencv@4.14", "c = GlobalAveragePool (k)"),
+        ("opencv@4.14", "a = ReduceMax <axes = [2], keepdims = 1> (k) c = PRelu (a, s)"),
+        ("opencv@5.0.0.93", "a = Conv (k, w) b = Relu (a) c = GlobalMaxPool (b)"),
+        ("opencv@5.0.0.93", "c = ConvTranspose <strides = [2, 2]> (k, w)"),
+        ("mnn", "c = AveragePool <kernel_shape = [2, 2]> (k)"),
+        ("mnn", "c = GlobalAveragePool (k)"),
+        ("openvino", "c = ReduceL1 <axes = [1], keepdims = 1> (k)"),
+    ],
+)
+def test_a_layer_of_constants_is_a_constant(target: str, nodes: str, tmp_path: Path) -> None:
+    """As a recurrent network starts from a flow or state of zeros."""
+    text = f"""(float[1,1,3,3] X) => (float[A,B,C,D] Y)
+    <float[1,1,2,2] k = {{1, -2, 3, 4}}, float[1,1,1,1] w = {{0.5}}, float[1] s = {{0.25}}>
+    {{ {nodes} m = GlobalAveragePool (X) Y = Mul (m, c) }}"""
+    onnx.save(onnx.parser.parse_model(HEAD + text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target=target)
+    types = [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node if node.op_type != "Constant"]
+    assert types == ["GlobalAveragePool", "Mul"]
