@@ -141,13 +141,15 @@ def test_limits_of_a_suppression_are_lists_for_tract(tmp_path: Path) -> None:
     assert (found.op_type, found.fixable) == ("NonMaxSuppression", False)
 
 
-def test_a_convolution_of_a_constant_is_said_to_be_refused(tmp_path: Path) -> None:
+def test_a_convolution_of_a_constant_is_worked_out(tmp_path: Path) -> None:
     model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
         g (float[1,1,1,1] X) => (float[1,1,1,1] Y)
         <float[1,1,2,2] k = {1, 2, 3, 4}, float[1,1,2,2] d = {1, 2, 3, 4}> { c = Conv (d, k) Y = Add (X, c) }""")
     onnx.save(model, tmp_path / "before.onnx")
     (found,) = padfix.check(tmp_path / "before.onnx", target="opencv").findings
-    assert (found.rule, found.op_type, found.fixable) == ("PF111", "Conv", False)
+    assert (found.rule, found.op_type, found.fixable) == ("PF111", "Conv", True)
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="opencv")
+    assert [each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node] == ["Constant", "Add"]
 
 
 @pytest.mark.parametrize("target", ["tract", "opencv"])
