@@ -51,13 +51,18 @@ def images_at_once(scope: Scope) -> int | None:
 
 
 def is_of_unlike_batches(scope: Scope, name: str) -> bool:
-    """Whether data are as many images as an input is of, and the model's inputs and results are not all of as many."""
+    """Whether data are as many images as an input is of, and the model's inputs and results are not all of as many.
+
+    Where their number is left open, another input may be of a certain number.
+    """
     known, root = scope.type_of(name), scope.root
     length = known.shape[0] if known is not None and known.shape else None
-    if not isinstance(length, int) or length < 2 or isinstance(root.container, FunctionProto):
+    if known is None or not known.shape or length in (0, 1) or isinstance(root.container, FunctionProto):
         return False
     results = {each.shape[0] for each in map(root.type_of, root.outputs) if each is not None and each.shape}
     batches = _batches(scope)
+    if not isinstance(length, int):
+        return length in batches and any(isinstance(each, int) for each in batches)
     return length in batches and len(batches | results) > 1
 
 

@@ -9,6 +9,7 @@ from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, normal_domain
+from padfix.operators.batches import OF_IMAGES, is_of_another_batch
 from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.table import PADDED, TRANSPOSED, Key
 
@@ -120,6 +121,18 @@ def is_in_blocks(scope: Scope, name: str) -> bool:
 def is_behind_images(scope: Scope, name: str) -> bool:
     """Whether a layer that works on images stands anywhere before data."""
     return _comes_from(scope, name, PADDED | TRANSPOSED | _OF_IMAGES, lambda node: True)
+
+
+def joins_images(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Concat joins along the batch what a layer works on image by image, or list by list."""
+    known = scope.type_of(node.output[0])
+    axis = attributes.integer(node, "axis", 1) or 0
+    is_first = axis == 0 or (known is not None and known.rank == -axis)
+    layers = {("", op_type) for op_type in OF_IMAGES}
+    return is_first and any(
+        _comes_from(scope, name, layers, lambda node: True) and not is_of_another_batch(scope, name)
+        for name in node.input
+    )
 
 
 def is_before_images(scope: Scope, name: str) -> bool:

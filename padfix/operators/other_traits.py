@@ -27,6 +27,7 @@ from padfix.operators.data_order import (
     is_behind_softmax,
     is_behind_volume,
     is_behind_window,
+    joins_images,
     turns_alike_back,
     turns_back,
 )
@@ -94,6 +95,7 @@ def _joined(scope: Scope, node: NodeProto) -> Traits:
             list(node.input).count(name) > 1 and scope.constant(name) is not None for name in node.input
         ),
         "numbers-images": gives_each_image_its_own(scope, node),
+        "joins-images": joins_images(scope, node),
         "joins-nothing": len(pieces_of(scope, node)) < len(set(node.input)),
         "of-lists": any(of_data) and all(each is not None and each.rank == 1 for each in known),
         "axis-from-end": axis < 0,

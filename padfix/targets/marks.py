@@ -57,6 +57,7 @@ MARKS = (
     # last axis, and whether all that reads it does.
     "picks-part",
     "by-integers-of-32-bits",  # Of Gather: whether data give its indices, and of 32 bits.
+    "joins-images",  # Of Concat: whether it joins the batch of what layers work on image by image.
     "unlike-batches",  # Of layers of images: whether inputs and results of the model are of unlike numbers of them.
     "spreads-over-open",  # Of what a constant number meets: whether a product behind it sums over an open length.
     "leaves-known-lengths",  # Of a Reshape that copies or finds what is known beside what is open.

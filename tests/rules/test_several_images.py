@@ -234,6 +234,9 @@ def test_a_layer_over_several_images_starts_each_alike_and_counts_none(
 
 FIRST_ALONE = """(float[2,4,6,6] X) => (float[1,4,6,6] Y) <int64[1] b = {0}, int64[1] e = {1}> {
     A = %s (X) Y = Slice (A, b, e, b) }"""
+TWICE = """(float[%s] X) => (float Y) <float s = {0.5}, int64[2] r = {-1, 3}> {
+    A = %s C = Identity (%s) Y = Concat <axis = 0> (C, C) }"""
+BESIDE = "(float[%s,3,2,2] X, float[1,3,1,1] Z) => (float Y) { A = %s (X) Y = Mul (A, Z) }"
 BY_IDS = "(int32[2,5] X) => (float[2,5,2] Y) <float[9,2] t> { Y = Gather (t, X) }".replace(
     " t>", f" t = {{{', '.join('1' * 18)}}}>"
 )
@@ -246,6 +249,13 @@ BY_IDS = "(int32[2,5] X) => (float[2,5,2] Y) <float[9,2] t> { Y = Gather (t, X) 
         (FIRST_ALONE % "Softmax", ""),
         (BY_IDS, "no indices of 32 bits"),
         (BY_IDS.replace("int32", "int64"), ""),
+        (TWICE % ("1,3,2,2", "PRelu (X, s)", "A"), "joins several along another axis"),
+        (TWICE % ("1,3,2,2", "MaxPool <kernel_shape = [1, 1]> (X)", "A"), "joins several along another axis"),
+        (TWICE % ("1,3,2,2", "Softmax (X)", "A"), ""),
+        (TWICE % ("1,3,2,2", "PRelu (X, s) B = Reshape (A, r)", "B"), ""),
+        (BESIDE % ("N", "GlobalMaxPool"), "of another number of images"),
+        (BESIDE % ("1", "GlobalMaxPool"), ""),
+        (BESIDE % ("N", "Exp"), ""),
     ],
 )
 def test_what_ncnn_takes_no_batch_or_index_of_is_declined(graph: str, reason: str, tmp_path: Path) -> None:
@@ -254,3 +264,19 @@ def test_what_ncnn_takes_no_batch_or_index_of_is_declined(graph: str, reason: st
         return
     with pytest.raises(RefusedError, match=reason):
         written(tmp_path, graph, opset=17)
+
+
+@pytest.mark.parametrize(
+    ("reduction", "expected"),
+    [
+        ("ReduceSumSquare", ["Mul", *["Reshape", "MatMul", "Reshape"] * 2]),
+        ("ReduceMean", ["Reshape", "MatMul", "Reshape"] * 2),
+        ("ReduceLogSum", [*["Reshape", "MatMul", "Reshape"] * 2, "Log"]),
+    ],
+)
+def test_several_images_are_summed_with_other_axes_by_products(
+    reduction: str, expected: list[str], tmp_path: Path
+) -> None:
+    graph = f"(float[2,3,4,2] X) => (float Y) <int64[2] a = {{0, 1}}> {{ Y = {reduction} (X, a) }}"
+    assert written(tmp_path, graph, opset=18) == expected
+    assert not padfix.check(tmp_path / "result.onnx", target="ncnn").findings

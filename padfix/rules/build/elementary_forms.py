@@ -72,6 +72,7 @@ def reduction_forms(site: Site) -> Iterator[Form]:
                     {
                         **reduction_traits(op_type, site.opset, step),
                         "reduces-all": len(step) == every,
+                        "over-batch": _is_over_batch(site) and 0 in step,
                         "of-volume": is_volume,
                         "several-of-volume": is_volume and len(step) > 1,
                     },
@@ -86,7 +87,16 @@ def reduction_forms(site: Site) -> Iterator[Form]:
     if op_type == "ReduceLogSumExp":
         yield from in_a_row(site)
     if op_type in _BY_SUM:
-        sums = tuple(("ReduceSum", reduction_traits("ReduceSum", site.opset, step)) for step in steps_of(axes, AT_ONCE))
+        sums = tuple(
+            (
+                "ReduceSum",
+                {
+                    **reduction_traits("ReduceSum", site.opset, step),
+                    "over-batch": _is_over_batch(site) and 0 in step,
+                },
+            )
+            for step in steps_of(axes, AT_ONCE)
+        )
         powers: Operators = (("Exp", {"falls-far": True}),) if op_type == "ReduceLogSumExp" else ()
         yield Form("a sum", (*powers, *sums), _by_sum(site, axes, kept))
         if powers:
@@ -103,6 +113,11 @@ def reduction_forms(site: Site) -> Iterator[Form]:
         yield _reshaped(site, [axes])
     if not kept and op_type in _STEPWISE and len(axes) > 1:
         yield from _kept_stepwise(site, axes)
+
+
+def _is_over_batch(site: Site) -> bool:
+    """Whether a reduction takes several images together."""
+    return bool((traits_of(site.scope, site.node) or {}).get("over-batch"))
 
 
 def _kept_stepwise(site: Site, axes: Sequence[int]) -> Iterator[Form]:
@@ -125,7 +140,12 @@ def _reshaped(site: Site, steps: Sequence[Sequence[int]]) -> Form:
         return builder.reshaped(value, lengths) if lengths else as_number(builder, value)
 
     traits = [
-        {**reduction_traits(op_type, site.opset, step), "moves-batch": False, "reduces-all": len(step) == rank}
+        {
+            **reduction_traits(op_type, site.opset, step),
+            "moves-batch": False,
+            "reduces-all": len(step) == rank,
+            "over-batch": _is_over_batch(site) and 0 in step,
+        }
         for step in steps
     ]
     why_not = None if lengths is not None else Refusal("it needs the lengths of what it gives (--shape)")
@@ -244,31 +264,33 @@ _OF_ONES = frozenset({"ReduceSum", "ReduceL1", "ReduceL2", "ReduceLogSum", "Redu
 
 
 def _by_ones(site: Site, axes: Sequence[int], kept: bool) -> Iterator[Form]:
-    """Yield the reduction of one axis as a product with ones."""
+    """Yield the reduction of one axis as a product with ones; of several, where images are taken together."""
     known = site.input_type(0)
-    lengths = None if known is None else known.shape
+    shape = None if known is None else known.shape
     mean = site.node.op_type == "ReduceMean"
-    if len(axes) != 1 or lengths is None or not (mean or site.node.op_type in _OF_ONES):
+    is_told = len(axes) == 1 or _is_over_batch(site)
+    if not is_told or shape is None or not (mean or site.node.op_type in _OF_ONES):
         return
-    (axis,), shape = axes, lengths
-    length = shape[axis]
-    why_not = why_not_multiplied(site.elem_type(0), [])
-    if not isinstance(length, int) or not 0 < length <= LONGEST:
-        why_not, length = Refusal(f"an equal form needs the length of axis {axis} (--shape)"), 1
+    why_not, dtype = why_not_multiplied(site.elem_type(0), []), helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+    ones = {}
+    for axis in axes:
+        length = shape[axis]
+        if not isinstance(length, int) or not 0 < length <= LONGEST:
+            why_not, length = Refusal(f"an equal form needs the length of axis {axis} (--shape)"), 1
+        ones[axis] = np.full((1, length), 1 / length if mean else 1, dtype)
     if not kept and not all(isinstance(each, int) for each in shape[1:]):
         why_not = Refusal("an equal form needs the lengths of its input (--shape)")
     before, after = _BY_SUM.get(site.node.op_type, (_same, _same))
-    ones = np.full((1, length), 1 / length if mean else 1, helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
-        value = after(builder, multiplied(builder, before(builder, value), {axis: ones}, shape))
-        left = [each for each in shape[1:] if isinstance(each, int)]
-        return value if kept else builder.reshaped(value, [0, *left[: axis - 1], *left[axis:]])
+        value = after(builder, multiplied(builder, before(builder, value), ones, shape))
+        left = [each for axis, each in enumerate(shape) if axis and axis not in axes and isinstance(each, int)]
+        return value if kept else builder.reshaped(value, [0, *left])
 
-    operators = multiplying([axis], shape)
+    operators = multiplying(axes, shape)
     if not kept:
-        why_not = why_not or (Refusal("it takes out the batch") if axis == 0 else None)
-        operators = (*operators, ("Reshape", {"rank": len(shape) - 1}))
+        why_not = why_not or (Refusal("it takes out the batch") if 0 in axes else None)
+        operators = (*operators, ("Reshape", {"rank": len(shape) - len(axes)}))
     yield Form("a product with ones", operators, partial(written, site, write), why_not)
 
 

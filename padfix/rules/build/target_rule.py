@@ -34,6 +34,7 @@ _OF_DATA = (
     "ends-model",
     "fewer-axes",
     "high-power",
+    "joins-images",
     "leaves-bytes",
     "moves-batch",
     "moves-fewer-axes",
@@ -130,7 +131,10 @@ class TargetRule(Rule):
             yield folded_batch(site)
         elif "unlike-batches" in marks:
             yield Form(
-                "each image alone", (), by_another_rule, Refusal("an input or a result is of another number of images")
+                "each image alone",
+                (),
+                by_another_rule,
+                Refusal("an input or a result is, or may be, of another number of images (--shape)"),
             )
         # The target minds that nothing is left of the node, whatever else it has against it.
         elif any("gives-the-same" in each.fact.where and not each.unknown for each in every):
