@@ -62,28 +62,7 @@ def reduction_forms(site: Site) -> Iterator[Form]:
 
         yield Form("no axes listed", ((op_type, own),), partial(written, site, whole))
     if op_type in _STEPWISE and len(axes) > 1:
-        for most in (AT_ONCE, 1):
-            steps = steps_of(axes, most)
-            left = [rank - (0 if kept else sum(map(len, steps[:place]))) for place in range(len(steps))]
-            is_volume = rank > _PLANE
-            operators = tuple(
-                (
-                    op_type,
-                    {
-                        **reduction_traits(op_type, site.opset, step),
-                        "reduces-all": len(step) == every,
-                        "over-batch": _is_over_batch(site) and 0 in step,
-                        "of-volume": is_volume,
-                        "several-of-volume": is_volume and len(step) > 1,
-                    },
-                )
-                for step, every in zip(steps, left, strict=True)
-            )
-            yield Form(
-                f"{most} of its axes at a time",
-                operators,
-                partial(written, site, stepwise(op_type, axes, most, kept)),
-            )
+        yield from _stepwise_forms(site, axes, rank, kept=kept)
     if op_type == "ReduceLogSumExp":
         yield from in_a_row(site)
     if op_type in _BY_SUM:
@@ -113,6 +92,33 @@ def reduction_forms(site: Site) -> Iterator[Form]:
         yield _reshaped(site, [axes])
     if not kept and op_type in _STEPWISE and len(axes) > 1:
         yield from _kept_stepwise(site, axes)
+
+
+def _stepwise_forms(site: Site, axes: Sequence[int], rank: int, *, kept: bool) -> Iterator[Form]:
+    """Yield a reduction of two axes at a time, and of one."""
+    op_type = site.node.op_type
+    for most in (AT_ONCE, 1):
+        steps = steps_of(axes, most)
+        left = [rank - (0 if kept else sum(map(len, steps[:place]))) for place in range(len(steps))]
+        is_volume = rank > _PLANE
+        operators = tuple(
+            (
+                op_type,
+                {
+                    **reduction_traits(op_type, site.opset, step),
+                    "reduces-all": len(step) == every,
+                    "over-batch": _is_over_batch(site) and 0 in step,
+                    "of-volume": is_volume,
+                    "several-of-volume": is_volume and len(step) > 1,
+                },
+            )
+            for step, every in zip(steps, left, strict=True)
+        )
+        yield Form(
+            f"{most} of its axes at a time",
+            operators,
+            partial(written, site, stepwise(op_type, axes, most, kept)),
+        )
 
 
 def _is_over_batch(site: Site) -> bool:
