@@ -24,6 +24,9 @@ PUT_ROWS = """(float[4,3] X, float[2,3] U) => (float Y) <int64[2,1] i = {1, -1}>
   Y = ScatterND <reduction = "%s"> (X, i, U) }"""
 
 
+TABLE = ") => (float Y) <float[9,2] t = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}> {"
+
+
 @pytest.mark.parametrize(
     ("graph", "target", "types"),
     [
@@ -36,6 +39,9 @@ PUT_ROWS = """(float[4,3] X, float[2,3] U) => (float Y) <int64[2,1] i = {1, -1}>
         ("(int32[3,4] X) => (int32 Y) { Y = Clip (X) }", "onnx2tf", ["Identity"]),
         ("(float[2,6] X) => (float[2,3] Y, float[2,3] Z) { Y, Z = Split <axis = 1> (X) }", "onnx2tf", ["Split"]),
         (PUT % "mul", "qnn", ["ScatterElements", "Mul"]),
+        (f"(int32[5] I{TABLE} Y = Gather (t, I) }}", "onnx2tf", ["Cast", "Gather"]),
+        (f"(int32[2,3] I{TABLE} Y = Gather (t, I) }}", "onnx2tf", ["Cast", "Reshape", "Gather", "Reshape"]),
+        (f"(int64[2,3] I{TABLE} Y = Gather (t, I) }}", "onnx2tf", ["Reshape", "Gather", "Reshape"]),
         (PUT_ROWS % "add", "onnx2tf", ["ScatterND", "Add"]),
         (PUT_ROWS % "mul", "onnx2tf", ["ScatterND", "Mul"]),
         ("(float[3,4] X) => (bool Y) { Y = IsInf <detect_positive = 0> (X) }", "onnx2tf", ["Less"]),

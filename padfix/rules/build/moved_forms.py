@@ -202,7 +202,14 @@ def _by_image(places: np.ndarray, shapes: Sequence[Shape]) -> np.ndarray | None:
 
 
 def listed_forms(site: Site) -> Iterator[Form]:
-    """Yield what picks by indices of other axes as what picks by a list of them, which a Reshape makes."""
+    """Yield what picks by indices of other axes as what picks by a list of them; and by integers of 64 bits."""
+    yield _listed(site, is_long=False)
+    if (traits_of(site.scope, site.node) or {}).get("by-integers-of-32-bits"):
+        yield _listed(site, is_long=True)
+
+
+def _listed(site: Site, *, is_long: bool) -> Form:
+    """Return a Gather by a list of indices, in 64 bits where they are wanted ``is_long``."""
     indices, given, result = site.constant(1), site.input_type(1), site.scope.type_of(site.node.output[0])
     lengths = None if result is None else result.lengths
     is_list = given is not None and given.rank == 1
@@ -210,6 +217,9 @@ def listed_forms(site: Site) -> Iterator[Form]:
     def write() -> Rewrite:
         builder = site.builder()
         data, picks = (builder.input(name) for name in site.node.input)
+        picks = builder.op("Cast", [picks], {"to": int(TensorProto.INT64)}) if is_long else picks
+        if is_list and is_long:
+            return Rewrite(builder.ending_in(copied(site.node), [data, picks]), trials_of(site), exact=True)
         listed = builder.reshaped(picks, [-1]) if indices is None else builder.constant(indices.reshape(-1), "indices")
         picked = builder.original(copied(site.node), [data, listed])
         builder.output(site.node.output[0], picked if is_list else builder.reshaped(picked, lengths or ()))
@@ -217,6 +227,8 @@ def listed_forms(site: Site) -> Iterator[Form]:
 
     changed = {"picks-a-matrix": False, "gives-many-axes": False, "by-list-of-caller": False}
     own: Traits = {**(traits_of(site.scope, site.node) or {}), **changed}
+    if is_long:
+        own = {**own, "by-integers-of-32-bits": False, "by-list-of-caller": is_list and own.get("by-list-of-caller")}
     why_not = None
     if given is None or not given.rank:
         why_not = Refusal("it picks one element, or by how many is not known")
@@ -225,7 +237,11 @@ def listed_forms(site: Site) -> Iterator[Form]:
     back: Traits = {"rank": len(lengths or ()), "alike": alike_axes([lengths or ()]), "channels-last": False}
     before: Operators = () if indices is not None else (("Reshape", {"rank": 1, "numbers": "integer"}),)
     behind: Operators = () if is_list else (("Reshape", back),)
-    yield Form("a list of what it picks", (*before, ("Gather", own), *behind), write, why_not)
+    name = "a list of what it picks"
+    if is_long:
+        before = (("Cast", {"elements": "integer", "gives": "integer"}), *(() if is_list else before))
+        name += ", in 64 bits"
+    return Form(name, (*before, ("Gather", own), *behind), write, why_not)
 
 
 def behind_convolution(site: Site) -> Iterator[Form]:
