@@ -22,6 +22,9 @@ from padfix.rules.build.objections import Operators
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
+_POWERS = 9
+"""Odd powers of a third after which the inverse hyperbolic tangent grows by less than single precision holds."""
+
 
 def exponential_forms(site: Site) -> Iterator[Form]:
     """Yield an Exp, a Softplus or a Mish of what is not far below 0, times the exponential of what is left.
@@ -65,20 +68,28 @@ def exponential_forms(site: Site) -> Iterator[Form]:
 def logarithm_of_sum(site: Site) -> Iterator[Form]:
     """Yield a Softplus as the larger of its data and 0, and what the logarithm of 1 and a small number adds to that.
 
-    That logarithm is no less than the number without half of its square, which is all that is left of small ones.
+    That logarithm is twice the inverse hyperbolic tangent of a number of at most a third, of which a few powers are
+    all of it: no sum with 1 loses what is small.
     """
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
         small = _falling(builder, builder.op("Neg", [builder.op("Abs", [value])]))
-        logarithm = builder.op("Log", [builder.op("Add", [small, _number(builder, 1)])])
-        half = builder.op("Mul", [builder.op("Mul", [small, small]), _number(builder, -0.5)])
-        added = builder.op("Max", [logarithm, builder.op("Add", [small, half])])
+        share = builder.op("Div", [small, builder.op("Add", [small, _number(builder, 2)])])
+        square = builder.op("Mul", [share, share])
+        total = builder.op("Mul", [square, _number(builder, 2 / (2 * _POWERS - 1))])
+        for each in reversed(range(1, _POWERS - 1)):
+            total = builder.op("Mul", [square, builder.op("Add", [total, _number(builder, 2 / (2 * each + 1))])])
+        added = builder.op("Mul", [share, builder.op("Add", [total, _number(builder, 2)])])
         return builder.op("Add", [builder.op("Relu", [value]), added])
 
-    parts: Operators = (*((each, {}) for each in ("Abs", "Neg", "Log", "Relu")), ("Max", {"inputs": 2}))
+    parts: Operators = tuple((each, {}) for each in ("Abs", "Neg", "Relu", "Div"))
     since = BOUNDS_AS_INPUT_SINCE
     yield Form(
-        "a logarithm", (*parts, *_FALLING), partial(written, site, write, opset=since), _unless_single(site), since
+        "a few powers of its logarithm",
+        (*parts, *_FALLING),
+        partial(written, site, write, opset=since),
+        _unless_single(site),
+        since,
     )
 
 

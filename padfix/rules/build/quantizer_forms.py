@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import helper
 
+from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import chain_of
 from padfix.operators.quantizers import ZERO_POINT, cuts_one_end, quantizer_traits
 from padfix.operators.refusal import Refusal
@@ -55,6 +56,7 @@ def zero_point_forms(site: Site) -> Iterator[Form]:
         yield _set_apart(site)
     if traits["behind-cut-sum"]:
         yield _quantized_first(site)
+        yield _behind_extremes(site)
     yield from stepped_forms(site)
     if chain_of(site.scope, site.node) is not None:
         yield constant_form(site)
@@ -92,6 +94,38 @@ def _quantized_first(site: Site) -> Form:
     parts: Operators = (("QuantizeLinear", traits), ("DequantizeLinear", {"undoes-quantizer": True}))
     kind = "Relu" if cutting is None else cutting.op_type
     return Form("bytes before what cuts them off as well", (*parts, (kind, now)), write, why_not)
+
+
+def _behind_extremes(site: Site) -> Form:
+    """Return a QuantizeLinear of a maximum and a minimum, in the place of the Relu or Clip before it."""
+    scope, node = site.scope, site.node
+    cutting = scope.own_producer(node.input[0])
+    data = None if cutting is None else scope.type_of(cutting.input[0])
+    least, most = (0.0, np.inf) if cutting is None or cutting.op_type == "Relu" else clip_bounds(scope, cutting)
+    bounds = (("Max", least), ("Min", most))
+    names = [*node.input[1:], *(() if cutting is None else cutting.input[1:])]
+    told = {name: scope.constant(name) for name in filter(None, names)}
+
+    def write() -> Rewrite:
+        assert cutting is not None
+        assert data is not None
+        builder = site.builder()
+        value = builder.input(cutting.input[0])
+        dtype = helper.tensor_dtype_to_np_dtype(data.elem_type)
+        for op_type, bound in bounds:
+            if np.isfinite(bound):
+                value = builder.op(op_type, [value, builder.constant(np.array(bound, dtype), "bound")])
+        steps = [builder.input(name) for name in filter(None, node.input[1:])]
+        trial = {name: TrialInput.of(value) for name, value in told.items() if value is not None}
+        trial[cutting.input[0]] = like(data, _SHORT)
+        return Rewrite(builder.ending_in(copied(node), [value, *steps]), (trial,), exact=True, replaces=(cutting,))
+
+    why_not = None if data is not None and data.shape is not None else Refusal("how many axes it has is not known")
+    if any(each is None for each in told.values()):
+        why_not = Refusal("its steps, or the bounds before it, are not constant")
+    operators: Operators = tuple((each, {"inputs": 2, "constants": "number"}) for each, _ in bounds)
+    traits = {**quantizer_traits(scope, node), "behind-cut-sum": False}
+    return Form("a maximum and a minimum before it", (*operators, ("QuantizeLinear", traits)), write, why_not)
 
 
 def _set_apart(site: Site) -> Form:
