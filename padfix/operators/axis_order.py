@@ -70,9 +70,15 @@ def order_traits(scope: Scope, node: NodeProto) -> Traits:
     return {
         "alike": alike,
         "channels-last": is_moved,
-        "orders-differ": len(orders) > 1,
+        "orders-differ": len(orders) > 1 and _has_several_orders(scope, node),
         "put-back": PUT_BACK in orders,
     }
+
+
+def _has_several_orders(scope: Scope, node: NodeProto) -> bool:
+    """Whether anything that a node computes with or gives may have an axis of channels and others behind it."""
+    types = [scope.type_of(name) for name in (*_data(scope, node), *node.output) if name]
+    return any(each is None or each.rank is None or each.rank >= _LEAST_RANK for each in types)
 
 
 def alike_axes(shapes: Sequence[Sequence[Dimension]]) -> str:
