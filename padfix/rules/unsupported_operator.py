@@ -21,6 +21,7 @@ from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN
 from padfix.operators.quantizers import QUANTIZERS
 from padfix.operators.recurrent_layers import RECURRENT
 from padfix.operators.refusal import Refusal
+from padfix.operators.sequences import MAKING, TAKING, takers_of
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.activation_forms import (
@@ -84,6 +85,7 @@ from padfix.rules.build.response_forms import response_forms
 from padfix.rules.build.roi_forms import roi_forms
 from padfix.rules.build.rounded_forms import round_forms
 from padfix.rules.build.score_forms import score_forms
+from padfix.rules.build.sequence_forms import list_forms
 from padfix.rules.build.slice_forms import reordered_forms
 from padfix.rules.build.softmax_forms import hardmax_forms, logarithm_forms, softmax_forms
 from padfix.rules.build.space_forms import depth_forms, pooling_forms, replaced
@@ -153,8 +155,8 @@ class UnsupportedOperator(TargetRule):
     what has none; a reduction of all axes without listing them; bytes as whole numbers in floats, where their sums
     stay exact; a Clip of whole numbers as a maximum and a minimum; a pool of single elements behind what makes or
     turns a volume; an Attention, a RotaryEmbedding and a loss as what ONNX defines them by; a BatchNormalization
-    that trains as the norm of its batch; numbers for lists of one; and a Reshape to an open length that is measured
-    with 0 or -1 in its place.
+    that trains as the norm of its batch; numbers for lists of one; a Reshape to an open length that is measured with
+    0 or -1 in its place; and what is taken from a list as the tensors that are known to be in it.
 
     Refused: what has no such form, as a cubic GridSample that reads behind the border; and a Shape of lengths that are
     left open.
@@ -188,7 +190,7 @@ class UnsupportedOperator(TargetRule):
     def objection(self, site: Site) -> Objection | None:
         """Return the worst thing that the target has against the node; None where its body takes its place."""
         takes_its_place = decided_body(site.scope, site.node) is not None or both_can_run(site.scope, site.node)
-        return None if takes_its_place else super().objection(site)
+        return None if takes_its_place or _is_taken_apart(site) else super().objection(site)
 
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the forms that operators of this type have, and the constant that it computes."""
@@ -197,6 +199,12 @@ class UnsupportedOperator(TargetRule):
         yield from _FORMS.get(site.node.op_type, definition_forms)(site)
         if chain_of(site.scope, site.node) is not None:
             yield constant_form(site)
+
+
+def _is_taken_apart(site: Site) -> bool:
+    """Whether all that is taken of a list is known beforehand, so that tensors stand there in the end."""
+    takers = takers_of(site.scope, site.node) if site.node.op_type in MAKING else None
+    return takers is not None and all(site.target.knows_of(each.op_type) for each in takers)
 
 
 def _apart(site: Site) -> Iterator[Form]:
@@ -305,6 +313,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **DEFINED_FORMS,
     **{name: _first(PLAIN_FORMS[name], DEFINED_FORMS[name]) for name in PLAIN_FORMS.keys() & DEFINED_FORMS.keys()},
     "QLinearMatMul": _first(DEFINED_FORMS["QLinearMatMul"], PLAIN_FORMS["QLinearMatMul"]),
+    **dict.fromkeys(TAKING, list_forms),
     "Unsqueeze": reshaped_forms,
     "Squeeze": _first(part_forms, number_forms, PLAIN_FORMS["Squeeze"], reshaped_forms),
     **{name: _first(PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Split", "Tile")},

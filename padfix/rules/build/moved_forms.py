@@ -239,7 +239,10 @@ def _listed(site: Site, *, is_long: bool) -> Form:
     behind: Operators = () if is_list else (("Reshape", back),)
     name = "a list of what it picks"
     if is_long:
-        before = (("Cast", {"elements": "integer", "gives": "integer"}), *(() if is_list else before))
+        before = (
+            ("Cast", {"elements": "integer", "gives": "integer", "changes-type": True}),
+            *(() if is_list else before),
+        )
         name += ", in 64 bits"
     return Form(name, (*before, ("Gather", own), *behind), write, why_not)
 

@@ -107,7 +107,10 @@ def _counted_equals(site: Site) -> Form:
         ("TopK", {**own, "rank": len(given)}),
         ("Unsqueeze", {"rank": len(given)}),
         ("Equal", {"rank": rank, "broadcasts": True}),
-        ("Cast", {"elements": "boolean", "unsigned": False, "gives": "single"}),
+        (
+            "Cast",
+            {"numbers": "boolean", "elements": "float", "unsigned": False, "gives": "single", "changes-type": True},
+        ),
         ("CumSum", {}),
         ("ReduceSum", reduction_traits("ReduceSum", site.opset, [2])),
         ("And", {"rank": rank}),
