@@ -49,6 +49,7 @@ from padfix.operators.gates import product_traits
 from padfix.operators.layer_traits import dense_traits, group_norm_traits, layer_norm_traits
 from padfix.operators.lists import COMPARING, JOINING_TRUTHS, appends_to_input, depends_on_data, joins_a_list
 from padfix.operators.long_results import ends_as_long
+from padfix.operators.measured_copies import measured_copy
 from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
 from padfix.operators.open_lengths import spreads_over_open
 from padfix.operators.passing import pieces_of
@@ -323,6 +324,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
     def read(scope: Scope, node: NodeProto) -> Traits:
         spread = {
             "joins-a-list": joins_a_list(scope, node),
+            "joins-a-copy": measured_copy(scope, node) is not None,
             "spreads-channels": spreads_channels(scope, node),
             "fewer-axes": has_fewer_axes(scope, node),
             "moves-fewer-axes": moves_fewer_axes(scope, node),

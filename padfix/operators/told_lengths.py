@@ -141,6 +141,16 @@ def _unknown(scope: Scope, name: str) -> list[Dimension] | None:
     return [None] * math.prod(lengths) if lengths is not None and len(lengths) < 2 else None
 
 
+def is_as_long(scope: Scope, told: list[Dimension], of: str) -> bool:
+    """Whether what is told of lengths, measured of ``of`` among others, is what that tensor has."""
+    known = scope.type_of(of)
+    shape = () if known is None or known.shape is None else known.shape
+    return len(told) == len(shape) and all(
+        each is not None and each in (length, _own_length(axis))
+        for axis, (each, length) in enumerate(zip(told, shape, strict=True))
+    )
+
+
 def reverses_all(scope: Scope, node: NodeProto) -> bool:
     """Whether a ReverseSequence turns whole rows round, of which the length is known, in each of its batch."""
     known, axis = scope.type_of(node.input[0]), attributes.integer(node, "time_axis", 0) or 0

@@ -156,7 +156,8 @@ class UnsupportedOperator(TargetRule):
     stay exact; a Clip of whole numbers as a maximum and a minimum; a pool of single elements behind what makes or
     turns a volume; an Attention, a RotaryEmbedding and a loss as what ONNX defines them by; a BatchNormalization
     that trains as the norm of its batch; numbers for lists of one; a Reshape to an open length that is measured with
-    0 or -1 in its place; and what is taken from a list as the tensors that are known to be in it.
+    0 or -1 in its place; what is copied to the open lengths of other data without its copies; and what is taken from a
+    list as the tensors that are known to be in it.
 
     Refused: what has no such form, as a cubic GridSample that reads behind the border; and a Shape of lengths that are
     left open.

@@ -75,6 +75,7 @@ MARKS = (
     # Of Shape: whether it gives some of the lengths alone.
     "picks-lengths",
     # Of what joins several inputs element by element.
+    "joins-a-copy",  # Whether one of them is copied to the open lengths of another one, which spreads it anyway.
     "one-first",
     # Of an Erf or Tanh that is part of a Gelu: whether the gate is halved (a Tanh's also behind the product).
     "halved-gate",

@@ -41,7 +41,10 @@ def test_what_is_misread_is_worked_out_and_what_nothing_else_reads_goes(tmp_path
     assert sorted(nodes) == ["Add", "Constant", "Constant", "ConstantOfShape", "Mul"]
 
 
-@pytest.mark.parametrize("text", [GRID, GRID.replace("3,H,4", "3,5,4").replace("<start = 2, end = 4>", "")])
+OPEN_BATCH = GRID.replace("3,H,4", "3,5,4").replace("<start = 2, end = 4>", "")
+
+
+@pytest.mark.parametrize("text", [GRID, OPEN_BATCH.replace("Add (X, grid)", "Concat <axis = 1> (X, grid)")])
 def test_what_depends_on_an_open_length_is_declined(text: str, tmp_path: Path) -> None:
     with pytest.raises(padfix.PadfixError, match="--shape"):
         converted(tmp_path, text)

@@ -131,3 +131,35 @@ def test_sizes_that_are_multiples_of_open_lengths_are_scales(by: str, opset: int
         return
     padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target=target)
     assert [each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node][-2:] == ["Sin", "Resize"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "left"),
+    [
+        ("n = ReduceL2 <axes = [1]> (X) s = Shape (X) c = Expand (n, s) Y = Div (X, c)", ["ReduceL2", "Div"]),
+        ("n = ReduceMax <axes = [1]> (X) s = Shape (X) c = Expand (n, s) Y = Max (c, X)", ["ReduceMax", "Max"]),
+        ("s = Shape (X) c = ConstantOfShape <value: tensor = float[1] {2}> (s) Y = Sub (c, X)", ["Sub"]),
+        ("s = Shape (X) c = ConstantOfShape (s) g = Less (X, c) Y = Where (g, c, X)", ["Less", "Where"]),
+        (
+            "s = Shape (X) b = Slice (s, zero, one) l = Concat <axis = 0> (b, rest) c = Expand (n1, l) Y = Mul (X, c)",
+            ["Mul"],
+        ),
+        ("n = ReduceL2 <axes = [1]> (X) s = Shape (Z) c = Expand (n, s) Y = Div (X, c)", []),
+        ("s = Shape (X) c = Expand (one_number, s) Y = Exp (c)", []),
+    ],
+)
+def test_copies_to_open_lengths_are_left_out_where_they_are_spread_anyway(
+    nodes: str, left: list[str], tmp_path: Path
+) -> None:
+    proto = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+        main (float[N,4] X, float[M,4] Z) => (float[A,B] Y)
+        <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] rest = {{4}}, float one_number = {{3}},
+         float[1,1] n1 = {{3}}> {{
+            {nodes} unread = Identity (Z) }}""")
+    onnx.save(proto, tmp_path / "before.onnx")
+    if not left:
+        with pytest.raises(RefusedError):
+            padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="opencv@4.14")
+        return
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="opencv@4.14")
+    assert [each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node] == [*left, "Identity"]

@@ -22,6 +22,7 @@ from padfix.rules.build.moved_forms import behind_convolution, behind_reshapes
 from padfix.rules.build.objections import Objection, objections, worst_objection
 from padfix.rules.build.passing_forms import negated_twice
 from padfix.rules.build.told_batch import pooled_before
+from padfix.rules.build.uncopied_forms import uncopied_form
 from padfix.targets import Target, named
 
 _OF_DATA = (
@@ -148,6 +149,8 @@ class TargetRule(Rule):
                 yield number_form(site)
             if "constant-booleans" in marks:
                 yield asked_form(site)
+            if any("joins-a-copy" in each.fact.where for each in every):
+                yield uncopied_form(site)
             if "of-made-list" in marks:
                 yield from on_rows(site)
             if marks & _OF_ORDER:
