@@ -160,6 +160,21 @@ def _selu(x: Array, alpha: float = 1.6732, gamma: float = 1.0507) -> Array:
     return np.where(x > 0, gamma * x, gamma * (alpha * np.exp(x) - alpha)).astype(x.dtype)
 
 
+class _Squeeze(_Early):
+    """Squeeze-1 and -11, whose axes are an attribute in any order; onnx.reference takes one away after another."""
+
+    def _run(self, x: Array, **attributes: Any) -> tuple[Array]:
+        axes = attributes.get("axes")
+        return (np.squeeze(x, axis=None if axes is None else tuple(axes)),)
+
+
+class _Unsqueeze(_Early):
+    """Unsqueeze-1 and -11, whose axes are an attribute, and of the result."""
+
+    def _run(self, x: Array, **attributes: Any) -> tuple[Array]:
+        return (np.expand_dims(x, axis=tuple(attributes.get("axes") or ())),)
+
+
 class _Split(_Early):
     """Split-1: equal pieces, or lengths by attribute or input."""
 
@@ -211,7 +226,9 @@ EARLY_OPS: dict[str, tuple[int, type[OpRun]]] = {
     "RoiAlign": (16, _RoiAlign),
     "Selu": (6, _early("Selu", _selu, "alpha", "gamma")),
     "Split": (2, _Split),
+    "Squeeze": (13, _Squeeze),
     "Tile": (6, _early("Tile", _tile)),
+    "Unsqueeze": (13, _Unsqueeze),
 }
 """By operator: the first version that means something else, and what it was before."""
 

@@ -103,11 +103,26 @@ def _picked_element(scope: Scope, node: NodeProto) -> tuple[str, int, int, NodeP
 
 
 def _squeezed(scope: Scope, node: NodeProto, rank: int) -> list[int] | None:
+    told = squeezed_axes(scope, node)
+    return None if told is None else [each % rank for each in told]
+
+
+def squeezed_axes(scope: Scope, node: NodeProto) -> list[int] | None:
+    """Return the axes that a Squeeze lists, in its order; None where it lists none, or they are not known."""
     told = attributes.integers(node, "axes")
     if len(node.input) > 1:
         value = worked_out(scope, node.input[1])
         told = None if value is None else [int(each) for each in value.reshape(-1)]
-    return None if told is None else [each % rank for each in told]
+    return None if told is None else list(told)
+
+
+def sorted_axes(scope: Scope, node: NodeProto) -> list[int] | None:
+    """Return the axes that a Squeeze lists from the first to the last; None where that is not known."""
+    known, listed = scope.type_of(node.input[0]), squeezed_axes(scope, node)
+    rank = None if known is None else known.rank
+    if listed is None or len({axis < 0 for axis in listed}) < 2:
+        return None if listed is None else sorted(listed)
+    return sorted(listed, key=lambda axis: axis % rank) if rank else None
 
 
 def _keeps_all_but_last(scope: Scope, node: NodeProto, before: Sequence[Dimension], after: Sequence[Dimension]) -> bool:

@@ -19,7 +19,7 @@ from padfix.operators.lists import ON_ONE
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
 from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of, is_odd_integer, numbers_of
 from padfix.operators.passing import PASSING, changes_type, gives_the_same, passing_traits
-from padfix.operators.picked_parts import picked_part
+from padfix.operators.picked_parts import picked_part, sorted_axes, squeezed_axes
 from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked
 from padfix.operators.quantizers import multiplies_wide
 from padfix.targets.traits import Trait, Traits
@@ -158,6 +158,21 @@ def _reranked(scope: Scope, node: NodeProto) -> Traits:
         "moves-batch": None if is_kept is None else not is_kept,
         "open-batch": shapes[0] is not None and len(shapes[0]) > 0 and not isinstance(shapes[0][0], int),
         "adds-several": None if ranks[0] is None or ranks[1] is None else ranks[1] - ranks[0] > 1,
+    }
+
+
+def _squeezed(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Squeeze whether its axes are written, and listed from the first to the last."""
+    gives, in_order = scope.type_of(node.output[0]), sorted_axes(scope, node)
+    is_written = len(node.input) > 1 or attributes.find(node, "axes") is not None
+    return {
+        **_reranked(scope, node),
+        "picks-part": picked_part(scope, node) is not None,
+        "axes-written": is_written,
+        "axes-out-of-order": None
+        if is_written and in_order is None
+        else in_order is not None and in_order != squeezed_axes(scope, node),
+        "gives-a-number": gives is not None and gives.shape == (),
     }
 
 
@@ -334,12 +349,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "MatMul": _product,
     "PRelu": _prelu,
     "Size": lambda scope, node: {"ends-as-long": ends_as_long(scope, node)},
-    "Squeeze": lambda scope, node: {
-        **_reranked(scope, node),
-        "picks-part": picked_part(scope, node) is not None,
-        "axes-written": len(node.input) > 1 or attributes.find(node, "axes") is not None,
-        "gives-a-number": (gives := scope.type_of(node.output[0])) is not None and gives.shape == (),
-    },
+    "Squeeze": _squeezed,
     "IsInf": lambda scope, node: {
         "one-sided": not all(attributes.integer(node, f"detect_{sign}", 1) for sign in ("negative", "positive"))
     },

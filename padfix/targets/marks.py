@@ -151,7 +151,7 @@ MARKS = (
     "open-batch",
     # Of what works on images: whether the model's inputs have another batch.
     "batch-within",
-    # Of Slice, which has behind-window as well.
+    # Of Slice, which has behind-window as well, and of Squeeze.
     "axes-out-of-order",
     # Of Add, and of operators that work element by element on several inputs, Concat among them.
     "adds-to-volume",

@@ -337,3 +337,16 @@ def test_frames_are_transformed_as_onnx_runtime_does(shape: tuple[int, ...], is_
     given = {"X": np.random.default_rng(0).standard_normal(shape).astype(np.float32)}
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     np.testing.assert_allclose(SpecEvaluator(model).run(None, given)[0], session.run(None, given)[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("opset", [7, 11])
+@pytest.mark.parametrize(
+    ("op_type", "axes", "shape"), [("Squeeze", "[3, 0]", "1,5,2,1"), ("Unsqueeze", "[3, 0]", "5,2")]
+)
+def test_axes_of_one_element_in_any_order(opset: int, op_type: str, axes: str, shape: str) -> None:
+    graph = f"g (float[{shape}] X) => (float Y) {{ Y = {op_type} <axes = {axes}> (X) }}"
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> {graph}')
+    data = np.arange(10, dtype=np.float32)
+    (found,) = SpecEvaluator(model).run(None, {"X": data.reshape([int(each) for each in shape.split(",")])})
+    assert found.shape == ((5, 2) if op_type == "Squeeze" else (1, 5, 2, 1))
+    assert (found.reshape(-1) == data).all()

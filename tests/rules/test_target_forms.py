@@ -184,6 +184,16 @@ CASES = {
         "opencv",
         ["Add", "Mul", "Neg", "Neg", "Relu", "Relu"],
     ),
+    "axes that are taken out last first": (
+        text("Y = Squeeze (X, a)", "float[N,6,1,1] X", "int64[2] a = {-1, 2}"),
+        "tract",
+        ["Squeeze"],
+    ),
+    "axes of an old opset that are taken out last first": (
+        text("Y = Squeeze <axes = [3, 1]> (X)", "float[2,1,5,1] X", opset=11),
+        "tract",
+        ["Squeeze"],
+    ),
     "a curve that is scaled": (text("Y = Celu <alpha = 0.3> (X)"), "tract", ["Div", "Elu", "Mul"]),
     "a dense layer of what is turned": (
         text("Y = Gemm <transA = 1> (X, w)", "float[3,4] X", "float[3,2] w = {1, 2, 3, 4, 5, 6}"),

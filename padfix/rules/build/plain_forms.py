@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
 from padfix.operators.numbers import bytes_of
+from padfix.operators.picked_parts import sorted_axes
 from padfix.operators.picking_traits import PICKING
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -113,7 +114,7 @@ def _passed(site: Site) -> Iterator[Form]:
 
 
 def _named(site: Site) -> Iterator[Form]:
-    """Yield a Squeeze with its axes, which are all that have one element; and as it is, in an opset of today."""
+    """Yield a Squeeze with its axes, all that have one element; with them in order; and in an opset of today."""
     lengths = shape if (known := site.input_type(0)) is not None and (shape := known.shape) is not None else (None,)
     axes = [axis for axis, length in enumerate(lengths) if length == 1]
     is_told = len(site.node.input) > 1 or attributes.find(site.node, "axes") is not None
@@ -129,9 +130,23 @@ def _named(site: Site) -> Iterator[Form]:
 
     operators: Operators = (("Squeeze", {"axes-written": True}),)
     yield Form("its axes written", operators, lambda: of_inputs(site, write, exact=True), why_not)
+    yield _in_order(site)
     operators = (("Squeeze", {"axes-written": False}),)
     as_it_is = _SIZES_AS_INPUT_SINCE
     yield Form("as opset 13 has it", operators, lambda: of_inputs(site, modern, exact=True), told, opset=as_it_is)
+
+
+def _in_order(site: Site) -> Form:
+    """Return a Squeeze whose axes are listed from the first to the last."""
+    in_order = sorted_axes(site.scope, site.node)
+
+    def write(builder: FragmentBuilder, value: Any, *_: Any) -> Any:
+        return builder.unsqueezed(value, *(in_order or ()), back=True)
+
+    own = traits_of(site.scope, site.node) or {}
+    why_not = None if own.get("axes-out-of-order") else Refusal("its axes are in order, as far as they are known")
+    own = {**own, "axes-out-of-order": False}
+    return Form("its axes in order", (("Squeeze", own),), lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def _limited(site: Site) -> Iterator[Form]:
