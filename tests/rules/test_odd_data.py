@@ -132,3 +132,26 @@ def test_mnn_compares_bytes_with_a_constant_as_other_numbers(tmp_path: Path) -> 
 def test_extremes_with_constants_of_bytes_are_those_of_floats(op_type: str, tmp_path: Path) -> None:
     text = f"(int8[2,3] X) => (int8 Y) <int8 c = {{2}}> {{ Y = {op_type} (X, c) }}"
     assert op_type in written(tmp_path, text, "mnn")
+
+
+@pytest.mark.parametrize(
+    ("op_type", "expected"),
+    [
+        ("Elu <alpha = 0.5>", ["Cast", "Elu", "Cast"]),
+        ("Selu", ["Cast", "Selu", "Cast"]),
+        ("ThresholdedRelu", ["Sub", "Relu", "Sign", "Mul"]),
+        ("Exp", ["Exp"]),
+    ],
+)
+@pytest.mark.parametrize("numbers", ["float16", "float"])
+def test_halves_become_floats_where_a_target_computes_these_alone(
+    op_type: str, expected: list[str], numbers: str, tmp_path: Path
+) -> None:
+    text = (
+        f'<ir_version: 8, opset_import: ["" : 17]> g ({numbers}[2,3] X) => ({numbers}[2,3] Y) {{ Y = {op_type} (X) }}'
+    )
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="tvm")
+    found = [node.op_type for node in onnx.load(tmp_path / "result.onnx").graph.node]
+    assert found == (expected if numbers == "float16" else [op_type.split()[0]])
+    assert not padfix.check(tmp_path / "result.onnx", target="tvm").findings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from onnx import TensorProto, helper
 
 from padfix.operators.lists import COMPARING
@@ -62,6 +63,34 @@ def as_floats(site: Site) -> Iterator[Form]:
     first = site.input_type(_DATA.get(op_type, (0,))[0])
     if (first is None or first.elem_type != TensorProto.BOOL) and site.opset >= _INTEGERS_SINCE.get(op_type, 0):
         yield _held_as(site, TensorProto.INT32, "integers of 32 bits that hold what it takes")
+
+
+def in_single_precision(site: Site) -> Form:
+    """Return a node of halves between a Cast of all of them to floats and one of its result."""
+    node, own = site.node, traits_of(site.scope, site.node) or {}
+    halves = [site.elem_type(place) == TensorProto.FLOAT16 for place in range(len(node.input))]
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        given: list[Any] = []
+        for place, (name, is_half) in enumerate(zip(node.input, halves, strict=True)):
+            told = site.constant(place) if is_half else None
+            if told is not None:
+                given.append(builder.constant(told.astype(np.float32), "numbers"))
+            elif is_half:
+                given.append(builder.op("Cast", [builder.input(name)], {"to": TensorProto.FLOAT}))
+            else:
+                given.append(builder.input(name) if name else "")
+        result = builder.op("Cast", [builder.original(copied(node), given)], {"to": TensorProto.FLOAT16})
+        builder.output(node.output[0], result)
+        return Rewrite(builder.build(), trials_of(site))
+
+    cast: Traits = {"changes-type": True, "changes-numbers": False, "elements": "float", "unsigned": False}
+    to_single: Traits = {**cast, "numbers": "half", "gives": "single"}
+    back: Traits = {**cast, "numbers": "single", "gives": "half"}
+    operators: Operators = (("Cast", to_single), (node.op_type, {**own, "numbers": "single"}), ("Cast", back))
+    is_of_halves = bool(halves) and halves[0] and len(list(filter(None, node.output))) == 1
+    return Form("floats of single precision", operators, write, None if is_of_halves else Refusal("it has no halves"))
 
 
 def _held_as(site: Site, holder: int, name: str) -> Form:
