@@ -253,12 +253,17 @@ def _comparison(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _choice(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a Where whether what it takes elsewhere is several elements that take the shape of the others."""
+    """Return of a Where whether what it takes elsewhere is several elements that take the shape of the others.
+
+    And whether data tell where it gives an infinity.
+    """
     known = scope.type_of(node.input[2])
     is_number = known is not None and known.shape is not None and set(known.shape) <= {1}
     return {
         "broadcasts": False if is_number else is_spread(scope, node, 2),
         "reads-constant-bytes": reads_constant_bytes(scope, node),
+        "meets-infinity": depends_on_data(scope, node.input[0])
+        and any(holds_infinity(scope, name) for name in node.input[1:]),
     }
 
 

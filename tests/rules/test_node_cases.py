@@ -24,6 +24,7 @@ PUT_ROWS = """(float[4,3] X, float[2,3] U) => (float Y) <int64[2,1] i = {1, -1}>
   Y = ScatterND <reduction = "%s"> (X, i, U) }"""
 
 
+CHOSEN = "(float[3,4] X, bool[3,4] C) => (float Y) <float f = {%s}> { Y = Where (%s) }"
 TABLE = ") => (float Y) <float[9,2] t = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}> {"
 
 
@@ -42,6 +43,9 @@ TABLE = ") => (float Y) <float[9,2] t = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 
         (f"(int32[5] I{TABLE} Y = Gather (t, I) }}", "onnx2tf", ["Cast", "Gather"]),
         (f"(int32[2,3] I{TABLE} Y = Gather (t, I) }}", "onnx2tf", ["Cast", "Reshape", "Gather", "Reshape"]),
         (f"(int64[2,3] I{TABLE} Y = Gather (t, I) }}", "onnx2tf", ["Reshape", "Gather", "Reshape"]),
+        (CHOSEN % ("-inf", "C, X, f"), "onnx2tf", ["Cast", "Log", "Add"]),
+        (CHOSEN % ("-inf", "C, f, X"), "onnx2tf", ["Not", "Cast", "Log", "Add"]),
+        (CHOSEN % ("inf", "C, X, f"), "onnx2tf", ["Cast", "Log", "Sub"]),
         (PUT_ROWS % "add", "onnx2tf", ["ScatterND", "Add"]),
         (PUT_ROWS % "mul", "onnx2tf", ["ScatterND", "Mul"]),
         ("(float[3,4] X) => (bool Y) { Y = IsInf <detect_positive = 0> (X) }", "onnx2tf", ["Less"]),

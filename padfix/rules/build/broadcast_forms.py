@@ -24,7 +24,7 @@ from padfix.rules.build.index_forms import chosen_within_bounds
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
-from padfix.rules.build.truth_forms import truth_forms
+from padfix.rules.build.truth_forms import infinite_forms, truth_forms
 from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
@@ -320,6 +320,7 @@ def choice_forms(site: Site) -> Iterator[Form]:
     turned.input[1], turned.input[2] = site.node.input[2], site.node.input[1]
     operators = (("Where", OTHERS["Where"](site.scope, turned)),)
     yield Form("the branches exchanged", operators, lambda: of_inputs(site, write, exact=True))
+    yield from infinite_forms(site)
     yield from truth_forms(site)
     yield from chosen_within_bounds(site)
 

@@ -18,6 +18,7 @@ from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.forms import Form, by_another_rule
+from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators, worst_objection
 
 if TYPE_CHECKING:
@@ -55,6 +56,30 @@ class _Truths:
     nodes: dict[str, NodeProto] = field(default_factory=dict)
     numbers: list[str] = field(default_factory=list)
     told: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+def infinite_forms(site: Site) -> Iterator[Form]:
+    """Yield a Where of one infinity as a sum with the logarithm of 0 where that is, and of 1 elsewhere."""
+    told = {place: value for place in (1, 2) if (value := site.constant(place)) is not None and np.isinf(value).all()}
+    if len(told) != 1 or not (traits_of(site.scope, site.node) or {}).get("meets-infinity"):
+        return
+    ((place, value),) = told.items()
+    elem_type, data = site.elem_type(place), site.node.input[3 - place]
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        kept, numbers = builder.input(site.node.input[0]), builder.input(data)
+        kept = builder.op("Not", [kept]) if place == 1 else kept
+        logarithm = builder.op("Log", [builder.op("Cast", [kept], {"to": elem_type})])
+        joint = "Add" if value.reshape(-1)[0] < 0 else "Sub"
+        builder.output(site.node.output[0], builder.op(joint, [numbers, logarithm]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    operators: Operators = (("Not", {}), ("Cast", {"numbers": "boolean", "gives": "single"}), ("Log", {}))
+    why_not = (
+        None if value.size == 1 and elem_type in FLOATS else Refusal("it is more than one infinity, or of no floats")
+    )
+    yield Form("a sum with a logarithm of 0", operators, write, why_not)
 
 
 def truth_forms(site: Site) -> Iterator[Form]:
