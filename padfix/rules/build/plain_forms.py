@@ -27,7 +27,7 @@ from padfix.rules.build.index_forms import MAXIMUM_OF_INTEGERS_SINCE
 from padfix.rules.build.matrix_forms import matrix_forms
 from padfix.rules.build.moved_forms import moved_forms
 from padfix.rules.build.node_forms import of_inputs
-from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.passing_forms import summed_with_nothing
 from padfix.rules.build.place_forms import compressed_forms, extreme_place_forms
@@ -108,7 +108,8 @@ def _passed(site: Site) -> Iterator[Form]:
         elif is_asked:
             true = helper.make_tensor("", TensorProto.BOOL, [1], [True])
             builder.output(mask, builder.op("ConstantOfShape", [builder.op("Shape", [value])], {"value": true}))
-        return Rewrite(builder.build(), trials_of(site), exact=True)
+        tried = (as_declared(site),) if is_asked and lengths else trials_of(site)
+        return Rewrite(builder.build(), tried, exact=True)
 
     yield Form("an Identity", (*operators, *kept), write, why_not)
 
