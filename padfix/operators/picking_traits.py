@@ -13,7 +13,7 @@ from padfix.operators.lists import depends_on_data
 from padfix.operators.numbers import numbers_of
 from padfix.operators.picked_parts import picked_part
 from padfix.operators.places import may_count_from_end
-from padfix.targets.traits import Traits
+from padfix.targets.traits import COUNT, Traits
 
 PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
 """Operators whose second input says which elements."""
@@ -245,6 +245,18 @@ def ranked(scope: Scope, node: NodeProto) -> Traits:
     return {"rank": None if data is None else data.rank}
 
 
+def _sizes_of(scope: Scope, node: NodeProto) -> str:
+    known = scope.type_of(node.input[0])
+    return "dynamic" if known is None or known.lengths is None else "static"
+
+
+def _number_of_results(scope: Scope, node: NodeProto) -> int | None:
+    """Return how many elements a TopK gives, or the most that is counted; None where that is not known."""
+    told = scope.constant(node.input[1]) if len(node.input) > 1 else None
+    number = attributes.integer(node, "k", 0) if told is None else int(told.reshape(-1)[0])
+    return min(number, len(COUNT) - 1) or None
+
+
 PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(PICKING, _picking),
     **dict.fromkeys(
@@ -268,6 +280,8 @@ PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         **ranked(scope, node),
         "axis-from-end": (attributes.integer(node, "axis", -1) or 0) < 0,
         "sorted": attributes.integer(node, "sorted", 1) != 0,
+        "sizes": _sizes_of(scope, node),
+        "results": _number_of_results(scope, node),
         "gives-places": len(node.output) > 1 and scope.is_used(node.output[1]),
     },
 }

@@ -151,6 +151,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "limits-as-numbers": SWITCH,
     # Of TopK, which has rank and axis-from-end as well.
     "sorted": SWITCH,
+    "results": COUNT,
     # Of DynamicQuantizeLinear: whether anything but a DequantizeLinear reads what it gives.
     "read-apart": SWITCH,
     # Of a Constant: whether it holds a tensor, and not numbers in attributes of other names.

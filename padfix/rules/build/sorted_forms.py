@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _COMPARING_FLOATS_SINCE = 11
 """The first opset that asks of floats whether they are equal, and sums them up one after the other."""
+
+_COMPARING_ORDER_SINCE = 12
+"""The first opset that asks whether one is no less, or no more, than the other."""
 
 _MOST_QUESTIONS = 1 << 25
 """Pairs of a result and an element that are asked whether they are equal."""
@@ -68,73 +71,87 @@ def sorted_forms(site: Site) -> Iterator[Form]:
         why_not = Refusal("in which order it gives them is not told")
     yield Form("its axis from the begin", (("TopK", own),), write, why_not)
     if own["gives-places"]:
-        yield _counted_equals(site)
+        yield _counted_equals(site, ("Equal",))
+        yield _counted_equals(site, ("GreaterOrEqual", "LessOrEqual"))
 
 
-def _counted_equals(site: Site) -> Form:
-    """Return a TopK whose places are told by its values: of elements equal to one, the first that is not taken."""
+def _counted_equals(site: Site, asking: Sequence[str]) -> Form:
+    """Return a TopK whose places are told by its values: of elements equal to one, the first that is not taken.
+
+    Equal is of what all comparisons of ``asking`` are true. Where all lengths are known it is of the axes before, its
+    own, and those behind in one each.
+    """
     known, number = site.input_type(0), site.constant(1)
-    shape, axis = () if known is None or known.shape is None else known.shape, attributes.integer(site.node, "axis", -1)
+    shape = () if known is None or known.shape is None else known.shape
     lengths = [each for each in shape if isinstance(each, int)]
-    is_told = bool(lengths) and len(lengths) == len(shape) and number is not None and number.size == 1
-    axis = (axis or 0) % max(len(shape), 1)
+    is_told = bool(shape) and number is not None and number.size == 1
     taken = int(number.reshape(-1)[0]) if is_told and number is not None else 0
+    axis = (attributes.integer(site.node, "axis", -1) or 0) % max(len(shape), 1)
     rows, columns = math.prod(lengths[:axis]), math.prod(lengths[axis + 1 :])
-    given = [rows, lengths[axis], *([columns] if columns > 1 else [])] if is_told else []
-    gives = [*lengths[:axis], taken, *lengths[axis + 1 :]]
+    given, along, gives = list(shape), axis, [*lengths[:axis], taken, *lengths[axis + 1 :]]
+    if is_told and len(lengths) == len(shape):
+        given, along = [rows, lengths[axis], *([columns] if columns > 1 else [])], 1
 
     def write() -> Rewrite:
-        builder = site.builder(_COMPARING_FLOATS_SINCE if site.opset < _COMPARING_FLOATS_SINCE else None)
+        builder = site.builder(since if site.opset < since else None)
         data, wanted = (builder.input(name) for name in site.node.input)
-        data = data if given == lengths else builder.reshaped(data, given)
+        data = (
+            data if given == list(shape) else builder.reshaped(data, [each for each in given if isinstance(each, int)])
+        )
         node = copied(site.node)
-        attributes.set_integer(node, "axis", 1)
+        attributes.set_integer(node, "axis", along)
         values, _ = builder.original(node, [data, wanted])
-        places = _places(builder, data, values, taken, len(given))
+        places = _places(builder, asking, (data, values), taken, along, len(given))
         for name, result in zip(site.node.output, (values, places), strict=True):
-            builder.output(name, result if given == lengths else builder.reshaped(result, gives))
+            builder.output(name, result if given == list(shape) else builder.reshaped(result, gives))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    own = {
-        **(traits_of(site.scope, site.node) or {}),
-        "axis-from-end": False,
-        "gives-places": False,
-        "rank": len(given),
-    }
+    since = _COMPARING_FLOATS_SINCE if asking == ("Equal",) else _COMPARING_ORDER_SINCE
+    own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False, "gives-places": False}
     rank = len(given) + 1
     operators: Operators = (
-        *(() if given == lengths else (("Reshape", {"rank": len(given)}), ("Reshape", {"rank": len(shape)}))),
+        *(() if given == list(shape) else (("Reshape", {"rank": len(given)}), ("Reshape", {"rank": len(shape)}))),
         ("TopK", {**own, "rank": len(given)}),
         ("Unsqueeze", {"rank": len(given)}),
-        ("Equal", {"rank": rank, "broadcasts": True}),
+        *((each, {"rank": rank, "broadcasts": True}) for each in asking),
         (
             "Cast",
             {"numbers": "boolean", "elements": "float", "unsigned": False, "gives": "single", "changes-type": True},
         ),
         ("CumSum", {}),
-        ("ReduceSum", reduction_traits("ReduceSum", site.opset, [2])),
+        ("ReduceSum", reduction_traits("ReduceSum", site.opset, [along + 1])),
         ("And", {"rank": rank}),
         ("ArgMax", {"rank": rank, "keeps-axis": False, "takes-last": False}),
     )
-    why_not = (
-        None if is_told else Refusal("it needs the lengths of its data (--shape), or how many it gives is computed")
-    )
+    why_not = None if is_told else Refusal("how many axes its data have, or how many it gives, is not known")
     if taken * math.prod(lengths) > _MOST_QUESTIONS:
         why_not = Refusal("it would ask too many pairs of elements whether they are equal")
-    return Form("the places of equal elements counted", operators, write, why_not, _COMPARING_FLOATS_SINCE)
+    way = "the places of equal elements counted" + (", which are no less and no more" if len(asking) > 1 else "")
+    return Form(way, operators, write, why_not, since)
 
 
-def _places(builder: FragmentBuilder, data: Any, values: Any, taken: int, rank: int) -> Any:
-    """Return where along the second axis of data values stand, each of several equal ones at the next place."""
+def _places(
+    builder: FragmentBuilder, asking: Sequence[str], given: tuple[Any, Any], taken: int, axis: int, rank: int
+) -> Any:
+    """Return where along an axis of data values stand, each of several equal ones at the next place.
+
+    ``given`` are the data and the values.
+    """
+
+    def equal(first: Any, second: Any) -> Any:
+        answers = [builder.op(each, [first, second]) for each in asking]
+        return answers[0] if len(answers) == 1 else builder.op("And", answers)
 
     def as_numbers(asked: Any) -> Any:
         return builder.op("Cast", [asked], {"to": int(TensorProto.FLOAT)})
 
-    each = builder.unsqueezed(values, 2)
-    is_there = builder.op("Equal", [each, builder.unsqueezed(data, 1)])
-    up_to = builder.op("CumSum", [as_numbers(is_there), builder.constant(np.array(2), "axis")])
-    is_alike = as_numbers(builder.op("Equal", [each, builder.unsqueezed(values, 1)]))
-    until = np.tril(np.ones((taken, taken), np.float32)).reshape(1, taken, taken, *[1] * (rank - 2))
-    own_number = reduced(builder, "ReduceSum", builder.op("Mul", [is_alike, builder.constant(until, "until")]), [2])
-    is_next = builder.op("And", [builder.op("Equal", [up_to, own_number]), is_there])
-    return builder.op("ArgMax", [as_numbers(is_next)], {"axis": 2, "keepdims": 0})
+    data, values = given
+    each = builder.unsqueezed(values, axis + 1)
+    is_there = equal(each, builder.unsqueezed(data, axis))
+    up_to = builder.op("CumSum", [as_numbers(is_there), builder.constant(np.array(axis + 1), "axis")])
+    is_alike = as_numbers(equal(each, builder.unsqueezed(values, axis)))
+    pairs = [*[1] * axis, taken, taken, *[1] * (rank - 1 - axis)]
+    until = builder.constant(np.tril(np.ones((taken, taken), np.float32)).reshape(pairs), "until")
+    own_number = reduced(builder, "ReduceSum", builder.op("Mul", [is_alike, until]), [axis + 1])
+    is_next = builder.op("And", [equal(up_to, own_number), is_there])
+    return builder.op("ArgMax", [as_numbers(is_next)], {"axis": axis + 1, "keepdims": 0})

@@ -1,0 +1,43 @@
+"""TopK: the places of equal numbers, which runtimes give in another order than the first of them first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx.parser
+import onnxruntime
+import pytest
+
+import padfix
+
+COMPARED = {"openvino": ["Equal"], "mnn": ["GreaterOrEqual", "LessOrEqual"]}
+
+
+def saved(folder: Path, shape: str, count: int, opset: int = 13) -> Path:
+    gives = ",".join([*shape.split(",")[:-1], str(count)])
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : {opset}]>
+        g (float[{shape}] X) => (float[{gives}] V, int64[{gives}] P) <int64[1] k = {{{count}}}> {{
+            V, P = TopK (X, k) }}""")
+    onnx.save(model, folder / "model.onnx")
+    return folder / "model.onnx"
+
+
+@pytest.mark.parametrize("target", COMPARED)
+@pytest.mark.parametrize(("shape", "opset"), [("2,3,12", 13), ("N,12", 13), ("12", 11)])
+def test_places_of_equal_numbers_are_counted(shape: str, opset: int, target: str, tmp_path: Path) -> None:
+    source, result = saved(tmp_path, shape, 8, opset), tmp_path / "result.onnx"
+    padfix.convert(source, result, target=target)
+    assert not padfix.check(result, target=target).findings
+    types = [node.op_type for node in onnx.load(result).graph.node]
+    assert [each for each in COMPARED["openvino"] + COMPARED["mnn"] if each in types] == COMPARED[target]
+    data = np.random.default_rng(1).integers(0, 3, [4 if each == "N" else int(each) for each in shape.split(",")])
+    given = {"X": data.astype(np.float32)}
+    before, after = (onnxruntime.InferenceSession(each).run(None, given) for each in (source, result))
+    for wanted, found in zip(before, after, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(("shape", "count", "target"), [("2,12", 5, "openvino"), ("2,12", 8, "tract")])
+def test_places_stay_where_the_first_comes_first(shape: str, count: int, target: str, tmp_path: Path) -> None:
+    assert not padfix.check(saved(tmp_path, shape, count), target=target).findings
