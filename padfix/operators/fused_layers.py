@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from itertools import dropwhile
 
 from onnx import NodeProto
 
 from padfix.graph import attributes
+from padfix.graph.dependence import reached
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.clip import clip_bounds
 from padfix.operators.data_order import CHANNELS, is_in_blocks, number_of_channels
@@ -307,17 +309,6 @@ def _reduced_axes(scope: Scope, node: NodeProto) -> list[int] | None:
     return attributes.integers(node, "axes") if constant is None else [int(axis) for axis in constant.reshape(-1)]
 
 
-def is_deviation(scope: Scope, name: str) -> bool:
-    """Whether data are what is left of other data without their mean, but along the last of three axes."""
-    node = _producer(scope, name)
-    mean = _producer(scope, node.input[1]) if node is not None and node.op_type == "Sub" else None
-    if node is None or mean is None or mean.op_type != "ReduceMean" or mean.input[0] != node.input[0]:
-        return False
-    known = scope.type_of(name)
-    axes = _reduced_axes(scope, mean)
-    return known is None or known.rank != _AXES_OF_SEQUENCES or axes not in ([-1], [_AXES_OF_SEQUENCES - 1])
-
-
 def norm_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return whether an Add ends a norm along the last axes, spelled out, but not as LayerNormalization takes it.
 
@@ -343,6 +334,50 @@ def norm_traits(scope: Scope, node: NodeProto) -> Traits:
         "of-input": mean.input[0] in scope.inputs,
         "axes-negative": max(axes) < 0,
     }
+
+
+def squares_for_norm(scope: Scope, node: NodeProto) -> bool:
+    """Whether it squares what differs from a mean, for the mean of the squares, and the norm is not of rows.
+
+    MNN takes it for part of a norm of rows: a power where the difference is read elsewhere as well, and a product where
+    it is not. A norm of rows is along the last of three axes, with a scale for each element of a row.
+    """
+    if node.op_type not in ("Mul", "Pow") or len(node.input) < _TERMS:
+        return False
+    name, is_power, exponent = node.input[0], node.op_type == "Pow", scope.constant(node.input[1])
+    is_two = exponent is not None and set(exponent.reshape(-1).tolist()) == {2}
+    is_read_elsewhere = len(scope.consumers(name)) > 1
+    if not (is_two if is_power else name == node.input[1]) or is_read_elsewhere is not is_power:
+        return False
+    difference = _made_by(scope, name, "Sub")
+    mean = None if difference is None else _made_by(scope, difference.input[1], "ReduceMean")
+    if difference is None or mean is None or mean.input[0] != difference.input[0]:
+        return False
+    known = scope.type_of(name)
+    shape = () if known is None or known.shape is None else known.shape
+    is_last = len(shape) == _AXES_OF_SEQUENCES and reduced_axes(scope, mean) in ([-1], [_AXES_OF_SEQUENCES - 1])
+    return not is_last or any(scale != shape[-1:] for scale in _scales_behind(scope, name))
+
+
+_PARTS_OF_NORMS = ("Add", "Div", "Mul", "Pow", "ReduceMean", "Reciprocal", "Sqrt")
+
+
+def _scales_behind(scope: Scope, name: str) -> list[Shape]:
+    """Return the shapes, without ones before, of the constants that the parts of a norm are multiplied by first."""
+    scales: list[Shape] = []
+
+    def behind(name: str) -> list[str]:
+        found = []
+        for reader in scope.consumers(name):
+            shapes = [_constant_shape(scope, each) for each in reader.input] if reader.op_type == "Mul" else []
+            if any(shapes):
+                scales.extend(tuple(dropwhile(lambda length: length == 1, each)) for each in shapes if each)
+            elif reader.op_type in _PARTS_OF_NORMS:
+                found.append(reader.output[0])
+        return found
+
+    reached([name], behind)
+    return scales
 
 
 def _is_root_of(scope: Scope, name: str) -> bool:

@@ -43,6 +43,7 @@ from padfix.operators.fused_layers import (
     is_log_of_sum,
     norm_traits,
     spreads_channels,
+    squares_for_norm,
     takes_largest_off,
 )
 from padfix.operators.gates import product_traits
@@ -330,6 +331,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
         spread = {
             "joins-a-list": joins_a_list(scope, node),
             "joins-a-copy": measured_copy(scope, node) is not None,
+            "squares-for-norm": squares_for_norm(scope, node),
             "spreads-channels": spreads_channels(scope, node),
             "fewer-axes": has_fewer_axes(scope, node),
             "moves-fewer-axes": moves_fewer_axes(scope, node),

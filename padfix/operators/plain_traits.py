@@ -14,7 +14,7 @@ from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant, reads_constant_bytes
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.equations import equation_traits
-from padfix.operators.fused_layers import MATRIX, given_by, is_activated_convolution, is_deviation, is_product
+from padfix.operators.fused_layers import MATRIX, given_by, is_activated_convolution, is_product
 from padfix.operators.lists import ON_ONE
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
 from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of, is_odd_integer, numbers_of
@@ -300,7 +300,6 @@ def power_traits(scope: Scope, node: NodeProto) -> Traits:
     return {
         "exponent": kind,
         "of-positive": is_positive,
-        "of-deviation": is_deviation(scope, node.input[0]),
         "lists-exponents": exponents is not None and exponents.size > 1,
         "types-differ": None not in types and types[0] != types[1],
     }

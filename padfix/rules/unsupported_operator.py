@@ -74,7 +74,14 @@ from padfix.rules.build.moved_forms import listed_forms, moved_forms, reshaped_f
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.objections import Objection, Operators
 from padfix.rules.build.part_forms import part_forms
-from padfix.rules.build.passing_forms import joined_forms, multiplied_by_one, parted_forms, power_forms, typed_forms
+from padfix.rules.build.passing_forms import (
+    joined_forms,
+    multiplied_by_one,
+    parted_forms,
+    power_forms,
+    squared_form,
+    typed_forms,
+)
 from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
@@ -347,7 +354,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "ReverseSequence": _first(reversed_forms, PLAIN_FORMS["ReverseSequence"]),
     "Reciprocal": _first(inverse_forms, definition_forms),
     "Mod": _first(remainder_forms, as_floats),
-    "Mul": rows_first(_first(score_forms, apart_forms, exchanged_forms)),
+    "Mul": rows_first(_first(score_forms, apart_forms, exchanged_forms, squared_form)),
     **dict.fromkeys(JOINING, rows_first(_first(apart_forms, paired_forms))),
     **dict.fromkeys(("Max", "Min"), rows_first(_first(apart_forms, paired_forms, as_floats))),
     "Where": rows_first(_first(choice_forms, as_floats)),

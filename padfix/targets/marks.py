@@ -32,6 +32,7 @@ MARKS = (
     "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
     "reads-from-outside",  # Of If: whether its branches read anything from outside but inputs of the model.
+    "squares-for-norm",  # Of Mul and Pow: whether it is taken for part of a norm of rows, and is not.
     "gives-places",  # Of TopK: whether its places are read.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
     # Of Softmax, LogSoftmax and Hardmax.
@@ -137,7 +138,6 @@ MARKS = (
     "axis-inside",
     "largest-off",
     # Of Pow, Cast, Concat and Slice.
-    "of-deviation",
     "lists-exponents",
     "changes-type",
     "cast-back",  # Of Cast: whether other Casts alone read the integers that it makes of floats, for floats.

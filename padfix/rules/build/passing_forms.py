@@ -146,6 +146,21 @@ def power_forms(site: Site) -> Iterator[Form]:
     yield _kept_from_zero(site, number, _why_not_raised(site, exponents))
 
 
+def squared_form(site: Site) -> Iterator[Form]:
+    """Yield a product of data with themselves as a power."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        two = builder.constant(np.array(2, helper.tensor_dtype_to_np_dtype(site.elem_type(0))), "two")
+        builder.output(site.node.output[0], builder.op("Pow", [builder.input(site.input_name(0)), two]))
+        return Rewrite(builder.build(), trials_of(site))
+
+    why_not = None if len(set(site.node.input)) == 1 else Refusal("its factors are two")
+    if site.elem_type(0) not in FLOATS:
+        why_not = Refusal("its data are no floats")
+    yield Form("a power", (("Pow", {"exponent": "two"}),), write, why_not)
+
+
 def typed_forms(site: Site) -> Iterator[Form]:
     """Yield a power of floats whose exponents are floats of their type as well."""
     told, elem_type = site.constant(1), site.elem_type(0)
