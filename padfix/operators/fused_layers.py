@@ -337,33 +337,51 @@ def norm_traits(scope: Scope, node: NodeProto) -> Traits:
 
 
 def squares_for_norm(scope: Scope, node: NodeProto) -> bool:
-    """Whether it squares what differs from a mean, for the mean of the squares, and the norm is not of rows.
+    """Whether MNN takes a square for part of a norm of rows, and the norm is another.
 
-    MNN takes it for part of a norm of rows: a power where the difference is read elsewhere as well, and a product where
-    it is not. A norm of rows is along the last of three axes, with a scale for each element of a row.
+    Of what differs from a mean it is a power where the difference is read elsewhere as well, and a product where it is
+    not; of data themselves it is either. A norm of rows is along the last axis, of three where it has a mean, with a
+    scale for each element of a row.
     """
-    if node.op_type not in ("Mul", "Pow") or len(node.input) < _TERMS:
+    name = _squared(scope, node)
+    known = scope.type_of(name) if name else None
+    readers = scope.consumers(node.output[0]) if name else []
+    means = [each for each in readers if each.op_type == "ReduceMean"]
+    if not means or known is None:
         return False
-    name, is_power, exponent = node.input[0], node.op_type == "Pow", scope.constant(node.input[1])
-    is_two = exponent is not None and set(exponent.reshape(-1).tolist()) == {2}
-    is_read_elsewhere = len(scope.consumers(name)) > 1
-    if not (is_two if is_power else name == node.input[1]) or is_read_elsewhere is not is_power:
-        return False
-    difference = _made_by(scope, name, "Sub")
+    axes, is_read_elsewhere = [reduced_axes(scope, each) for each in means], len(scope.consumers(name)) > 1
+    if is_norm_of_squares(scope, node):
+        is_taken, ranks = is_read_elsewhere, (known.rank,)
+    else:
+        is_taken, ranks = is_read_elsewhere is (node.op_type == "Pow"), (_AXES_OF_SEQUENCES,)
+    last = None if known.rank is None else known.rank - 1
+    is_last = known.rank in ranks and all(each in ([-1], [last]) for each in axes)
+    length = (known.shape or ())[-1:]
+    return is_taken and not (is_last and all(each == length for mean in means for each in _scales_behind(scope, mean)))
+
+
+def is_norm_of_squares(scope: Scope, node: NodeProto) -> bool:
+    """Whether what it squares has not the own mean taken off."""
+    difference = _made_by(scope, _squared(scope, node), "Sub")
     mean = None if difference is None else _made_by(scope, difference.input[1], "ReduceMean")
-    if difference is None or mean is None or mean.input[0] != difference.input[0]:
-        return False
-    known = scope.type_of(name)
-    shape = () if known is None or known.shape is None else known.shape
-    is_last = len(shape) == _AXES_OF_SEQUENCES and reduced_axes(scope, mean) in ([-1], [_AXES_OF_SEQUENCES - 1])
-    return not is_last or any(scale != shape[-1:] for scale in _scales_behind(scope, name))
+    return difference is None or mean is None or mean.input[0] != difference.input[0]
+
+
+def _squared(scope: Scope, node: NodeProto) -> str:
+    """Return what a product or power squares; nothing for another."""
+    if node.op_type not in ("Mul", "Pow") or len(node.input) < _TERMS:
+        return ""
+    exponent = scope.constant(node.input[1])
+    is_two = exponent is not None and set(exponent.reshape(-1).tolist()) == {2}
+    is_square = is_two if node.op_type == "Pow" else node.input[0] == node.input[1]
+    return node.input[0] if is_square else ""
 
 
 _PARTS_OF_NORMS = ("Add", "Div", "Mul", "Pow", "ReduceMean", "Reciprocal", "Sqrt")
 
 
-def _scales_behind(scope: Scope, name: str) -> list[Shape]:
-    """Return the shapes, without ones before, of the constants that the parts of a norm are multiplied by first."""
+def _scales_behind(scope: Scope, mean: NodeProto) -> list[Shape]:
+    """Return the shapes, without ones before, of the constants that what a mean is part of is multiplied by first."""
     scales: list[Shape] = []
 
     def behind(name: str) -> list[str]:
@@ -376,7 +394,7 @@ def _scales_behind(scope: Scope, name: str) -> list[Shape]:
                 found.append(reader.output[0])
         return found
 
-    reached([name], behind)
+    reached([mean.output[0]], behind)
     return scales
 
 

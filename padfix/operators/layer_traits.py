@@ -53,6 +53,7 @@ def layer_norm_traits(scope: Scope, node: NodeProto) -> Traits:
         "biased": len(node.input) > 2 and bool(node.input[2]),
         "behind-batch": None if rank is None else rank > 2 and axis in (1, 1 - rank),
         "gives-mean": any(node.output[1:]),
+        "axis-from-end": axis < 0,
         "takes-batch": None if rank is None else axis in (0, -rank),
         "reduced-axes": None if rank is None or axis is None else min(rank - axis % rank, COUNT[-1]),
     }

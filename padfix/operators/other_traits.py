@@ -70,7 +70,7 @@ from padfix.operators.sampled_places import sample_traits
 from padfix.operators.shape_questions import any_of, is_spread
 from padfix.operators.shuffles import shuffles_pixels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
-from padfix.operators.slices import slice_amounts, sliced_axes
+from padfix.operators.slices import slice_amounts, sliced_axes, starts_before_first
 from padfix.targets.traits import COUNT, Traits
 
 
@@ -288,6 +288,7 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
         "rank": known.rank,
         "takes-nothing": 0 in (_lengths_of_result(scope, node) or ()),
         "first-axis": 0 in axes,
+        "starts-before": any(starts_before_first(scope, node, axes) or ()),
     }
 
 

@@ -51,3 +51,17 @@ def slice_amounts(scope: Scope, node: NodeProto) -> dict[str, list[int]] | None:
         if values is not None:
             found[name] = list(values)
     return found
+
+
+_BEFORE_ALL = -(1 << 30)
+"""A start that lies before the first element of whatever is as long as axes are."""
+
+
+def starts_before_first(scope: Scope, node: NodeProto, axes: Sequence[int]) -> list[bool] | None:
+    """Return of each axis that a Slice takes whether it starts before the first element; None where not known."""
+    amounts, known = slice_amounts(scope, node), scope.type_of(node.input[0])
+    if amounts is None or "starts" not in amounts or known is None or known.shape is None:
+        return None
+    steps = amounts.get("steps", [1] * len(axes))
+    lengths = [-length if isinstance(length := known.shape[axis], int) else _BEFORE_ALL for axis in axes]
+    return [step > 0 and start < least for start, step, least in zip(amounts["starts"], steps, lengths, strict=True)]

@@ -79,7 +79,7 @@ from padfix.rules.build.passing_forms import (
     multiplied_by_one,
     parted_forms,
     power_forms,
-    squared_form,
+    squared_forms,
     typed_forms,
 )
 from padfix.rules.build.picked_elements import slices_of_picked
@@ -354,7 +354,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "ReverseSequence": _first(reversed_forms, PLAIN_FORMS["ReverseSequence"]),
     "Reciprocal": _first(inverse_forms, definition_forms),
     "Mod": _first(remainder_forms, as_floats),
-    "Mul": rows_first(_first(score_forms, apart_forms, exchanged_forms, squared_form)),
+    "Mul": rows_first(_first(score_forms, apart_forms, exchanged_forms, squared_forms)),
     **dict.fromkeys(JOINING, rows_first(_first(apart_forms, paired_forms))),
     **dict.fromkeys(("Max", "Min"), rows_first(_first(apart_forms, paired_forms, as_floats))),
     "Where": rows_first(_first(choice_forms, as_floats)),

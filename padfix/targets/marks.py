@@ -35,7 +35,7 @@ MARKS = (
     "squares-for-norm",  # Of Mul and Pow: whether it is taken for part of a norm of rows, and is not.
     "gives-places",  # Of TopK: whether its places are read.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
-    # Of Softmax, LogSoftmax and Hardmax.
+    # Of Softmax, LogSoftmax and Hardmax, and of LayerNormalization.
     "axis-from-end",
     "before-alike",
     # Of all: whether some of their data have the channels at the end, and some have not, or a sum has put them back.
@@ -288,6 +288,7 @@ MARKS = (
     # Of GridSample: whether a place may be halfway between two elements, or behind the image's first reflection.
     "maybe-halfway",
     "maybe-far",
+    "starts-before",  # Of Slice: whether it starts before the first element of an axis, where it is cut to that.
     # Of Slice and Transpose: whether they leave it to the default that they take the first axes, or reverse all.
     "axes-unlisted",
     "order-unwritten",

@@ -182,6 +182,7 @@ def _turned(site: Site, traits: Traits) -> Form:
 def layer_norm_forms(site: Site) -> Iterator[Form]:
     """Yield the norm with its mean and deviation beside it, with a bias of zeros, and of all axes as of a list."""
     yield from _beside_statistics(site)
+    yield _counted_from_end(site)
     known, scale, bias = site.input_type(0), site.constant(1), site.constant(_BIAS)
     weighed = site.input_type(1)
     weights = None if weighed is None else weighed.lengths
@@ -222,6 +223,22 @@ def layer_norm_forms(site: Site) -> Iterator[Form]:
     told = {**traits, "behind-batch": False, "reduced-axes": 1}
     operators = (("LayerNormalization", told), ("Reshape", {"rank": len(shape)}))
     yield Form("the norm of a list", operators, lambda: write(flat=True), why_not)
+
+
+def _counted_from_end(site: Site) -> Form:
+    """Return the norm with its axis counted from the end."""
+    known, axis = site.input_type(0), attributes.integer(site.node, "axis", -1)
+    rank = 0 if known is None or known.rank is None else known.rank
+
+    def write() -> Rewrite:
+        builder, node = site.builder(), copied(site.node)
+        attributes.set_integer(node, "axis", axis - rank)
+        given = [builder.input(name) for name in site.node.input]
+        return Rewrite(builder.ending_in(node, given), trials_of(site))
+
+    why_not = Refusal("it is, or how many axes its data have is not known") if axis < 0 or not rank else None
+    own = {**OTHERS["LayerNormalization"](site.scope, site.node), "axis-from-end": True}
+    return Form("its axis counted from the end", (("LayerNormalization", own),), write, why_not)
 
 
 def _beside_statistics(site: Site) -> Iterator[Form]:

@@ -9,6 +9,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from padfix.graph import attributes
+from padfix.operators.fused_layers import is_norm_of_squares
 from padfix.operators.passing import passed_on, pieces_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -141,13 +142,15 @@ def power_forms(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], value if number > 0 else builder.op("Reciprocal", [value]))
         return Rewrite(builder.build(), trials_of(site))
 
-    yield Form("a product", (("Mul", {"gate-second": False}), ("Reciprocal", {})), write, why_not)
+    squares = {"squares-for-norm": number == 2 and is_norm_of_squares(site.scope, site.node)}
+    yield Form("a product", (("Mul", {"gate-second": False, **squares}), ("Reciprocal", {})), write, why_not)
+    yield _of_sizes(site, why_not if number == 2 else Refusal("it is no square"))
     yield _root(site, number, _why_not_raised(site, exponents))
     yield _kept_from_zero(site, number, _why_not_raised(site, exponents))
 
 
-def squared_form(site: Site) -> Iterator[Form]:
-    """Yield a product of data with themselves as a power."""
+def squared_forms(site: Site) -> Iterator[Form]:
+    """Yield a product of data with themselves as a power, and as one of their sizes."""
 
     def write() -> Rewrite:
         builder = site.builder()
@@ -158,7 +161,21 @@ def squared_form(site: Site) -> Iterator[Form]:
     why_not = None if len(set(site.node.input)) == 1 else Refusal("its factors are two")
     if site.elem_type(0) not in FLOATS:
         why_not = Refusal("its data are no floats")
-    yield Form("a power", (("Pow", {"exponent": "two"}),), write, why_not)
+    squares = {"squares-for-norm": is_norm_of_squares(site.scope, site.node)}
+    yield Form("a power", (("Pow", {"exponent": "two", **squares}),), write, why_not)
+    yield _of_sizes(site, why_not)
+
+
+def _of_sizes(site: Site, why_not: Refusal | None) -> Form:
+    """Return a square as that of the size, which is the same and read by nothing else."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        size = builder.op("Abs", [builder.input(site.input_name(0))])
+        builder.output(site.node.output[0], builder.op("Mul", [size, size]))
+        return Rewrite(builder.build(), trials_of(site))
+
+    return Form("the square of its size", (("Abs", {}), ("Mul", {"gate-second": False})), write, why_not)
 
 
 def typed_forms(site: Site) -> Iterator[Form]:
