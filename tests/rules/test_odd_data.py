@@ -106,7 +106,6 @@ def test_constant_places_are_moved_where_one_is_halfway(places: str, kept: bool,
         *(f"(uint8[1,3] X, uint8[1,3] Z) => (uint8[1,3] Y) {{ Y = {each} (X, Z) }}" for each in ("Add", "Mul")),
         "(int64[6] X) => (int64[N] Y) { Y = Unique <sorted = 0> (X) }",
         "(int64[3,4] X) => (int64[N,4] Y) { Y = Unique <axis = 0> (X) }",
-        "(int64[3,4] X) => (int64[3,2] V, int64[3,2] P) <int64[1] k = {2}> { V, P = TopK (X, k) }",
     ],
 )
 def test_what_mnn_gets_wrong_without_a_form_is_declined(graph: str, tmp_path: Path) -> None:

@@ -38,6 +38,14 @@ def test_places_of_equal_numbers_are_counted(shape: str, opset: int, target: str
         np.testing.assert_array_equal(found, wanted)
 
 
+def test_places_of_equal_integers_are_counted(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 14]>
+        g (int64[3,4] X) => (int64[3,2] V, int64[3,2] P) <int64[1] k = {2}> { V, P = TopK (X, k) }""")
+    onnx.save(model, tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="mnn")
+    assert "Equal" in [node.op_type for node in onnx.load(tmp_path / "result.onnx").graph.node]
+
+
 @pytest.mark.parametrize(("shape", "count", "target"), [("2,12", 5, "openvino"), ("2,12", 8, "tract")])
 def test_places_stay_where_the_first_comes_first(shape: str, count: int, target: str, tmp_path: Path) -> None:
     assert not padfix.check(saved(tmp_path, shape, count), target=target).findings
