@@ -67,10 +67,18 @@ def plane_forms(
     copies = is_in_blocks(site.scope, site.input_name(0))
     reshapes = ("Reshape", {"rank": 4, "copies-channels": copies}), ("Reshape", {"rank": 3, "copies-channels": True})
     computes: Operators = ((window.op_type, traits),)
-    yield Form(name, (*reshapes, *computes), partial(write, squeezes=False), why_not)
+    loses = Refusal("a batch without images leaves no length to be found") if _has_open_lines(site) else None
+    yield Form(name, (*reshapes, *computes), partial(write, squeezes=False), why_not or loses)
     yield Form(
         f"{name}, squeezed", (("Unsqueeze", {}), ("Squeeze", {}), *computes), partial(write, squeezes=True), why_not
     )
+
+
+def _has_open_lines(site: Site) -> bool:
+    """Whether neither the batch nor the length of the lines is known."""
+    known = site.input_type(0)
+    shape = () if known is None or known.shape is None else known.shape
+    return bool(shape) and not isinstance(shape[0], int) and _lengths_of_any_batch(site) is None
 
 
 def _lengths_of_any_batch(site: Site) -> tuple[int, int] | None:
