@@ -28,9 +28,12 @@ from padfix.operators.window import Shape, Window
 _PRODUCTS = {"QGemm": (0, 3), "MatMulIntegerToFloat": (0, 1), "FusedMatMul": (0, 1), "TransposeMatMul": (0, 1)}
 """Products of matrices of ONNX Runtime, by the positions of the two factors."""
 
+_LAYERS = {"Attention": 1, "EmbedLayerNormalization": 2, "MatMulNBits": 0, "MultiHeadAttention": 2, "QAttention": 1}
+"""Layers of ONNX Runtime that give rows for the rows of their data, by the position of what tells how long they are."""
+
 _COVERED = (
     frozenset(key for key in OPERATORS if key[1] not in ("DeformConv", "MaxUnpool") and not OPERATORS[key].declined)
-    | frozenset((CONTRIB, name) for name in (*_PRODUCTS, "QLinearReduceMean"))
+    | frozenset((CONTRIB, name) for name in (*_PRODUCTS, *_LAYERS, "QLinearReduceMean"))
     | frozenset(("", name) for name in STEERED)
 )
 
@@ -136,6 +139,8 @@ def _contrib_result(node: NodeProto, type_of: TypeOf) -> ValueType | None:
         keeps = attributes.integer(node, "keepdims", 1) != 0
         shape = _reduced(data.shape, axes, keeps=keeps)
         return None if shape is None else ValueType(data.elem_type, shape)
+    if node.op_type in _LAYERS:
+        return _layer_result(node, data.shape, type_of)
     first, second = (_matrix(node, position, type_of) for position in _PRODUCTS[node.op_type])
     if first is None or second is None:
         return None
@@ -150,6 +155,23 @@ def _contrib_result(node: NodeProto, type_of: TypeOf) -> ValueType | None:
     if len(left) > 2 and len(right) > 2 and left[:-2] != right[:-2]:
         return None  # batches are broadcast
     return ValueType(_product_type(node, first, type_of), (*batch, left[-2], right[-1]))
+
+
+def _layer_result(node: NodeProto, rows: Shape, type_of: TypeOf) -> ValueType | None:
+    place = _LAYERS[node.op_type]
+    telling = type_of(node.input[place]) if place < len(node.input) and node.input[place] else None
+    if telling is None or not telling.shape:
+        return None
+    length, elem_type = telling.shape[-1], telling.elem_type
+    if node.op_type in ("Attention", "QAttention"):
+        sizes = attributes.integers(node, "qkv_hidden_sizes")
+        length = sizes[-1] if sizes else length // 3 if isinstance(length, int) else None
+        elem_type = elem_type if node.op_type == "Attention" else int(TensorProto.FLOAT)
+    elif node.op_type == "MatMulNBits":
+        length = attributes.integer(node, "N", 0) or None
+    elif node.op_type == "MultiHeadAttention" and len(telling.shape) != len(rows):
+        return None
+    return ValueType(elem_type, (*(rows if node.op_type == "EmbedLayerNormalization" else rows[:-1]), length))
 
 
 def _matrix(node: NodeProto, position: int, type_of: TypeOf) -> ValueType | None:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from onnx import TensorProto
+
+from padfix.graph import attributes
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.table import CONTRIB
 from padfix.rules.base import Site
-from padfix.rules.build.contrib_forms import PLAINLY, SINCE, WITHOUT_FORM, why_not_plain, written_plainly
+from padfix.rules.build.contrib_forms import (
+    PLAINLY,
+    SINCE,
+    TWO_BYTES_SINCE,
+    WITHOUT_FORM,
+    why_not_plain,
+    written_plainly,
+)
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Objection, Operators, worst_objection
 from padfix.rules.build.quantized_window import quantizers_around
 from padfix.rules.build.target_rule import TargetRule
+from padfix.targets.traits import Traits
+
+_BITS: Mapping[int, str] = {4: "half-bytes", 8: "bytes"}
 
 
 class ForeignOperator(TargetRule):
@@ -22,11 +35,14 @@ class ForeignOperator(TargetRule):
     operator of that name: OpenVINO takes averages of bytes without their scales.
 
     padfix writes what the operator is: a convolution, what is added to it, and the activation behind it; a product of
-    transposed matrices; Gelu in its forms by their formulas; a norm of a sum; a pool between two Transposes; a pool of
-    the numbers that bytes stand for. What a rule has to say of these is asked after that.
+    transposed matrices, with what weights of a few bits stand for, or of bytes with a factor; Gelu in its forms by
+    their formulas; a norm of a sum, or of the rows of words, places and segments; the attention of the heads, with its
+    masks, as products and a Softmax; pairs that are turned by tables; a pool between two Transposes; a pool of the
+    numbers that bytes stand for; the operator of ONNX that means the same. What a rule has to say of these is asked
+    after that.
 
-    Refused: further outputs that something reads, averages of bytes whose channels come last, and operators that are
-    none of these.
+    Refused: further outputs that something reads, averages of bytes whose channels come last, attention to what came
+    before, products that make bytes of their data by the way, and operators that are none of these.
 
     Before, opset 17, for opencv:
 
@@ -51,7 +67,7 @@ class ForeignOperator(TargetRule):
 
     def objection(self, site: Site) -> Objection | None:
         """Return the worst thing that the target has against the operator."""
-        return worst_objection(site.target, f"{CONTRIB}.{site.node.op_type}", site.opset, {})
+        return worst_objection(site.target, f"{CONTRIB}.{site.node.op_type}", site.opset, _traits(site))
 
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the operator as what it is."""
@@ -64,5 +80,15 @@ class ForeignOperator(TargetRule):
             operators = quantizers_around(site)
         elif op_type == "GridSample":
             operators = ((op_type, OTHERS[op_type](site.scope, site.node)),)
-        opset = SINCE.get(op_type, 1)
+        opset = max(SINCE.get(op_type, 1), TWO_BYTES_SINCE if _traits(site).get("quantized-to") == "two-bytes" else 1)
         yield Form("operators of ONNX", operators, lambda: written_plainly(site), why_not_plain(site), opset)
+
+
+def _traits(site: Site) -> Traits:
+    """Return what numbers are kept as: of how many bits the weights are, or what is made of data."""
+    if site.node.op_type == "MatMulNBits":
+        return {"quantized-to": _BITS.get(attributes.integer(site.node, "bits", 4) or 4, "others")}
+    if site.node.op_type in ("DequantizeLinear", "QuantizeLinear"):
+        kept = site.elem_type(2 if site.node.op_type == "QuantizeLinear" else 0)
+        return {"quantized-to": "two-bytes" if kept in (TensorProto.INT16, TensorProto.UINT16) else "bytes"}
+    return {}

@@ -22,8 +22,10 @@ from padfix.operators.constant_chains import holds_zeros, leaves_of
 from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
 from padfix.operators.reading import operator_of, read
 from padfix.operators.recurrent_layers import RECURRENT
+from padfix.operators.table import CONTRIB
 from padfix.operators.window import Window
 from padfix.rules.base import Site, Trial, TrialInput
+from padfix.rules.build.contrib_roles import CONTRIB_ROLES
 
 OPEN_LENGTH = 2
 """In place of a length that is left open."""
@@ -276,7 +278,8 @@ def trials_of(site: Site) -> tuple[Trial, ...]:
             dtype = np.dtype(helper.tensor_dtype_to_np_dtype(types[position]))
             trial[name] = TrialInput.of(np.zeros(shapes[position], dtype), constant=False)
             continue
-        role = _ROLES.get((node.op_type, position))
+        own = CONTRIB_ROLES.get((node.op_type, position)) if site.domain == CONTRIB else None
+        role = own or _ROLES.get((node.op_type, position))
         value = None
         if role is not None:
             dtype = np.dtype(helper.tensor_dtype_to_np_dtype(types[position]))
@@ -302,6 +305,8 @@ def is_known(site: Site) -> bool:
 
 def guessed_type(site: Site, position: int) -> int:
     """Return a type that the operator allows for an input whose own is not known."""
+    if site.domain == CONTRIB:
+        return site.elem_type(0)
     schema = defs.get_schema(site.node.op_type, site.opset, DEFAULT_DOMAIN)
     allowed = schema.inputs[min(position, len(schema.inputs) - 1)].types if schema.inputs else ["tensor(float)"]
     return int(TensorProto.FLOAT if "tensor(float)" in allowed or "tensor(int64)" not in allowed else TensorProto.INT64)
@@ -378,6 +383,8 @@ def _trial_shape(site: Site, position: int, known: ValueType | None) -> tuple[in
         return _shortened(site, shape, position)
     if site.node.op_type == "BatchNormalization":
         return (_channels(site),) if position > 0 else (2, _channels(site), 3)
+    if site.domain == CONTRIB and position and site.input_type(0) is not None:  # the other term of a sum
+        return _trial_shape(site, 0, site.input_type(0))
     pads = attributes.integers(site.node, "pads") or attributes.integers(site.node, "paddings") or []
     axes = attributes.integers(site.node, "axes") or []
     axis = attributes.integer(site.node, "axis", 0)
