@@ -144,6 +144,13 @@ def reads_constant_again(scope: Scope, node: NodeProto) -> bool:
     return any(each.output[0] in readers for each in before if each.output)
 
 
+def joins_constant_again(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Concat joins a constant twice, or one that a Concat before it joins."""
+    constants = [name for name in node.input if is_constant(scope, name)]
+    first = (next(each for each in scope.consumers(name) if each.op_type == node.op_type) for name in constants)
+    return len(set(constants)) < len(constants) or any(each.output[:1] != node.output[:1] for each in first)
+
+
 def reads_turned_constant(scope: Scope, node: NodeProto) -> bool:
     """Whether a node wants its constant weights in another order of axes than something else that reads them."""
     if len(node.input) < 2 or (order := _order_of(node, node.input[1])) == _AS_IT_IS:

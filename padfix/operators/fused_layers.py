@@ -111,6 +111,14 @@ def _is_convolution(scope: Scope, name: str, within: list[NodeProto] | None = No
     return node is not None and node.op_type == "Conv" and not read_elsewhere
 
 
+def is_of_transposed_groups(scope: Scope, name: str) -> bool:
+    """Whether data is what a transposed convolution of groups gives, with nothing between that changes it."""
+    node = _producer(scope, name)
+    while node is not None and node.op_type in ("Dropout", "Identity"):
+        node = _producer(scope, node.input[0])
+    return node is not None and node.op_type == "ConvTranspose" and attributes.integer(node, "group", 1) > 1
+
+
 def is_product(scope: Scope, name: str) -> bool:
     """Whether data is what a product with a matrix gives, with a constant added to it at most."""
     node = _producer(scope, name)
@@ -130,6 +138,16 @@ def adds_wide_constant(scope: Scope, node: NodeProto) -> bool:
         rank = None if gives is None else gives.rank
         is_matrix = len(_constant_shape(scope, product.input[1])) == MATRIX
         return is_matrix and (set(shape[:-1]) == {1} or (rank is not None and len(shape) > rank))
+    return False
+
+
+def adds_more_axes(scope: Scope, node: NodeProto) -> bool:
+    """Whether it adds several constants to a product with a constant matrix, and they have more axes than that has."""
+    for first, second in (node.input, reversed(node.input)):
+        product, gives = _made_by(scope, first, "MatMul"), scope.type_of(first)
+        shape = _constant_shape(scope, second)
+        if product is not None and gives is not None and gives.rank is not None and set(shape) - {1}:
+            return len(shape) > gives.rank and bool(_constant_shape(scope, product.input[1]))
     return False
 
 

@@ -21,7 +21,7 @@ from padfix.operators.axis_order import (
 )
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
 from padfix.operators.branches import branch_traits, scan_traits
-from padfix.operators.constant_chains import is_constant, reads_constant_bytes
+from padfix.operators.constant_chains import is_constant, joins_constant_again, reads_constant_bytes
 from padfix.operators.data_order import (
     is_behind_convolution,
     is_behind_softmax,
@@ -34,6 +34,7 @@ from padfix.operators.data_order import (
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import (
     adds_as_many,
+    adds_more_axes,
     adds_one_to_size,
     adds_to_column,
     adds_to_erf,
@@ -48,7 +49,13 @@ from padfix.operators.fused_layers import (
 )
 from padfix.operators.gates import product_traits
 from padfix.operators.layer_traits import dense_traits, group_norm_traits, layer_norm_traits
-from padfix.operators.lists import COMPARING, JOINING_TRUTHS, appends_to_input, depends_on_data, joins_a_list
+from padfix.operators.lists import (
+    COMPARING,
+    JOINING_TRUTHS,
+    appends_to_input,
+    depends_on_data,
+    joins_a_list,
+)
 from padfix.operators.long_results import ends_as_long
 from padfix.operators.measured_copies import measured_copy
 from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
@@ -93,9 +100,7 @@ def _joined(scope: Scope, node: NodeProto) -> Traits:
     return {
         "first-axis": True if axis == 0 else None if axis < 0 and rank is None else axis == -(rank or 0),
         "appends-to-input": appends_to_input(scope, node),
-        "joins-constant-again": any(
-            list(node.input).count(name) > 1 and scope.constant(name) is not None for name in node.input
-        ),
+        "joins-constant-again": joins_constant_again(scope, node),
         "numbers-images": gives_each_image_its_own(scope, node),
         "joins-images": joins_images(scope, node),
         "joins-nothing": len(pieces_of(scope, node)) < len(set(node.input)),
@@ -227,6 +232,7 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
         **norm_traits(scope, node),
         "adds-as-many": adds_as_many(scope, node),
         "adds-to-column": adds_to_column(scope, node),
+        "adds-more-axes": adds_more_axes(scope, node),
         "adds-wide-constant": adds_wide_constant(scope, node),
         "adds-to-erf": adds_to_erf(scope, node),
         "adds-one-to-size": adds_one_to_size(scope, node),

@@ -14,7 +14,13 @@ from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant, reads_constant_bytes
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.equations import equation_traits
-from padfix.operators.fused_layers import MATRIX, given_by, is_activated_convolution, is_product
+from padfix.operators.fused_layers import (
+    MATRIX,
+    given_by,
+    is_activated_convolution,
+    is_of_transposed_groups,
+    is_product,
+)
 from padfix.operators.lists import ON_ONE
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
 from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of, is_odd_integer, numbers_of
@@ -120,6 +126,7 @@ def _batch_norm(scope: Scope, node: NodeProto) -> Traits:
         "numbers-computed": not all(is_weight(scope, name) for name in node.input[1:5]),
         "epsilon-written": attributes.find(node, "epsilon") is not None,
         "behind-activation": is_activated_convolution(scope, node.input[0]),
+        "behind-groups": is_of_transposed_groups(scope, node.input[0]),
     }
 
 

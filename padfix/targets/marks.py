@@ -156,6 +156,8 @@ MARKS = (
     # Of Add, and of operators that work element by element on several inputs, Concat among them.
     "adds-to-volume",
     "adds-wide-constant",
+    "adds-more-axes",  # Of Add: whether to a product with a constant matrix, and several of more axes.
+    "behind-groups",  # Of BatchNormalization: whether a transposed convolution of groups gives its data.
     "adds-to-column",
     "puts-slices",  # Of ScatterND: whether its places count along several axes, but not along all.
     "adds-as-many",
