@@ -28,6 +28,7 @@ from padfix.operators.passing import PASSING, changes_type, gives_the_same, pass
 from padfix.operators.picked_parts import picked_part, sorted_axes, squeezed_axes
 from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked
 from padfix.operators.quantizers import multiplies_wide
+from padfix.operators.repeats import multiplies_copies
 from padfix.targets.traits import Trait, Traits
 
 DFT_AXIS_AS_INPUT_SINCE = 20
@@ -190,13 +191,15 @@ def _columns(scope: Scope, node: NodeProto) -> Traits:
 
 def _expand(scope: Scope, node: NodeProto) -> Traits:
     """Return of an Expand whether it makes a batch of its own: a longer first axis, or others before it."""
+    told: Traits = {"multiplied-copies": multiplies_copies(scope, node)}
     if scope.constant(node.input[0]) is not None:
-        return {"makes-batch": False}
+        return {"makes-batch": False, **told}
     before, behind = (scope.type_of(name) for name in (node.input[0], node.output[0]))
     shapes = [None if each is None else each.shape for each in (before, behind)]
     if shapes[0] is None or shapes[1] is None:
-        return {"makes-batch": None}
+        return {"makes-batch": None, **told}
     return {
+        **told,
         "makes-batch": len(shapes[0]) != len(shapes[1]) or shapes[0][:1] != shapes[1][:1],
         "numbers-images": numbers_images(scope, node),
     }
@@ -361,7 +364,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     },
     **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), ranked),
     "STFT": _stft,
-    "Tile": ranked,
+    "Tile": lambda scope, node: {**ranked(scope, node), "multiplied-copies": multiplies_copies(scope, node)},
     "Trilu": ranked,
     "Unsqueeze": _reranked,
 }

@@ -145,6 +145,8 @@ MARKS = (
     "changes-numbers",
     "joins-nothing",
     "takes-nothing",
+    # Of Expand and Tile: whether products or recurrent layers read what they repeat.
+    "multiplied-copies",
     # Of Squeeze, and of Unsqueeze.
     "adds-several",
     # Of GlobalLpPool, Shape, Squeeze and Unsqueeze: whether the model leaves the length of the first axis open.

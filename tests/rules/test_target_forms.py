@@ -194,6 +194,24 @@ CASES = {
         "tract",
         ["Squeeze"],
     ),
+    "copies that a product reads": (
+        text(
+            "e = Expand (X, s) t = Transpose <perm = [0, 2, 1]> (e) Y = MatMul (t, W)",
+            "float[N,1,3] X",
+            "int64[3] s = {1, 5, 1}, float[5,2] W = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}",
+        ),
+        "tract",
+        ["Expand", "MatMul", "Max", "Transpose"],
+    ),
+    "copies that a recurrent layer reads": (
+        text(
+            "e = Tile (X, s) Y = RNN <hidden_size = 1> (e, W, R)",
+            "float[1,N,2] X",
+            "int64[3] s = {4, 1, 1}, float[1,1,2] W = {1, 2}, float[1,1,1] R = {0.5}",
+        ),
+        "tract",
+        ["Max", "RNN", "Tile"],
+    ),
     "a curve that is scaled": (text("Y = Celu <alpha = 0.3> (X)"), "tract", ["Div", "Elu", "Mul"]),
     "a dense layer of what is turned": (
         text("Y = Gemm <transA = 1> (X, w)", "float[3,4] X", "float[3,2] w = {1, 2, 3, 4, 5, 6}"),

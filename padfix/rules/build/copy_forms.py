@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
+from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.objections import Operators
@@ -18,8 +21,29 @@ _MOST_COPIES = 64
 """Copies that are worth an input each of a Concat."""
 
 
+def _once_more(site: Site) -> Form:
+    """Return the copies behind the larger of them and themselves, where a product or a recurrent layer reads them."""
+    own = traits_of(site.scope, site.node) or {}
+
+    def write(builder: FragmentBuilder, *values: Any) -> Any:
+        copies = builder.original(copied(site.node), values)
+        return builder.op("Max", [copies, copies])
+
+    operators: Operators = (
+        (site.node.op_type, {**own, "multiplied-copies": False}),
+        ("Max", {"inputs": 2, "broadcasts": False}),
+    )
+    why_not = None if own.get("multiplied-copies") else Refusal("nothing multiplies its copies")
+    if site.elem_type(0) not in FLOATS:
+        why_not = Refusal("its data are no floats")
+    return Form(
+        "the larger of its copies and themselves", operators, lambda: of_inputs(site, write, exact=True), why_not
+    )
+
+
 def joined_copies(site: Site) -> Iterator[Form]:
-    """Yield a Tile as its copies joined, axis by axis."""
+    """Yield a Tile as its copies joined, axis by axis; and before what multiplies them as what it gives, once more."""
+    yield _once_more(site)
     repeats = site.constant(1)
     copies = [] if repeats is None else [int(number) for number in repeats.reshape(-1)]
 
@@ -38,7 +62,8 @@ def joined_copies(site: Site) -> Iterator[Form]:
 
 
 def repeated_copies(site: Site) -> Iterator[Form]:
-    """Yield an Expand as copies of what has one element, joined axis by axis."""
+    """Yield an Expand as copies of what has one element, joined; and before what multiplies them, once more."""
+    yield _once_more(site)
     known, result = site.input_type(0), site.scope.type_of(site.node.output[0])
     before = None if known is None else known.lengths
     after = None if result is None else result.lengths

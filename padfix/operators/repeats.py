@@ -1,0 +1,40 @@
+"""What becomes of elements that an Expand or Tile repeats."""
+
+from __future__ import annotations
+
+from onnx import NodeProto
+
+from padfix.graph.scopes import Scope
+from padfix.operators.passing import passed_on
+
+_PASSING = ("Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+"""Operators behind which elements are still copies of others."""
+
+_PRODUCTS = ("Conv", "ConvTranspose", "Einsum", "Gemm", "LSTM", "MatMul", "RNN")
+"""Operators that multiply rows by columns."""
+
+_FARTHEST = 16
+"""Nodes that are looked at."""
+
+
+def multiplies_copies(scope: Scope, node: NodeProto) -> bool:
+    """Whether a product, or a recurrent layer, reads elements that the node repeats, moved at most."""
+    before, behind = (scope.type_of(name) for name in (node.input[0], node.output[0]))
+    if scope.constant(node.input[0]) is not None:
+        return False
+    if before is not None and behind is not None and before.lengths is not None and before.lengths == behind.lengths:
+        return False
+    names = [node.output[0]]
+    for _ in range(_FARTHEST):
+        readers = [each for name in names for each in scope.consumers(name)]
+        if any(each.op_type in _PRODUCTS and set(each.input[:2]) & set(names) for each in readers):
+            return True
+        names = [each.output[0] for each in readers if _moves(scope, each, names)]
+        if not names:
+            return False
+    return False
+
+
+def _moves(scope: Scope, node: NodeProto, names: list[str]) -> bool:
+    """Whether a node gives the elements of one of these tensors, in whatever shape."""
+    return (node.op_type in _PASSING and node.input[0] in names) or passed_on(scope, node) in names
