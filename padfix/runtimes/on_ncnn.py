@@ -89,20 +89,43 @@ def _image_by_image(
     """Run the images of a batch one by one: ncnn knows none. The steps of a recurrent layer stay together."""
     import onnx
 
-    sizes = {array.shape[:1] for array in request.feeds.values()} | {shape[:1] for shape in request.shapes}
-    if len(sizes) != 1 or sizes <= {(), (0,), (1,)}:
+    batch = _batch_of(request)
+    if batch is None:
         return run(request)
     model = onnx.load_from_string(request.model)
     if any(node.op_type in _LAYERS_OVER_STEPS for node in model.graph.node) and keeps_steps(request):
         return run(request)
-    for value in (*model.graph.input, *model.graph.output):
+    for value, shape in zip(model.graph.output, request.shapes, strict=True):
+        value.type.tensor_type.shape.dim[shape.index(batch)].dim_value = 1
+    for value in model.graph.input:
         value.type.tensor_type.shape.dim[0].dim_value = 1
-    serialized, shapes = model.SerializeToString(), [(1, *shape[1:]) for shape in request.shapes]
+    serialized, shapes = model.SerializeToString(), [_of_one(shape, shape.index(batch)) for shape in request.shapes]
     images = []
-    for place in range(*sizes.pop()):
+    for place in range(batch):
         feeds = {name: array[place, None] for name, array in request.feeds.items()}
         images.append(run(Request(serialized, feeds, shapes)))
-    return [np.concatenate(arrays) for arrays in zip(*images, strict=True)]
+    axes = [_axis_of_images(one, shape, batch) for one, shape in zip(images[0], request.shapes, strict=True)]
+    if None in axes:
+        return run(request)
+    return [np.concatenate(each, axis=axis or 0) for each, axis in zip(zip(*images, strict=True), axes, strict=True)]
+
+
+def _batch_of(request: Request) -> int | None:
+    """Return how many images all inputs are of; None where that is one, or a result has no axis that is as long."""
+    first = {array.shape[:1] for array in request.feeds.values()}
+    lengths = first.pop() if len(first) == 1 else ()
+    batch = lengths[0] if lengths else 1
+    return batch if batch > 1 and all(batch in shape for shape in request.shapes) else None
+
+
+def _axis_of_images(one: Any, shape: tuple[int, ...], batch: int) -> int | None:
+    """Return the axis that images lie along in a result, as states of layers have theirs behind the directions'."""
+    fitting = [axis for axis, length in enumerate(shape) if length == batch and one.shape == _of_one(shape, axis)]
+    return fitting[0] if fitting else 0 if shape[0] == batch else None
+
+
+def _of_one(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return (*shape[:axis], 1, *shape[axis + 1 :])
 
 
 def _converted(program: str, request: Request, folder: Path) -> Any:

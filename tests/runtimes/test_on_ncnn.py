@@ -65,3 +65,14 @@ def test_steps_of_a_recurrent_layer_stay_together() -> None:
     (found,) = on_ncnn.load()(Request(model.SerializeToString(), {"X": data}, [(4, 1, 3)]))
     (expected,) = session(model, optimised=False).run(None, {"X": data})
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_images_lie_along_another_axis_of_a_state() -> None:
+    from padfix.runtimes import on_ncnn
+
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        main (float[2,3,4] X) => (float[2,2,4] Y) <int64[1] a = {0}, int64[1] b = {2}, int64[1] c = {1}> {
+            t = Transpose <perm = [1, 0, 2]> (X) s = Sin (t) Y = Slice (s, a, b, a) }""")
+    data = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
+    (found,) = on_ncnn.load()(Request(model.SerializeToString(), {"X": data}, [(2, 2, 4)]))
+    np.testing.assert_allclose(found, np.sin(data.transpose(1, 0, 2)[:2]), atol=1e-5)
