@@ -71,6 +71,14 @@ def _equation(scope: Scope, node: NodeProto, batch: int) -> bool:
     return any(term[:1] != found[1][:1] for term in of_images)
 
 
+def _laid_out(scope: Scope, node: NodeProto, batch: int) -> bool:
+    """Whether a Flatten puts all images in one row."""
+    axis, rank = attributes.integer(node, "axis", 1), _rank(scope, node.input[0])
+    return (
+        axis in (0, -rank) and _is_along_images(scope, node.input[0], batch) and depends_on_data(scope, node.input[0])
+    )
+
+
 def _turned(scope: Scope, node: NodeProto, batch: int) -> bool:
     perm = attributes.integers(node, "perm")
     if (perm and perm[0] == 0) or not _is_along_images(scope, node.input[0], batch):
@@ -93,6 +101,7 @@ def _is_result(scope: Scope, name: str) -> bool:
 
 _MIXING: Mapping[str, Callable[[Scope, NodeProto, int], bool]] = {
     "Einsum": _equation,
+    "Flatten": _laid_out,
     "Gemm": _dense,
     "MatMul": _product,
     "Transpose": _turned,

@@ -67,6 +67,16 @@ def test_an_einsum_of_matrices_of_their_own_for_each_image_is_minded(images: int
     assert bool(padfix.check(tmp_path / "model.onnx", target="ncnn").findings) is minded
 
 
+@pytest.mark.parametrize(("images", "axis", "minded"), [(2, 0, True), (1, 0, False), (2, 1, False)])
+def test_images_in_a_row_are_minded(images: int, axis: int, minded: bool, tmp_path: Path) -> None:
+    text = f"""(float[{images},3,4] X) => (float[{images},3,4] Y) <int64[3] s = {{{images}, 3, 4}}>
+        {{ f = Flatten <axis = {axis}> (X) r = Relu (f) Y = Reshape (r, s) }}"""
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}')
+    onnx.save(model, tmp_path / "model.onnx")
+    found = [each.op_type for each in padfix.check(tmp_path / "model.onnx", target="ncnn").findings]
+    assert ("Flatten" in found) is minded
+
+
 @pytest.mark.parametrize(
     ("shape", "first"), [("{2, 4, 3, -1}", 0), ("{2, 0, 3, 8}", 0), ("{8, 3, 8}", -1), ("{2, 4, 3, 8}", 0)]
 )
