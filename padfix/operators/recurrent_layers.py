@@ -18,6 +18,9 @@ RECURRENT = ("GRU", "LSTM", "RNN")
 _BIAS, _LENGTHS, _STATE, _PEEPHOLES = 3, 4, 5, 7
 """Which inputs are the bias, tell how long each sequence is, where it starts from, and let gates look at the cell."""
 
+_CELL = 2
+"""The output of an LSTM that is its cell's last state."""
+
 _STATES = {"GRU": 1, "LSTM": 2, "RNN": 1}
 """How many states recurrent layers have."""
 
@@ -60,6 +63,8 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "peepholes": len(node.input) > _PEEPHOLES and bool(node.input[_PEEPHOLES]),
         "gives-state": given[1] or given[2],
         "gives-cell-alone": given[2] and not given[1],
+        "gives-cell-too": _gives_cells_of_several(scope, node),
+        "outputs-end-unnamed": not node.output[-1],
         "initial-state": _initial_state(node),
         "leaves-inputs-out": leaves_inputs_out(node.op_type, node.input),
         "states-differ": len({is_constant(scope, name) for name in _states(node)}) > 1,
@@ -69,6 +74,14 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "over-batch": _is_over_batch(scope, node),
         "numbers-images": _starts_each_image(scope, node),
     }
+
+
+def _gives_cells_of_several(scope: Scope, node: NodeProto) -> bool:
+    """Whether both the sequence and the cell are read, of more than one batch."""
+    known, is_first = scope.type_of(node.input[0]), attributes.integer(node, "layout", 0) != 0
+    batch = (() if known is None or known.shape is None else known.shape)[0 if is_first else 1 :][:1]
+    are_read = [len(node.output) > place and scope.is_used(node.output[place]) for place in (0, _CELL)]
+    return all(are_read) and batch != (1,)
 
 
 def leaves_inputs_out(op_type: str, names: Sequence[str]) -> bool:

@@ -210,6 +210,10 @@ MARKS = (
     "of-groups",
     # Of Concat, and of LSTM.
     "joins-constant-again",
+    # Of LSTM, GRU and RNN: whether the last output has no name. Of LSTM: whether its sequence and its cell are read, of
+    # several.
+    "outputs-end-unnamed",
+    "gives-cell-too",
     "leaves-inputs-out",  # Of LSTM, GRU and RNN: whether a bias or state has no name, and something behind it is told.
     "states-differ",
     "activations-written",

@@ -213,3 +213,26 @@ def test_steps_that_come_first_in_the_model(
     onnx.save(model, tmp_path / "model.onnx")
     found = {each.op_type for each in padfix.check(tmp_path / "model.onnx", target="ncnn").findings}
     assert ("LSTM" not in found) == is_taken
+
+
+@pytest.mark.parametrize("names", [["Z", ""], ["Z", "", ""]])
+def test_the_last_output_of_an_lstm_has_a_name(names: list[str], tmp_path: Path) -> None:
+    model = onnx.load(saved(tmp_path, behind="plain"))
+    del model.graph.node[2:], model.graph.node[1].output[:]
+    model.graph.node[1].output.extend(names)
+    onnx.save(model, tmp_path / "model.onnx")
+    converted(tmp_path, tmp_path / "model.onnx", "opencv@5.0.0.93")
+    (layer,) = (each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type == "LSTM")
+    assert list(layer.output) == ["Z"]
+
+
+@pytest.mark.parametrize(("batch", "minded"), [(1, False), (2, True)])
+def test_a_cell_beside_a_sequence_of_several_is_minded(batch: int, minded: bool, tmp_path: Path) -> None:
+    model = onnx.load(saved(tmp_path, behind="plain"))
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = batch
+    del model.graph.node[2:], model.graph.node[1].output[:], model.graph.value_info[:]
+    model.graph.node[1].output.extend(["Z", "H", "C"])
+    model.graph.output.append(helper.make_tensor_value_info("C", 1, [1, batch, UNITS]))
+    onnx.save(model, tmp_path / "model.onnx")
+    found = padfix.check(tmp_path / "model.onnx", target="tract").findings
+    assert bool([each for each in found if each.op_type == "LSTM"]) is minded

@@ -89,21 +89,27 @@ def _from_nothing(site: Site) -> Form:
     names = _without_last(names)
 
     def write() -> Rewrite:
-        builder = site.builder()
+        builder, node = site.builder(), copied(site.node)
+        del node.output[len(_without_last(node.output)) :]
         given = [builder.input(name) for name in names]
-        return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site))
+        results = builder.original(node, given)
+        for name, value in zip(node.output, [results] if len(node.output) == 1 else results, strict=True):
+            if name:
+                builder.output(name, value)
+        return Rewrite(builder.build(), trials_of(site))
 
     traits = dict(OTHERS[site.node.op_type](site.scope, site.node))
     traits["leaves-inputs-out"] = leaves_inputs_out(site.node.op_type, names)
+    traits["outputs-end-unnamed"] = False
     if is_zero:
         traits |= {"initial-state": "none", "numbers-images": False}
-    is_less = len(names) < len(site.node.input)
+    is_less = len(names) < len(site.node.input) or not site.node.output[-1]
     why_not = None if is_less else Refusal("it starts from other states than zeros, or from none")
     return Form("zeros that it starts from left out", ((site.node.op_type, traits),), write, why_not)
 
 
 def _without_last(names: Sequence[str]) -> list[str]:
-    """Return inputs without the empty names at their end."""
+    """Return inputs or outputs without the empty names at their end."""
     count = max((place + 1 for place, name in enumerate(names) if name), default=0)
     return list(names[:count])
 
