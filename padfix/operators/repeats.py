@@ -36,5 +36,7 @@ def multiplies_copies(scope: Scope, node: NodeProto) -> bool:
 
 
 def _moves(scope: Scope, node: NodeProto, names: list[str]) -> bool:
-    """Whether a node gives the elements of one of these tensors, in whatever shape."""
+    """Whether a node gives the elements of one of these tensors, in whatever shape and beside whatever else."""
+    if node.op_type == "Concat":
+        return not set(names).isdisjoint(node.input)
     return (node.op_type in _PASSING and node.input[0] in names) or passed_on(scope, node) in names

@@ -203,6 +203,15 @@ CASES = {
         "tract",
         ["Expand", "MatMul", "Max", "Transpose"],
     ),
+    "copies beside others that a product reads": (
+        text(
+            "e = Expand (X, s) c = Concat <axis = 1> (e, Z) Y = Conv (c, W)",
+            "float[1,1,1] X, float[1,1,5] Z",
+            "int64[3] s = {1, 1, 5}, float[2,2,1] W = {1, 2, 3, 4}",
+        ),
+        "tract",
+        ["Concat", "Conv", "Expand", "Max"],
+    ),
     "copies that a recurrent layer reads": (
         text(
             "e = Tile (X, s) Y = RNN <hidden_size = 1> (e, W, R)",
