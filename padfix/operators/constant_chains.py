@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import takewhile
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
@@ -62,15 +61,6 @@ _MEASURING = ("Shape", "Size")
 _SIZES = 3
 """The input that gives a Resize its sizes, behind its scales."""
 
-_WEIGHING = ("BatchNormalization", "Gemm", "LayerNormalization", "MatMul", "PRelu")
-_JOINING = frozenset(
-    "Add Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Pow Sub Sum Where".split()  # noqa: SIM905
-)
-"""What takes constants for weights, and what takes them for data as any other."""
-
-_AS_IT_IS, _TURNED = "as it is", ("Conv", "ConvTranspose", "Gemm")
-"""How a constant lies in memory for what reads it, and what may want its weights in an order of its own."""
-
 _PICKING = ("Gather", "Slice")
 """What takes lengths from a list of them."""
 
@@ -121,69 +111,6 @@ def is_steered_by_data(scope: Scope, node: NodeProto) -> bool:
     names = [node.input[place] for place in _TOLD.get(node.op_type, ()) if place < len(node.input)]
     producers = [scope.producer(name) for name in names if name and not is_constant(scope, name)]
     return any(each is None or chain_of(scope, each, open_lengths=True) is None for each in producers)
-
-
-def reads_constant_again(scope: Scope, node: NodeProto) -> bool:
-    """Whether a node takes a constant for its weights that an operator before it takes for data.
-
-    The sum behind a product has weights as well, as it becomes the product's bias. What normalises instances makes a
-    list of its own of a constant, also for what takes it for data behind it.
-    """
-    weighs = node.op_type in _WEIGHING or _is_bias(scope, node)
-    if not weighs and node.op_type not in _JOINING:
-        return False
-    readers = {
-        reader.output[0]
-        for name in node.input
-        if scope.is_initializer(name) or is_given_by_node(scope, name)
-        for reader in scope.consumers(name)
-        if reader.op_type == "InstanceNormalization"
-        or (weighs and reader.op_type in _JOINING and not _is_bias(scope, reader))
-    }
-    before = takewhile(lambda each: each.output[:1] != node.output[:1], scope.nodes if readers else ())
-    return any(each.output[0] in readers for each in before if each.output)
-
-
-def joins_constant_again(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Concat joins a constant twice, or one that a Concat before it joins."""
-    constants = [name for name in node.input if is_constant(scope, name)]
-    first = (next(each for each in scope.consumers(name) if each.op_type == node.op_type) for name in constants)
-    return len(set(constants)) < len(constants) or any(each.output[:1] != node.output[:1] for each in first)
-
-
-def reads_turned_constant(scope: Scope, node: NodeProto) -> bool:
-    """Whether a node wants its constant weights in another order of axes than something else that reads them."""
-    if len(node.input) < 2 or (order := _order_of(node, node.input[1])) == _AS_IT_IS:
-        return False
-    weights = node.input[1]
-    if not (scope.is_initializer(weights) or is_given_by_node(scope, weights)):
-        return False
-    return any(_order_of(reader, weights) not in (order, None) for reader in scope.consumers(weights))
-
-
-def _order_of(node: NodeProto, name: str) -> str | None:
-    """Return whose order of axes a node wants a constant in; None for what takes it in any.
-
-    A Gemm of matrices as they are wants its second one turned; a product takes that either way, and a Gather of a
-    constant by constants is worked out.
-    """
-    is_weight = name in node.input[1:2] and name not in node.input[:1]
-    if node.op_type == "Gather" or (node.op_type == "MatMul" and is_weight):
-        return None
-    if node.op_type not in _TURNED or not is_weight or attributes.integer(node, "transB", 0):
-        return _AS_IT_IS
-    return node.op_type
-
-
-def _is_bias(scope: Scope, node: NodeProto) -> bool:
-    """Whether a node adds to a product with a constant: two computed ones take no bias."""
-    producers = (scope.producer(name) for name in node.input) if node.op_type == "Add" else ()
-    return any(
-        producer is not None
-        and producer.op_type == "MatMul"
-        and any(scope.constant(name) is not None for name in producer.input)
-        for producer in producers
-    )
 
 
 def lengths_given(scope: Scope, node: NodeProto, type_of: TypeOf | None = None) -> np.ndarray | None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from itertools import dropwhile
+from collections.abc import Iterator
 
 from onnx import NodeProto
 
 from padfix.graph import attributes
-from padfix.graph.dependence import reached
-from padfix.graph.scopes import Scope, normal_domain
+from padfix.graph.scopes import Scope, ValueType, normal_domain
 from padfix.operators.clip import clip_bounds
 from padfix.operators.data_order import CHANNELS, is_in_blocks, number_of_channels
 from padfix.operators.reductions import reduced_axes
 from padfix.operators.window import Shape
-from padfix.targets.traits import Traits
 
 _ACTIVATIONS = frozenset(("Elu", "Gelu", "HardSigmoid", "HardSwish", "Mish", "Sigmoid", "Tanh"))
 """What a convolution computes along, but for those that only cut off (Relu, Clip)."""
@@ -27,15 +25,12 @@ _MOST_PARTS = 6
 MATRIX = 2
 """Axes."""
 
-_TERMS = 2
+TERMS = 2
 """Of a sum that importers take for a bias."""
 
 PRODUCTS = ("Gemm", "MatMul")
 
-_NO_NORM: Traits = {"ends-norm": False, "of-input": False, "axes-negative": False}
-"""What :func:`norm_traits` says of other sums."""
-
-_AXES_OF_SEQUENCES = 3
+AXES_OF_SEQUENCES = 3
 
 
 def is_activated_convolution(scope: Scope, name: str) -> bool:
@@ -128,26 +123,28 @@ def is_product(scope: Scope, name: str) -> bool:
     return node is not None and node.op_type == "MatMul"
 
 
+def _added_to_products(scope: Scope, node: NodeProto) -> Iterator[tuple[NodeProto, ValueType | None, Shape]]:
+    """Yield what a product that a sum reads is, what it gives, and the shape of the constant that is added to it."""
+    for first, second in (node.input, reversed(node.input)):
+        if (product := made_by(scope, first, "MatMul")) is not None:
+            yield product, scope.type_of(first), constant_shape(scope, second)
+
+
 def adds_wide_constant(scope: Scope, node: NodeProto) -> bool:
     """Whether it adds to a product with a constant matrix what has more axes than a row, as OpenCV 5 puts into it."""
-    for first, second in (node.input, reversed(node.input)):
-        product, shape = _producer(scope, first), _constant_shape(scope, second)
-        if product is None or product.op_type != "MatMul" or len(shape) <= MATRIX:
-            continue
-        gives = scope.type_of(first)
-        rank = None if gives is None else gives.rank
-        is_matrix = len(_constant_shape(scope, product.input[1])) == MATRIX
-        return is_matrix and (set(shape[:-1]) == {1} or (rank is not None and len(shape) > rank))
+    for product, gives, shape in _added_to_products(scope, node):
+        if len(shape) > MATRIX:
+            rank = None if gives is None else gives.rank
+            is_matrix = len(constant_shape(scope, product.input[1])) == MATRIX
+            return is_matrix and (set(shape[:-1]) == {1} or (rank is not None and len(shape) > rank))
     return False
 
 
 def adds_more_axes(scope: Scope, node: NodeProto) -> bool:
     """Whether it adds several constants to a product with a constant matrix, and they have more axes than that has."""
-    for first, second in (node.input, reversed(node.input)):
-        product, gives = _made_by(scope, first, "MatMul"), scope.type_of(first)
-        shape = _constant_shape(scope, second)
-        if product is not None and gives is not None and gives.rank is not None and set(shape) - {1}:
-            return len(shape) > gives.rank and bool(_constant_shape(scope, product.input[1]))
+    for product, gives, shape in _added_to_products(scope, node):
+        if gives is not None and gives.rank is not None and set(shape) - {1}:
+            return len(shape) > gives.rank and bool(constant_shape(scope, product.input[1]))
     return False
 
 
@@ -156,13 +153,11 @@ def adds_to_column(scope: Scope, node: NodeProto) -> bool | None:
 
     OpenCV 4.14 puts them into the product; None where the lengths are not known.
     """
-    for first, second in (node.input, reversed(node.input)):
-        product, shape = _producer(scope, first), _constant_shape(scope, second)
-        if product is None or product.op_type != "MatMul" or set(shape) <= {1}:
+    for product, gives, shape in _added_to_products(scope, node):
+        if set(shape) <= {1}:
             continue
-        if not _constant_shape(scope, product.input[1]):
+        if not constant_shape(scope, product.input[1]):
             return False
-        gives = scope.type_of(first)
         if gives is None or gives.shape is None:
             return None
         return len(gives.shape) > MATRIX and gives.shape[-1] == 1 and shape != gives.shape
@@ -175,10 +170,10 @@ def adds_as_many(scope: Scope, node: NodeProto) -> bool:
     Runtimes count them, and take them for a bias. The node is a sum, or a Gemm.
     """
     pairs = [(node.output[0], node.input[2])] if node.op_type == "Gemm" and len(node.input) > 2 else []
-    if node.op_type in ("Add", "Sum") and len(node.input) == _TERMS:
+    if node.op_type in ("Add", "Sum") and len(node.input) == TERMS:
         pairs = [(first, second) for first, second in (node.input, reversed(node.input)) if _is_product(scope, first)]
     for name, constants in pairs:
-        gives, shape = scope.type_of(name), _constant_shape(scope, constants)
+        gives, shape = scope.type_of(name), constant_shape(scope, constants)
         columns = None if gives is None or not gives.shape else gives.shape[-1]
         lengths = [each for each in shape if isinstance(each, int)]
         if columns != 1 and lengths and math.prod(lengths) == columns and shape[-1] != columns:
@@ -191,7 +186,7 @@ def _is_product(scope: Scope, name: str) -> bool:
     return product is not None and product.op_type in PRODUCTS
 
 
-def _constant_shape(scope: Scope, name: str) -> Shape:
+def constant_shape(scope: Scope, name: str) -> Shape:
     """Return the shape of what is constant, wherever its elements are; none of what is not."""
     node, known = _producer(scope, name), scope.type_of(name)
     is_written = scope.is_initializer(name) or (node is not None and node.op_type == "Constant")
@@ -319,112 +314,10 @@ def takes_largest_off(scope: Scope, name: str, axis: int) -> bool:
     largest = _producer(scope, node.input[1]) if node is not None and node.op_type == "Sub" else None
     if node is None or largest is None or largest.op_type != "ReduceMax" or largest.input[0] != node.input[0]:
         return False
-    return _reduced_axes(scope, largest) == [axis] and attributes.integer(largest, "keepdims", 1) != 0
+    return reduced_axes(scope, largest) == [axis] and attributes.integer(largest, "keepdims", 1) != 0
 
 
-def _reduced_axes(scope: Scope, node: NodeProto) -> list[int] | None:
-    constant = scope.constant(node.input[1]) if len(node.input) > 1 and node.input[1] else None
-    return attributes.integers(node, "axes") if constant is None else [int(axis) for axis in constant.reshape(-1)]
-
-
-def norm_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return whether an Add ends a norm along the last axes, spelled out, but not as LayerNormalization takes it.
-
-    That wants a scale and a shift in the shape of the axes, each as the second input of its operator. And return
-    whether the norm is of an input of the model, and whether its axes are counted from the end.
-    """
-    product = next((each for name in node.input if (each := _made_by(scope, name, "Mul")) is not None), None)
-    names = () if product is None else product.input
-    quotient = next((each for name in names if (each := _made_by(scope, name, "Div")) is not None), None)
-    deviation = None if quotient is None else _made_by(scope, quotient.input[0], "Sub")
-    mean = None if deviation is None else _made_by(scope, deviation.input[1], "ReduceMean")
-    axes = None if mean is None else attributes.integers(mean, "axes")
-    if product is None or quotient is None or mean is None or not axes or not _is_root_of(scope, quotient.input[1]):
-        return _NO_NORM
-    known = scope.type_of(mean.input[0])
-    shape = () if known is None or known.shape is None else known.shape
-    if sorted(axis % len(shape) for axis in axes if shape) != list(range(len(shape) - len(axes), len(shape))):
-        return _NO_NORM
-    in_order = (product.input[0], node.input[0]) == (quotient.output[0], product.output[0])
-    shapes = {_constant_shape(scope, each.input[1]) for each in (product, node)}
-    return {
-        "ends-norm": not in_order or shapes != {shape[-len(axes) :]},
-        "of-input": mean.input[0] in scope.inputs,
-        "axes-negative": max(axes) < 0,
-    }
-
-
-def squares_for_norm(scope: Scope, node: NodeProto) -> bool:
-    """Whether MNN takes a square for part of a norm of rows, and the norm is another.
-
-    Of what differs from a mean it is a power where the difference is read elsewhere as well, and a product where it is
-    not; of data themselves it is either. A norm of rows is along the last axis, of three where it has a mean, with a
-    scale for each element of a row.
-    """
-    name = _squared(scope, node)
-    known = scope.type_of(name) if name else None
-    readers = scope.consumers(node.output[0]) if name else []
-    means = [each for each in readers if each.op_type == "ReduceMean"]
-    if not means or known is None:
-        return False
-    axes, is_read_elsewhere = [reduced_axes(scope, each) for each in means], len(scope.consumers(name)) > 1
-    if is_norm_of_squares(scope, node):
-        is_taken, ranks = is_read_elsewhere, (known.rank,)
-    else:
-        is_taken, ranks = is_read_elsewhere is (node.op_type == "Pow"), (_AXES_OF_SEQUENCES,)
-    last = None if known.rank is None else known.rank - 1
-    is_last = known.rank in ranks and all(each in ([-1], [last]) for each in axes)
-    length = (known.shape or ())[-1:]
-    return is_taken and not (is_last and all(each == length for mean in means for each in _scales_behind(scope, mean)))
-
-
-def is_norm_of_squares(scope: Scope, node: NodeProto) -> bool:
-    """Whether what it squares has not the own mean taken off."""
-    difference = _made_by(scope, _squared(scope, node), "Sub")
-    mean = None if difference is None else _made_by(scope, difference.input[1], "ReduceMean")
-    return difference is None or mean is None or mean.input[0] != difference.input[0]
-
-
-def _squared(scope: Scope, node: NodeProto) -> str:
-    """Return what a product or power squares; nothing for another."""
-    if node.op_type not in ("Mul", "Pow") or len(node.input) < _TERMS:
-        return ""
-    exponent = scope.constant(node.input[1])
-    is_two = exponent is not None and set(exponent.reshape(-1).tolist()) == {2}
-    is_square = is_two if node.op_type == "Pow" else node.input[0] == node.input[1]
-    return node.input[0] if is_square else ""
-
-
-_PARTS_OF_NORMS = ("Add", "Div", "Mul", "Pow", "ReduceMean", "Reciprocal", "Sqrt")
-
-
-def _scales_behind(scope: Scope, mean: NodeProto) -> list[Shape]:
-    """Return the shapes, without ones before, of the constants that what a mean is part of is multiplied by first."""
-    scales: list[Shape] = []
-
-    def behind(name: str) -> list[str]:
-        found = []
-        for reader in scope.consumers(name):
-            shapes = [_constant_shape(scope, each) for each in reader.input] if reader.op_type == "Mul" else []
-            if any(shapes):
-                scales.extend(tuple(dropwhile(lambda length: length == 1, each)) for each in shapes if each)
-            elif reader.op_type in _PARTS_OF_NORMS:
-                found.append(reader.output[0])
-        return found
-
-    reached([mean.output[0]], behind)
-    return scales
-
-
-def _is_root_of(scope: Scope, name: str) -> bool:
-    """Whether a value is the root of a variance, the mean of a power, with something added to it."""
-    root = _made_by(scope, name, "Sqrt")
-    summed = None if root is None else _made_by(scope, root.input[0], "Add")
-    means = [] if summed is None else [_made_by(scope, each, "ReduceMean") for each in summed.input]
-    return any(each is not None and _made_by(scope, each.input[0], "Pow") is not None for each in means)
-
-
-def _made_by(scope: Scope, name: str, op_type: str) -> NodeProto | None:
+def made_by(scope: Scope, name: str, op_type: str) -> NodeProto | None:
     """Return the operator of this type that gives a value; None where another does."""
     node = _producer(scope, name)
     return node if node is not None and node.op_type == op_type else None

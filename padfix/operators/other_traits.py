@@ -21,7 +21,7 @@ from padfix.operators.axis_order import (
 )
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
 from padfix.operators.branches import branch_traits, scan_traits
-from padfix.operators.constant_chains import is_constant, joins_constant_again, reads_constant_bytes
+from padfix.operators.constant_chains import is_constant, reads_constant_bytes
 from padfix.operators.data_order import (
     is_behind_convolution,
     is_behind_softmax,
@@ -42,9 +42,7 @@ from padfix.operators.fused_layers import (
     adds_wide_constant,
     axes_of_share,
     is_log_of_sum,
-    norm_traits,
     spreads_channels,
-    squares_for_norm,
     takes_largest_off,
 )
 from padfix.operators.gates import product_traits
@@ -75,9 +73,11 @@ from padfix.operators.reductions import reduction_traits
 from padfix.operators.reshape_traits import is_batch_told, reshape_traits
 from padfix.operators.sampled_places import sample_traits
 from padfix.operators.shape_questions import any_of, is_spread
+from padfix.operators.shared_constants import joins_constant_again
 from padfix.operators.shuffles import shuffles_pixels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import slice_amounts, sliced_axes, starts_before_first
+from padfix.operators.spelled_norms import norm_traits, squares_for_norm
 from padfix.targets.traits import COUNT, Traits
 
 

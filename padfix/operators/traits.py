@@ -19,9 +19,7 @@ from padfix.operators.constant_chains import (
     is_given_by_node,
     is_steered_by_data,
     is_steered_by_results,
-    reads_constant_again,
     reads_constant_bytes,
-    reads_turned_constant,
     worked_out,
 )
 from padfix.operators.constant_pad import given_pads
@@ -48,6 +46,7 @@ from padfix.operators.resample import Resample
 from padfix.operators.resample_traits import resample_traits
 from padfix.operators.schemas import schema
 from padfix.operators.shape_questions import any_of
+from padfix.operators.shared_constants import reads_constant_again, reads_turned_constant
 from padfix.operators.skips import what_a_window_skips
 from padfix.operators.told_lengths import reads_list_of_lengths
 from padfix.operators.transposed import TransposedWindow

@@ -9,9 +9,9 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from padfix.graph import attributes
-from padfix.operators.fused_layers import is_norm_of_squares
 from padfix.operators.passing import passed_on, pieces_of
 from padfix.operators.refusal import Refusal
+from padfix.operators.spelled_norms import is_norm_of_squares
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from onnx import helper
+from onnx import NodeProto, helper
 
+from padfix.graph.scopes import Scope
 from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import chain_of
 from padfix.operators.quantizers import ZERO_POINT, cuts_one_end, quantizer_traits
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
-from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.byte_forms import caller_forms
 from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.explicit_pads import copied
@@ -78,9 +79,7 @@ def _quantized_first(site: Site) -> Form:
         steps = [builder.constant(each, "steps") for each in told.values() if each is not None]
         data = builder.op("DequantizeLinear", [builder.original(copied(node), [data, *steps]), *steps])
         cut = builder.original(copied(cutting), [data, *bounds])
-        given = {**told, **{name: scope.constant(name) for name in cutting.input[1:] if name}}
-        trial = {name: TrialInput.of(value) for name, value in given.items() if value is not None}
-        trial[cutting.input[0]] = like(known, _SHORT)
+        trial = _trial_of(scope, cutting, node)
         return Rewrite(builder.ending_in(copied(node), [cut, *steps]), (trial,), exact=True, replaces=(cutting,))
 
     why_not = None if known is not None and known.shape is not None else Refusal("how many axes it has is not known")
@@ -94,6 +93,15 @@ def _quantized_first(site: Site) -> Form:
     parts: Operators = (("QuantizeLinear", traits), ("DequantizeLinear", {"undoes-quantizer": True}))
     kind = "Relu" if cutting is None else cutting.op_type
     return Form("bytes before what cuts them off as well", (*parts, (kind, now)), write, why_not)
+
+
+def _trial_of(scope: Scope, cutting: NodeProto, quantizer: NodeProto) -> Trial:
+    """Return what a node and the QuantizeLinear behind it are tried on: something of its data's type, and constants."""
+    known = scope.type_of(cutting.input[0])
+    assert known is not None
+    constants = {name: scope.constant(name) for name in (*quantizer.input[1:], *cutting.input[1:]) if name}
+    trial = {name: TrialInput.of(value) for name, value in constants.items() if value is not None}
+    return {**trial, cutting.input[0]: like(known, _SHORT)}
 
 
 def _behind_extremes(site: Site) -> Form:
@@ -116,8 +124,7 @@ def _behind_extremes(site: Site) -> Form:
             if np.isfinite(bound):
                 value = builder.op(op_type, [value, builder.constant(np.array(bound, dtype), "bound")])
         steps = [builder.input(name) for name in filter(None, node.input[1:])]
-        trial = {name: TrialInput.of(value) for name, value in told.items() if value is not None}
-        trial[cutting.input[0]] = like(data, _SHORT)
+        trial = _trial_of(scope, cutting, node)
         return Rewrite(builder.ending_in(copied(node), [value, *steps]), (trial,), exact=True, replaces=(cutting,))
 
     why_not = None if data is not None and data.shape is not None else Refusal("how many axes it has is not known")

@@ -92,11 +92,7 @@ def _from_nothing(site: Site) -> Form:
         builder, node = site.builder(), copied(site.node)
         del node.output[len(_without_last(node.output)) :]
         given = [builder.input(name) for name in names]
-        results = builder.original(node, given)
-        for name, value in zip(node.output, [results] if len(node.output) == 1 else results, strict=True):
-            if name:
-                builder.output(name, value)
-        return Rewrite(builder.build(), trials_of(site))
+        return Rewrite(builder.ending_in(node, given), trials_of(site))
 
     traits = dict(OTHERS[site.node.op_type](site.scope, site.node))
     traits["leaves-inputs-out"] = leaves_inputs_out(site.node.op_type, names)

@@ -88,31 +88,30 @@ def _counted_equals(site: Site, asking: Sequence[str]) -> Form:
     taken = int(number.reshape(-1)[0]) if is_told and number is not None else 0
     axis = (attributes.integer(site.node, "axis", -1) or 0) % max(len(shape), 1)
     rows, columns = math.prod(lengths[:axis]), math.prod(lengths[axis + 1 :])
-    given, along, gives = list(shape), axis, [*lengths[:axis], taken, *lengths[axis + 1 :]]
-    if is_told and len(lengths) == len(shape):
-        given, along = [rows, lengths[axis], *([columns] if columns > 1 else [])], 1
+    apart = [rows, lengths[axis], *([columns] if columns > 1 else [])] if is_told and len(lengths) == len(shape) else []
+    axes, along = (len(apart), 1) if apart else (len(shape), axis)
+    is_moved = bool(apart) and apart != lengths
 
     def write() -> Rewrite:
         builder = site.builder(since if site.opset < since else None)
         data, wanted = (builder.input(name) for name in site.node.input)
-        data = (
-            data if given == list(shape) else builder.reshaped(data, [each for each in given if isinstance(each, int)])
-        )
+        data = builder.reshaped(data, apart) if is_moved else data
         node = copied(site.node)
         attributes.set_integer(node, "axis", along)
         values, _ = builder.original(node, [data, wanted])
-        places = _places(builder, asking, (data, values), taken, along, len(given))
+        places = _places(builder, asking, (data, values), taken, along, axes)
+        gives = [*lengths[:axis], taken, *lengths[axis + 1 :]]
         for name, result in zip(site.node.output, (values, places), strict=True):
-            builder.output(name, result if given == list(shape) else builder.reshaped(result, gives))
+            builder.output(name, builder.reshaped(result, gives) if is_moved else result)
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     since = _COMPARING_FLOATS_SINCE if asking == ("Equal",) else _COMPARING_ORDER_SINCE
     own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False, "gives-places": False}
-    rank = len(given) + 1
+    rank = axes + 1
     operators: Operators = (
-        *(() if given == list(shape) else (("Reshape", {"rank": len(given)}), ("Reshape", {"rank": len(shape)}))),
-        ("TopK", {**own, "rank": len(given)}),
-        ("Unsqueeze", {"rank": len(given)}),
+        *((("Reshape", {"rank": axes}), ("Reshape", {"rank": len(shape)})) if is_moved else ()),
+        ("TopK", {**own, "rank": axes}),
+        ("Unsqueeze", {"rank": axes}),
         *((each, {"rank": rank, "broadcasts": True}) for each in asking),
         (
             "Cast",

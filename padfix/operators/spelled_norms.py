@@ -1,0 +1,114 @@
+"""Norms that models spell out, and what runtimes take them for."""
+
+from __future__ import annotations
+
+from itertools import dropwhile
+
+from onnx import NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.dependence import reached
+from padfix.graph.scopes import Scope
+from padfix.operators.fused_layers import AXES_OF_SEQUENCES, TERMS, constant_shape, made_by
+from padfix.operators.reductions import reduced_axes
+from padfix.operators.window import Shape
+from padfix.targets.traits import Traits
+
+_NO_NORM: Traits = {"ends-norm": False, "of-input": False, "axes-negative": False}
+"""What :func:`norm_traits` says of other sums."""
+
+_PARTS_OF_NORMS = ("Add", "Div", "Mul", "Pow", "ReduceMean", "Reciprocal", "Sqrt")
+
+
+def norm_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return whether an Add ends a norm along the last axes, spelled out, but not as LayerNormalization takes it.
+
+    That wants a scale and a shift in the shape of the axes, each as the second input of its operator. And return
+    whether the norm is of an input of the model, and whether its axes are counted from the end.
+    """
+    product = next((each for name in node.input if (each := made_by(scope, name, "Mul")) is not None), None)
+    names = () if product is None else product.input
+    quotient = next((each for name in names if (each := made_by(scope, name, "Div")) is not None), None)
+    deviation = None if quotient is None else made_by(scope, quotient.input[0], "Sub")
+    mean = None if deviation is None else made_by(scope, deviation.input[1], "ReduceMean")
+    axes = None if mean is None else attributes.integers(mean, "axes")
+    if product is None or quotient is None or mean is None or not axes or not _is_root_of(scope, quotient.input[1]):
+        return _NO_NORM
+    known = scope.type_of(mean.input[0])
+    shape = () if known is None or known.shape is None else known.shape
+    if sorted(axis % len(shape) for axis in axes if shape) != list(range(len(shape) - len(axes), len(shape))):
+        return _NO_NORM
+    in_order = (product.input[0], node.input[0]) == (quotient.output[0], product.output[0])
+    shapes = {constant_shape(scope, each.input[1]) for each in (product, node)}
+    return {
+        "ends-norm": not in_order or shapes != {shape[-len(axes) :]},
+        "of-input": mean.input[0] in scope.inputs,
+        "axes-negative": max(axes) < 0,
+    }
+
+
+def squares_for_norm(scope: Scope, node: NodeProto) -> bool:
+    """Whether MNN takes a square for part of a norm of rows, and the norm is another.
+
+    Of what differs from a mean it is a power where the difference is read elsewhere as well, and a product where it is
+    not; of data themselves it is either. A norm of rows is along the last axis, of three where it has a mean, with a
+    scale for each element of a row.
+    """
+    name = _squared(scope, node)
+    known = scope.type_of(name) if name else None
+    readers = scope.consumers(node.output[0]) if name else []
+    means = [each for each in readers if each.op_type == "ReduceMean"]
+    if not means or known is None:
+        return False
+    axes, is_read_elsewhere = [reduced_axes(scope, each) for each in means], len(scope.consumers(name)) > 1
+    if is_norm_of_squares(scope, node):
+        is_taken, ranks = is_read_elsewhere, (known.rank,)
+    else:
+        is_taken, ranks = is_read_elsewhere is (node.op_type == "Pow"), (AXES_OF_SEQUENCES,)
+    last = None if known.rank is None else known.rank - 1
+    is_last = known.rank in ranks and all(each in ([-1], [last]) for each in axes)
+    length = (known.shape or ())[-1:]
+    return is_taken and not (is_last and all(each == length for mean in means for each in _scales_behind(scope, mean)))
+
+
+def is_norm_of_squares(scope: Scope, node: NodeProto) -> bool:
+    """Whether what it squares has not the own mean taken off."""
+    difference = made_by(scope, _squared(scope, node), "Sub")
+    mean = None if difference is None else made_by(scope, difference.input[1], "ReduceMean")
+    return difference is None or mean is None or mean.input[0] != difference.input[0]
+
+
+def _squared(scope: Scope, node: NodeProto) -> str:
+    """Return what a product or power squares; nothing for another."""
+    if node.op_type not in ("Mul", "Pow") or len(node.input) < TERMS:
+        return ""
+    exponent = scope.constant(node.input[1])
+    is_two = exponent is not None and set(exponent.reshape(-1).tolist()) == {2}
+    is_square = is_two if node.op_type == "Pow" else node.input[0] == node.input[1]
+    return node.input[0] if is_square else ""
+
+
+def _scales_behind(scope: Scope, mean: NodeProto) -> list[Shape]:
+    """Return the shapes, without ones before, of the constants that what a mean is part of is multiplied by first."""
+    scales: list[Shape] = []
+
+    def behind(name: str) -> list[str]:
+        found = []
+        for reader in scope.consumers(name):
+            shapes = [constant_shape(scope, each) for each in reader.input] if reader.op_type == "Mul" else []
+            if any(shapes):
+                scales.extend(tuple(dropwhile(lambda length: length == 1, each)) for each in shapes if each)
+            elif reader.op_type in _PARTS_OF_NORMS:
+                found.append(reader.output[0])
+        return found
+
+    reached([mean.output[0]], behind)
+    return scales
+
+
+def _is_root_of(scope: Scope, name: str) -> bool:
+    """Whether a value is the root of a variance, the mean of a power, with something added to it."""
+    root = made_by(scope, name, "Sqrt")
+    summed = None if root is None else made_by(scope, root.input[0], "Add")
+    means = [] if summed is None else [made_by(scope, each, "ReduceMean") for each in summed.input]
+    return any(each is not None and made_by(scope, each.input[0], "Pow") is not None for each in means)
