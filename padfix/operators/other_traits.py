@@ -76,7 +76,7 @@ from padfix.operators.shape_questions import any_of, is_spread
 from padfix.operators.shared_constants import joins_constant_again
 from padfix.operators.shuffles import shuffles_pixels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
-from padfix.operators.slices import slice_amounts, sliced_axes, starts_before_first
+from padfix.operators.slices import may_start_before_first, slice_steps, sliced_axes, starts_before_first
 from padfix.operators.spelled_norms import norm_traits, squares_for_norm
 from padfix.targets.traits import COUNT, Traits
 
@@ -278,8 +278,7 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Slice whether its axes are listed in another order than such a runtime has them in."""
     known = scope.type_of(node.input[0])
     axes = sliced_axes(scope, node, known.rank) if known is not None and known.rank else None
-    amounts = slice_amounts(scope, node)
-    steps = None if amounts is None else amounts.get("steps", [])
+    steps = slice_steps(scope, node)
     told = {
         "backwards": None if steps is None else any(step < 0 for step in steps),
         "strided": None if steps is None else any(abs(step) > 1 for step in steps),
@@ -295,6 +294,7 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
         "takes-nothing": 0 in (_lengths_of_result(scope, node) or ()),
         "first-axis": 0 in axes,
         "starts-before": any(starts_before_first(scope, node, axes) or ()),
+        "maybe-starts-before": may_start_before_first(scope, node, axes),
     }
 
 

@@ -35,21 +35,31 @@ def sliced_axes(scope: Scope, node: NodeProto, rank: int) -> list[int] | None:
     return [axis % rank for axis in (range(count) if listed is None else listed)]
 
 
+def _told(scope: Scope, node: NodeProto, name: str) -> list[int] | None:
+    """Return the starts, ends or steps; none of them where they are left out, and None where they are not constant."""
+    position = _POSITIONS[name]
+    if scope.opset < SLICE_AS_INPUTS_SINCE:
+        return list(attributes.integers(node, name) or ())
+    if len(node.input) <= position or not node.input[position]:
+        return []
+    constant = scope.constant(node.input[position])
+    return None if constant is None else [int(each) for each in constant.reshape(-1)]
+
+
+def slice_steps(scope: Scope, node: NodeProto) -> list[int] | None:
+    """Return the steps of a Slice, none where they are left out; None where they are not constant."""
+    return _told(scope, node, "steps")
+
+
 def slice_amounts(scope: Scope, node: NodeProto) -> dict[str, list[int]] | None:
     """Return the starts, ends and steps, as far as it has them; None where one is not constant."""
     found = {}
-    for name, position in _POSITIONS.items():
-        if scope.opset < SLICE_AS_INPUTS_SINCE:
-            values = attributes.integers(node, name)
-        elif len(node.input) <= position or not node.input[position]:
-            values = None
-        else:
-            constant = scope.constant(node.input[position])
-            if constant is None:
-                return None
-            values = [int(each) for each in constant.reshape(-1)]
-        if values is not None:
-            found[name] = list(values)
+    for name in _POSITIONS:
+        values = _told(scope, node, name)
+        if values is None:
+            return None
+        if values:
+            found[name] = values
     return found
 
 
@@ -65,3 +75,19 @@ def starts_before_first(scope: Scope, node: NodeProto, axes: Sequence[int]) -> l
     steps = amounts.get("steps", [1] * len(axes))
     lengths = [-length if isinstance(length := known.shape[axis], int) else _BEFORE_ALL for axis in axes]
     return [step > 0 and start < least for start, step, least in zip(amounts["starts"], steps, lengths, strict=True)]
+
+
+def may_start_before_first(scope: Scope, node: NodeProto, axes: Sequence[int]) -> bool:
+    """Whether a Slice counts a start from the end of an axis of open length, which may be shorter than that.
+
+    A start of -2 is none: of one element it means the same to whoever counts it round the length.
+    """
+    amounts, known = slice_amounts(scope, node), scope.type_of(node.input[0])
+    if amounts is None or "starts" not in amounts:
+        return False
+    shape = None if known is None else known.shape
+    steps = amounts.get("steps", [1] * len(axes))
+    return any(
+        step > 0 and _BEFORE_ALL <= start < -2 and (shape is None or not isinstance(shape[axis], int))
+        for start, step, axis in zip(amounts["starts"], steps, axes, strict=True)
+    )

@@ -93,7 +93,7 @@ from padfix.rules.build.roi_forms import roi_forms
 from padfix.rules.build.rounded_forms import round_forms
 from padfix.rules.build.score_forms import score_forms
 from padfix.rules.build.sequence_forms import list_forms
-from padfix.rules.build.slice_forms import reordered_forms
+from padfix.rules.build.slice_forms import slice_forms
 from padfix.rules.build.softmax_forms import hardmax_forms, logarithm_forms, softmax_forms
 from padfix.rules.build.space_forms import depth_forms, pooling_forms, replaced
 from padfix.rules.build.target_rule import TargetRule
@@ -367,7 +367,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Gather": _first(part_forms, embedded_forms, single_forms, picking_forms, listed_forms, moved_forms),
     "Shape": _first(long_forms, picked_lengths, _lengths),
     "Size": long_forms,
-    "Slice": _first(reordered_forms, slices_of_picked, moved_forms),
+    "Slice": _first(slice_forms, slices_of_picked, moved_forms),
     **dict.fromkeys(QUANTIZERS, zero_point_forms),
     "Softplus": _first(_by_itself, softplus_forms, exponential_forms, logarithm_of_sum),
     **dict.fromkeys(REDUCTIONS, reduction_forms),

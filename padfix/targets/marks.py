@@ -296,7 +296,9 @@ MARKS = (
     # Of GridSample: whether a place may be halfway between two elements, or behind the image's first reflection.
     "maybe-halfway",
     "maybe-far",
-    "starts-before",  # Of Slice: whether it starts before the first element of an axis, where it is cut to that.
+    # Of Slice: whether it starts before the first element of an axis, or may where that is open.
+    "starts-before",
+    "maybe-starts-before",
     # Of Slice and Transpose: whether they leave it to the default that they take the first axes, or reverse all.
     "axes-unlisted",
     "order-unwritten",

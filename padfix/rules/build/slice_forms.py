@@ -14,13 +14,24 @@ from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.index_forms import MAXIMUM_OF_INTEGERS_SINCE
+from padfix.rules.build.node_trials import as_declared, trials_of
+from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Traits
 
 _NAMES = ("starts", "ends", "axes", "steps")
 
+_LONGEST_TRIAL = 256
+"""Elements of an open axis that a Slice is tried with."""
 
-def reordered_forms(site: Site) -> Iterator[Form]:
+
+def slice_forms(site: Site) -> Iterator[Form]:
+    """Yield a Slice whose axes are listed in order, and one one whose starts are cut at run time."""
+    yield from _reordered(site)
+    yield _from_first(site)
+
+
+def _reordered(site: Site) -> Iterator[Form]:
     """Yield a Slice whose axes are listed, in the order in which a runtime has them that moves channels to the end.
 
     What would start before the first element starts with it.
@@ -60,3 +71,40 @@ def reordered_forms(site: Site) -> Iterator[Form]:
         **dict.fromkeys(("axes-out-of-order", "axes-unlisted", "starts-before"), False),
     }
     yield Form("its axes listed in order", (("Slice", told),), write, why_not)
+
+
+def _from_first(site: Site) -> Form:
+    """Return a Slice whose starts are the larger of themselves and the first element, as lengths are at run time."""
+    known, amounts = site.input_type(0), slice_amounts(site.scope, site.node)
+    rank = None if known is None else known.rank
+    axes = None if rank is None else sliced_axes(site.scope, site.node, rank)
+    starts = (amounts or {}).get("starts", [])
+    steps = (amounts or {}).get("steps", [1] * len(starts))
+    why_not = None
+    if axes is None or not starts:
+        why_not = Refusal("its axes, or from where to where it takes them, are only known at run time")
+    elif any(start < -1 and step < 0 for start, step in zip(starts, steps, strict=True)):
+        why_not = Refusal("it runs backwards from before the end")
+
+    def write() -> Rewrite:
+        assert amounts is not None
+        builder = site.builder(max(site.opset, MAXIMUM_OF_INTEGERS_SINCE))
+        data, taken = builder.input(site.input_name(0)), builder.integers(axes or [], "axes")
+        lengths = builder.op("Gather", [builder.op("Shape", [data]), taken], {"axis": 0})
+        first = builder.op("Max", [builder.integers(starts, "starts"), builder.op("Neg", [lengths])])
+        others = [builder.integers(amounts["ends"], "ends"), taken, builder.integers(steps, "steps")]
+        node = copied(site.node, without=_NAMES)
+        builder.output(site.node.output[0], builder.original(node, [data, first, *others]))
+        tried = {1, 2, *(1 - start for start in starts if -_LONGEST_TRIAL < start < 0)}
+        return Rewrite(builder.build(), tuple(as_declared(site, each) for each in sorted(tried)), exact=True)
+
+    unlisted = dict.fromkeys(("axes-unlisted", "starts-before", "maybe-starts-before"), False)
+    operators: Operators = (
+        ("Shape", {}),
+        ("Gather", {"axis-written": True, "picks-a-list": True}),
+        ("Neg", {"numbers": "integer"}),
+        ("Max", {"inputs": 2, "numbers": "integer", "broadcasts": False}),
+        ("Slice", {**(traits_of(site.scope, site.node) or {}), **unlisted}),
+    )
+    name = "the first element where it would start before"
+    return Form(name, operators, write, why_not, MAXIMUM_OF_INTEGERS_SINCE)
