@@ -70,6 +70,7 @@ def gather_traits(scope: Scope, node: NodeProto) -> Traits:
         "few-rows": isinstance(rows, int) and rows < FEW_ROWS,
         "axis-written": attributes.find(node, "axis") is not None,
         "by-data": len(node.input) > 1 and depends_on_data(scope, node.input[1]),
+        "maybe-from-end": len(node.input) > 1 and may_count_from_end(scope, node.input[1]),
         "places-computed": _has_computed_places(scope, node),
         "both-computed": not is_told,
         "by-integers-of-32-bits": indices is not None

@@ -153,12 +153,13 @@ def test_half_precision_is_declined_where_a_convolution_is_not_to_be_had(tmp_pat
         padfix.convert(saved("Y = Conv (X, H)", tmp_path, "float16", "float16"), tmp_path / "out.onnx", target="ncnn")
 
 
-def test_rows_of_a_matrix_of_weights_are_no_finding_for_ncnn(tmp_path: Path) -> None:
+def test_rows_of_a_matrix_of_weights_are_taken_by_what_may_be_below_0_for_ncnn(tmp_path: Path) -> None:
     place = tmp_path / "model.onnx"
     model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
         g (int64[1,3] X) => (float[1,3,1] Y) <float[8,1] W = {1, 2, 3, 4, 5, 6, 7, 8}> { Y = Gather (W, X) }""")
     onnx.save(model, place)
-    assert not padfix.check(place, target="ncnn").findings
+    (found,) = padfix.check(place, target="ncnn").findings
+    assert "the first row for every index below 0" in found.message
 
 
 def test_a_constant_for_each_of_several_images_is_declined_for_ncnn(tmp_path: Path) -> None:
