@@ -23,6 +23,7 @@ from padfix.proof.probes import Probe
 from padfix.proof.rounding import spread
 from padfix.proof.runtime_nodes import NodeSearch, Repro
 from padfix.proof.runtime_runs import (
+    WHOLE,
     DeploymentRuntime,
     difference_of,
     judged,
@@ -35,6 +36,7 @@ from padfix.proof.settings import Settings
 from padfix.proof.sides import OnnxSide
 from padfix.proof.spec_executor import SpecExecutor
 from padfix.results.on_runtime import OnRuntime, RuntimeVerdict
+from padfix.results.verdict import share_of
 
 KINDS = ("normal", "ramp", "negative")
 
@@ -125,6 +127,7 @@ class _OnRuntime:
         cases = [self._case(*each) for each in self._given(probes) or self._made(shapes)]
         sizes = {name: max(size_of(case.expected[name]) for case in cases) for name in cases[0].expected}
         outputs: list[OnRuntime] = []
+        telling: list[tuple[bool, float, Probe]] = []
         amplified: list[str] = []
         for number, case in enumerate(cases, 1):
             self.tell(f"Running it on {self.runtime.label}: data {number} of {len(cases)}")
@@ -139,14 +142,18 @@ class _OnRuntime:
                     amplified.append(f"{each.name!r} on {each.probe} data, {allowed:.3g}")
                     each = replace(each, allowed=allowed)
                 outputs.append(each)
-        suspicious = max(outputs, key=lambda each: (not each.agrees, each.share), default=None)
+                # Other data, on which the output is larger, hide what a node does to small numbers.
+                size = max(size_of(case.expected[each.name]), WHOLE * sizes[each.name])
+                of_its_own = share_of(each.max_abs_diff, self.share * size)
+                telling.append((not each.agrees, of_its_own, case.probe))
         notes = (*self._notes(cases), *([AMPLIFIED % ", ".join(amplified)] if amplified else ()))
         verdict = RuntimeVerdict(self.runtime.label, self.original.name, tuple(outputs), notes=notes)
-        if suspicious is None:
+        if not outputs:
             return verdict, []
-        probe = next(case.probe for case in cases if case.probe.name == suspicious.probe)
+        is_wrong, _, probe = max(telling, key=lambda each: each[:2])
+        is_refused = any(each.refused for each in outputs if each.probe == probe.name and not each.agrees)
         search = NodeSearch(self.runtime, OnnxSide(self.result), self.model, probe, self.tell)
-        repros = search.found(is_wrong=not suspicious.agrees, is_refused=bool(suspicious.refused))
+        repros = search.found(is_wrong=is_wrong, is_refused=is_refused)
         nodes = tuple(repro.found for repro in repros)
         return replace(verdict, nodes=nodes, looked_at=search.looked_at), repros
 
