@@ -65,6 +65,9 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "gives-cell-alone": given[2] and not given[1],
         "gives-cell-too": _gives_cells_of_several(scope, node),
         "outputs-end-unnamed": not node.output[-1],
+        "cell-unnamed": node.op_type == "LSTM" and not given[_CELL],
+        "sequence-unnamed": not given[0],
+        "steps-open-alone": _are_steps_alone_open(scope, node),
         "initial-state": _initial_state(node),
         "leaves-inputs-out": leaves_inputs_out(node.op_type, node.input),
         "states-differ": len({is_constant(scope, name) for name in _states(node)}) > 1,
@@ -82,6 +85,28 @@ def _gives_cells_of_several(scope: Scope, node: NodeProto) -> bool:
     batch = (() if known is None or known.shape is None else known.shape)[0 if is_first else 1 :][:1]
     are_read = [len(node.output) > place and scope.is_used(node.output[place]) for place in (0, _CELL)]
     return all(are_read) and batch != (1,)
+
+
+def _are_steps_alone_open(scope: Scope, node: NodeProto) -> bool:
+    """Whether steps are open that a converter takes for one, as it does the first axis of an input alone.
+
+    Of an input itself the batch may be open as well; behind other operators that ends what the converter knows.
+    """
+    known = scope.type_of(node.input[0])
+    if known is None or known.shape is None or len(known.shape) < 2 or attributes.integer(node, "layout", 0):
+        return False
+    if isinstance(known.shape[0], int):
+        return False
+    while scope.parent is not None:
+        scope = scope.parent
+    names = [each.name for each in scope.container.input if scope.constant(each.name) is None]
+    if node.input[0] in names:
+        return True
+    types = [scope.type_of(name) for name in names]
+    shapes = [each.shape for each in types if each is not None and each.shape]
+    return isinstance(known.shape[1], int) and any(
+        not isinstance(first, int) and all(isinstance(each, int) for each in rest) for first, *rest in shapes
+    )
 
 
 def leaves_inputs_out(op_type: str, names: Sequence[str]) -> bool:

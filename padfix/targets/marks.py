@@ -296,6 +296,10 @@ MARKS = (
     # Of GridSample: whether a place may be halfway between two elements, or behind the image's first reflection.
     "maybe-halfway",
     "maybe-far",
+    # Of LSTM, GRU and RNN: whether what they give has no name, and whether steps are open as an input's first axis.
+    "cell-unnamed",
+    "sequence-unnamed",
+    "steps-open-alone",
     # Of Slice: whether it starts before the first element of an axis, or may where that is open.
     "starts-before",
     "maybe-starts-before",

@@ -56,13 +56,13 @@ def layer(
 @pytest.mark.parametrize(
     ("model", "target"),
     [
-        (layer("LSTM"), "mnn"),
+        (layer("LSTM", "P"), "mnn"),
         (layer("LSTM", "BhcP", wanted="yhc", direction="bidirectional"), "mnn"),
         (layer("LSTM", "Bc", wanted="c", direction="reverse", input_forget=1), "opencv"),
-        (layer("LSTM", "B", shape=(1, "N", READ)), "mnn"),
+        (layer("LSTM", "BP", shape=(1, "N", READ)), "mnn"),
         (layer("LSTM", "P", activations=["HardSigmoid", "Tanh", "Tanh"], wanted="h"), "openvino"),
         (layer("GRU", wanted="h"), "opencv"),
-        (layer("GRU", "Bh", linear_before_reset=1, direction="bidirectional"), "mnn"),
+        (layer("GRU", "Bh", direction="bidirectional"), "mnn"),
         (layer("GRU", "B", clip=0.5, direction="reverse"), "tract"),
         (layer("RNN", "Bh", activations=["Relu"]), "tract"),
         (layer("RNN", "B", activations=["Relu", "Tanh"], direction="bidirectional"), "openvino"),
@@ -90,8 +90,8 @@ def test_a_layer_is_written_as_its_steps(model: onnx.ModelProto, target: str, tm
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (layer("LSTM", shape=("T", 1, READ)), "it needs their number"),
-        (layer("LSTM", shape=(129, 1, READ)), "more than 128 steps"),
+        (layer("LSTM", "P", shape=("T", 1, READ)), "it needs their number"),
+        (layer("LSTM", "P", shape=(129, 1, READ)), "more than 128 steps"),
         (layer("LSTM", clip=0.5), "read in two ways"),
         (layer("LSTM", activations=["Affine", "Tanh", "Tanh"]), "activations are others"),
     ],
@@ -101,3 +101,35 @@ def test_other_layers_are_declined_with_the_reason(model: onnx.ModelProto, words
     with pytest.raises(PadfixError, match=words):
         padfix.convert(tmp_path / "in.onnx", tmp_path / "out.onnx", target="mnn")
     assert not (tmp_path / "out.onnx").exists()
+
+
+@pytest.mark.parametrize("op_type", list(GATES))
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("given", "wanted"), [("", "y"), ("B", "h"), ("Bh", "yh"), ("Bhc", "yh")])
+def test_a_layer_of_open_length_names_its_results(
+    op_type: str, direction: str, given: str, wanted: str, tmp_path: Path
+) -> None:
+    reset = {"linear_before_reset": 1} if op_type == "GRU" else {}
+    model = layer(op_type, given, ("T", "N", READ), wanted, direction=direction, **reset)
+    onnx.save(model, tmp_path / "in.onnx")
+    padfix.convert(tmp_path / "in.onnx", tmp_path / "out.onnx", target="mnn")
+    assert padfix.check(tmp_path / "out.onnx", target="mnn").findings == []
+    (found,) = (node for node in onnx.load(tmp_path / "out.onnx").graph.node if node.op_type == op_type)
+    assert found.output[0] and (op_type != "LSTM" or (all(found.output[1:3]) and len(found.output) == 3))
+    random = np.random.default_rng(3)
+    for steps in (1, 4):
+        feeds = {
+            each.name: random.standard_normal(
+                [steps if d.dim_param == "T" else d.dim_value or 2 for d in each.type.tensor_type.shape.dim]
+            ).astype(np.float32)
+            for each in model.graph.input
+        }
+        ran = (onnxruntime.InferenceSession(tmp_path / name).run(None, feeds) for name in ("in.onnx", "out.onnx"))
+        for first, second in zip(*ran, strict=True):
+            np.testing.assert_allclose(second, first, rtol=0, atol=2e-6)
+
+
+def test_steps_of_an_input_that_alone_are_open_are_declined(tmp_path: Path) -> None:
+    onnx.save(layer("GRU", "B", ("T", 2, READ), linear_before_reset=1), tmp_path / "in.onnx")
+    with pytest.raises(PadfixError, match="takes the open first axis of an input for one step"):
+        padfix.convert(tmp_path / "in.onnx", tmp_path / "out.onnx", target="mnn")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import helper
+from onnx import NodeProto, helper
 
 from padfix.graph import attributes
 from padfix.operators.axis_order import alike_axes
@@ -28,8 +28,11 @@ from padfix.targets.traits import Traits
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
-_RECURRENCE, _BIAS = 2, 3
-"""Which inputs are the weights of the state, and the biases of both."""
+_WEIGHTS, _RECURRENCE, _BIAS = 1, 2, 3
+"""Which inputs are the weights of the data and of the state, and the biases of both."""
+
+_RESULTS = {"GRU": 1, "LSTM": 3, "RNN": 1}
+"""How many of the results of a layer are named, whatever is read of them."""
 
 _SEQUENCE_LENGTHS = 4
 """Which input tells how long each sequence of the batch is."""
@@ -48,45 +51,130 @@ _FURTHEST = -(1 << 31)  # a Slice to here ends behind the first element
 def recurrent_forms(site: Site) -> Iterator[Form]:
     """Yield a layer that runs backwards as one that runs forwards over what is turned round, and one in its steps."""
     node = copied(site.node, without=("direction",))
-    why_not = None
-    if site.text("direction", "forward") != "reverse":
-        why_not = Refusal("it does not run backwards")
-    elif site.input_name(_SEQUENCE_LENGTHS):
-        why_not = Refusal("each sequence has a length of its own")
-    elif attributes.integer(site.node, "layout", 0):
-        why_not = Refusal("its batch comes first")
-    elif site.opset < _STEPS_AS_INPUT_SINCE:
-        why_not = Refusal("no Slice of its opset runs backwards")
 
     def write() -> Rewrite | Refusal:
         builder = site.builder()
-        bounds = [
-            builder.constant(np.array([each], np.int64), name)
-            for each, name in ((-1, "first"), (_FURTHEST, "last"), (0, "axis"), (-1, "step"))
-        ]
-        data, *others = (builder.input(name) for name in site.node.input)
-        results = builder.original(node, [builder.op("Slice", [data, *bounds]), *others])
-        given = [results] if len(site.node.output) == 1 else results
-        for place, (name, value) in enumerate(zip(site.node.output, given, strict=True)):
-            if name:
-                builder.output(name, builder.op("Slice", [value, *bounds]) if place == 0 else value)
+        _turned_round(site, builder, node, [builder.input(name) for name in site.node.input], on_three=False)
         return Rewrite(builder.build(), trials_of(site))
 
     traits = {**OTHERS[site.node.op_type](site.scope, site.node), "direction": "forward"}
-    yield Form("a Slice that turns it round", ((site.node.op_type, traits),), write, why_not)
+    why_not = _why_not_turned(site) if _runs_backwards(site) else Refusal("it does not run backwards")
+    operators: Operators = ((site.node.op_type, traits), ("Slice", {"backwards": True, "rank": _LINES}))
+    if site.node.output[0]:
+        operators = (*operators, ("Slice", {"backwards": True, "rank": _LINES + 1}))
+    yield Form("a Slice that turns it round", operators, write, why_not)
     yield _from_nothing(site)
+    yield _in_full(site)
     yield _squeezed(site)
     yield _filled(site, behind_reshape=False)
     yield _filled(site, behind_reshape=True)
     yield form_in_steps(site)
 
 
+def _runs_backwards(site: Site) -> bool:
+    return site.text("direction", "forward") == "reverse"
+
+
+def _why_not_turned(site: Site) -> Refusal | None:
+    """Return why no Slice turns round what a layer reads."""
+    if site.input_name(_SEQUENCE_LENGTHS):
+        return Refusal("each sequence has a length of its own")
+    if attributes.integer(site.node, "layout", 0):
+        return Refusal("its batch comes first")
+    return Refusal("no Slice of its opset runs backwards") if site.opset < _STEPS_AS_INPUT_SINCE else None
+
+
+def _turned_round(
+    site: Site, builder: FragmentBuilder, node: NodeProto, given: Sequence[Any], *, on_three: bool
+) -> None:
+    """Append the layer that ``node`` is over its sequence turned round, and bind what it gives.
+
+    What it gives is turned round without its axis of directions, ``on_three``, or as it is.
+    """
+    bounds = [
+        builder.constant(np.array([each], np.int64), name)
+        for each, name in ((-1, "first"), (_FURTHEST, "last"), (0, "axis"), (-1, "step"))
+    ]
+    sequence, *states = _given(builder, node, [builder.op("Slice", [given[0], *bounds]), *given[1:]])
+    if site.node.output[0]:
+        sequence = builder.unsqueezed(sequence, 1, back=True) if on_three else sequence
+        sequence = builder.op("Slice", [sequence, *bounds])
+        sequence = builder.unsqueezed(sequence, 1) if on_three else sequence
+    _bind(site, builder, [sequence, *states])
+
+
+def _given(builder: FragmentBuilder, node: NodeProto, given: Sequence[Any]) -> list[Any]:
+    results = builder.original(node, given)
+    return [results] if len(node.output) == 1 else list(results)
+
+
+def _bind(site: Site, builder: FragmentBuilder, results: Sequence[Any]) -> None:
+    for name, value in zip(site.node.output, results, strict=False):
+        if name:
+            builder.output(name, value)
+
+
+def _in_full(site: Site) -> Form:
+    """Return the layer with a bias and a name for all that it gives, and forwards over what a Slice turned round.
+
+    What it reads of an input of the model whose batch is open goes through an Identity.
+    """
+    turns, weights, data = _runs_backwards(site), site.input_type(_WEIGHTS), site.input_type(0)
+    reads_input = (
+        data is not None and data.shape is not None and not any(isinstance(each, int) for each in data.shape[:2])
+    )
+    reads_input = reads_input and site.scope.own_producer(site.input_name(0)) is None
+    lengths = None if weights is None else weights.lengths
+    names = _without_zeros(site)
+    names = [*names, *[""] * (_BIAS + 1 - len(names))]
+    node = copied(site.node, without=("direction",) if turns else ())
+    count = max(len(node.output), _RESULTS[site.node.op_type])
+    node.output[:] = [name or f"result_{place}" for place, name in enumerate([*node.output, *[""] * count][:count])]
+
+    def write() -> Rewrite:
+        assert lengths is not None
+        builder = site.builder()
+        given = [builder.input(name) for name in names]
+        if reads_input and not turns:
+            given[0] = builder.op("Identity", given[:1])
+        if not names[_BIAS]:
+            dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+            given[_BIAS] = builder.constant(np.zeros((lengths[0], 2 * lengths[1]), dtype), "zeros")
+        if turns:
+            _turned_round(site, builder, node, given, on_three=True)
+        else:
+            _bind(site, builder, _given(builder, node, given))
+        return Rewrite(builder.build(), trials_of(site))
+
+    traits = dict(OTHERS[site.node.op_type](site.scope, site.node))
+    if turns:
+        traits["direction"] = "forward"
+    if not any(names[_STATE:]):
+        traits |= {"initial-state": "none", "numbers-images": False}
+    traits |= dict.fromkeys(("cell-unnamed", "sequence-unnamed", "outputs-end-unnamed"), False)
+    written = [name or ("zeros" if place == _BIAS else "") for place, name in enumerate(names)]
+    traits["leaves-inputs-out"] = leaves_inputs_out(site.node.op_type, written)
+    traits["biased"] = True
+    if reads_input:
+        traits["steps-open-alone"] = False
+    why_not = _why_not_turned(site) if turns else None
+    if lengths is None:
+        why_not = Refusal("the lengths of its weights are not known")
+    return Form("its bias and all that it gives written", ((site.node.op_type, traits),), write, why_not)
+
+
+def _without_zeros(site: Site) -> list[str]:
+    """Return the inputs, but for states that are zeros, where both are, and for empty names at their end."""
+    states = [place for place in (_STATE, _STATE + 1) if site.input_name(place)]
+    is_zero = all(holds_zeros(site.scope, site.input_name(place)) for place in states)
+    return _without_last(["" if is_zero and place in states else name for place, name in enumerate(site.node.input)])
+
+
 def _from_nothing(site: Site) -> Form:
     """Return the layer without states of zeros to start from, where it starts anyway, and without empty names."""
     states = [place for place in (_STATE, _STATE + 1) if site.input_name(place)]
     is_zero = bool(states) and all(holds_zeros(site.scope, site.input_name(place)) for place in states)
-    names = ["" if is_zero and place in states else name for place, name in enumerate(site.node.input)]
-    names = _without_last(names)
+    names = _without_zeros(site)
 
     def write() -> Rewrite:
         builder, node = site.builder(), copied(site.node)
