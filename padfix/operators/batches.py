@@ -13,7 +13,16 @@ from padfix.operators.lists import depends_on_data
 OF_IMAGES = frozenset(
     {
         *("AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "GlobalAveragePool", "GlobalLpPool"),
-        *("GlobalMaxPool", "InstanceNormalization", "LRN", "LayerNormalization", "LpPool", "MaxPool", "PRelu"),
+        *(
+            "GlobalMaxPool",
+            "GridSample",
+            "InstanceNormalization",
+            "LRN",
+            "LayerNormalization",
+            "LpPool",
+            "MaxPool",
+            "PRelu",
+        ),
         *("Resize", "Upsample"),
     }
 )

@@ -9,7 +9,7 @@ from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, normal_domain
-from padfix.operators.batches import OF_IMAGES, is_of_another_batch
+from padfix.operators.batches import OF_IMAGES, images_at_once, is_of_another_batch
 from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.table import PADDED, TRANSPOSED, Key
 
@@ -124,15 +124,33 @@ def is_behind_images(scope: Scope, name: str) -> bool:
 
 
 def joins_images(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Concat joins along the batch what a layer works on image by image, or list by list."""
+    """Whether a Concat joins along the batch what a layer works on image by image, or list by list.
+
+    Also before the layer where the model is of several images.
+    """
     known = scope.type_of(node.output[0])
     axis = attributes.integer(node, "axis", 1) or 0
     is_first = axis == 0 or (known is not None and known.rank == -axis)
     layers = {("", op_type) for op_type in OF_IMAGES}
+    if is_first and images_at_once(scope) is not None and _leads_to(scope, node.output[0], layers):
+        return True
     return is_first and any(
         _comes_from(scope, name, layers, lambda node: True) and not is_of_another_batch(scope, name)
         for name in node.input
     )
+
+
+def _leads_to(scope: Scope, name: str, targets: AbstractSet[Key]) -> bool:
+    """Whether a node of some types reads data, or anything that is made of it."""
+    seen, left = set[str](), [name]
+    while left and len(seen) < _NEAR:
+        each = left.pop()
+        readers = scope.consumers(each) if each not in seen else []
+        if any((normal_domain(node.domain), node.op_type) in targets for node in readers):
+            return True
+        seen.add(each)
+        left += [gives for node in readers for gives in node.output if gives]
+    return False
 
 
 def is_before_images(scope: Scope, name: str) -> bool:

@@ -76,7 +76,7 @@ from padfix.operators.shape_questions import any_of, is_spread
 from padfix.operators.shared_constants import joins_constant_again
 from padfix.operators.shuffles import shuffles_pixels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
-from padfix.operators.slices import may_start_before_first, slice_steps, sliced_axes, starts_before_first
+from padfix.operators.slices import ends_far, may_start_before_first, slice_steps, sliced_axes, starts_before_first
 from padfix.operators.spelled_norms import norm_traits, squares_for_norm
 from padfix.targets.traits import COUNT, Traits
 
@@ -293,6 +293,7 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
         "rank": known.rank,
         "takes-nothing": 0 in (_lengths_of_result(scope, node) or ()),
         "first-axis": 0 in axes,
+        "ends-far": ends_far(scope, node),
         "starts-before": any(starts_before_first(scope, node, axes) or ()),
         "maybe-starts-before": may_start_before_first(scope, node, axes),
     }

@@ -77,6 +77,20 @@ def starts_before_first(scope: Scope, node: NodeProto, axes: Sequence[int]) -> l
     return [step > 0 and start < least for start, step, least in zip(amounts["starts"], steps, lengths, strict=True)]
 
 
+_LONG, _NO_END = (1 << 31) - 1, (1 << 63) - 1
+
+
+def without_far_ends(ends: Sequence[int]) -> list[int]:
+    """Return the ends of a Slice, none of which fits 32 bits alone: the largest number is known for no end at all."""
+    return [_NO_END if end > _LONG else end for end in ends]
+
+
+def ends_far(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Slice has an end that does not fit 32 bits, and is not known for no end either."""
+    ends = _told(scope, node, "ends") or []
+    return ends != without_far_ends(ends)
+
+
 def may_start_before_first(scope: Scope, node: NodeProto, axes: Sequence[int]) -> bool:
     """Whether a Slice counts a start from the end of an axis of open length, which may be shorter than that.
 

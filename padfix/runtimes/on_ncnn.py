@@ -95,19 +95,28 @@ def _image_by_image(
     model = onnx.load_from_string(request.model)
     if any(node.op_type in _LAYERS_OVER_STEPS for node in model.graph.node) and keeps_steps(request):
         return run(request)
+    images = _images(run, model, request, batch)
+    found = [] if images is None else zip(images[0], request.shapes, strict=True)
+    axes = [_axis_of_images(one, shape, batch) for one, shape in found]
+    if images is None or None in axes:
+        return run(request)
+    return [np.concatenate(each, axis=axis or 0) for each, axis in zip(zip(*images, strict=True), axes, strict=True)]
+
+
+def _images(run: Callable[[Request], list[Any]], model: Any, request: Request, batch: int) -> list[list[Any]] | None:
+    """Return what is given for each image; None where that fails, as where the first axis is none of images."""
     for value, shape in zip(model.graph.output, request.shapes, strict=True):
         value.type.tensor_type.shape.dim[shape.index(batch)].dim_value = 1
     for value in model.graph.input:
         value.type.tensor_type.shape.dim[0].dim_value = 1
     serialized, shapes = model.SerializeToString(), [_of_one(shape, shape.index(batch)) for shape in request.shapes]
-    images = []
-    for place in range(batch):
-        feeds = {name: array[place, None] for name, array in request.feeds.items()}
-        images.append(run(Request(serialized, feeds, shapes)))
-    axes = [_axis_of_images(one, shape, batch) for one, shape in zip(images[0], request.shapes, strict=True)]
-    if None in axes:
-        return run(request)
-    return [np.concatenate(each, axis=axis or 0) for each, axis in zip(zip(*images, strict=True), axes, strict=True)]
+    try:
+        return [
+            run(Request(serialized, {name: array[place, None] for name, array in request.feeds.items()}, shapes))
+            for place in range(batch)
+        ]
+    except RuntimeError:
+        return None
 
 
 def _batch_of(request: Request) -> int | None:

@@ -301,6 +301,7 @@ MARKS = (
     "sequence-unnamed",
     "steps-open-alone",
     # Of Slice: whether it starts before the first element of an axis, or may where that is open.
+    "ends-far",  # Of Slice: whether it ends where 32 bits hold no number, but for the largest of 64.
     "starts-before",
     "maybe-starts-before",
     # Of Slice and Transpose: whether they leave it to the default that they take the first axes, or reverse all.

@@ -234,6 +234,10 @@ FIRST_ALONE = """(float[2,4,6,6] X) => (float[1,4,6,6] Y) <int64[1] b = {0}, int
 TWICE = """(float[%s] X) => (float Y) <float s = {0.5}, int64[2] r = {-1, 3}> {
     A = %s C = Identity (%s) Y = Concat <axis = 0> (C, C) }"""
 BESIDE = "(float[%s,3,2,2] X, float[1,3,1,1] Z) => (float Y) { A = %s (X) Y = Mul (A, Z) }"
+JOINED = """(float[2,4,6,6] X) => (float Y) <int64[1] b = {0}, int64[1] e = {1}, int64[1] l = {2}> {
+    A = Slice (X, e, l, b) B = Slice (X, b, e, b) C = Concat <axis = 0> (A, B) Y = %s (C) }"""
+GRID = """(float[%s] X, float[2,5,3,2] G) => (float Y) <int64[4] s = {2, 3, 4, 4}> {
+    A = Reshape (X, s) Y = GridSample (A, G) }"""
 BY_IDS = "(int32[2,5] X) => (float[2,5,2] Y) <float[9,2] t> { Y = Gather (t, X) }".replace(
     " t>", f" t = {{{', '.join('1' * 18)}}}>"
 )
@@ -244,6 +248,10 @@ BY_IDS = "(int32[2,5] X) => (float[2,5,2] Y) <float[9,2] t> { Y = Gather (t, X) 
     [
         (FIRST_ALONE % "MaxPool <kernel_shape = [1, 1]>", "another number of images"),
         (FIRST_ALONE % "Softmax", ""),
+        (JOINED % "MaxPool <kernel_shape = [1, 1]>", "joins several along another axis"),
+        (JOINED % "Softmax", ""),
+        (GRID % "1,6,4,4", "another number of images"),
+        (GRID % "2,3,4,4", ""),
         (BY_IDS, "first row for every index below 0"),
         (BY_IDS.replace("int32", "int64"), "first row for every index below 0"),
         (TWICE % ("1,3,2,2", "PRelu (X, s)", "A"), "joins several along another axis"),
@@ -277,3 +285,19 @@ def test_several_images_are_summed_with_other_axes_by_products(
     graph = f"(float[2,3,4,2] X) => (float Y) <int64[2] a = {{0, 1}}> {{ Y = {reduction} (X, a) }}"
     assert written(tmp_path, graph, opset=18) == expected
     assert not padfix.check(tmp_path / "result.onnx", target="ncnn").findings
+
+
+@pytest.mark.parametrize(("end", "expected"), [(1 << 31, (1 << 63) - 1), ((1 << 31) - 1, (1 << 31) - 1), (6, 6)])
+def test_an_end_that_32_bits_do_not_hold_is_none(end: int, expected: int, tmp_path: Path) -> None:
+    text = f"""(float[1,6,4] X) => (float Y) <int64[1] b = {{-2}}, int64[1] e = {{{end}}}, int64[1] a = {{1}}> {{
+        Y = Slice (X, b, e, a) }}"""
+    assert written(tmp_path, text, opset=17) == ["Slice"]
+    graph = onnx.load(tmp_path / "result.onnx").graph
+    values = {each.name: onnx.numpy_helper.to_array(each).tolist() for each in graph.initializer}
+    values |= {
+        each.output[0]: onnx.numpy_helper.to_array(each.attribute[0].t).tolist()
+        for each in graph.node
+        if each.op_type == "Constant"
+    }
+    (node,) = [each for each in graph.node if each.op_type == "Slice"]
+    assert values[node.input[2]] == [expected]

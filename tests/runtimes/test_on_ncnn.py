@@ -67,6 +67,17 @@ def test_steps_of_a_recurrent_layer_stay_together() -> None:
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+def test_a_first_axis_of_no_images_is_taken_as_a_whole() -> None:
+    from padfix.runtimes import on_ncnn
+
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        main (float[4,6,4] X) => (float[2,6,4] Y) <int64[1] a = {1}, int64[1] b = {3}, int64[1] c = {0}> {
+            Y = Slice (X, a, b, c) }""")
+    data = np.random.default_rng(0).standard_normal((4, 6, 4)).astype(np.float32)
+    (found,) = on_ncnn.load()(Request(model.SerializeToString(), {"X": data}, [(2, 6, 4)]))
+    np.testing.assert_array_equal(found, data[1:3])
+
+
 def test_images_lie_along_another_axis_of_a_state() -> None:
     from padfix.runtimes import on_ncnn
 

@@ -134,6 +134,8 @@ def test_the_terms_of_the_sum_in_a_gelu_are_exchanged_for_mnn(tmp_path: Path) ->
         ("ncnn", "float16", "float16", "Y = Conv (X, H)", "half precision"),
         ("ncnn", "float", "float16", "r = Relu (X) Y = Cast <to = 10> (r)", "another type"),
         ("ncnn", "int32", "int32", "Y = Add (X, X)", "bits of integers"),
+        ("ncnn", "int32", "int32", "Y = Sign (X)", "bits of integers"),
+        ("ncnn", "int32", "int32", "Y = ReduceL1 <axes = [1]> (X)", "bits of integers"),
         ("ncnn", "float", "float", "Y = Pow (X, L)", "below 0"),
         ("ncnn", "float", "float", "r = Reshape (X, P2) Y = Softmax <axis = 0> (r)", "together"),
         ("ncnn", "float", "float", "r = Relu (X) Y = Identity (one)", "a constant"),

@@ -9,7 +9,13 @@ import numpy as np
 from padfix.graph import attributes
 from padfix.operators.axis_order import order_of_axes
 from padfix.operators.refusal import Refusal
-from padfix.operators.slices import SLICE_AS_INPUTS_SINCE, slice_amounts, sliced_axes, starts_before_first
+from padfix.operators.slices import (
+    SLICE_AS_INPUTS_SINCE,
+    slice_amounts,
+    sliced_axes,
+    starts_before_first,
+    without_far_ends,
+)
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
@@ -34,7 +40,7 @@ def slice_forms(site: Site) -> Iterator[Form]:
 def _reordered(site: Site) -> Iterator[Form]:
     """Yield a Slice whose axes are listed, in the order in which a runtime has them that moves channels to the end.
 
-    What would start before the first element starts with it.
+    What would start before the first element starts with it, and what would end far behind the last has no end.
     """
     known = site.input_type(0)
     rank = None if known is None else known.rank
@@ -52,7 +58,7 @@ def _reordered(site: Site) -> Iterator[Form]:
         assert amounts is not None
         before = starts_before_first(site.scope, site.node, axes) or [False] * len(axes)
         starts = [0 if is_before else start for start, is_before in zip(amounts["starts"], before, strict=True)]
-        listed = {**amounts, "starts": starts, "axes": axes}
+        listed = {**amounts, "starts": starts, "ends": without_far_ends(amounts["ends"]), "axes": axes}
         builder = site.builder()
         node = copied(site.node, without=_NAMES)
         inputs = [builder.input(site.input_name(0))]
@@ -68,7 +74,7 @@ def _reordered(site: Site) -> Iterator[Form]:
 
     told: Traits = {
         **(traits_of(site.scope, site.node) or {}),
-        **dict.fromkeys(("axes-out-of-order", "axes-unlisted", "starts-before"), False),
+        **dict.fromkeys(("axes-out-of-order", "axes-unlisted", "starts-before", "ends-far"), False),
     }
     yield Form("its axes listed in order", (("Slice", told),), write, why_not)
 
