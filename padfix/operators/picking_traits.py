@@ -39,6 +39,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         **ranked(scope, node),
         "axis-from-end": (attributes.integer(node, "axis", 0) or 0) < 0,
         "of-fewer-rows": _has_fewer_rows(node, shapes),
+        "of-more-rows": _has_more_rows(node, shapes),
         "of-listed-values": updates is not None and len(updates) == 1,
         "both-computed": not is_constant(scope, node.input[1]),
         "negative-indices": _holds_negatives(scope, node.input[1]),
@@ -139,6 +140,20 @@ def _is_whole_number(scope: Scope, name: str) -> bool:
     """Whether a value is an integer without an axis."""
     known = scope.type_of(name)
     return known is not None and known.shape == () and numbers_of(scope, name) == "integer"
+
+
+def _has_more_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) -> bool | None:
+    """Whether a ScatterElements has more indices along its axis than its data have elements."""
+    if node.op_type != "ScatterElements":
+        return False
+    data, indices = shapes[:2]
+    if not data or not indices:
+        return None
+    axis = attributes.integer(node, "axis", 0) or 0
+    most, given = data[axis], indices[axis]
+    if isinstance(most, int) and isinstance(given, int):
+        return given > most
+    return False if most is not None and most == given else None
 
 
 def _puts_slices(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) -> bool:

@@ -203,6 +203,7 @@ MARKS = (
     "by-data",
     # Of what picks single elements, which has axis-from-end as well; and of what reads constants of booleans.
     "of-fewer-rows",
+    "of-more-rows",
     "of-listed-values",
     "of-wide-integers",
     "constant-booleans",

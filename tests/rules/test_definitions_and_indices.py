@@ -207,3 +207,36 @@ def test_the_channels_of_a_thin_image_are_split_behind_a_flatten(tmp_path: Path)
 def test_an_exponential_before_opset_11_is_taken_apart_in_opset_11(tmp_path: Path) -> None:
     padfix.convert(saved(tmp_path, FALLING % "Exp", 9), tmp_path / "result.onnx", target="qnn")
     assert types_of(tmp_path / "result.onnx").count("Clip") == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "given", "axis", "constant"),
+    [
+        ((5, 3), (7, 3), 0, True),
+        ((5, 3), (7, 3), 0, False),
+        ((5,), (7,), 0, False),
+        ((3, 5), (3, 8), -1, True),
+        ((5, 3), (7, 2), 0, False),
+        ((5, 3), (5, 3), 0, False),
+    ],
+)
+def test_more_indices_than_data_put_into_more_rows(
+    data: tuple[int, ...], given: tuple[int, ...], axis: int, constant: bool, tmp_path: Path
+) -> None:
+    lengths, wide = (",".join(map(str, each)) for each in (data, given))
+    random = np.random.default_rng(0)
+    feeds = {"X": random.normal(size=data), "U": random.normal(size=given)}
+    feeds = {name: value.astype(np.float32) for name, value in feeds.items()}
+    indices = random.integers(-data[axis], data[axis], given)
+    told = f"<int64[{wide}] I = {{{', '.join(map(str, indices.reshape(-1)))}}}>" if constant else ""
+    listed = "" if constant else f"int64[{wide}] I, "
+    text = f"""(float[{lengths}] X, {listed}float[{wide}] U) => (float Y) {told} {{
+        Y = ScatterElements <axis = {axis}, reduction = "add"> (X, I, U) }}"""
+    source = saved(tmp_path, text)
+    padfix.convert(source, tmp_path / "out.onnx", target="opencv")
+    assert ("Concat" in types_of(tmp_path / "out.onnx")) == (given != data)
+    assert not padfix.check(tmp_path / "out.onnx", target="opencv").findings
+    if not constant:
+        feeds["I"] = indices
+    before, after = (run(onnx.load(path), feeds) for path in (source, tmp_path / "out.onnx"))
+    np.testing.assert_allclose(after[0], before[0], atol=1e-6)

@@ -17,7 +17,7 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.as_floats import as_floats
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.index_forms import rest_forms
+from padfix.rules.build.index_forms import REST_SINCE, rest_forms
 from padfix.rules.build.moved_forms import moved_forms
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
@@ -55,6 +55,7 @@ def element_forms(site: Site) -> Iterator[Form]:
         yield _along_one_axis(site)
     else:
         yield _in_a_row(site)
+        yield _of_more(site)
 
 
 def _axis_from_begin(site: Site) -> Form:
@@ -295,6 +296,54 @@ def _in_a_row(site: Site) -> Form:
     why_not = None if rank == 1 else Refusal("it puts elements into no list")
     operators: Operators = (("Reshape", {"rank": 2}), (site.node.op_type, own), ("Reshape", {"rank": 1}))
     return Form("a matrix of one row", operators, write, why_not)
+
+
+def _of_more(site: Site) -> Form:
+    """Return a ScatterElements of data with as many rows more as there are updates, which a Slice takes off again."""
+    known, listed, told = site.input_type(0), site.input_type(1), site.constant(1)
+    shape, updates = (() if each is None or each.shape is None else each.shape for each in (known, listed))
+    axis = (attributes.integer(site.node, "axis", 0) or 0) % max(len(shape), 1)
+    length = shape[axis] if shape else None
+    more = [updates[place] if place == axis else length for place, length in enumerate(shape)] if updates else [None]
+    rows, is_list = [each for each in more if isinstance(each, int)], len(shape) == 1
+    own = traits_of(site.scope, site.node) or {}
+    is_counted = told is None and bool(own.get("maybe-from-end"))
+    why_not = None if isinstance(length, int) and len(rows) == len(shape) else _LENGTHS
+    if is_counted and site.opset < REST_SINCE:
+        why_not = Refusal("this opset has no Mod")
+
+    def write() -> Rewrite:
+        assert isinstance(length, int)
+        builder = site.builder()
+        given = [builder.input(name) for name in site.node.input]
+        if told is not None:
+            given[1] = builder.constant(np.where(told < 0, told + length, told).astype(told.dtype), "indices")
+        elif is_counted:
+            dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(1))
+            given[1] = builder.op("Mod", [given[1], builder.constant(np.array(length, dtype), "length")])
+        if is_list:
+            given = [builder.reshaped(each, [1, -1]) for each in given]
+        zeros = np.zeros([1] * is_list + rows, helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+        node, along = copied(site.node), axis + is_list
+        attributes.set_integer(node, "axis", along)
+        given[0] = builder.op("Concat", [given[0], builder.constant(zeros, "rows")], {"axis": along})
+        bounds = [builder.integers(each) for each in ([0], [length], [along])]
+        result = builder.op("Slice", [builder.original(node, given), *bounds])
+        builder.output(site.node.output[0], builder.reshaped(result, [-1]) if is_list else result)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    rank = len(shape) + is_list
+    changed = ("of-more-rows", "axis-from-end", "negative-indices", "maybe-from-end")
+    put: Traits = {**own, "rank": rank, **dict.fromkeys(changed, False)}
+    moved: Operators = (("Reshape", {"rank": rank}), ("Reshape", {"rank": 1})) if is_list else ()
+    operators: Operators = (
+        *((("Mod", {"cuts-off": False}),) if is_counted else ()),
+        *moved,
+        ("Concat", {"inputs": 2, "numbers": own.get("numbers")}),
+        (site.node.op_type, put),
+        ("Slice", {"behind-window": False, "rank": rank}),
+    )
+    return Form("rows for its updates, taken off behind it", operators, write, why_not)
 
 
 def single_forms(site: Site) -> Iterator[Form]:

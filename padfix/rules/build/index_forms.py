@@ -19,7 +19,7 @@ from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 
-_REST_SINCE = 10
+REST_SINCE = 10
 """The first opset with a Mod."""
 
 MAXIMUM_OF_INTEGERS_SINCE = 12
@@ -43,7 +43,7 @@ def rest_forms(site: Site) -> Iterator[Form]:
     why_not = None
     if last > len(shape):
         why_not = Refusal("how many axes its data or its indices have is not known")
-    elif site.elem_type(1) not in (TensorProto.INT32, TensorProto.INT64) or site.opset < _REST_SINCE:
+    elif site.elem_type(1) not in (TensorProto.INT32, TensorProto.INT64) or site.opset < REST_SINCE:
         why_not = Refusal("its indices are no integers, or this opset has no Mod")
     elif not is_told and site.opset < MAXIMUM_OF_INTEGERS_SINCE:
         why_not = Refusal("it needs the lengths of its input (--shape), or an opset with a maximum of integers")
