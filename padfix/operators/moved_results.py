@@ -21,6 +21,8 @@ CHANGING = frozenset(
 
 _RESHAPING = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 
+_OF_TWO = ("Add", "Div", "Max", "Mean", "Min", "Mul", "Pow", "Sub", "Sum")
+
 _DEEPEST = 20
 
 
@@ -42,6 +44,23 @@ def reads_moved_result(scope: Scope, node: NodeProto) -> bool:
             return True
         if is_product or producer.op_type not in (*_RESHAPING, *CHANGING):
             return False
+        name = producer.input[0]
+    return False
+
+
+def activates_result(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Relu reads a result of the model that arithmetic of two gives, or what passes that on."""
+    if node.op_type != "Relu" or normal_domain(node.domain) or scope.parent is not None:
+        return False
+    name, is_result = node.input[0], False
+    for _ in range(_DEEPEST):
+        is_result = is_result or scope.is_output(name)
+        is_result = is_result or any(
+            each.op_type == "Identity" and scope.is_output(each.output[0]) for each in scope.consumers(name)
+        )
+        producer = scope.own_producer(name)
+        if producer is None or producer.op_type != "Identity":
+            return is_result and producer is not None and producer.op_type in _OF_TWO
         name = producer.input[0]
     return False
 

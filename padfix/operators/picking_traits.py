@@ -11,8 +11,10 @@ from padfix.graph.scopes import Dimension, Scope, ValueType
 from padfix.operators.constant_chains import COMPUTED, is_constant, reads_constant_bytes, worked_out
 from padfix.operators.lists import depends_on_data
 from padfix.operators.numbers import numbers_of
+from padfix.operators.passing import passed_on
 from padfix.operators.picked_parts import picked_part
 from padfix.operators.places import may_count_from_end
+from padfix.operators.slices import slice_starts, sliced_axes
 from padfix.targets.traits import COUNT, Traits
 
 PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
@@ -40,6 +42,8 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "axis-from-end": (attributes.integer(node, "axis", 0) or 0) < 0,
         "of-fewer-rows": _has_fewer_rows(node, shapes),
         "of-more-rows": _has_more_rows(node, shapes),
+        "of-fewer-rows-as-told": _has_fewer_rows(node, shapes) and _are_told(shapes[:2]),
+        "behind-slice-from-first": node.op_type == "GatherElements" and _is_behind_slice_from_first(scope, node),
         "of-listed-values": updates is not None and len(updates) == 1,
         "both-computed": not is_constant(scope, node.input[1]),
         "negative-indices": _holds_negatives(scope, node.input[1]),
@@ -171,6 +175,30 @@ def _has_fewer_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None
     axis = (attributes.integer(node, "axis", 0) or 0) % max(len(shapes[0]), 1)
     pairs = enumerate(zip(*shapes[:2], strict=False))
     return any(here != there for place, (here, there) in pairs if place != axis)
+
+
+def _is_behind_slice_from_first(scope: Scope, node: NodeProto) -> bool:
+    """Whether data are what a Slice takes from the first element on, and it does matter to the indices what it leaves.
+
+    It does not where it takes along the axis of the indices alone and none of these counts from the end.
+    """
+    before = scope.own_producer(node.input[0])
+    while before is not None and (passed := passed_on(scope, before)):
+        before = scope.own_producer(passed)
+    known = None if before is None else scope.type_of(before.input[0])
+    if before is None or before.op_type != "Slice" or known is None or not known.rank:
+        return False
+    axes, starts = sliced_axes(scope, before, known.rank), slice_starts(scope, before)
+    if axes is None or starts is None:
+        return True
+    cut = {axis for axis, start in zip(axes, starts, strict=True) if start == 0}
+    own = (attributes.integer(node, "axis", 0) or 0) % known.rank
+    counts = _holds_negatives(scope, node.input[1]) or may_count_from_end(scope, node.input[1])
+    return bool(cut - {own}) or (own in cut and counts)
+
+
+def _are_told(shapes: Sequence[Sequence[Dimension] | None]) -> bool:
+    return all(isinstance(each, int) for shape in shapes for each in shape or ())
 
 
 def _split(scope: Scope, node: NodeProto) -> Traits:

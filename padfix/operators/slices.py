@@ -51,6 +51,11 @@ def slice_steps(scope: Scope, node: NodeProto) -> list[int] | None:
     return _told(scope, node, "steps")
 
 
+def slice_starts(scope: Scope, node: NodeProto) -> list[int] | None:
+    """Return the starts of a Slice; None where they are not constant."""
+    return _told(scope, node, "starts")
+
+
 def slice_amounts(scope: Scope, node: NodeProto) -> dict[str, list[int]] | None:
     """Return the starts, ends and steps, as far as it has them; None where one is not constant."""
     found = {}

@@ -27,7 +27,7 @@ from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_vo
 from padfix.operators.fused_layers import ends_model
 from padfix.operators.lists import ON_ONE, is_of_made_list, lists_for_numbers
 from padfix.operators.mixed_images import mixes_images
-from padfix.operators.moved_results import reads_moved_result
+from padfix.operators.moved_results import activates_result, reads_moved_result
 from padfix.operators.numbers import (
     bytes_of,
     elements_of,
@@ -84,6 +84,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["lists-for-numbers"] = bool(lists_for_numbers(scope, node))
     known = scope.type_of(data) if data else None
     found["reads-moved-result"] = reads_moved_result(scope, node)
+    found["activates-result"] = activates_result(scope, node)
     found["of-longs"] = known is not None and known.elem_type == TensorProto.INT64
     found["across-images"] = bool(found.get("across-images")) or mixes_images(scope, node)
     found["gives-more"] = any(scope.is_used(name) for name in node.output[1:] if name)
@@ -154,9 +155,11 @@ def axes_of(scope: Scope, node: NodeProto) -> int:
 
 def _is_of_one_less(scope: Scope, node: NodeProto) -> bool:
     """Whether it is a Transpose between Reshapes that leaves an axis of one element in its place, and no shuffle."""
+    if node.op_type != "Transpose":
+        return False
     before, known = scope.own_producer(node.input[0]), scope.type_of(node.input[0])
     behind = [each.op_type for each in scope.consumers(node.output[0])]
-    if node.op_type != "Transpose" or before is None or before.op_type != "Reshape" or behind != ["Reshape"]:
+    if before is None or before.op_type != "Reshape" or behind != ["Reshape"]:
         return False
     order = tuple(attributes.integers(node, "perm") or ())
     if known is None or order in _SPACE_TO_DEPTH:

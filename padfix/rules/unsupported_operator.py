@@ -15,7 +15,7 @@ from padfix.operators.decided_bodies import decided_body
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.gates import gate_traits
 from padfix.operators.lists import COMPARING, JOINING_TRUTHS
-from padfix.operators.moved_results import reads_moved_result
+from padfix.operators.moved_results import activates_result, reads_moved_result
 from padfix.operators.other_traits import JOINING, OTHERS
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN
 from padfix.operators.quantizers import QUANTIZERS
@@ -201,7 +201,7 @@ class UnsupportedOperator(TargetRule):
 
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield the forms that operators of this type have, and the constant that it computes."""
-        if reads_moved_result(site.scope, site.node):
+        if reads_moved_result(site.scope, site.node) or activates_result(site.scope, site.node):
             yield multiplied_by_one(site)
         yield from _FORMS.get(site.node.op_type, definition_forms)(site)
         if chain_of(site.scope, site.node) is not None:

@@ -312,3 +312,31 @@ def test_tract_is_told_the_types_of_what_a_scan_goes_over(tmp_path: Path) -> Non
     report = padfix.convert(tmp_path / "m.onnx", tmp_path / "out.onnx", target="tract")
     assert [each.finding.rule for each in report.rewrites] == ["PF309"]
     assert "Scan" not in {each.op_type for each in onnx.load(tmp_path / "out.onnx").graph.node}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "given", "expected"),
+    [
+        ("s = Slice (X, first, two, two) Y = GatherElements <axis = 1> (s, j)", "float[2,3,5] X", ["Slice", "Max"]),
+        ("s = Slice (X, first, two, two) Y = GatherElements <axis = 1> (s, j)", "float[N,3,L] X", ["Slice", "Max"]),
+        ("s = Slice (X, first, two, one) Y = GatherElements <axis = 1> (s, j)", "float[2,3,2] X", ["Slice"]),
+        ("s = Slice (X, first, two, one) i = Neg (j) Y = GatherElements <axis = 1> (s, i)", "float[2,3,2] X", None),
+        ("s = Slice (X, one, two, two) Y = GatherElements <axis = 1> (s, k)", "float[2,3,5] X", ["Slice"]),
+        ("Y = GatherElements <axis = 1> (X, k)", "float[3,3,4] X", ["Slice", "Max"]),
+    ],
+)
+def test_openvino_takes_elements_apart_from_a_slice(
+    nodes: str, given: str, expected: list[str] | None, tmp_path: Path
+) -> None:
+    constants = (
+        "<int64[1] first = {0}, int64[1] one = {1}, int64[1] two = {2}, int64[2,2,2] j = {0, 1, 1, 0, 1, 1, 0, 0}, "
+        "int64[2,2,1] k = {0, 2, 1, 1}>"
+    )
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 13]> g ({given}) => (float[A,B,C] Y) {constants} {{ {nodes} }}'
+    )
+    onnx.save(model, tmp_path / "before.onnx")
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="openvino")
+    assert not padfix.check(tmp_path / "after.onnx", target="openvino").findings
+    found = [each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node if each.op_type != "Constant"]
+    assert "Max" in found if expected is None else found == [*expected, "GatherElements"]

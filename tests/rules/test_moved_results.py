@@ -31,6 +31,10 @@ def written(nodes: str, given: str, results: str, folder: Path) -> list[str]:
         ('Y = Einsum <equation = "ij,jk->ik"> (X, w) Z = Sin (Y)', ["Einsum", "Mul", "Sin"]),
         ("p = MatMul (X, w) Y = Tanh (p) Z = Sin (p)", ["MatMul", "Tanh", "Sin"]),
         ("Y = MatMul (X, w) Z = Softmax (Y)", ["MatMul", "Softmax"]),
+        ("Y = Add (X, X) Z = Relu (Y)", ["Add", "Mul", "Relu"]),
+        ("s = Sub (X, slope) Y = Identity (s) Z = Relu (s)", ["Sub", "Identity", "Mul", "Relu"]),
+        ("Y = Mul (X, slope) Z = LeakyRelu (Y)", ["Mul", "LeakyRelu"]),
+        ("s = Max (X, slope) Y = Neg (s) Z = Relu (s)", ["Max", "Neg", "Relu"]),
     ],
 )
 def test_a_product_with_one_lies_between(nodes: str, expected: list[str], tmp_path: Path) -> None:

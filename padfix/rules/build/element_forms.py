@@ -13,13 +13,13 @@ from padfix.graph import attributes
 from padfix.operators.numbers import elements_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
-from padfix.rules.base import Rewrite, Site
+from padfix.rules.base import Rewrite, Site, Trial
 from padfix.rules.build.as_floats import as_floats
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.index_forms import REST_SINCE, rest_forms
+from padfix.rules.build.index_forms import MAXIMUM_OF_INTEGERS_SINCE, REST_SINCE, rest_forms
 from padfix.rules.build.moved_forms import moved_forms
-from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.node_trials import like, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.picked_elements import rows_of_picked
 from padfix.targets.traits import Traits
@@ -28,6 +28,9 @@ _EXTREMES_SINCE = 18
 """The first opset that lists the larger and the smaller among what is joined by."""
 
 _MOST_ELEMENTS = 1 << 20
+
+_MAXIMUM: Traits = {"inputs": 2, "broadcasts": False}
+"""What the larger of data and themselves is like."""
 
 _LENGTHS = Refusal("it needs the lengths of its inputs (--shape)")
 
@@ -48,7 +51,9 @@ def element_forms(site: Site) -> Iterator[Form]:
         yield _told_images(site)
         yield from moved_forms(site)
     elif site.node.op_type == "GatherElements":
-        yield _of_fewer(site)
+        yield _apart(site)
+        yield _of_fewer(site, apart=False)
+        yield _of_fewer(site, apart=True)
         yield from moved_forms(site)
     elif site.node.op_type == "ScatterND":
         yield _behind_an_axis(site)
@@ -199,8 +204,40 @@ def _told_images(site: Site) -> Form:
     return Form("tuples with their image", (("Concat", joined), ("GatherND", own)), write, why_not)
 
 
-def _of_fewer(site: Site) -> Form:
-    """Return a GatherElements of data that a Slice has cut to the rows that have indices."""
+def _apart(site: Site) -> Form:
+    """Return a GatherElements of the larger of its data and themselves, apart from the Slice that gives them."""
+    is_integer = elements_of(site.elem_type(0)) != "float"
+    why_not = None
+    if site.elem_type(0) == TensorProto.BOOL or (is_integer and site.opset < MAXIMUM_OF_INTEGERS_SINCE):
+        why_not = Refusal("this opset has no maximum of them")
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, *rest = (builder.input(name) for name in site.node.input)
+        return Rewrite(
+            builder.ending_in(copied(site.node), [builder.op("Max", [data] * 2), *rest]), _long_enough(site), exact=True
+        )
+
+    own = {**(traits_of(site.scope, site.node) or {}), "behind-slice-from-first": False}
+    operators: Operators = (("Max", _MAXIMUM), ("GatherElements", own))
+    return Form("the larger of its data and themselves", operators, write, why_not)
+
+
+def _long_enough(site: Site) -> tuple[Trial, ...]:
+    """Return trials of which the data are as long as constant indices reach, and as there are of them."""
+    known, listed, told = site.input_type(0), site.input_type(1), site.constant(1)
+    (trial,) = trials_of(site)
+    if known is None or known.shape is None or known.lengths is not None:
+        return (trial,)
+    lengths = [each for each in (listed.shape if listed is not None else None) or () if isinstance(each, int)]
+    reached = [int(np.abs(told).max()) + 1] if told is not None and told.size else []
+    name = site.input_name(0)
+    longest = max([*trial[name].shape, *lengths, *reached])
+    return ({**trial, name: like(known, longest)},)
+
+
+def _of_fewer(site: Site, *, apart: bool) -> Form:
+    """Return a GatherElements of data that a Slice has cut to the rows that have indices, or that ``apart`` from it."""
     known, indices = site.input_type(0), site.input_type(1)
     shape = () if known is None or known.shape is None else known.shape
     listed = () if indices is None or indices.shape is None else indices.shape
@@ -215,12 +252,19 @@ def _of_fewer(site: Site) -> Form:
         bounds = [builder.integers(each) for each in ([0] * len(cut), ends, cut)]
         node = copied(site.node)
         attributes.set_integer(node, "axis", axis)
-        builder.output(site.node.output[0], builder.original(node, [builder.op("Slice", [data, *bounds]), *rest]))
+        rows = builder.op("Slice", [data, *bounds])
+        rows = builder.op("Max", [rows, rows]) if apart else rows
+        builder.output(site.node.output[0], builder.original(node, [rows, *rest]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    own = {**(traits_of(site.scope, site.node) or {}), "of-fewer-rows": False, "axis-from-end": False}
+    if apart and elements_of(site.elem_type(0)) != "float" and site.opset < MAXIMUM_OF_INTEGERS_SINCE:
+        why_not = Refusal("this opset has no maximum of integers")
+    own = traits_of(site.scope, site.node) or {}
+    own = {**own, **dict.fromkeys(("of-fewer-rows", "of-fewer-rows-as-told", "axis-from-end"), False)}
+    own["behind-slice-from-first"] = not apart
     operators: Operators = (("Slice", {"behind-window": False, "rank": len(shape)}), ("GatherElements", own))
-    return Form("a Slice before it", operators, write, why_not)
+    operators = (*operators, ("Max", _MAXIMUM)) if apart else operators
+    return Form("a Slice before it, apart" if apart else "a Slice before it", operators, write, why_not)
 
 
 def _behind_an_axis(site: Site) -> Form:

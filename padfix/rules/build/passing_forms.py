@@ -90,7 +90,10 @@ def multiplied_by_one(site: Site) -> Form:
     why_not = None
     if not all(site.node.input) or site.elem_type(0) not in _SIGNED:
         why_not = Refusal("it leaves an input out, or its data are no numbers with a sign")
-    operators: Operators = (("Mul", {}), (site.node.op_type, {**own, "reads-moved-result": False}))
+    operators: Operators = (
+        ("Mul", {}),
+        (site.node.op_type, {**own, "reads-moved-result": False, "activates-result": False}),
+    )
     return Form("its data times 1", operators, write, why_not)
 
 

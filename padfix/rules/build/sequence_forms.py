@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from padfix.graph import attributes
+from padfix.operators.constant_chains import worked_out
 from padfix.operators.refusal import Refusal
 from padfix.operators.sequences import Piece, taken
 from padfix.rules.base import Rewrite, Site, TrialInput
@@ -73,7 +74,7 @@ def _trial(site: Site, nodes: tuple[Any, ...]) -> dict[str, TrialInput]:
     made = {name for node in nodes for name in node.output}
     found: dict[str, TrialInput] = {}
     for name in (each for node in nodes for each in node.input if each and each not in made):
-        value, known = site.scope.constant(name), site.scope.type_of(name)
+        value, known = worked_out(site.scope, name), site.scope.type_of(name)
         if value is not None:
             found[name] = TrialInput.of(value)
         elif known is not None:
