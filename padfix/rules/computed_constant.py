@@ -12,7 +12,7 @@ from padfix.operators.traits import computed_traits, traits_of
 from padfix.results import Finding
 from padfix.rules.base import Site
 from padfix.rules.build.forms import Form
-from padfix.rules.build.objections import Objection, worst_objection
+from padfix.rules.build.objections import Objection, objections, worst_objection
 from padfix.rules.build.target_rule import TargetRule
 
 _TOLD = {**STEERED, "Gather": (1,)}
@@ -77,10 +77,12 @@ class ComputedConstant(TargetRule):
         if chain is None or not is_read_by_data(site.scope, site.node, open_lengths=is_open):
             return None
         found = [
-            worst_objection(site.target, each.op_type, site.opset, computed_traits(site.scope, each)) for each in chain
+            one
+            for each in chain
+            for one in objections(site.target, each.op_type, site.opset, computed_traits(site.scope, each))
+            if "of-constants" in one.fact.where
         ]
-        objections = [each for each in found if each is not None and "of-constants" in each.fact.where]
-        return max(objections, key=lambda each: (not each.unknown, each.severity.rank), default=None)
+        return max(found, key=lambda each: (not each.unknown, each.severity.rank), default=None)
 
     def forms(self, site: Site) -> Iterator[Form]:
         """Yield none but the constant, which every rule about a target has."""

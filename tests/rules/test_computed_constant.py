@@ -396,3 +396,19 @@ def test_a_layer_of_constants_is_a_constant(target: str, nodes: str, tmp_path: P
     padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target=target)
     types = [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node if node.op_type != "Constant"]
     assert types == ["GlobalAveragePool", "Mul"]
+
+
+@pytest.mark.parametrize("batch", ["N", "2"])
+@pytest.mark.parametrize("opset", [11, 13])
+def test_a_constant_is_written_although_what_computes_it_is_wrong_on_data_as_well(
+    batch: str, opset: int, tmp_path: Path
+) -> None:
+    """PyTorch's scales of channels: as an Unsqueeze of data they would be a Reshape."""
+    given = "c = Unsqueeze <axes = [1, 2]> (k)" if opset < 13 else "c = Unsqueeze (k, axes)"
+    text = f"""<ir_version: 8, opset_import: ["" : {opset}]> m (float[{batch},6,5,5] X) => (float[{batch},6,5,5] Y)
+    <float[6] k = {{1, -2, 3, 4, -5, 6}}, int64[2] axes = {{1, 2}}> {{ {given} Y = Mul (X, c) }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="onnx2tf")
+    types = {node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node}
+    assert "Mul" in types
+    assert "Unsqueeze" not in types
