@@ -7,13 +7,17 @@ where a Transpose moves the batch and two are, it guesses.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from functools import cache
+from itertools import product
+from typing import TypeVar
 
 from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, normal_domain
 from padfix.operators.data_order import CHANNELS
-from padfix.operators.elementwise import REDUCTIONS
+from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
 from padfix.operators.reductions import reduced_axes
 from padfix.operators.table import PADDED, TRANSPOSED
 from padfix.targets.traits import Traits
@@ -24,7 +28,7 @@ ORDER = ("alike", "channels-last")
 _MATRIX = 2
 
 _OF_MATRICES = ("Concat", "Transpose")
-"""Operators that take the axes of a square matrix for one another."""
+"""Operators that take the axes of a square matrix for one another; a Concat where it joins along the first."""
 
 _LEAST_RANK = 3
 """Axes of data that has channels to move."""
@@ -45,9 +49,24 @@ _PRODUCTS = ("Einsum", "MatMul")
 _BY_PLACE = (*_PRODUCTS, "GRU", "LSTM", "RNN")
 """Operators that are wrong on what is moved, whatever its lengths."""
 
+_ON_PRODUCTS = ELEMENTWISE | {"LayerNormalization", "LogSoftmax", "Softmax"}
+"""Operators that are right on what is computed of products element by element."""
+
 _POOLED = frozenset(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"))
 
-RANKS = ("none", "others", "channels", "all")
+NONE, ALL = "none", "all"
+RANKS = (NONE, "others", "channels", ALL)
+
+Alike = str | frozenset[str]
+"""Which axes are alike, or those of :data:`RANKS` that it may be where lengths are left open."""
+
+_COLOURS = 4
+"""The most channels of a photograph."""
+
+_MOST_OPEN = 4
+"""Open lengths that are asked what they may be; data has no more, but for a batch of lists of volumes."""
+
+_Trait = TypeVar("_Trait", str, bool)
 
 MOVED, AS_WRITTEN, PUT_BACK = "moved", "as written", "put back"
 """Orders of axes: of images; of the model; and of the model again, which what reads them takes for that of images."""
@@ -58,18 +77,20 @@ _NEAR = 64  # tensors that are looked at before data counts as far from any such
 def order_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return which axes of what a node reads and gives are alike, and whether its data has its channels at the end."""
     shapes = _shapes(scope, node)
-    alike = alike_axes(shapes)
-    if node.op_type == "Reshape":
-        alike = alike_of(scope, node.input[0])
-    if node.op_type in _OF_MATRICES and any(len(set(each)) < len(each) == _MATRIX for each in shapes):
-        alike = "others"
+    alike = _alike_of(scope, node.input[0]) if node.op_type == "Reshape" else _most_alike(shapes)
+    if node.op_type != "Transpose" and ALL in alike and _is_of_products(scope, node):
+        alike = _known_as_written(alike)
+    if node.op_type in _OF_MATRICES and attributes.integer(node, "axis", 0) in (0, -_MATRIX):
+        alike = _most(alike, *(_alike_in(each) for each in shapes if len(each) == _MATRIX))
     is_moved_anyway = _works_on_images(node) or node.op_type in _BY_PLACE
-    orders = _orders(scope, _data(scope, node), RANKS[0] if is_moved_anyway else alike)
+    cases = [False] if is_moved_anyway else _are_equal(alike)
+    orders, *others = (_orders(scope, _data(scope, node), is_equal) for is_equal in cases)
     # Of all but products what is not moved decides.
-    is_moved = bool(orders - {AS_WRITTEN}) if node.op_type in _PRODUCTS else AS_WRITTEN not in orders
+    is_by_factor = node.op_type in _PRODUCTS
+    are_moved = {bool(each - {AS_WRITTEN}) if is_by_factor else AS_WRITTEN not in each for each in (orders, *others)}
     return {
-        "alike": alike,
-        "channels-last": is_moved,
+        "alike": _one_of(alike),
+        "channels-last": _one_of(are_moved),
         "orders-differ": len(orders) > 1 and _has_several_orders(scope, node),
         "put-back": PUT_BACK in orders,
     }
@@ -81,16 +102,66 @@ def _has_several_orders(scope: Scope, node: NodeProto) -> bool:
     return any(each is None or each.rank is None or each.rank >= _LEAST_RANK for each in types)
 
 
-def alike_axes(shapes: Sequence[Sequence[Dimension]]) -> str:
+def alike_axes(shapes: Sequence[Sequence[Dimension]]) -> Alike:
     """Return which axes of data of these shapes are alike, as :func:`order_traits` does of a node."""
-    return max((_alike(shape) for shape in shapes), key=RANKS.index, default=RANKS[0])
+    return _one_of(_most_alike(shapes))
 
 
-def alike_of(scope: Scope, name: str) -> str:
-    """Return which axes of data are alike; at most "channels" of a product, whose axes are known to be as written."""
+def alike_of(scope: Scope, name: str) -> Alike:
+    """Return which axes of data are alike; "others" of a product, whose axes are known to be as written."""
+    return _one_of(_alike_of(scope, name))
+
+
+def _alike_of(scope: Scope, name: str) -> frozenset[str]:
     known = scope.type_of(name)
-    alike = RANKS[0] if known is None or known.shape is None else _alike(known.shape)
-    return RANKS[-2] if alike == RANKS[-1] and _is_product(scope, name) else alike
+    alike = frozenset((NONE,)) if known is None or known.shape is None else _alike(known.shape)
+    return _known_as_written(alike) if _is_product(scope, name) else alike
+
+
+def _known_as_written(alike: AbstractSet[str]) -> frozenset[str]:
+    """Return which axes are alike that can be taken for one another where the order of all is known."""
+    return frozenset("others" if each == ALL else each for each in alike)
+
+
+def _is_of_products(scope: Scope, node: NodeProto) -> bool:
+    """Whether all that a node reads is what products give, or what is computed of that element by element.
+
+    What is computed of it otherwise, and moved or picked then, is taken for moved.
+    """
+    left, seen = _data(scope, node), set[str]()
+    if normal_domain(node.domain) or node.op_type not in _ON_PRODUCTS:
+        return bool(left) and all(_is_product(scope, name) for name in left)
+    is_any = bool(left)
+    while left and len(seen) < _NEAR:
+        name = left.pop()
+        producer = scope.own_producer(name)
+        if name in seen or _is_product(scope, name):
+            continue
+        seen.add(name)
+        if producer is None or normal_domain(producer.domain) or producer.op_type not in ELEMENTWISE:
+            return False
+        left += _data(scope, producer)
+    return is_any and not left
+
+
+def _most_alike(shapes: Sequence[Sequence[Dimension]]) -> frozenset[str]:
+    """Return what the most alike of several shapes may be."""
+    return _most(*map(_alike, shapes))
+
+
+def _most(*found: frozenset[str]) -> frozenset[str]:
+    return frozenset(max(each, key=RANKS.index) for each in product({NONE}, *found))
+
+
+def _one_of(values: AbstractSet[_Trait]) -> _Trait | frozenset[_Trait]:
+    """Return a trait that is one of several; the one itself where there are no others."""
+    return next(iter(values)) if len(values) == 1 else frozenset(values)
+
+
+def may_be_equal(traits: Traits) -> bool:
+    """Whether all lengths behind the batch are, or may be, equal by what :func:`order_traits` gives."""
+    alike = traits.get("alike")
+    return ALL in alike if isinstance(alike, frozenset) else alike == ALL
 
 
 def _is_product(scope: Scope, name: str) -> bool:
@@ -109,18 +180,51 @@ def before_reshapes(scope: Scope, name: str) -> str:
 
 def order_of(scope: Scope, name: str) -> Traits:
     """Return what :func:`order_traits` says of an operator that reads this data alone, and gives what is not alike."""
-    alike = alike_of(scope, name)
-    return {"alike": alike, "channels-last": AS_WRITTEN not in _orders(scope, [name], alike)}
+    alike = _alike_of(scope, name)
+    are_moved = {AS_WRITTEN not in _orders(scope, [name], is_equal) for is_equal in _are_equal(alike)}
+    return {"alike": _one_of(alike), "channels-last": _one_of(are_moved)}
 
 
-def _alike(shape: Sequence[Dimension]) -> str:
-    several = [each for each in shape if isinstance(each, int) and each > 1]
-    if len(shape) < _LEAST_RANK or len(set(several)) == len(several):
-        return "none"
+def _are_equal(alike: AbstractSet[str]) -> list[bool]:
+    """Return whether all lengths may be unequal, and whether they may be equal: one or both, the former first."""
+    return [*([] if alike == {ALL} else [False]), *([True] if ALL in alike else [])]
+
+
+def _alike(shape: Sequence[Dimension]) -> frozenset[str]:
+    """Return which axes of data of a shape are alike, or may be where lengths are open (or 0, as in a Reshape)."""
+    return _alike_in(shape) if len(shape) >= _LEAST_RANK else frozenset((NONE,))
+
+
+def _alike_in(shape: Sequence[Dimension]) -> frozenset[str]:
+    return _alike_with(tuple(each if isinstance(each, int) and each > 0 else None for each in shape))
+
+
+@cache
+def _alike_with(shape: tuple[int | None, ...]) -> frozenset[str]:
+    """Return which axes may be alike: open lengths, given as None, are as others are, and as none is."""
+    given = sorted({each for each in shape if each is not None and each > 1})
+    unlike = range(max((*given, 1)) + 1, max((*given, 1)) + 1 + len(shape))
+    channels = shape[CHANNELS] if len(shape) > CHANNELS else None
+    open_axes = [axis for axis, each in enumerate(shape) if each is None]
+    may_be = (*given, *unlike[: len(open_axes)])
+    found = set()
+    for lengths in product(may_be, repeat=min(len(open_axes), _MOST_OPEN)):
+        filled = dict(zip(open_axes, lengths, strict=False))
+        # No image is as small as it has colours.
+        if not any(axis > CHANNELS and each == channels and each <= _COLOURS for axis, each in filled.items()):
+            told = dict(enumerate(unlike)) | {axis: each for axis, each in enumerate(shape) if each} | filled
+            found.add(_alike_when(list(told.values())))
+    return frozenset(found)
+
+
+def _alike_when(shape: Sequence[int]) -> str:
+    several = [each for each in shape if each > 1]
+    if len(set(several)) == len(several):
+        return NONE
     channels, *places = shape[CHANNELS:]
-    if not isinstance(channels, int) or channels == 1 or channels not in places:
+    if channels == 1 or channels not in places:
         return "others"
-    return "all" if set(places) == {channels} else "channels"
+    return ALL if set(places) == {channels} else "channels"
 
 
 def _shapes(scope: Scope, node: NodeProto) -> list[Sequence[Dimension]]:
@@ -173,7 +277,7 @@ def _spread(given: Sequence[Dimension], shape: Sequence[Dimension]) -> str:
 
 def holds_channels_last(scope: Scope, name: str, shape: Sequence[Dimension]) -> bool:
     """Whether data of this shape comes from images or what works on them, and nothing between orders the axes."""
-    return AS_WRITTEN not in _orders(scope, [name], _alike(shape))
+    return AS_WRITTEN not in _orders(scope, [name], _alike(shape) == {ALL})
 
 
 def order_of_axes(scope: Scope, node: NodeProto, axes: Sequence[int]) -> list[int]:
@@ -211,7 +315,7 @@ def moves_fewer_axes(scope: Scope, node: NodeProto) -> bool:
     rank = 0 if result is None or result.rank is None else result.rank
     types = {name: scope.type_of(name) for name in _data(scope, node)}
     fewer = [name for name, known in types.items() if known is not None and _LEAST_RANK <= (known.rank or 0) < rank]
-    return any(_orders(scope, [name], RANKS[0]) != {AS_WRITTEN} for name in fewer)
+    return any(_orders(scope, [name], False) != {AS_WRITTEN} for name in fewer)
 
 
 def spreads_data(scope: Scope, node: NodeProto) -> bool:
@@ -225,7 +329,7 @@ def spreads_data(scope: Scope, node: NodeProto) -> bool:
     wide = [(*[1] * (len(shape) - len(shapes[name])), *shapes[name]) for name in data]
     if all(length == 1 or any(each[axis] != 1 for each in wide) for axis, length in enumerate(shape)):
         return False
-    are_ordered = _orders(scope, data, RANKS[0]) == {AS_WRITTEN}
+    are_ordered = _orders(scope, data, False) == {AS_WRITTEN}
     return not are_ordered or any(0 < len(each) < len(shape) for each in shapes.values())
 
 
@@ -250,13 +354,13 @@ def lies_before_alike(scope: Scope, name: str, axis: int) -> bool | None:
 
 def is_put_back(scope: Scope, name: str) -> bool:
     """Whether data is moved, and then put in the order of the model again, of which what reads it does not know."""
-    return PUT_BACK in _orders(scope, [name], RANKS[0])
+    return PUT_BACK in _orders(scope, [name], False)
 
 
-def _orders(scope: Scope, names: Sequence[str], alike: str) -> set[str]:
+def _orders(scope: Scope, names: Sequence[str], is_equal: bool) -> set[str]:
     """Return in which orders the axes of data are: of images, of what orders the axes, or of a sum, which undoes that.
 
-    An image of which all lengths are equal is read as it is by most that does not work on images.
+    An image of which all lengths are equal (``is_equal``) is read as it is by most that does not work on images.
     """
     found, seen, left = set[str](), set[tuple[str, str]](), [(name, MOVED) for name in names]
     while left and len(seen) < _NEAR:
@@ -266,7 +370,7 @@ def _orders(scope: Scope, names: Sequence[str], alike: str) -> set[str]:
         seen.add(each)
         producer = scope.own_producer(name)
         if producer is None:
-            found |= set() if scope.constant(name) is not None else {moved if alike != RANKS[-1] else AS_WRITTEN}
+            found |= set() if scope.constant(name) is not None else {AS_WRITTEN if is_equal else moved}
             continue
         if not normal_domain(producer.domain) and (producer.op_type in _AS_WRITTEN or _takes_channels(scope, producer)):
             found.add(AS_WRITTEN)

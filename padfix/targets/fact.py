@@ -68,10 +68,11 @@ class Fact:
         open_ones = []
         for name, values in self.where.items():
             known = traits.get(name, UNSAID.get(name))
-            if known is None:
-                open_ones.append(name)
-            elif known not in values:
+            possible = known if isinstance(known, frozenset) else frozenset((known,))
+            if known is not None and possible.isdisjoint(values):
                 return None
+            if known is None or not possible.issubset(values):
+                open_ones.append(name)
         return tuple(open_ones)
 
 

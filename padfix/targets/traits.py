@@ -8,8 +8,10 @@ from padfix.targets.marks import MARKS
 
 Trait = str | bool | int
 
-Traits = Mapping[str, Trait | None]
+Traits = Mapping[str, Trait | frozenset[Trait] | None]
 """What a node is like, by word; None where it depends on something that is not known, no entry where it makes no sense.
+
+A set holds what it may be, of which one is so: lengths that are left open decide.
 """
 
 SWITCH: tuple[Trait, ...] = (False, True)

@@ -24,11 +24,40 @@ HEAD = '<ir_version: 8, opset_import: ["" : 13]> g (float[1,4,4,5] X, float[2,3,
         ((1, 3, 5, 5), "others"),
         ((1, 4, 4, 5), "channels"),
         ((1, 4, 4), "all"),
-        ((2, "n", "n"), "none"),
+        ((2, "n", "n"), {"none", "others", "all"}),
+        (("n", 3, 4), {"none", "others"}),
+        (("n", 4, 4), "all"),
+        (("n", 3, "h", "w"), {"none", "others"}),
+        (("n", 8, "h", "w"), {"none", "others", "channels", "all"}),
+        ((0, 6, 5, 5), "others"),
+        (("n", "n"), "none"),
     ],
 )
-def test_axes_are_alike_by_the_lengths_that_are_known(shape: Sequence[int | str], expected: str) -> None:
+def test_axes_are_alike_by_their_lengths_or_may_be_where_these_are_open(
+    shape: Sequence[int | str], expected: str | set[str]
+) -> None:
     assert alike_axes([shape]) == expected
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ("Y = Relu (P)", "others"),
+        ("Y = Slice (P, one, two, one)", "others"),
+        ("Z = Mul (P, P) V = Relu (Z) Y = Softmax (V)", "others"),
+        ("Z = Relu (P) Y = Slice (Z, one, two, one)", "all"),
+        ("Z = Relu (R) Y = Add (P, Z)", "all"),
+        ("Y = Transpose <perm = [0, 2, 1]> (P)", "all"),
+    ],
+)
+def test_the_order_of_products_is_known_and_of_what_is_computed_of_them_element_by_element(
+    nodes: str, expected: str
+) -> None:
+    head = '<ir_version: 8, opset_import: ["" : 13]> g (float[1,64] X) => (float[A,B,C] Y)'
+    constants = "<int64[3] r = {1, 8, 8}, int64[1] one = {1}, int64[1] two = {2}>"
+    text = f"{head} {constants} {{ R = Reshape (X, r) P = MatMul (R, R) {nodes} }}"
+    (scope,) = infer(Model(onnx.parser.parse_model(text)))
+    assert order_traits(scope, scope.nodes[-1])["alike"] == expected
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import NodeProto, helper
 
 from padfix.graph import attributes
-from padfix.operators.axis_order import alike_axes, before_reshapes, holds_channels_last, order_of
+from padfix.operators.axis_order import alike_axes, before_reshapes, holds_channels_last, may_be_equal, order_of
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.refusal import Refusal
@@ -19,7 +19,7 @@ from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.moved_forms import multiplied_by_one
+from padfix.rules.build.moved_forms import known_as_image
 from padfix.rules.build.node_trials import as_declared
 from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Traits
@@ -129,24 +129,28 @@ def beside_an_axis(site: Site) -> Iterator[Form]:
 
 
 def as_images(site: Site) -> Iterator[Form]:
-    """Yield the node on inputs of the model behind convolutions with ones, whose results are known to be images."""
+    """Yield the node on inputs of the model behind what works on images and leaves them as they are.
+
+    That is a convolution with ones or, where how many channels they have is open, a pool of single elements.
+    """
     scope, node = site.scope, site.node
     own = traits_of(scope, node) or {}
     data = {place: name for place, name in enumerate(node.input) if name and not is_constant(scope, name)}
     inputs = {place: name for place, name in data.items() if scope.parent is None and name in scope.inputs}
-    shapes = _shapes(site)
+    types = {place: site.input_type(place) for place in data}
+    shapes = {place: known.shape for place, known in types.items() if known is not None and known.shape is not None}
 
     def write() -> Rewrite:
         builder = site.builder()
         given = [builder.input(name) for name in node.input]
         for place in inputs:
-            given[place] = multiplied_by_one(builder, given[place], shapes[place], site.elem_type(place))
+            given[place] = known_as_image(builder, given[place], shapes[place], site.elem_type(place))
         return Rewrite(builder.ending_in(copied(node), given), (as_declared(site),))
 
     why_not = None
     if len(shapes) < len(data) or any(0 in shape[1:] for shape in shapes.values()):
-        why_not = Refusal("it needs the lengths of its input (--shape)")
-    elif own.get("channels-last") or own.get("alike") != "all" or not inputs:
+        why_not = Refusal("how many axes it has is not known, or it has no elements")
+    elif own.get("channels-last") is True or not inputs or not may_be_equal(own):
         why_not = Refusal("its data are no inputs of the model, or not all of one length")
     elif any(not _FEWEST_AXES <= len(shapes[place]) <= _MOST_AXES + 1 for place in inputs):
         why_not = Refusal("it has too few axes, or too many")
@@ -157,7 +161,7 @@ def as_images(site: Site) -> Iterator[Form]:
     ):
         why_not = Refusal("it reads what is no image as well")
     changed = {"channels-last": True, "before-alike": False}  # which lies behind is asked of what is written
-    yield Form("behind a convolution with ones", ((node.op_type, {**own, **changed}),), write, why_not)
+    yield Form("behind what works on images", ((node.op_type, {**own, **changed}),), write, why_not)
 
 
 def _why_not(

@@ -18,6 +18,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.channel_forms import by_channel
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.index_forms import chosen_within_bounds
@@ -93,6 +94,7 @@ def rows_first(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iter
         yield _with_all_axes(site)
         yield from on_rows(site) if joins_a_list(site.scope, site.node) else forms(site)
         yield _whole(site)
+        yield by_channel(site)
 
     return both
 

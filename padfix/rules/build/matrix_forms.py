@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from padfix.operators.axis_order import alike_axes
 from padfix.operators.fused_layers import MATRIX
 from padfix.operators.refusal import Refusal
 from padfix.operators.reshape_traits import is_square_volume
@@ -88,7 +89,9 @@ def _turned_about(site: Site) -> Iterator[Form]:
         product = builder.op("MatMul", [left, builder.turned(first, ranks[0])])
         return builder.turned(product, max(ranks))
 
-    turns: Traits = {"rank": max(ranks), "about-a-product": True}
+    types = (site.input_type(0), site.scope.type_of(site.node.output[0]))
+    alike = alike_axes([known.shape for known in types if known is not None and known.shape is not None])
+    turns: Traits = {"rank": max(ranks), "about-a-product": True, "alike": alike}
     traits: Traits = {
         "rank": ranks[1],
         "by-a-matrix": ranks[0] == MATRIX,

@@ -264,7 +264,7 @@ def behind_convolution(site: Site) -> Iterator[Form]:
         builder = site.builder()
         given = [builder.input(name) for name in site.node.input]
         for place, shape in shapes.items():
-            given[place] = multiplied_by_one(builder, given[place], shape, site.elem_type(place))
+            given[place] = known_as_image(builder, given[place], shape, site.elem_type(place))
         return Rewrite(builder.ending_in(copied(site.node), given), (as_declared(site),) if back else trials_of(site))
 
     why_not = None
@@ -275,7 +275,7 @@ def behind_convolution(site: Site) -> Iterator[Form]:
         for place, shape in shapes.items()
     ):
         why_not = Refusal("its data are no floats, or how many channels they have is not known")
-    elif not back and (own.get("channels-last") or own.get("alike") == "all"):
+    elif not back and (own.get("channels-last") is not False or own.get("alike") == "all"):
         why_not = Refusal("its data comes as images, or all its lengths are equal")
     is_moved = not back or bool(own.get("channels-last"))
     changed = {"channels-last": is_moved, "put-back": False, "orders-differ": not is_moved}
@@ -283,9 +283,11 @@ def behind_convolution(site: Site) -> Iterator[Form]:
     yield Form("a convolution with ones before it", operators, write, why_not)
 
 
-def multiplied_by_one(builder: FragmentBuilder, data: Any, shape: Sequence[Any], elem_type: int) -> Any:
-    """Return what a convolution with one tap of 1 a channel gives, which is the data."""
+def known_as_image(builder: FragmentBuilder, data: Any, shape: Sequence[Any], elem_type: int) -> Any:
+    """Return what a convolution with one tap of 1 a channel gives, which is the data; a pool where those are open."""
     channels, spatial = shape[1], [1] * (len(shape) - 2)
+    if not isinstance(channels, int):
+        return builder.op("AveragePool", [data], {"kernel_shape": spatial})
     ones = np.ones((channels, 1, *spatial), helper.tensor_dtype_to_np_dtype(elem_type))
     return builder.op("Conv", [data, builder.constant(ones, "ones")], {"group": channels, "kernel_shape": spatial})
 
@@ -298,27 +300,32 @@ def behind_reshapes(site: Site) -> Iterator[Form]:
         for place, name in enumerate(site.node.input)
         if not is_constant(site.scope, name) and (known := site.input_type(place)) is not None and known.rank
     }
-    shapes = {place: known.copied for place, known in types.items() if len(known.shape or ()) >= _FEWEST_AXES}
+    shapes = {place: _copying(known.shape or ()) for place, known in types.items() if (known.rank or 0) >= _FEWEST_AXES}
 
     def write() -> Rewrite:
         builder = site.builder()
         given = [builder.input(name) for name in site.node.input]
         for place, shape in shapes.items():
-            given[place] = builder.reshaped(given[place], shape or ())
+            given[place] = builder.reshaped(given[place], shape)
         cases = (as_declared(site),) if own.get("orders-differ") else trials_of(site)
         return Rewrite(builder.ending_in(copied(site.node), given), cases)
 
     why_not = None
-    if any(not shape or 0 in shape[1:] for shape in shapes.values()):
-        why_not = Refusal("it needs the lengths of its input (--shape)")
-    elif not own.get("channels-last") and not own.get("orders-differ"):
+    if any(each.shape is None or 0 in each.shape for each in types.values()):
+        why_not = Refusal("it has no elements, or how many axes it has is not known")
+    elif own.get("channels-last") is False and not own.get("orders-differ"):
         why_not = Refusal("its data has its axes in that order")
     reshapes: Operators = tuple(
-        ("Reshape", {"rank": len(shape or ()), "alike": alike_axes([shape or ()])}) for shape in shapes.values()
+        ("Reshape", {"rank": len(shape), "alike": alike_axes([shape])}) for shape in shapes.values()
     )
     ordered = {**own, "channels-last": False, "orders-differ": False, "put-back": False}
     operators: Operators = (*reshapes, (site.node.op_type, ordered))
     yield Form("its data behind a Reshape", operators, write, why_not)
+
+
+def _copying(shape: Sequence[Any]) -> tuple[int, ...]:
+    """Return a shape as a Reshape to itself is told it, which copies what is open."""
+    return tuple(each if isinstance(each, int) else 0 for each in shape)
 
 
 def product_from_left(site: Site) -> Iterator[Form]:
@@ -341,7 +348,7 @@ def product_from_left(site: Site) -> Iterator[Form]:
         why_not = Refusal("it is no product of a constant matrix with planes, or lengths are not known (--shape)")
     elif 0 in before or math.prod(before) > _MOST_ELEMENTS or math.prod(after) > _MOST_ELEMENTS:
         why_not = Refusal(f"it has no elements, or more than {_MOST_ELEMENTS}")
-    alike: dict[str, Trait | None] = {"alike": alike_axes([before or (), after or ()]), "channels-last": False}
+    alike: Traits = {"alike": alike_axes([before or (), after or ()]), "channels-last": False}
     operators: Operators = (
         ("Reshape", {"rank": _MATRIX, **alike}),
         ("Gather", {"picks-a-list": True}),

@@ -150,7 +150,7 @@ def _repeats(resize: Resample, axes: Axes) -> bool:
 def _modern_forms(site: Site, resize: Resample, traits: Traits) -> Iterator[Form]:
     factors = resize.scales or ()
     rounding = "ceil" if min(factors, default=1.0) < 1 else "floor"
-    modern: dict[str, Trait | None] = {
+    modern: Traits = {
         **traits,
         "coordinates": "asymmetric",
         "coordinates-written": True,

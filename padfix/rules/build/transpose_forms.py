@@ -7,15 +7,22 @@ from collections.abc import Iterator, Sequence
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
+from padfix.operators.axis_order import alike_axes, before_reshapes, order_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE, Form
 from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Traits
 
 _EXCHANGE = [0, 2, 1]
+
+_MATRIX = 2
+
+_MOST_PIECES = 64
+"""Rows or columns that are put elsewhere one by one."""
 
 
 def exchange_forms(site: Site) -> Iterator[Form]:
@@ -36,6 +43,56 @@ def exchange_forms(site: Site) -> Iterator[Form]:
     yield Form("a Transpose of four axes", (("Transpose", {"rank": 4, "turned-back": False}),), write, why_not)
     yield _in_two_steps(site, traits)
     yield _joined(site)
+    yield _beside_open_length(site)
+
+
+def _beside_open_length(site: Site) -> Form:
+    """Return a Transpose that keeps the one open length first, between what brings it there from rows and back."""
+    known, perm = site.input_type(0), _perm(site)
+    shape = () if known is None or known.shape is None else known.shape
+    open_axes = [axis for axis, each in enumerate(shape) if not isinstance(each, int)]
+    at = open_axes[0] if len(open_axes) == 1 else 0
+    goes = perm.index(at) if at in perm else 0
+    first = [at, *(axis for axis in range(len(shape)) if axis != at)]
+    turned = [at, *(axis for axis in perm if axis != at)]
+    told = [each if isinstance(each, int) else -1 for each in shape]
+    result = [told[axis] for axis in perm] if shape else []
+    before, behind = math.prod(told[:at]), math.prod(result[:goes])
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data = builder.input(site.input_name(0))
+        if at:
+            rows = builder.split(builder.reshaped(data, [before, -1]), 0, [1] * before)
+            columns = [builder.reshaped(each, [-1, math.prod(told[at + 1 :])]) for each in rows]
+            data = builder.reshaped(builder.op("Concat", columns, {"axis": 1}), [told[axis] for axis in first])
+        if turned != first:
+            data = builder.op("Transpose", [data], {"perm": [first.index(axis) for axis in turned]})
+        if goes:
+            width = math.prod(result[goes + 1 :])
+            pieces = builder.split(builder.reshaped(data, [-1, behind * width]), 1, [width] * behind)
+            row = builder.op("Concat", [builder.reshaped(each, [1, -1]) for each in pieces], {"axis": 1})
+            data = builder.reshaped(row, result)
+        builder.output(site.node.output[0], data)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = None
+    if len(open_axes) != 1 or 0 in shape:
+        why_not = Refusal("it is not one length that is left open")
+    elif at == goes or site.opset < SHAPE_AS_INPUT_SINCE:
+        why_not = Refusal("the length that is left open stays in its place, or this opset has no Reshape to an input")
+    elif min(before, behind) < 1 or not 1 < max(before, behind) <= _MOST_PIECES:
+        why_not = Refusal(f"it would be more than {_MOST_PIECES} pieces, or none")
+    alike = alike_axes([[shape[axis] for axis in order] for order in (first, turned)] if shape else [])
+    written: Traits = {"channels-last": False}
+    operators: Operators = (
+        ("Reshape", {"rank": _MATRIX, **order_of(site.scope, before_reshapes(site.scope, site.input_name(0)))}),
+        ("Split", {"pieces-told": True, "axis-written": True, "split-evenly": True, "alike": "none", **written}),
+        ("Concat", {"alike": "none", "axes": _MATRIX, **written}),
+        ("Reshape", {"rank": len(shape), "alike": "none", **written}),
+        *((("Transpose", {"alike": alike, "moves-batch": False, **written}),) if turned != first else ()),
+    )
+    return Form("the open length by rows", operators, write, why_not)
 
 
 def _joined(site: Site) -> Form:
