@@ -72,6 +72,12 @@ CLASSICAL = (
 """Operators of ONNX's domain for machine learning without networks, of which it is all the same as well."""
 
 
+def classical_traits(node: NodeProto) -> Traits:
+    """Return of a Normalizer whether it divides by the largest element of a row; nothing of the others."""
+    is_largest = node.op_type == "Normalizer" and (attributes.text(node, "norm", "MAX") or "MAX") == "MAX"
+    return {"by-largest": is_largest}
+
+
 def dft_axis(scope: Scope, node: NodeProto) -> int | None:
     """Return the axis that a DFT transforms, counted from the begin; None where it is not known."""
     axis, known = _told_axis(scope, node), scope.type_of(node.input[0])

@@ -39,7 +39,7 @@ from padfix.operators.numbers import (
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.passing import gives_the_same
 from padfix.operators.picking_traits import computed_weights, is_weight
-from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN
+from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, classical_traits
 from padfix.operators.quantizers import traits_of_bytes
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample
@@ -65,7 +65,7 @@ _SPACE_TO_DEPTH = ((0, 1, 3, 5, 2, 4), (0, 3, 5, 1, 2, 4))
 def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     """Return what ``node`` is like; None for operators that no fact is about, and those that can't be read."""
     if normal_domain(node.domain) == CLASSICAL_DOMAIN:
-        return {} if node.op_type in CLASSICAL else None
+        return classical_traits(node) if node.op_type in CLASSICAL else None
     opset = scope.opset if schema(node.op_type, scope.opset) else None  # of operators that are newer, the newest
     if normal_domain(node.domain) or wrong_arity(node, opset) or not any(node.output):
         return None

@@ -47,6 +47,7 @@ from padfix.rules.build.broadcast_forms import (
     rows_first,
     summed_forms,
 )
+from padfix.rules.build.classical_forms import CLASSICAL_FORMS
 from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.defined_forms import DEFINED_FORMS
 from padfix.rules.build.definition import definition_forms
@@ -162,8 +163,8 @@ class UnsupportedOperator(TargetRule):
     stay exact; a Clip of whole numbers as a maximum and a minimum; a pool of single elements behind what makes or
     turns a volume; an Attention, a RotaryEmbedding and a loss as what ONNX defines them by; a BatchNormalization
     that trains as the norm of its batch; numbers for lists of one; a Reshape to an open length that is measured with
-    0 or -1 in its place; what is copied to the open lengths of other data without its copies; and what is taken from a
-    list as the tensors that are known to be in it.
+    0 or -1 in its place; what is copied to the open lengths of other data without its copies; what is taken from a
+    list as the tensors that are known to be in it; and what of classical machine learning is arithmetic, as that.
 
     Refused: what has no such form, as a cubic GridSample that reads behind the border; and a Shape of lengths that are
     left open.
@@ -318,6 +319,7 @@ def _numbered(site: Site) -> Iterator[Form]:
 _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **PLAIN_FORMS,
     **DEFINED_FORMS,
+    **CLASSICAL_FORMS,
     **{name: _first(PLAIN_FORMS[name], DEFINED_FORMS[name]) for name in PLAIN_FORMS.keys() & DEFINED_FORMS.keys()},
     "QLinearMatMul": _first(DEFINED_FORMS["QLinearMatMul"], PLAIN_FORMS["QLinearMatMul"]),
     **dict.fromkeys(TAKING, list_forms),

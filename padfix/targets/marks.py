@@ -304,6 +304,7 @@ MARKS = (
     # Of GatherElements: whether it has indices for a part of its rows, as known lengths tell.
     "of-fewer-rows-as-told",
     "behind-slice-from-first",  # Of GatherElements: whether its data are what a Slice takes from the first on.
+    "by-largest",  # Of Normalizer: whether it divides by the largest element.
     "activates-result",  # Of Relu: whether it reads a result of the model that arithmetic of two gives.
     # Of Slice: whether it starts before the first element of an axis, or may where that is open.
     "ends-far",  # Of Slice: whether it ends where 32 bits hold no number, but for the largest of 64.

@@ -154,6 +154,7 @@ MADE_BY_FORMS: dict[str, set[str]] = {
 """Operators of forms, with the traits that these alone tell of them."""
 
 EXAMPLES = {
+    "Normalizer": '(float[2,3] X) => (float[2,3] Y) { Y = ai.onnx.ml.Normalizer <norm = "L1"> (X) }',
     **{
         name: f"(float[1,2] X) => (float[1,2] Y) {{ Y = {name} (X) }}"
         for name in (*CHANGING, "Selu", "ThresholdedRelu")
@@ -278,7 +279,9 @@ EXAMPLES = {
 
 def example(op_type: str) -> tuple[Scope, NodeProto]:
     opset = 9 if op_type == "Upsample" else 17
-    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]>\ng {EXAMPLES[op_type]}')
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : {opset}, "ai.onnx.ml" : 3]>\ng {EXAMPLES[op_type]}'
+    )
     scope = next(iter(infer(Model(model))))
     return scope, scope.nodes[0]
 
