@@ -55,10 +55,8 @@ def joins_a_list(scope: Scope, node: NodeProto) -> bool:
 
 
 def is_of_made_list(scope: Scope, node: NodeProto) -> bool:
-    """Whether a node reads a list that is made of what is none, and computed itself."""
-    name = node.input[0]
-    made_of = _made_of(scope, name) if is_computed_list(scope, name) else None
-    return made_of is not None and any(scope.producer(each) is not None for each in made_of)
+    """Whether a node reads a list that is made of what is none."""
+    return is_computed_list(scope, node.input[0]) and _is_made(scope, node.input[0])
 
 
 def _is_made(scope: Scope, name: str) -> bool:

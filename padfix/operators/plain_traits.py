@@ -170,7 +170,7 @@ def _reranked(scope: Scope, node: NodeProto) -> Traits:
     return {
         "rank": ranks[0],
         "moves-batch": None if is_kept is None else not is_kept,
-        "open-batch": shapes[0] is not None and len(shapes[0]) > 0 and not isinstance(shapes[0][0], int),
+        "open-lengths": shapes[0] is not None and not all(isinstance(each, int) for each in shapes[0]),
         "adds-several": None if ranks[0] is None or ranks[1] is None else ranks[1] - ranks[0] > 1,
     }
 

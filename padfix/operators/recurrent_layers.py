@@ -58,6 +58,7 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "directions-alike": len(told) <= len(usual) or told[:half] == told[half:],
         "clipped": attributes.find(node, "clip") is not None,
         "couples-gates": attributes.integer(node, "input_forget", 0) != 0,
+        "open-batch": _leaves_batch_open(scope, node),
         "batch-first": attributes.integer(node, "layout", 0) != 0,
         "lengths-given": len(node.input) > _LENGTHS and bool(node.input[_LENGTHS]),
         "peepholes": len(node.input) > _PEEPHOLES and bool(node.input[_PEEPHOLES]),
@@ -77,6 +78,13 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "over-batch": _is_over_batch(scope, node),
         "numbers-images": _starts_each_image(scope, node),
     }
+
+
+def _leaves_batch_open(scope: Scope, node: NodeProto) -> bool:
+    """Whether how many sequences there are is left open."""
+    known, axis = scope.type_of(node.input[0]), 0 if attributes.integer(node, "layout", 0) else 1
+    lengths = () if known is None or known.shape is None else known.shape[axis : axis + 1]
+    return not all(isinstance(each, int) for each in lengths)
 
 
 def _gives_cells_of_several(scope: Scope, node: NodeProto) -> bool:

@@ -149,8 +149,10 @@ MARKS = (
     "multiplied-copies",
     # Of Squeeze, and of Unsqueeze.
     "adds-several",
-    # Of GlobalLpPool, Shape, Squeeze and Unsqueeze: whether the model leaves the length of the first axis open.
+    # Of GlobalLpPool and Shape: whether the model leaves the length of the first axis open; of recurrent layers, how
+    # many sequences there are. Of Squeeze and Unsqueeze: whether it leaves any length open.
     "open-batch",
+    "open-lengths",
     # Of what works on images: whether the model's inputs have another batch.
     "batch-within",
     # Of Slice, which has behind-window as well, and of Squeeze.

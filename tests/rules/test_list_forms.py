@@ -18,7 +18,6 @@ ROWS = ["Reshape", "Mul", "Reshape"]
 RIGHT = {
     "a = Relu (C) Y = Mul (C, a)": "both are lists as a caller gives one",
     "Y = Pow (C, n)": "a caller's list meets a number",
-    "Y = Relu (z)": "a list that is made of the model's input",
     "Y = Mul (X, r)": "a matrix of one row is one",
     "b = Add (c, c) Y = Mul (X, b)": "a list of constants alone is none that is computed",
     "Y = Softmax <axis = 0> (z)": "its axis is counted from the begin",
@@ -41,7 +40,8 @@ def text(nodes: str) -> str:
         ("Y = Mul (z, X)", ROWS[:2]),
         ("Y = Mul (z, r)", ROWS[:2]),
         ("Y = Mul (z, n)", ROWS),
-        ("a = Relu (z) Y = Mul (z, a)", ["Relu", "Reshape", "Reshape", "Mul", "Reshape"]),
+        ("Y = Relu (z)", ["Reshape", "Relu", "Reshape"]),
+        ("a = Relu (z) Y = Mul (z, a)", ["Reshape", "Relu", "Reshape", "Reshape", "Reshape", "Mul", "Reshape"]),
         ("Y = Pow (z, n)", ["Reshape", "Pow", "Reshape"]),
         ("v = Relu (X) w1 = ReduceSum <keepdims = 0> (v, k) Y = Neg (w1)", ["Reshape", "Neg", "Reshape"]),
         ("Y = Mean (c, z)", ["Reshape", "Mean", "Reshape"]),

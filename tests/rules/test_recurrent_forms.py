@@ -11,6 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import padfix
+from padfix.errors import RefusedError
 
 GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
 UNITS, FEATURES, STEPS = 3, 4, 2
@@ -235,3 +236,21 @@ def test_a_cell_beside_a_sequence_of_several_is_minded(batch: int, minded: bool,
     onnx.save(model, tmp_path / "model.onnx")
     found = padfix.check(tmp_path / "model.onnx", target="tract").findings
     assert bool([each for each in found if each.op_type == "LSTM"]) is minded
+
+
+@pytest.mark.parametrize(("lengths", "stays"), [("3,N,2", False), ("3,2,2", True), ("T,1,2", True), ("T,N,2", None)])
+def test_an_lstm_of_how_many_sequences_is_open(lengths: str, stays: bool | None, tmp_path: Path) -> None:
+    """OpenCV 4 lays it out for one; without the number of its steps they can't be written out."""
+    weights = [
+        f"float[1,12,{size}] {name} = {{{', '.join(['0.1'] * 12 * size)}}}" for name, size in (("W", 2), ("R", 3))
+    ]
+    text = f"g (float[{lengths}] X) => (float Y) <{', '.join(weights)}> {{ Y = LSTM <hidden_size = 3> (X, W, R) }}"
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 14]> {text}')
+    onnx.save(model, tmp_path / "model.onnx")
+    if stays is None:
+        with pytest.raises(RefusedError):
+            padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv@4.14")
+        return
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv@4.14")
+    types = [each.op_type for each in onnx.load(tmp_path / "result.onnx").graph.node]
+    assert ("LSTM" in types) == stays
