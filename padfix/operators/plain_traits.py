@@ -206,6 +206,8 @@ def _expand(scope: Scope, node: NodeProto) -> Traits:
         return {"makes-batch": None, **told}
     return {
         **told,
+        "of-lists": len(shapes[0]) == 1 and shapes[0] != (1,),
+        "copies-columns": len(shapes[1]) > 1 and shapes[1][-1] == 1 and set(shapes[0]) != set(shapes[1]),
         "makes-batch": len(shapes[0]) != len(shapes[1]) or shapes[0][:1] != shapes[1][:1],
         "numbers-images": numbers_images(scope, node),
     }

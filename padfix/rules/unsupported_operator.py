@@ -51,7 +51,7 @@ from padfix.rules.build.classical_forms import CLASSICAL_FORMS
 from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.defined_forms import DEFINED_FORMS
 from padfix.rules.build.definition import definition_forms
-from padfix.rules.build.element_forms import single_forms
+from padfix.rules.build.element_forms import counted_axis_forms, single_forms
 from padfix.rules.build.elementary_forms import reduction_forms
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.exponential_forms import (
@@ -365,7 +365,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Transpose": _first(written_order, reshaped_forms, exchange_forms, moved_forms, pooled_forms),
     "Gemm": dense_forms,
     "LayerNormalization": _first(layer_norm_forms, definition_forms),
-    "Gather": _first(part_forms, single_forms, picking_forms, listed_forms, moved_forms),
+    "Gather": _first(part_forms, counted_axis_forms, single_forms, picking_forms, listed_forms, moved_forms),
     "Shape": _first(long_forms, picked_lengths, _lengths),
     "Size": long_forms,
     "Slice": _first(slice_forms, slices_of_picked, moved_forms),

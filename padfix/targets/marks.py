@@ -89,6 +89,7 @@ MARKS = (
     "by-list-of-caller",
     # Of PRelu, Celu, Split, ArgMax and ArgMin, Expand, BatchNormalization, MatMul, what picks elements, and arithmetic.
     "spreads-data",
+    "copies-columns",  # Of Expand: whether the last axis of what it gives has one element.
     "empty-piece",  # Of Split: whether one of its pieces has no elements.
     "splits-constant",
     "list-first",

@@ -68,6 +68,39 @@ def test_it_is_right_as_it_is(nodes: str, tmp_path: Path) -> None:
     assert not [each for each in padfix.check(source, target="opencv@4.14").findings if each.rule == "PF306"]
 
 
+@pytest.mark.parametrize(
+    ("given", "lengths", "expected"),
+    [
+        ("3", "2, 3", ["Reshape", "Expand"]),
+        ("3", "3, 1", ["Reshape", "Expand"]),
+        ("3", "3", ["Identity"]),
+        ("1", "2, 3", ["Expand"]),
+        ("1", "3, 1", ["Reshape", "Expand", "Reshape"]),
+        ("1,3,1", "2, 3, 1", ["Reshape", "Expand", "Reshape"]),
+        ("1,1,3", "2, 1, 3", ["Expand"]),
+    ],
+)
+def test_a_list_or_column_is_copied_as_rows(given: str, lengths: str, expected: list[str], tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    told = f"<int64[{lengths.count(',') + 1}] s = {{{lengths}}}>"
+    graph = f"g (float[{given}] X) => (float Y) {told} {{ Y = Expand (X, s) }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> {graph}'), source)
+    padfix.convert(source, result, target="opencv@4.14")
+    assert [node.op_type for node in onnx.load(result).graph.node if node.op_type != "Constant"] == expected
+
+
+@pytest.mark.parametrize(("index", "expected"), [("int64[2]", ["Gather"]), ("int64", ["Gather", "ReduceMax"])])
+def test_a_list_is_picked_from_along_its_first_axis(index: str, expected: list[str], tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    told = f"<{index} i = {{{'1, 0' if '2' in index else '1'}}}>"
+    graph = f"g (float[3] X) => (float Y) {told} {{ Y = Gather <axis = -1> (X, i) }}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> {graph}'), source)
+    padfix.convert(source, result, target="opencv@4.14")
+    nodes = [node for node in onnx.load(result).graph.node if node.op_type != "Constant"]
+    assert [node.op_type for node in nodes] == expected
+    assert all(each.i == 0 for each in nodes[0].attribute)
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_a_hardmax_of_axes_taken_together(axis: int, tmp_path: Path) -> None:
     source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"

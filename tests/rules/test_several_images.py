@@ -287,6 +287,12 @@ def test_several_images_are_summed_with_other_axes_by_products(
     assert not padfix.check(tmp_path / "result.onnx", target="ncnn").findings
 
 
+def test_the_axes_that_a_squeeze_takes_out_are_written(tmp_path: Path) -> None:
+    assert written(tmp_path, "(float[3,1,3] X) => (float Y) { Y = Squeeze (X) }", opset=17) == ["Squeeze"]
+    (node,) = (each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type == "Squeeze")
+    assert len(node.input) == 2
+
+
 @pytest.mark.parametrize(("end", "expected"), [(1 << 31, (1 << 63) - 1), ((1 << 31) - 1, (1 << 31) - 1), (6, 6)])
 def test_an_end_that_32_bits_do_not_hold_is_none(end: int, expected: int, tmp_path: Path) -> None:
     text = f"""(float[1,6,4] X) => (float Y) <int64[1] b = {{-2}}, int64[1] e = {{{end}}}, int64[1] a = {{1}}> {{

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
@@ -61,9 +63,42 @@ def joined_copies(site: Site) -> Iterator[Form]:
     yield Form("its copies joined", (("Concat", {}),), lambda: of_inputs(site, write, exact=True), why_not)
 
 
+def _of_all_axes(site: Site) -> Form:
+    """Return an Expand of a list as one of as many axes as it gives, but for axes of one element at the end."""
+    own, known, result = (
+        traits_of(site.scope, site.node) or {},
+        site.input_type(0),
+        site.scope.type_of(site.node.output[0]),
+    )
+    before = None if known is None else known.lengths
+    after = () if result is None or result.lengths is None else result.lengths
+    count = max((axis + 1 for axis, length in enumerate(after) if length > 1), default=1)
+    taken = len(after) - count
+    told = (1, *after[:count]) if taken and count == 1 else after[:count]  # a list would be a column again
+
+    def write(builder: FragmentBuilder, value: Any, shape: Any) -> Any:
+        kept = (before or ())[: len(before or ()) - taken]
+        value = builder.reshaped(value, [*[1] * (len(told) - len(kept)), *kept])
+        if not taken:
+            return builder.original(copied(site.node), [value, shape])
+        copies = builder.original(copied(site.node), [value, builder.constant(np.array(told, np.int64), "shape")])
+        return builder.reshaped(copies, after)
+
+    expand = {**own, "of-lists": False, "copies-columns": False}
+    operators: Operators = (("Reshape", {"rank": len(told)}), ("Expand", expand))
+    operators = (*operators, ("Reshape", {"rank": len(after)})) if taken else operators
+    why_not = None
+    if before is None or not after or 0 in after:
+        why_not = Refusal("it needs the lengths of the input (--shape)")
+    elif not own.get("copies-columns") and (not own.get("of-lists") or count == 1):
+        why_not = Refusal("its data are no list that gets more axes, and no columns")
+    return Form("a row of its list", operators, lambda: of_inputs(site, write, exact=True), why_not)
+
+
 def repeated_copies(site: Site) -> Iterator[Form]:
     """Yield an Expand as copies of what has one element, joined; and before what multiplies them, once more."""
     yield _once_more(site)
+    yield _of_all_axes(site)
     known, result = site.input_type(0), site.scope.type_of(site.node.output[0])
     before = None if known is None else known.lengths
     after = None if result is None else result.lengths

@@ -390,6 +390,11 @@ def _of_more(site: Site) -> Form:
     return Form("rows for its updates, taken off behind it", operators, write, why_not)
 
 
+def counted_axis_forms(site: Site) -> Iterator[Form]:
+    """Yield what picks along an axis that is counted from the begin."""
+    yield _axis_from_begin(site)
+
+
 def single_forms(site: Site) -> Iterator[Form]:
     """Yield a Gather of one number as that of a list of one, of which the maximum is that number."""
     own, told = traits_of(site.scope, site.node) or {}, site.constant(1)
@@ -400,12 +405,12 @@ def single_forms(site: Site) -> Iterator[Form]:
         builder = site.builder()
         data, index = (builder.input(name) for name in site.node.input)
         index = builder.reshaped(index, [1]) if told is None else builder.constant(told.reshape(1), "index")
-        picked = builder.original(copied(site.node), [data, index])
+        picked = builder.original(copied(site.node, without=("axis",)), [data, index])
         builder.output(site.node.output[0], builder.op("ReduceMax", [picked], {"keepdims": 0}))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     whole = {"axes-listed": False, "reduces-all": True, "reduced-axes": 1, "rank": 1, "keeps-axis": False}
-    gather = {**own, "gives-a-number": False, "picks-a-list": True}
+    gather = {**own, "gives-a-number": False, "picks-a-list": True, "axis-from-end": False, "axis-written": False}
     yield Form("the maximum of a list of one", (("Gather", gather), ("ReduceMax", whole)), write)
 
 
