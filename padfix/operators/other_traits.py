@@ -55,6 +55,7 @@ from padfix.operators.lists import (
     joins_a_list,
 )
 from padfix.operators.long_results import ends_as_long
+from padfix.operators.masks import may_leave_rows_out
 from padfix.operators.measured_copies import measured_copy
 from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
 from padfix.operators.open_lengths import spreads_over_open
@@ -162,6 +163,7 @@ def _on_images(scope: Scope, node: NodeProto) -> Traits:
 def _softmax(scope: Scope, node: NodeProto) -> Traits:
     axis, known = attributes.integer(node, "axis", -1), scope.type_of(node.input[0])
     lengths = None if known is None else known.shape
+    place = axis % len(lengths) - len(lengths) if lengths else -1
     behind = [1 if scope.opset < 13 or axis == -1 else None] if lengths is None else lengths[axis:][1:]
     return {
         "axis-inside": scope.opset >= 13 and any_of([None if each is None else each != 1 for each in behind]),
@@ -169,6 +171,7 @@ def _softmax(scope: Scope, node: NodeProto) -> Traits:
         **_along_an_axis(scope, node),
         "between-bytes": is_between_bytes(scope, node, ("Clip", "Identity")),
         "from-least-byte": is_from_least_byte(scope, node),
+        "leaves-rows-out": may_leave_rows_out(scope, node.input[0], place),
     }
 
 
@@ -256,6 +259,7 @@ def _comparison(scope: Scope, node: NodeProto) -> Traits:
         "rank": None if gives is None else gives.rank,
         "broadcasts": any_of(spread),
         "meets-infinity": any(holds_infinity(scope, name) for name in node.input),
+        "compares-itself": len(set(node.input)) == 1,
     }
 
 

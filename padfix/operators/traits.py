@@ -37,6 +37,7 @@ from padfix.operators.numbers import (
     numbers_of,
 )
 from padfix.operators.other_traits import OTHERS
+from padfix.operators.padded_lines import keeps_line_of_eights
 from padfix.operators.passing import gives_the_same
 from padfix.operators.picking_traits import computed_weights, is_weight
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, classical_traits
@@ -132,7 +133,7 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
                 "ends-model": ends_model(scope, node),
                 "skips-behind": what_a_window_skips(scope, node, window),
             }
-            return {**window_traits(window), **own, "wide-pads": is_wide_with_pad(scope, node, window)}
+            return {**window_traits(window), **own, **traits_with_pad(scope, node, window)}
         case TransposedWindow() as window:
             own = {
                 "behind-pad": pad_before(scope, node),
@@ -227,6 +228,7 @@ def window_traits(window: Window) -> Traits:
         "pads-before": any_of([None if pair is None else pair[0] > 0 for pair in pairs]),
         "leaves-a-rest": any_of([_leaves_a_rest(window, axis, pair) for axis, pair in enumerate(pairs)]),
         "tall-result": _is_tall(window.output_sizes()),
+        "line-of-eights": keeps_line_of_eights(window, pairs),
         "indices": window.has_indices,
         "column-major": window.has_indices and window.written.storage_order != 0,
         "batched": window.batch > 1 if isinstance(window.batch, int) else None,
@@ -337,18 +339,24 @@ def pad_before(scope: Scope, node: NodeProto) -> str | None:
     return None if pairs is None else padding_of(pairs)
 
 
-def is_wide_with_pad(scope: Scope, node: NodeProto, window: Window) -> bool | None:
-    """Whether pads, together with those of such a Pad, are so long that a window lies in them with all its taps."""
+def traits_with_pad(scope: Scope, node: NodeProto, window: Window) -> Traits:
+    """Return what pads are like together with those of such a Pad: whether a window lies in them with all its taps."""
+    joined = _joined_pairs(scope, node, window)
+    if joined is None:
+        return {"wide-pads": None, "line-of-eights": None}
+    return {"wide-pads": _any_wide(window, joined), "line-of-eights": keeps_line_of_eights(window, joined)}
+
+
+def _joined_pairs(scope: Scope, node: NodeProto, window: Window) -> list[Pair | None] | None:
     own = window.same_pads() if window.auto_pad in SAME else window.explicit_pads
     before = _pairs_before(scope, node)
     if before is None:
         return None
     more = before[2:] or [(0, 0)] * window.rank
-    joined = [
+    return [
         None if pair is None else (pair[0] + other[0], pair[1] + other[1])
         for pair, other in zip(own, more, strict=False)
     ]
-    return _any_wide(window, joined)
 
 
 def _pairs_before(scope: Scope, node: NodeProto) -> list[Pair] | None:

@@ -29,6 +29,9 @@ MARKS = (
     "reduces-all",
     "asked-for-infinity",
     "numbers-computed",  # Of BatchNormalization and InstanceNormalization: whether a scale or a mean is no constant.
+    "line-of-eights",  # Of Conv: whether it keeps the length of lines that are a multiple of 8, padded by much.
+    "compares-itself",  # Of comparisons: whether they compare something with itself, which asks whether it is a number.
+    "leaves-rows-out",  # Of Softmax, and its Exp: whether infinities leave whole rows out, or may as data decides.
     "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
     "reads-from-outside",  # Of If: whether its branches read anything from outside but inputs of the model.

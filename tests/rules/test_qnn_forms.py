@@ -275,3 +275,73 @@ def test_places_of_equal_numbers_are_counted(
     results = [onnxruntime.InferenceSession(each).run(None, {"X": X})[0] for each in (source, tmp_path / "out.onnx")]
     np.testing.assert_array_equal(*results)
     assert not padfix.check(tmp_path / "out.onnx", target="qnn").findings
+
+
+@pytest.mark.parametrize(
+    ("row", "taps", "attribute", "expected"),
+    [
+        ("", 5, "pads = [2, 2]", 6),
+        ("", 3, "pads = [4, 4], dilations = [4]", 4),
+        ("", 5, 'auto_pad = "SAME_UPPER"', 6),
+        ("1,", 5, "pads = [0, 2, 0, 2]", 6),
+        ("", 5, "pads = [1, 3]", 5),
+        ("", 3, "pads = [1, 1]", 3),
+        ("", 5, "pads = [2, 2], strides = [2]", 5),
+        ("2,", 5, "pads = [0, 2, 0, 2]", 5),
+    ],
+)
+def test_a_line_of_eights_that_keeps_its_length_gets_a_further_tap(
+    row: str, taps: int, attribute: str, expected: int, tmp_path: Path
+) -> None:
+    weights = ", ".join(map(str, range(4 * taps)))
+    text = f"""(float[1,2,{row}8] X) => (float Y) <float[2,2,{"1," if row else ""}{taps}] w = {{{weights}}}>
+    {{ Y = Conv <{attribute}> (X, w) }}"""
+    source, result = saved(tmp_path, text), tmp_path / "result.onnx"
+    padfix.convert(source, result, target="qnn")
+    model = onnx.load(result)
+    (conv,) = (node for node in model.graph.node if node.op_type == "Conv")
+    (written,) = (each for each in model.graph.initializer if each.name == conv.input[1])
+    assert written.dims[-1] == expected
+    feeds = {"X": np.random.default_rng(0).normal(size=(1, 2, *([int(row[0])] if row else []), 8)).astype(np.float32)}
+    before, after = (onnxruntime.InferenceSession(str(path)).run(None, feeds)[0] for path in (source, result))
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-4)
+
+
+def test_a_pad_before_a_line_of_eights_counts_as_its_own(tmp_path: Path) -> None:
+    weights = ", ".join(map(str, range(20)))
+    text = f"""(float[1,2,8] X) => (float Y) <float[2,2,5] w = {{{weights}}}, int64[6] p = {{0, 0, 2, 0, 0, 2}}>
+    {{ Z = Pad (X, p) Y = Conv (Z, w) }}"""
+    assert "PF111" in {each.rule for each in padfix.check(saved(tmp_path, text), target="qnn").findings}
+
+
+MASKED = """(float[2,3] X, %s) => (float Y) <float least = {%s}, float none = {0}, bool[1,3] part = {1, 0, 1},
+float[2,3] rows = {%s}> { %s Y = Softmax <axis = -1> (s) }"""
+
+
+@pytest.mark.parametrize(
+    ("inputs", "least", "rows", "nodes", "is_declined"),
+    [
+        ("bool[2,3] M", "-inf", "0, 0, 0, 0, 0, 0", "s = Where (M, X, least)", True),
+        ("bool[2,3] M", "-inf", "0, 0, 0, 0, 0, 0", "m = Where (M, none, least) s = Add (X, m)", True),
+        ("bool[2,3] M", "-1e9", "0, 0, 0, 0, 0, 0", "s = Where (M, X, least)", False),
+        ("float[2,3] M", "-inf", "0, 0, 0, -inf, -inf, -inf", "s = Add (M, rows)", True),
+        ("float[2,3] M", "-inf", "0, 0, 0, -inf, 0, -inf", "s = Add (M, rows)", False),
+        ("float[2,3] M", "-inf", "0, 0, 0, 0, 0, 0", "s = Where (part, X, least)", False),
+    ],
+)
+def test_rows_that_infinities_leave_out_are_declined(
+    inputs: str, least: str, rows: str, nodes: str, *, is_declined: bool, tmp_path: Path
+) -> None:
+    source = saved(tmp_path, MASKED % (inputs, least, rows, nodes))
+    found = [each.message for each in padfix.check(source, target="qnn").findings]
+    assert any("left out by infinities" in each for each in found) == is_declined
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_declined"),
+    [("IsNaN (X)", True), ("Equal (X, X)", True), ("GreaterOrEqual (X, X)", True), ("Equal (X, Z)", False)],
+)
+def test_what_asks_for_no_numbers_is_declined(nodes: str, *, is_declined: bool, tmp_path: Path) -> None:
+    source = saved(tmp_path, f"(float[2,3] X, float[2,3] Z) => (bool Y) {{ Y = {nodes} }}")
+    found = [each.message for each in padfix.check(source, target="qnn").findings]
+    assert any("what is no number" in each for each in found) == is_declined

@@ -30,7 +30,7 @@ def between_taps(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
 
     def write() -> Rewrite | Refusal:
         assert weights is not None
-        return _with(site, window, pairs, weights, grown(weights, window.dilations))
+        return _with(site, dense, pairs, weights, grown(weights, window.dilations))
 
     return Form("zeros between the taps", (("Conv", window_traits(dense)),), write, _why_not(weights))
 
@@ -38,7 +38,7 @@ def between_taps(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
 def behind_taps(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
     """Return the convolution with a further tap along its last axis, of zero."""
     weights = site.constant(1)
-    reach = (*pairs[:-1], (pairs[-1][0], pairs[-1][1] + 1))
+    reach = (*pairs[:-1], (pairs[-1][0], pairs[-1][1] + window.dilations[-1]))
     written = dataclasses.replace(window.written, pads=tuple(flat(reach)))
     kernel = (*window.kernel[:-1], None if window.kernel[-1] is None else window.kernel[-1] + 1)
     longer = dataclasses.replace(window, written=written, kernel=kernel)
@@ -79,11 +79,13 @@ def _why_not(weights: np.ndarray | None) -> Refusal | None:
 
 
 def _with(site: Site, window: Window, pairs: tuple[Pair, ...], weights: np.ndarray, other: np.ndarray) -> Rewrite:
-    """Return the convolution with ``other`` for its weights, undilated."""
+    """Return the convolution with ``other`` for its weights, and the dilations of ``window``."""
     builder = site.builder()
     node = copied(site.node, without=("auto_pad", "dilations"))
     attributes.set_integers(node, "kernel_shape", other.shape[2:])
     attributes.set_integers(node, "strides", window.strides)
+    if max(window.dilations) > 1:
+        attributes.set_integers(node, "dilations", window.dilations)
     attributes.set_integers(node, "pads", flat(pairs))
     inputs = [builder.input(name) for name in site.node.input]
     inputs[1] = builder.constant(other, "weights")

@@ -99,7 +99,7 @@ def not_a_number_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     for op_type, since in (("Equal", _FLOATS_EQUAL_SINCE), ("GreaterOrEqual", _OR_EQUAL_SINCE)):
-        operators: Operators = ((op_type, {"broadcasts": False}), ("Not", {}))
+        operators: Operators = ((op_type, {"broadcasts": False, "compares-itself": True}), ("Not", {}))
         yield Form(f"not {op_type} to itself", operators, partial(write, op_type, since), opset=since)
 
 

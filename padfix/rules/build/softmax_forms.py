@@ -90,7 +90,8 @@ def _share(site: Site, *, is_divided: bool) -> Form:
         several = len(axes) > 1
         told: Traits = {"by-own-sum": not several, "by-own-sums": several}
         ends = (("Div", {**told, "numbers": numbers_of(site.scope, site.input_name(0))}),)
-    operators = (*largest, ("Exp", {"falls-far": True}), *total, *ends)
+    rows_out = (traits_of(site.scope, site.node) or {}).get("leaves-rows-out", False)
+    operators = (*largest, ("Exp", {"falls-far": True, "leaves-rows-out": rows_out}), *total, *ends)
     name = "shares of a sum" if is_divided else "powers times the reciprocal of their sum"
     return Form(name, operators, partial(written, site, write), unranked(site))
 

@@ -38,6 +38,7 @@ _OF_DATA = (
     "high-power",
     "joins-images",
     "leaves-bytes",
+    "leaves-rows-out",
     "moves-batch",
     "moves-fewer-axes",
     "of-odd-integers",

@@ -20,10 +20,10 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import (
     is_end_alone,
     is_row_of_nine,
-    is_wide_with_pad,
     pad_before,
     padding_of,
     traits_of,
+    traits_with_pad,
     window_traits,
 )
 from padfix.operators.transposed import TransposedWindow
@@ -57,7 +57,7 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
     """Yield the forms of a convolution or pool, the nearest to what stands there first."""
     own: Traits = {
         "behind-pad": pad_before(site.scope, site.node),
-        "wide-pads": is_wide_with_pad(site.scope, site.node, window),
+        **traits_with_pad(site.scope, site.node, window),
     }
     whole = {"of-whole-numbers": multiplies_whole_numbers(site.scope, site.node)}
     for form in _nearest_first(site, window, own):  # none of them makes other numbers of these
@@ -106,7 +106,7 @@ def _of_same_groups(site: Site, window: Window, own: Traits) -> Iterator[Form]:
         yield behind_taps(site, explicit, pairs)
         if window.rank == 1:
             yield from plane_forms(site, explicit, pairs, across=2)
-    elif window.op_type == "Conv" and len(set(window.kernel)) == 1:
+    if window.op_type == "Conv" and (max(window.dilations) > 1 or not is_row_of_nine(window.kernel)):
         yield behind_taps(site, explicit, pairs)
     if window.op_type == "Conv" and max(window.strides) > 1:
         yield unstrided(site, explicit, pairs)
@@ -298,7 +298,7 @@ def _behind_pad(site: Site, window: Window, pairs: tuple[Pair, ...]) -> Form:
     written = dataclasses.replace(bare.written, count_include_pad=False)
     joined: Traits = {
         "behind-pad": padding_of(pairs),
-        "wide-pads": is_wide_with_pad(site.scope, site.node, window),
+        **traits_with_pad(site.scope, site.node, window),
     }
     operators: tuple[tuple[str, Traits], ...] = (
         ("Pad", _pad_traits(window, pairs)),
