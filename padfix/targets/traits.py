@@ -230,6 +230,7 @@ UNSAID: Mapping[str, Trait] = {
     **dict.fromkeys(MARKS, False),
     "alike": "none",
     "axes": 4,
+    "axes-written": True,
     "from-least-byte": True,
     "numbers": "single",
     "bytes": "none",

@@ -13,6 +13,7 @@ from padfix.graph import attributes
 from padfix.operators.reductions import reduces_batch
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Site
+from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.elementary_forms import (
     AS_NUMBER,
     AT_ONCE,
@@ -94,3 +95,33 @@ def number_forms(site: Site) -> Iterator[Form]:
     traits = {"axes-listed": False, "reduces-all": True, "reduced-axes": rank, "rank": rank, "keeps-axis": False}
     yield Form("the maximum of one element", (("ReduceMax", traits),), partial(written, site, write))
     yield Form("the maximum of a list of one", AS_NUMBER, partial(written, site, as_number))
+
+
+def largest_of_one(site: Site) -> Iterator[Form]:
+    """Yield a Squeeze of several open lengths as maxima along axes of one element.
+
+    No Reshape finds a length where another one that it copies is 0, as in an empty batch.
+    """
+    known, listed = site.input_type(0), attributes.integers(site.node, "axes")
+    told = site.constant(1)
+    shape = () if known is None or known.shape is None else known.shape
+    chosen = listed if told is None else told.reshape(-1).tolist()
+    axes = sorted({int(axis) % len(shape) for axis in chosen or ()}) if shape else []
+    open_lengths = [axis for axis, length in enumerate(shape) if not isinstance(length, int)]
+    why_not = None
+    if not axes or any(shape[axis] != 1 for axis in axes):
+        why_not = Refusal("its axes, or that they are of one element, are not known")
+    elif len(open_lengths) < 2 or site.elem_type(0) not in FLOATS:
+        why_not = Refusal("a Reshape finds its lengths, or its data are no floats")
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return reduced(builder, "ReduceMax", value, axes, kept=False)
+
+    traits = {
+        **reduction_traits("ReduceMax", site.opset, axes),
+        "one-element": True,
+        "rank": len(shape),
+        "keeps-axis": False,
+        "moves-batch": 0 in axes,
+    }
+    yield Form("the largest of one element", (("ReduceMax", traits),), partial(written, site, write), why_not)
