@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from onnx import TensorProto
 
 from padfix.graph import attributes
+from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.table import CONTRIB
 from padfix.rules.base import Site
@@ -21,6 +22,7 @@ from padfix.rules.build.contrib_forms import (
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Objection, Operators, worst_objection
 from padfix.rules.build.quantized_window import quantizers_around
+from padfix.rules.build.rounded_forms import WAYS_TO_ROUND
 from padfix.rules.build.target_rule import TargetRule
 from padfix.targets.traits import Traits
 
@@ -82,6 +84,10 @@ class ForeignOperator(TargetRule):
             operators = ((op_type, OTHERS[op_type](site.scope, site.node)),)
         opset = max(SINCE.get(op_type, 1), TWO_BYTES_SINCE if _traits(site).get("quantized-to") == "two-bytes" else 1)
         yield Form("operators of ONNX", operators, lambda: written_plainly(site), why_not_plain(site), opset)
+        # The rules for its quantizers write these.
+        for way, rounding in WAYS_TO_ROUND.items() if op_type.startswith("QLinear") else ():
+            least = max(opset, BOUNDS_AS_INPUT_SINCE)
+            yield Form(f"operators of ONNX, {way}", rounding, lambda: written_plainly(site), why_not_plain(site), least)
 
 
 def _traits(site: Site) -> Traits:

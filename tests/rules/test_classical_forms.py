@@ -40,7 +40,7 @@ WRITTEN: list[tuple[str, dict[str, Any], str, list[str]]] = [
         "float32",
         ["MatMul", "Sigmoid"],
     ),
-    ("LinearClassifier", CLASSES, "float32", ["MatMul", "Add", "ArgMax", "Gather"]),
+    ("LinearClassifier", CLASSES, "float32", ["MatMul", "Add", "ArgMax", "Gather", "Cast"]),
     (
         "LinearClassifier",
         {**CLASSES, "post_transform": "SOFTMAX"},

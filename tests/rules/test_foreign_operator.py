@@ -230,9 +230,11 @@ def test_what_is_none_of_these_is_declined(data: str, constants: str, node: str,
         padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="mnn")
 
 
-def test_bytes_are_declined_beforehand_where_a_target_takes_no_quantizers(tmp_path: Path) -> None:
-    text = f"{HEAD}g (uint8[1,2,7,8] X) => (uint8 Y) <{BYTES}> {{"
-    text += " Y = com.microsoft.QLinearGlobalAveragePool (X, s, z, t, v) }"
+@pytest.mark.parametrize("node", ["QLinearGlobalAveragePool (X, s, z, t, v)", "QLinearAdd (X, s, z, X, s, z, t, v)"])
+def test_bytes_are_floats_that_are_rounded_where_a_target_takes_no_quantizers(node: str, tmp_path: Path) -> None:
+    text = f"{HEAD}g (uint8[1,2,7,8] X) => (uint8[A,B,C,D] Y) <{BYTES}> {{ Y = com.microsoft.{node} }}"
     onnx.save(onnx.parser.parse_model(text), tmp_path / "before.onnx")
-    found = padfix.check(tmp_path / "before.onnx", target="mnn").findings
-    assert ("PF308", False) in {(each.rule, each.fixable) for each in found}
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="mnn")
+    assert not padfix.check(tmp_path / "after.onnx", target="mnn").findings
+    nodes = {each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node}
+    assert not [each for each in nodes if "Linear" in each]

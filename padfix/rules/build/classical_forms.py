@@ -272,7 +272,12 @@ def _classified(site: Site, builder: FragmentBuilder, data: Any) -> tuple[Any, A
     label = None
     if site.scope.is_used(site.node.output[0]):
         best = builder.op("ArgMax", [scores], {"axis": 1, "keepdims": 0})
-        label = builder.op("Gather", [builder.integers([int(each) for each in labels], "labels"), best], {"axis": 0})
+        listed = np.array(labels, np.int64)
+        # QNN picks from integers of 32 bits alone, which labels nearly always are.
+        is_short = bool((listed == listed.astype(np.int32)).all())
+        listed = listed.astype(np.int32) if is_short else listed
+        label = builder.op("Gather", [builder.constant(listed, "labels"), best], {"axis": 0})
+        label = builder.op("Cast", [label], {"to": TensorProto.INT64}) if is_short else label
     return label, _posted(site, builder, scores)
 
 
