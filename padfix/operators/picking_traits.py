@@ -170,8 +170,8 @@ def _puts_slices(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) 
 
 
 def _has_fewer_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) -> bool:
-    """Whether a GatherElements has indices for a part of its rows alone."""
-    if node.op_type != "GatherElements" or shapes[0] is None or shapes[1] is None:
+    """Whether a GatherElements or ScatterElements has indices for a part of its rows alone."""
+    if not node.op_type.endswith("Elements") or shapes[0] is None or shapes[1] is None:
         return False
     axis = (attributes.integer(node, "axis", 0) or 0) % max(len(shapes[0]), 1)
     pairs = enumerate(zip(*shapes[:2], strict=False))

@@ -340,3 +340,20 @@ def test_openvino_takes_elements_apart_from_a_slice(
     assert not padfix.check(tmp_path / "after.onnx", target="openvino").findings
     found = [each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node if each.op_type != "Constant"]
     assert "Max" in found if expected is None else found == [*expected, "GatherElements"]
+
+
+@pytest.mark.parametrize(
+    ("index", "axis", "expected"),
+    [
+        ("2,2,2", 0, ["Split", "Split", "ScatterElements", "Concat", "Concat"]),
+        ("4,2,6", 2, ["Split", "ScatterElements", "Concat"]),
+        ("4,5,2", 2, ["ScatterElements"]),
+    ],
+)
+@pytest.mark.parametrize("reduction", ["none", "add", "max"])
+def test_rows_without_indices_are_joined_to_what_is_scattered(
+    index: str, axis: int, expected: list[str], reduction: str, tmp_path: Path
+) -> None:
+    given = f"float[4,5,6] X, int64[{index}] I, float[{index}] U"
+    nodes = f'Y = ScatterElements <axis = {axis}, reduction = "{reduction}"> (X, I, U)'
+    assert outcome(nodes, given, "tvm", tmp_path, opset=18) == expected

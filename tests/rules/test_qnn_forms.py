@@ -345,3 +345,27 @@ def test_what_asks_for_no_numbers_is_declined(nodes: str, *, is_declined: bool, 
     source = saved(tmp_path, f"(float[2,3] X, float[2,3] Z) => (bool Y) {{ Y = {nodes} }}")
     found = [each.message for each in padfix.check(source, target="qnn").findings]
     assert any("what is no number" in each for each in found) == is_declined
+
+
+@pytest.mark.parametrize(
+    ("text", "opset", "expected"),
+    [
+        ("(bool[1,2,3,2,2] X) => (bool Y) { Y = Not (X) }", 17, ["Reshape", "Not", "Reshape"]),
+        ("(bool[1,2,3,2,2] X) => (float Y) { Y = Cast <to = 1> (X) }", 17, ["Reshape", "Cast", "Reshape"]),
+        ("(float[1,2,3,2,2] X) => (int32 Y) { Y = Cast <to = 6> (X) }", 17, ["Cast"]),
+        ("(float[2,6] X) => (float[2,3] Y) { Y, I = TopK <axis = 1, k = 3> (X) }", 9, ["TopK"]),
+    ],
+)
+def test_booleans_of_five_axes_and_an_early_top_k_are_written_otherwise(
+    text: str, opset: int, expected: list[str], tmp_path: Path
+) -> None:
+    source, result = saved(tmp_path, text, opset), tmp_path / "result.onnx"
+    padfix.convert(source, result, target="qnn")
+    assert types_of(result) == expected
+    assert not padfix.check(result, target="qnn").findings
+
+
+def test_integers_of_64_bits_of_five_axes_are_declined(tmp_path: Path) -> None:
+    source = saved(tmp_path, "(int64[1,2,3,2,2] X) => (float Y) { Y = Cast <to = 1> (X) }")
+    with pytest.raises(padfix.PadfixError, match="64 bits of more than four axes"):
+        padfix.convert(source, tmp_path / "result.onnx", target="qnn")

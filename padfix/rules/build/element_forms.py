@@ -22,6 +22,7 @@ from padfix.rules.build.moved_forms import moved_forms
 from padfix.rules.build.node_trials import like, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.picked_elements import rows_of_picked
+from padfix.rules.build.scattered_rows import part_alone
 from padfix.targets.traits import Traits
 
 _EXTREMES_SINCE = 18
@@ -61,6 +62,7 @@ def element_forms(site: Site) -> Iterator[Form]:
     else:
         yield _in_a_row(site)
         yield _of_more(site)
+        yield part_alone(site)
 
 
 def _axis_from_begin(site: Site) -> Form:
