@@ -51,6 +51,7 @@ from padfix.rules.build.classical_forms import CLASSICAL_FORMS
 from padfix.rules.build.constant_forms import constant_form
 from padfix.rules.build.defined_forms import DEFINED_FORMS
 from padfix.rules.build.definition import definition_forms
+from padfix.rules.build.determinant_forms import determinant_forms
 from padfix.rules.build.element_forms import counted_axis_forms, single_forms
 from padfix.rules.build.elementary_forms import reduction_forms
 from padfix.rules.build.explicit_pads import copied
@@ -379,4 +380,5 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "LogSoftmax": logarithm_forms,
     **dict.fromkeys(("LpNormalization", "MeanVarianceNormalization"), normalization_forms),
     "LRN": response_forms,
+    "Det": determinant_forms,
 }

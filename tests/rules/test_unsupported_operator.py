@@ -310,7 +310,7 @@ SAMPLED = "(float[1,2,4,4] X, float[1,3,3,2] g) => (float[1,2,3,3] Y)"
 
 
 def test_a_refusal_names_the_version_that_takes_the_node(tmp_path: Path) -> None:
-    source = saved(tmp_path, "(float[2,3,3] X) => (float[2] Y) { Y = Det (X) }")
+    source = saved(tmp_path, "(float[2,4,4] X) => (float[2] Y) { Y = Det (X) }")
     with pytest.raises(padfix.PadfixError, match=r"OpenCV 5\.0\.0\.93 takes it as it is: --target opencv@5"):
         padfix.convert(source, tmp_path / "out.onnx", target="opencv")
     assert padfix.convert(source, tmp_path / "out.onnx", target="opencv@5.0.0.93").written
