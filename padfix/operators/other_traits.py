@@ -106,6 +106,8 @@ def _joined(scope: Scope, node: NodeProto) -> Traits:
         "joins-images": joins_images(scope, node),
         "joins-nothing": len(pieces_of(scope, node)) < len(set(node.input)),
         "of-lists": any(of_data) and all(each is not None and each.rank == 1 for each in known),
+        "joins-a-number": any(of_data)
+        and any(value is not None and value.size == 1 for value in map(scope.constant, node.input)),
         "axis-from-end": axis < 0,
         "of-constants-too": any(of_data) and not all(of_data),
     }

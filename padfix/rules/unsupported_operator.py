@@ -76,6 +76,7 @@ from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.objections import Objection, Operators
 from padfix.rules.build.part_forms import part_forms
 from padfix.rules.build.passing_forms import (
+    doubled_forms,
     joined_forms,
     multiplied_by_one,
     parted_forms,
@@ -340,7 +341,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Clip": _first(_by_itself, clip_forms),
     "Cast": _first(PLAIN_FORMS["Cast"], cut_forms, long_forms),
     **dict.fromkeys(("Abs", "Neg", "Sign"), signed_forms),
-    "Concat": _first(parted_forms, in_rows, joined_forms, appended_forms, as_floats, moved_forms),
+    "Concat": _first(parted_forms, in_rows, joined_forms, doubled_forms, appended_forms, as_floats, moved_forms),
     "Pow": _first(typed_forms, rows_first(power_forms)),
     "HardSigmoid": _first(_by_itself, _apart, hard_sigmoid_forms),
     "Tanh": _first(_by_itself, _tanh),

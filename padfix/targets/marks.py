@@ -147,6 +147,7 @@ MARKS = (
     "cast-back",  # Of Cast: whether other Casts alone read the integers that it makes of floats, for floats.
     # Of Cast and Div: whether it cuts fractions off, or makes booleans of other numbers than 0 and 1.
     "changes-numbers",
+    "joins-a-number",  # Of Concat: whether it joins data with a constant of one element.
     "joins-nothing",
     "takes-nothing",
     # Of Expand and Tile: whether products or recurrent layers read what they repeat.

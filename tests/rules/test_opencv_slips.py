@@ -46,6 +46,7 @@ def findings(nodes: str, given: str, target: str, folder: Path) -> tuple[list[st
         ("l = Reshape (X, flat) Y, i = TopK (l, k)", "float[2,4] X", "4.14", ["Reshape", "TopK"]),
         ("Y, i = TopK <sorted = 0> (X, one)", "float[2,4] X", "4.14", ["TopK"]),
         ("Y = Unsqueeze (X, places)", "float[2,4] X", "4.14", ["Reshape"]),
+        ("r = Relu (X) Y = Squeeze (r, one)", "float[N,1,M] X", "4.14", ["ReduceMax"]),
         ("t = Transpose (X) Y = Unsqueeze (t, one)", "float[N,4] X", "4.14", ["Reshape"]),
         ("t = Transpose <perm = [2, 1, 0]> (X) Y = Squeeze (t, one)", "float[N,1,4] X", "4.14", ["Reshape"]),
         (f"{CUBE}{GELU} j = Mul (half, h) Y = Mul (X, j)", "float[2,4] X", "4.14", ["Identity", "Tanh"]),

@@ -287,6 +287,27 @@ def test_several_images_are_summed_with_other_axes_by_products(
     assert not padfix.check(tmp_path / "result.onnx", target="ncnn").findings
 
 
+@pytest.mark.parametrize(
+    ("node", "lengths", "expected"),
+    [
+        ("Y = Concat <axis = 0> (o, X)", "4", ["Concat", "Slice"]),
+        ("Y = Concat <axis = 0> (o, X, o)", "4", ["Concat", "Slice"]),
+        ("Y = Concat <axis = 0> (t, X)", "4", ["Concat"]),
+        ("Y = Pad (X, p)", "4", ["Concat", "Slice"]),
+        ("Y = ReduceMax <axes = [0, 1, 2, 3]> (X)", "1,2,3,4", ["ReduceMax"]),
+        ("Y = ReduceMin <axes = [0, 1, 2, 3], keepdims = 0> (X)", "1,2,3,4", ["ReduceMin"]),
+    ],
+)
+def test_numbers_are_joined_and_all_axes_reduced(node: str, lengths: str, expected: list[str], tmp_path: Path) -> None:
+    constants = "float[1] o = {7}, float[2] t = {7, 8}, int64[2] p = {1, 0}"
+    text = f"(float[{lengths}] X) => (float Y) <{constants}> {{ {node} }}"
+    assert written(tmp_path, text, opset=17) == expected
+    result, source = (onnx.load(tmp_path / f"{name}.onnx") for name in ("result", "model"))
+    assert not [each for each in result.graph.node[0].attribute if each.name == "axes"]
+    data = {"X": np.random.default_rng(0).normal(size=[int(each) for each in lengths.split(",")]).astype(np.float32)}
+    np.testing.assert_array_equal(run(result, data), run(source, data))
+
+
 def test_the_axes_that_a_squeeze_takes_out_are_written(tmp_path: Path) -> None:
     assert written(tmp_path, "(float[3,1,3] X) => (float Y) { Y = Squeeze (X) }", opset=17) == ["Squeeze"]
     (node,) = (each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type == "Squeeze")

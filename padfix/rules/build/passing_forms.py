@@ -9,6 +9,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from padfix.graph import attributes
+from padfix.operators.axis_order import ORDER
 from padfix.operators.passing import passed_on, pieces_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.spelled_norms import is_norm_of_squares
@@ -20,6 +21,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.pad_node import sliced
 from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
@@ -127,6 +129,37 @@ def joined_forms(site: Site) -> Iterator[Form]:
 
     why_not = None if 0 < len(pieces) < len(set(site.node.input)) else Refusal("every input has elements")
     yield Form("what has elements, joined", (("Concat", {"joins-nothing": False}),), write, why_not)
+
+
+def doubled_forms(site: Site) -> Iterator[Form]:
+    """Yield a Concat with a constant of one element, first or last, as one with two of them, less the one too many."""
+    told = [site.constant(place) for place in range(len(site.node.input))]
+    own, known = traits_of(site.scope, site.node) or {}, site.input_type(0)
+    axis, rank = attributes.integer(site.node, "axis", 1) or 0, 0 if known is None else known.rank or 0
+    ends = (0, len(told) - 1)
+    doubled = [place for place, value in enumerate(told) if value is not None and value.size == 1]
+    why_not = None
+    if not doubled or not set(doubled) <= set(ends) or not rank:
+        why_not = Refusal("no constant of one element is its first or last input, or another one is")
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        given = [builder.input(name) for name in site.node.input]
+        for place, value in enumerate(told):
+            if value is not None and place in doubled:
+                given[place] = builder.constant(np.concatenate([value] * 2, axis), "twice")
+        joined = builder.op("Concat", given, {"axis": axis})
+        bounds = [int(ends[0] in doubled), -1 if ends[1] in doubled else int(np.iinfo(np.int64).max)]
+        result = sliced(builder, joined, bounds[:1], bounds[1:], [axis % rank])
+        builder.output(site.node.output[0], result)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    order = {name: own[name] for name in ORDER if name in own}
+    operators: Operators = (
+        ("Concat", {**own, "joins-a-number": False}),
+        ("Slice", {"rank": rank, **order}),
+    )
+    yield Form("its number twice, and a Slice", operators, write, why_not)
 
 
 def power_forms(site: Site) -> Iterator[Form]:
