@@ -287,6 +287,14 @@ def test_several_images_are_summed_with_other_axes_by_products(
     assert not padfix.check(tmp_path / "result.onnx", target="ncnn").findings
 
 
+@pytest.mark.parametrize(("lengths", "minded"), [("1,2,1,2,1,3", True), ("1,2,1,2", False)])
+def test_an_input_of_six_axes_is_none_of_ncnn(lengths: str, minded: bool, tmp_path: Path) -> None:
+    text = f'<ir_version: 8, opset_import: ["" : 17]> g (float[{lengths}] X) => (float[{lengths}] Y) {{ Y = Relu (X) }}'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    found = padfix.check(tmp_path / "model.onnx", target="ncnn").findings
+    assert ["no input of six axes" in each.message for each in found] == [True] * minded
+
+
 @pytest.mark.parametrize(
     ("node", "lengths", "expected"),
     [
