@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper, shape_inference
+import onnx
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper, shape_inference
 
 from padfix.files.model import Model
 from padfix.graph import attributes
@@ -20,6 +21,7 @@ from padfix.graph.types import OperatorTypes, TypeOf, tensor_type, value_type
 from padfix.operators.constant_chains import STEERED, worked_out
 from padfix.operators.reading import Reading, operator_of, place_in, read, read_at
 from padfix.operators.resample import Resample
+from padfix.operators.schemas import schema
 from padfix.operators.stand_ins import put_stand_in
 from padfix.operators.table import CONTRIB, OPERATORS
 from padfix.operators.transposed import TransposedWindow
@@ -30,6 +32,9 @@ _PRODUCTS = {"QGemm": (0, 3), "MatMulIntegerToFloat": (0, 1), "FusedMatMul": (0,
 
 _LAYERS = {"Attention": 1, "EmbedLayerNormalization": 2, "MatMulNBits": 0, "MultiHeadAttention": 2, "QAttention": 1}
 """Layers of ONNX Runtime that give rows for the rows of their data, by the position of what tells how long they are."""
+
+_TYPE_WORDS = {number: name.lower() for name, number in TensorProto.DataType.items() if number != TensorProto.UNDEFINED}
+"""The word of the specification for each ``TensorProto.DataType``."""
 
 _COVERED = (
     frozenset(key for key in OPERATORS if key[1] not in ("DeformConv", "MaxUnpool") and not OPERATORS[key].declined)
@@ -83,6 +88,40 @@ def _steering(node: NodeProto) -> list[int]:
 def _alone(scope: Scope, node: NodeProto, type_of: TypeOf) -> Sequence[ValueType | None]:
     """Return the types of all that a node of ONNX gives, as ONNX's inference has them of nothing but its inputs."""
     unknown = [None] * len(node.output)
+    model = _model_of(scope, node, type_of)
+    if model is None:
+        return unknown
+    try:
+        inferred = shape_inference.infer_shapes(model, data_prop=True).graph
+    except Exception:  # the library raises many kinds, for what no runtime takes either
+        return unknown
+    found = {value.name: value_type(value.type) for value in inferred.output}
+    return [found.get(name) for name in node.output]
+
+
+def is_against_definition(scope: Scope, node: NodeProto) -> bool:
+    """Whether ONNX's own definition of the operator is known to rule the node out: by types, attributes or lengths."""
+    context = checker.C.CheckerContext()
+    context.ir_version = onnx.IR_VERSION
+    context.opset_imports = {"": scope.opset, **scope.opsets}
+    definition = schema(node.op_type, scope.opset) if not normal_domain(node.domain) else None
+    for name, formal in zip(node.input, definition.inputs if definition is not None else (), strict=False):
+        known = scope.type_of(name) if name else None
+        word = "" if known is None else _TYPE_WORDS.get(known.elem_type, "")
+        if word and f"tensor({word})" not in formal.types:
+            return True
+    try:
+        checker.check_node(node, context)
+        model = _model_of(scope, node, scope.type_of)
+        if model is not None:
+            shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    except Exception:  # the library raises many kinds
+        return True
+    return False
+
+
+def _model_of(scope: Scope, node: NodeProto, type_of: TypeOf) -> ModelProto | None:
+    """Return a node of ONNX with its inputs alone; None where the type of one is not known."""
     places = _steering(node)
     inputs, constants = [], []
     for place, name in enumerate(node.input):
@@ -93,16 +132,10 @@ def _alone(scope: Scope, node: NodeProto, type_of: TypeOf) -> Sequence[ValueType
         elif data is not None and place not in places:
             inputs.append(ValueInfoProto(name=name, type=tensor_type(data)))
         elif name:
-            return unknown
+            return None
     graph = helper.make_graph([node], "node", inputs, [], constants)
     graph.output.extend(ValueInfoProto(name=name) for name in node.output if name)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", scope.opset)])
-    try:
-        inferred = shape_inference.infer_shapes(model, data_prop=True).graph
-    except Exception:  # the library raises many kinds, for what no runtime takes either
-        return unknown
-    found = {value.name: value_type(value.type) for value in inferred.output}
-    return [found.get(name) for name in node.output]
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", scope.opset)])
 
 
 def _shape(reading: Reading | None, node: NodeProto, data: Shape, type_of: TypeOf) -> Shape | None:

@@ -186,8 +186,10 @@ def _is_behind_slice_from_first(scope: Scope, node: NodeProto) -> bool:
     before = scope.own_producer(node.input[0])
     while before is not None and (passed := passed_on(scope, before)):
         before = scope.own_producer(passed)
-    known = None if before is None else scope.type_of(before.input[0])
-    if before is None or before.op_type != "Slice" or known is None or not known.rank:
+    if before is None or before.op_type != "Slice":
+        return False
+    known = scope.type_of(before.input[0])
+    if known is None or not known.rank:
         return False
     axes, starts = sliced_axes(scope, before, known.rank), slice_starts(scope, before)
     if axes is None or starts is None:

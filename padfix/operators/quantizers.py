@@ -235,8 +235,10 @@ def _is_quantized(scope: Scope, name: str) -> bool:
 def _is_among_floats(scope: Scope, node: NodeProto) -> bool:
     """Whether bytes are made of what is computed in floats, by no layer, and computed with in floats, by no layer."""
     quantizer = scope.own_producer(node.input[0])
-    maker = None if quantizer is None else scope.own_producer(quantizer.input[0])
-    if quantizer is None or quantizer.op_type != "QuantizeLinear" or maker is None:
+    if quantizer is None or quantizer.op_type != "QuantizeLinear":
+        return False
+    maker = scope.own_producer(quantizer.input[0])
+    if maker is None:
         return False
     makes_floats = maker.op_type not in _FILTERS and _computes_in_floats(scope, maker)
     readers = [each for each in scope.consumers(node.output[0]) if each.op_type not in (*_FILTERS, *_POOLS)]

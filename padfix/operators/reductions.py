@@ -38,10 +38,11 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
         "reduced-axes": None if listed is None else len(listed) or of_none,
         "moves-batch": None
         if listed is None or every is None
-        else 0 in {axis % every for axis in listed or range(every)} and not attributes.integer(node, "keepdims", 1),
+        else 0 in {axis % max(every, 1) for axis in listed or range(every)}
+        and not attributes.integer(node, "keepdims", 1),
         "reduces-channels": None
         if listed is None or every is None
-        else CHANNELS in {axis % every for axis in listed} and len(listed) > 1,
+        else CHANNELS in {axis % max(every, 1) for axis in listed} and len(listed) > 1,
         "rank": every,
         "keeps-axis": attributes.integer(node, "keepdims", 1) != 0,
         "reduces-all": None if listed is None or every is None else (len(listed) or of_none) == every,

@@ -147,6 +147,17 @@ def is_legacy(op_type: str, opset: int | None) -> bool:
     return op_type == "Upsample" or (opset is not None and opset < MODERN_OPSET)
 
 
+_WORDS = {
+    "mode": ("nearest", "linear", "cubic"),
+    "coordinate_transformation_mode": (
+        *("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric"),
+        *("tf_half_pixel_for_nn", "tf_crop_and_resize"),
+    ),
+    "nearest_mode": ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
+}
+"""What the attributes of a modern Resize may say, the default first, in any of its opsets."""
+
+
 def input_roles(node: NodeProto) -> dict[int, str]:
     """Return what the inputs behind the data are, by position: ``"roi"``, ``"scales"`` or ``"sizes"``.
 
@@ -168,6 +179,10 @@ def read_resample_node(node: NodeProto, place: Place) -> Resample | Refusal:
     mode = attributes.text(node, "mode", "nearest")
     if legacy and mode not in _LEGACY_MODES:
         return Refusal(f'mode="{mode}" is not one that {node.op_type} had at opset {place.opset}.')
+    for attribute, words in () if legacy else _WORDS.items():
+        word = attributes.text(node, attribute, words[0])
+        if word not in words:
+            return Meaningless(f'{attribute}="{word}" is not one that Resize has; correct the node.')
     roles = _LEGACY_ROLES if legacy else _MODERN_ROLES
     position = roles["scales"]
     name = node.input[position] if position < len(node.input) else ""

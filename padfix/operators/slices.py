@@ -30,7 +30,7 @@ def sliced_axes(scope: Scope, node: NodeProto, rank: int) -> list[int] | None:
     else:
         starts = scope.type_of(node.input[1])
         listed, count = None, None if starts is None or not starts.shape else starts.shape[0]
-    if not isinstance(count, int):
+    if not isinstance(count, int) or not rank:
         return None
     return [axis % rank for axis in (range(count) if listed is None else listed)]
 

@@ -186,7 +186,7 @@ def _lists_lengths(scope: Scope, name: str, depth: int = 0) -> bool:
             chosen = [_lists_lengths(scope, each, depth + 1) for each in node.input[1:]]
             return any(chosen) and chain_of(scope, node, open_lengths=True) is not None
         case "Reshape":
-            shape = scope.constant(node.input[1])
+            shape = scope.constant(node.input[1]) if len(node.input) > 1 else None
             return shape is not None and shape.tolist() == [-1] and _lists_lengths(scope, node.input[0], depth + 1)
         case _:
             return False

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from padfix.graph.scopes import Scope, call_key, function_key, normal_domain
+from padfix.operators.inference import is_against_definition
 from padfix.operators.refusal import Refusal
 from padfix.results import Finding
 from padfix.rewrite.specialise import function_of
@@ -79,11 +80,28 @@ class Matches:
                     progress(f"{number:,} of {total:,} nodes matched")
                 concerned = asked.get((normal_domain(node.domain), node.op_type))
                 if concerned:
-                    self.found.extend(self._matches_at(Site(scope, index, node, wanted), concerned))
+                    self.found.extend(self._sound_matches_at(Site(scope, index, node, wanted), concerned))
 
     def by_node(self, scope: Scope) -> dict[int, list[Match]]:
         """Return the matches of one scope by the index of their node."""
         return self._by_node.get(id(scope), {})
+
+    def _sound_matches_at(self, site: Site, rules: Sequence[Rule]) -> list[Match]:
+        """Return the matches at a node; none where a rule is at a loss in a model that no runtime loads.
+
+        Asked only then: most models break no definition, and to make sure of it costs as much as all the rules do.
+        """
+        try:
+            return self._matches_at(site, rules)
+        except Exception:
+            if self._is_against_definitions:
+                return []
+            raise
+
+    @cached_property
+    def _is_against_definitions(self) -> bool:
+        """Whether an operator's definition rules out a node, which leaves the types of those behind it unknown too."""
+        return any(is_against_definition(scope, node) for scope in self.scopes for node in scope.nodes)
 
     def _matches_at(self, site: Site, rules: Sequence[Rule]) -> list[Match]:
         found = [(rule, rule.match(site)) for rule in rules]

@@ -282,7 +282,7 @@ def _lengths(site: Site) -> Iterator[Form]:
 def _numbered(site: Site) -> Iterator[Form]:
     """Yield a Reshape with the lengths that it copies, and one with an Identity before it."""
     shape, channels = site.constant(1), number_of_channels(site.scope, site.input_name(0))
-    given = [] if shape is None else [int(each) for each in shape]
+    given = [] if shape is None else [int(each) for each in shape.reshape(-1)]
     known = site.input_type(0)
     lengths = () if known is None or known.shape is None else known.shape
     numbered = [

@@ -210,7 +210,7 @@ def shrink_forms(site: Site) -> Iterator[Form]:
     """Yield a Shrink as what a Clip takes off, and as the sum of what is left on both sides of zero."""
     dtype: Any = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
     limit, bias = (
-        np.array(default if (found := attributes.find(site.node, name)) is None else found.f, dtype)
+        np.array(default if (found := attributes.find(site.node, name)) is None else found.f).astype(dtype)
         for name, default in (("lambd", 0.5), ("bias", 0.0))
     )
 

@@ -52,7 +52,7 @@ def reduction_forms(site: Site) -> Iterator[Form]:
     if not axes and attributes.integer(site.node, "noop_with_empty_axes", 0):
         yield reducing_nothing(site)
         return
-    axes = sorted(axis % rank for axis in axes) or list(range(rank))
+    axes = sorted({axis % max(rank, 1) for axis in axes} & {*range(rank)}) or list(range(rank))
     op_type, kept = site.node.op_type, attributes.integer(site.node, "keepdims", 1) != 0
     if len(axes) == rank:
         own = {**(traits_of(site.scope, site.node) or {}), "axes-listed": False, "axes-as-input": False}
@@ -351,7 +351,6 @@ def written(site: Site, write: Write, rank: int = 0, opset: int = 1) -> Rewrite:
     builder.output(site.node.output[0], write(builder, builder.input(site.input_name(0))))
     known = site.input_type(0)
     shape = known.shape if known is not None and known.shape is not None else [None] * rank
-    assert shape
     lengths = tuple(each if isinstance(each, int) else _SHORT for each in shape)
     trial = {site.input_name(0): TrialInput(lengths, site.elem_type(0))}
     if len(site.node.input) > 1 and site.node.input[1]:

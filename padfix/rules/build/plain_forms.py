@@ -124,12 +124,12 @@ def _named(site: Site) -> Iterator[Form]:
     why_not = told or (None if is_known else Refusal("a length is left open (--shape)"))
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
-        return builder.unsqueezed(value, *axes, back=True)
+        return builder.unsqueezed(value, *axes, back=True) if axes else builder.op("Identity", [value])
 
     def modern(builder: FragmentBuilder, value: Any) -> Any:
         return builder.original(copied(site.node), [value])
 
-    operators: Operators = (("Squeeze", {"axes-written": True}),)
+    operators: Operators = (("Squeeze", {"axes-written": True}) if axes else ("Identity", {}),)
     yield Form("its axes written", operators, lambda: of_inputs(site, write, exact=True), why_not)
     yield _in_order(site)
     operators = (("Squeeze", {"axes-written": False}),)

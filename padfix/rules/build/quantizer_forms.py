@@ -69,7 +69,7 @@ def _quantized_first(site: Site) -> Form:
     scope, node = site.scope, site.node
     cutting = scope.own_producer(node.input[0])
     told = {name: scope.constant(name) for name in node.input[1:] if name}
-    known = None if cutting is None else scope.type_of(cutting.input[0])
+    known = scope.type_of(cutting.input[0]) if cutting is not None and cutting.input else None
 
     def write() -> Rewrite:
         assert cutting is not None
@@ -108,7 +108,7 @@ def _behind_extremes(site: Site) -> Form:
     """Return a QuantizeLinear of a maximum and a minimum, in the place of the Relu or Clip before it."""
     scope, node = site.scope, site.node
     cutting = scope.own_producer(node.input[0])
-    data = None if cutting is None else scope.type_of(cutting.input[0])
+    data = scope.type_of(cutting.input[0]) if cutting is not None and cutting.input else None
     least, most = (0.0, np.inf) if cutting is None or cutting.op_type == "Relu" else clip_bounds(scope, cutting)
     bounds = (("Max", least), ("Min", most))
     names = [*node.input[1:], *(() if cutting is None else cutting.input[1:])]

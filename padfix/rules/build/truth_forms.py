@@ -146,6 +146,8 @@ def _why_not(site: Site, truths: _Truths, gives: int) -> Refusal | None:
     scope, node = site.scope, site.node
     types = {None if (known := scope.type_of(name)) is None else known.elem_type for name in truths.numbers}
     names = [*truths.numbers, *(node.input[1:] if node.op_type == "Where" else ())]
+    if not truths.numbers and node.op_type == "Cast":
+        return Refusal("its truths are constants")
     if any((known := scope.type_of(name)) is None or known.shape is None for name in names):
         return Refusal("how many axes its numbers have is not known")
     if gives not in FLOATS or types - {gives} or gives == TensorProto.BFLOAT16:
