@@ -49,8 +49,10 @@ _PRODUCTS = ("Einsum", "MatMul")
 _BY_PLACE = (*_PRODUCTS, "GRU", "LSTM", "RNN")
 """Operators that are wrong on what is moved, whatever its lengths."""
 
-_ON_PRODUCTS = ELEMENTWISE | {"LayerNormalization", "LogSoftmax", "Softmax"}
-"""Operators that are right on what is computed of products element by element."""
+_ALONG_AN_AXIS = ("LogSoftmax", "Softmax")
+
+_ON_PRODUCTS = ELEMENTWISE | {"LayerNormalization", *_ALONG_AN_AXIS}
+"""Operators that are right on what is computed of products element by element; a Softmax along the last axis."""
 
 _POOLED = frozenset(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"))
 
@@ -129,6 +131,10 @@ def _is_of_products(scope: Scope, node: NodeProto) -> bool:
     What is computed of it otherwise, and moved or picked then, is taken for moved.
     """
     left, seen = _data(scope, node), set[str]()
+    known = scope.type_of(node.input[0]) if node.input else None
+    last = (known.rank or 0) - 1 if known is not None else -1
+    if node.op_type in _ALONG_AN_AXIS and attributes.integer(node, "axis", -1) not in (-1, last):
+        return False
     if normal_domain(node.domain) or node.op_type not in _ON_PRODUCTS:
         return bool(left) and all(_is_product(scope, name) for name in left)
     is_any = bool(left)
