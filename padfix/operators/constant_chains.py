@@ -247,6 +247,23 @@ def worked_out(scope: Scope, name: str, type_of: TypeOf | None = None) -> np.nda
         return None
 
 
+def _pads_zeros(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Pad of zeros adds zeros."""
+    if attributes.text(node, "mode", "constant") != "constant":
+        return True
+    if len(node.input) > 2 and node.input[2]:
+        told = scope.constant(node.input[2])
+        return told is not None and not told.any()
+    says = attributes.find(node, "value")
+    return says is None or not says.f
+
+
+_LAYING = frozenset(
+    {"Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Tile", "Transpose", "Unsqueeze"}
+)
+"""What gives no number that it does not read."""
+
+
 def holds_zeros(scope: Scope, name: str) -> bool:
     """Whether zeros alone are read, as states that a layer starts from are, whatever their lengths."""
     value = worked_out(scope, name)
@@ -258,7 +275,11 @@ def holds_zeros(scope: Scope, name: str) -> bool:
     if node.op_type == "ConstantOfShape":
         filling = attributes.find(node, "value")
         return filling is None or not numpy_helper.to_array(filling.t).any()
-    return node.op_type in ("Expand", "Identity", "Transpose") and holds_zeros(scope, node.input[0])
+    if node.op_type == "Pad":
+        return _pads_zeros(scope, node) and holds_zeros(scope, node.input[0])
+    if node.op_type == "Concat":
+        return all(holds_zeros(scope, each) for each in node.input)
+    return node.op_type in _LAYING and holds_zeros(scope, node.input[0])
 
 
 def values_of(scope: Scope, chain: list[NodeProto], type_of: TypeOf | None = None) -> dict[str, np.ndarray]:

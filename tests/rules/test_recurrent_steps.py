@@ -133,3 +133,33 @@ def test_steps_of_an_input_that_alone_are_open_are_declined(tmp_path: Path) -> N
     onnx.save(layer("GRU", "B", ("T", 2, READ), linear_before_reset=1), tmp_path / "in.onnx")
     with pytest.raises(PadfixError, match="takes the open first axis of an input for one step"):
         padfix.convert(tmp_path / "in.onnx", tmp_path / "out.onnx", target="mnn")
+
+
+KERAS_STATE = """
+ lengths = Shape (X) batch = Slice (lengths, one, two, zero) sizes = Concat <axis = 0> (batch, units)
+ filled = Expand (nothing, sizes) """
+
+
+@pytest.mark.parametrize(
+    "laid",
+    [
+        "state = Unsqueeze (filled, zero)",
+        "state = Reshape (filled, laid)",
+        "more = Unsqueeze (filled, zero) state = Pad (more, none)",
+        "more = Unsqueeze (filled, zero) state = Slice (more, zero, two, zero)",
+    ],
+)
+def test_a_state_of_zeros_is_left_out_however_it_was_laid(laid: str, tmp_path: Path) -> None:
+    """As Keras makes it for an open batch; with it, the first step would be computed from constants of open lengths."""
+    text = f"""<ir_version: 8, opset_import: ["" : 18]> layer (float[3,N,{READ}] X) => (float[1,N,{UNITS}] Y)
+    <float nothing = {{0}}, int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}},
+     int64[1] units = {{{UNITS}}}, int64[3] laid = {{1, -1, {UNITS}}}, int64[6] none = {{0, 0, 0, 0, 0, 0}}>
+    {{{KERAS_STATE}{laid} every, Y = GRU <hidden_size = {UNITS}> (X, W, R, , , state) }}"""
+    model = onnx.parser.parse_model(text)
+    random = np.random.default_rng(5)
+    for name, size in (("W", (1, 3 * UNITS, READ)), ("R", (1, 3 * UNITS, UNITS))):
+        model.graph.initializer.append(numpy_helper.from_array(random.standard_normal(size).astype(np.float32), name))
+    onnx.save(model, tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "written.onnx", target="opencv")
+    written = onnx.load(tmp_path / "written.onnx").graph
+    assert {"GRU", "Shape", "Expand", "Pad"}.isdisjoint(node.op_type for node in written.node)
