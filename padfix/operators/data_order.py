@@ -60,6 +60,16 @@ _ORDERED = _REORDERING | frozenset(
 
 _OF_IMAGES = frozenset({("", "BatchNormalization"), ("", "GlobalAveragePool"), ("", "GlobalMaxPool")})
 
+_LAYERS = (
+    PADDED
+    | TRANSPOSED
+    | _OF_IMAGES
+    | {("", each) for each in ("GlobalLpPool", "GridSample", "InstanceNormalization", "Resize", "RoiAlign", "Upsample")}
+)
+"""Layers that MNN keeps images for with their channels in blocks."""
+
+_SKIPPED = frozenset(("Dropout", "Identity"))
+
 _FUSED = frozenset(("Add", "BatchNormalization", "Div", "Dropout", "Identity", "Mul", "Sub"))
 
 
@@ -140,8 +150,10 @@ def joins_images(scope: Scope, node: NodeProto) -> bool:
     )
 
 
-def _leads_to(scope: Scope, name: str, targets: AbstractSet[Key]) -> bool:
-    """Whether a node of some types reads data, or anything that is made of it."""
+def _leads_to(
+    scope: Scope, name: str, targets: AbstractSet[Key], passes: Callable[[NodeProto], bool] = lambda node: True
+) -> bool:
+    """Whether a node of some types reads data, or anything that is made of it by nodes that pass it on."""
     seen, left = set[str](), [name]
     while left and len(seen) < _NEAR:
         each = left.pop()
@@ -149,7 +161,7 @@ def _leads_to(scope: Scope, name: str, targets: AbstractSet[Key]) -> bool:
         if any((normal_domain(node.domain), node.op_type) in targets for node in readers):
             return True
         seen.add(each)
-        left += [gives for node in readers for gives in node.output if gives]
+        left += [gives for node in readers if passes(node) for gives in node.output if gives]
     return False
 
 
@@ -270,23 +282,36 @@ def turns_back(scope: Scope, node: NodeProto) -> bool:
 
 
 def turns_alike_back(scope: Scope, node: NodeProto) -> bool | None:
-    """Whether a Transpose puts channels first again that another one put last, and there are as many as rows.
+    """Whether a Transpose moves channels of one image as such a runtime's own change of order does, by lengths alone.
 
+    It puts the last axis first of what a layer of images gives, or back for such a layer, where there are as many
+    channels as columns; or it puts channels first again that another one put last, where there are as many as rows.
     Nothing but operators that work on each element by itself lies between; None where the lengths are not known.
     """
     perm = attributes.integers(node, "perm") or []
     rank = len(perm)
-    if rank < CHANNELS + 3 or perm != [0, rank - 1, *range(1, rank - 1)]:
-        return False
-    away = [0, *range(2, rank), 1]
-    turned = _sources(scope, node.input[0], {("", "Transpose")}, lambda each: each.op_type not in _REORDERING)
-    if not any(attributes.integers(each, "perm") == away for each in turned):
+    first, last = [0, rank - 1, *range(1, rank - 1)], [0, *range(2, rank), 1]
+    if rank < CHANNELS + 3 or perm not in (first, last):
         return False
     known = scope.type_of(node.input[0])
-    shape = None if known is None else known.shape
-    if shape is None or not isinstance(shape[CHANNELS], int) or not isinstance(shape[-1], int):
+    batch = None if known is None or known.shape is None else known.shape[0]
+    is_batch = isinstance(batch, int) and batch > 1
+    if perm == last:
+        compared = CHANNELS + 1
+        is_met = not is_batch and _leads_to(scope, node.output[0], _LAYERS, lambda each: each.op_type in _SKIPPED)
+    else:
+        compared = rank - 1
+        turned = _sources(scope, node.input[0], {("", "Transpose")}, lambda each: each.op_type not in _REORDERING)
+        is_met = any(attributes.integers(each, "perm") == last for each in turned)
+        is_met |= not is_batch and _comes_from(
+            scope, node.input[0], _LAYERS, lambda each: each.op_type not in _REORDERING | {"Reshape"}
+        )
+    if not is_met:
+        return False
+    lengths = _lengths(scope, node.input[0])
+    if not lengths or not isinstance(lengths[CHANNELS], int) or not isinstance(lengths[compared], int):
         return None
-    return shape[CHANNELS] == shape[-1]
+    return lengths[CHANNELS] == lengths[compared]
 
 
 def _comes_from(scope: Scope, name: str, sources: AbstractSet[Key], passes: Callable[[NodeProto], bool]) -> bool:

@@ -240,3 +240,44 @@ def test_more_indices_than_data_put_into_more_rows(
         feeds["I"] = indices
     before, after = (run(onnx.load(path), feeds) for path in (source, tmp_path / "out.onnx"))
     np.testing.assert_allclose(after[0], before[0], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "node", "written"),
+    [
+        ("int32[3,4]", "ArgMax <axis = 1> (X)", ["ReduceMax", "Equal", "Cast", "ArgMax"]),
+        ("int64[N,3,4]", "ArgMin <axis = -2, keepdims = 0> (X)", ["ReduceMin", "Equal", "Cast", "ArgMax"]),
+        ("int8[3,4]", "ArgMin <axis = 0, select_last_index = 1> (X)", ["ReduceMin", "Equal", "Cast", "Mul", "ArgMax"]),
+        ("float[3,4]", "ArgMin <axis = 0> (X)", ["ArgMin"]),
+    ],
+)
+def test_places_of_integers_are_those_of_what_equals_the_extreme(
+    given: str, node: str, written: list[str], tmp_path: Path
+) -> None:
+    source, result = saved(tmp_path, f"({given} X) => (int64 Y) {{ Y = {node} }}", 13), tmp_path / "r.onnx"
+    padfix.convert(source, result, target="mnn")
+    assert [each for each in types_of(result) if each not in ("Squeeze", "Constant")] == written
+
+
+@pytest.mark.parametrize(
+    ("given", "nodes", "turned"),
+    [
+        (
+            "float[N,4,9,4]",
+            "R = GlobalMaxPool (X) S = Add (X, R) B = Conv (S, w) Y = Transpose <perm = [0, 3, 1, 2]> (B)",
+            2,
+        ),
+        ("float[1,4,4,9]", "T = Transpose <perm = [0, 2, 3, 1]> (X) Y = Conv (T, w)", 2),
+        ("float[1,4,4,9]", "T = Transpose <perm = [0, 2, 3, 1]> (X) Y = Relu (T)", 1),
+        ("float[2,4,9,4]", "B = Conv (X, w) Y = Transpose <perm = [0, 3, 1, 2]> (B)", 1),
+        ("float[1,4,9,5]", "B = Conv (X, w) Y = Transpose <perm = [0, 3, 1, 2]> (B)", 1),
+        ("float[1,4,9,4]", "B = Conv (X, w) Y = Transpose <perm = [0, 2, 3, 1]> (B)", 1),
+    ],
+)
+def test_one_image_is_turned_against_the_order_of_its_layers_in_two_steps(
+    given: str, nodes: str, turned: int, tmp_path: Path
+) -> None:
+    weights = "<float[4,4,1,1] w = {1, 0, 2, 0, 0, 1, 0, 0, 3, 0, 1, 0, 0, 0, 4, 1}>"
+    source = saved(tmp_path, f"({given} X) => (float Y) {weights} {{ {nodes} }}", 13)
+    padfix.convert(source, tmp_path / "r.onnx", target="mnn")
+    assert types_of(tmp_path / "r.onnx").count("Transpose") == turned

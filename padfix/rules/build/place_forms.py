@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 
 from padfix.graph import attributes
+from padfix.graph.scopes import Dimension
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
 from padfix.rules.build.along_axes import TAKING, multiplied, multiplying, selection, taken, why_not_multiplied
+from padfix.rules.build.elementary_forms import reduced, reduction_traits
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.objections import Operators
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
+
+_BYTES_REDUCED_SINCE = 12
 
 _NEEDS_LENGTHS = Refusal("it needs the lengths of its input (--shape)")
 
@@ -58,6 +63,50 @@ def extreme_place_forms(site: Site) -> Iterator[Form]:
     if not isinstance(length, int):
         why_not = why_not or Refusal("an equal form needs the length of its axis (--shape)")
     yield Form("its axis turned round", operators, lambda: of_inputs(site, turned, exact=True), why_not)
+    yield _place_of_truth(site, lengths, axis)
+
+
+def _place_of_truth(site: Site, lengths: Sequence[Dimension], axis: int) -> Form:
+    """Return the place of an extreme of integers as that of the first number that is equal to it, a 1 among zeros.
+
+    The last is that of the largest of their places, counted from 1.
+    """
+    rank = len(lengths)
+    reduction = "ReduceMax" if site.node.op_type == "ArgMax" else "ReduceMin"
+    along = axis % max(rank, 1)
+    length = lengths[along] if rank else None
+    own = traits_of(site.scope, site.node) or {}
+    takes_last = bool(own.get("takes-last"))
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        extreme = reduced(builder, reduction, value, [along])
+        found = builder.op("Cast", [builder.op("Equal", [value, extreme])], {"to": int(TensorProto.FLOAT)})
+        if takes_last:
+            assert isinstance(length, int)
+            numbers = np.arange(1, length + 1, dtype=np.float32).reshape([-1, *[1] * (rank - 1 - along)])
+            found = builder.op("Mul", [found, builder.constant(numbers, "numbers")])
+        node = copied(site.node, without=("select_last_index",))
+        node.op_type = "ArgMax"
+        return builder.original(node, [found])
+
+    cast: Traits = {"numbers": "boolean", "elements": "float", "unsigned": False, "gives": "single"}
+    told = {name: own.get(name) for name in ("numbers", "bytes")}
+    operators: Operators = (
+        (reduction, {**reduction_traits(reduction, site.opset, [along]), "rank": rank, **told}),
+        ("Equal", {"rank": rank, "broadcasts": True, **told}),
+        ("Cast", {**cast, "changes-type": True}),
+        *((("Mul", {"rank": rank, "broadcasts": True, "numbers": "single"}),) if takes_last else ()),
+        ("ArgMax", {**own, "takes-last": False, "numbers": "single", "bytes": "none"}),
+    )
+    why_not = None if rank else Refusal("how many axes its data have is not known")
+    if own.get("numbers") != "integer":
+        why_not = Refusal("its data are no integers")
+    elif takes_last and not isinstance(length, int):
+        why_not = Refusal("an equal form needs the length of its axis (--shape)")
+    elif own.get("bytes") != "none" and site.opset < _BYTES_REDUCED_SINCE:
+        why_not = Refusal("this opset reduces no bytes")
+    way = "the place of what is equal to the extreme"
+    return Form(way, operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def compressed_forms(site: Site) -> Iterator[Form]:

@@ -142,19 +142,21 @@ def _together(shape: Sequence[Dimension], perm: Sequence[int]) -> list[list[int]
 
 
 def _in_two_steps(site: Site, traits: Traits) -> Form:
-    """Return the channels put first by reversing the other axes, and then all of them."""
-    rank = len(_perm(site))
+    """Return the channels put first by reversing the other axes, and then all of them; or last the other way round."""
+    perm = _perm(site)
+    rank = len(perm)
+    inner, whole = [0, *range(rank - 2, 0, -1), rank - 1], [0, *range(rank - 1, 0, -1)]
+    is_first, is_last = perm == [0, rank - 1, *range(1, rank - 1)], perm == [0, *range(2, rank), 1]
 
     def write() -> Rewrite:
         builder = site.builder()
-        turned = builder.op(
-            "Transpose", [builder.input(site.input_name(0))], {"perm": [0, *range(rank - 2, 0, -1), rank - 1]}
-        )
-        builder.output(site.node.output[0], builder.op("Transpose", [turned], {"perm": [0, *range(rank - 1, 0, -1)]}))
+        value = builder.input(site.input_name(0))
+        for order in (inner, whole) if is_first else (whole, inner):
+            value = builder.op("Transpose", [value], {"perm": order})
+        builder.output(site.node.output[0], value)
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    is_first = rank > 3 and _perm(site) == [0, rank - 1, *range(1, rank - 1)]
-    why_not = None if is_first else Refusal("it does not put channels first")
+    why_not = None if rank > 3 and (is_first or is_last) else Refusal("it puts channels neither first nor last")
     step = ("Transpose", {**traits, "turned-back-alike": False})
     return Form("two Transposes", (step, step), write, why_not)
 
