@@ -120,7 +120,7 @@ def _counted_equals(site: Site, asking: Sequence[str]) -> Form:
         ("CumSum", {}),
         ("ReduceSum", reduction_traits("ReduceSum", site.opset, [along + 1])),
         ("And", {"rank": rank}),
-        ("ArgMax", {"rank": rank, "keeps-axis": False, "takes-last": False}),
+        ("ArgMax", {"rank": rank, "keeps-axis": False, "takes-last": False, "numbers": "single"}),
     )
     why_not = None if is_told else Refusal("how many axes its data have, or how many it gives, is not known")
     if taken * math.prod(lengths) > _MOST_QUESTIONS:
