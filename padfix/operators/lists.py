@@ -51,7 +51,24 @@ def joins_a_list(scope: Scope, node: NodeProto) -> bool:
     if node.op_type in COMPARING and others:
         return True
     is_spread = any(each is None or each.shape is None or set(each.shape) - {1} for each in others)
-    return is_spread or any(is_list and _is_made(scope, name) for name, is_list in zip(node.input, lists, strict=True))
+    return (
+        is_spread
+        or (bool(others) and _is_unsqueezed(scope, node.output[0]))
+        or any(is_list and _is_made(scope, name) for name, is_list in zip(node.input, lists, strict=True))
+    )
+
+
+def _is_unsqueezed(scope: Scope, name: str) -> bool:
+    """Whether an axis is added to a list, or to what is computed of each of its elements by itself."""
+    for _ in range(_MOST_BETWEEN):
+        readers = scope.consumers(name)
+        if any(each.op_type == "Unsqueeze" for each in readers):
+            return True
+        behind = [each for each in readers if each.op_type in ON_ONE]
+        if not behind:
+            return False
+        name = behind[0].output[0]
+    return False
 
 
 def is_of_made_list(scope: Scope, node: NodeProto) -> bool:

@@ -18,6 +18,7 @@ ROWS = ["Reshape", "Mul", "Reshape"]
 RIGHT = {
     "a = Relu (C) Y = Mul (C, a)": "both are lists as a caller gives one",
     "Y = Pow (C, n)": "a caller's list meets a number",
+    "a = Neg (C) Y = Unsqueeze (a, k)": "an axis is added to a caller's list that meets none",
     "Y = Mul (X, r)": "a matrix of one row is one",
     "b = Add (c, c) Y = Mul (X, b)": "a list of constants alone is none that is computed",
     "Y = Softmax <axis = 0> (z)": "its axis is counted from the begin",
@@ -27,7 +28,7 @@ RIGHT = {
 
 
 def text(nodes: str) -> str:
-    total = "z = ReduceSum <keepdims = 0> (X, k) " if "z" in nodes else ""
+    total = "z = ReduceSum <keepdims = 0> (X, k) " if "(z" in nodes or ", z" in nodes else ""
     given = "float[4] C" if "(C" in nodes else "float[2,4] X"
     return f'<ir_version: 8, opset_import: ["" : 17]> g ({given}) => (float Y) {CONSTANTS} {{ {total}{nodes} }}'
 
@@ -46,6 +47,8 @@ def text(nodes: str) -> str:
         ("v = Relu (X) w1 = ReduceSum <keepdims = 0> (v, k) Y = Neg (w1)", ["Reshape", "Neg", "Reshape"]),
         ("Y = Mean (c, z)", ["Reshape", "Mean", "Reshape"]),
         ("l = Less (z, n) Y = Cast <to = 1> (l)", ["Reshape", "Less", "Reshape", "Cast"]),
+        ("a = Mul (C, n) Y = Unsqueeze (a, k)", [*ROWS, "Unsqueeze"]),
+        ("a = Mul (C, n) b = Neg (a) Y = Unsqueeze (b, k)", [*ROWS, "Reshape", "Neg", "Reshape", "Unsqueeze"]),
         ("Y = Softmax (z)", ["Softmax"]),
         ("Y = Concat <axis = 0> (X, w)", ["Identity", "Concat"]),
         ("Y = Hardmax (X)", ["ArgMax", "Equal", "Cast"]),

@@ -61,6 +61,7 @@ def layer(
         (layer("LSTM", "Bc", wanted="c", direction="reverse", input_forget=1), "opencv"),
         (layer("LSTM", "BP", shape=(1, "N", READ)), "mnn"),
         (layer("LSTM", "P", activations=["HardSigmoid", "Tanh", "Tanh"], wanted="h"), "openvino"),
+        (layer("LSTM", "Bh", shape=(3, 1, READ)), "opencv@4.14"),
         (layer("GRU", wanted="h"), "opencv"),
         (layer("GRU", "Bh", direction="bidirectional"), "mnn"),
         (layer("GRU", "B", clip=0.5, direction="reverse"), "tract"),
