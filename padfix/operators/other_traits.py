@@ -261,8 +261,13 @@ def _comparison(scope: Scope, node: NodeProto) -> Traits:
         "rank": None if gives is None else gives.rank,
         "broadcasts": any_of(spread),
         "meets-infinity": any(holds_infinity(scope, name) for name in node.input),
+        "both-broadcast": _are_all(spread) if len(spread) > 1 else False,
         "compares-itself": len(set(node.input)) == 1,
     }
+
+
+def _are_all(known: Sequence[bool | None]) -> bool | None:
+    return False if False in known else None if None in known else True
 
 
 def _choice(scope: Scope, node: NodeProto) -> Traits:

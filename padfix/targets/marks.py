@@ -30,6 +30,7 @@ MARKS = (
     "asked-for-infinity",
     "numbers-computed",  # Of BatchNormalization and InstanceNormalization: whether a scale or a mean is no constant.
     "line-of-eights",  # Of Conv: whether it keeps the length of lines that are a multiple of 8, padded by much.
+    "both-broadcast",  # Of comparisons: whether each of both takes a shape that has more elements than its own.
     "compares-itself",  # Of comparisons: whether they compare something with itself, which asks whether it is a number.
     "leaves-rows-out",  # Of Softmax, and its Exp: whether infinities leave whole rows out, or may as data decides.
     "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.

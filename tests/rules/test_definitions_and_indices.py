@@ -281,3 +281,24 @@ def test_one_image_is_turned_against_the_order_of_its_layers_in_two_steps(
     source = saved(tmp_path, f"({given} X) => (float Y) {weights} {{ {nodes} }}", 13)
     padfix.convert(source, tmp_path / "r.onnx", target="mnn")
     assert types_of(tmp_path / "r.onnx").count("Transpose") == turned
+
+
+@pytest.mark.parametrize(
+    ("given", "node", "written"),
+    [
+        ("float[N,1] X, float[1,4] Z", "Greater (X, Z)", ["Max", "Greater"]),
+        ("float[3,1] X, float[4] Z", "GreaterOrEqual (X, Z)", ["Min", "GreaterOrEqual"]),
+        ("float[3,1] X, float[1,4] Z", "LessOrEqual (X, Z)", ["Max", "LessOrEqual"]),
+        ("float[2,1,4] X, float[1,3,1] Z", "Less (X, Z)", ["Max", "Greater"]),
+        ("float[3,1] X, float[1,4] Z", "Equal (X, Z)", ["Min", "Max", "LessOrEqual"]),
+        ("float[3,4] X, float[3,1] Z", "Greater (X, Z)", ["Greater"]),
+        ("int32[3,1] X, int32[1,4] Z", "Greater (X, Z)", ["Greater"]),
+    ],
+)
+def test_floats_that_are_both_broadcast_are_compared_by_their_extremes(
+    given: str, node: str, written: list[str], tmp_path: Path
+) -> None:
+    source, result = saved(tmp_path, f"({given}) => (bool Y) {{ Y = {node} }}", 13), tmp_path / "r.onnx"
+    padfix.convert(source, result, target="mnn")
+    found = types_of(result)
+    assert [each for each in found if each in ("Max", "Min", "Greater", "GreaterOrEqual", "LessOrEqual")] == written

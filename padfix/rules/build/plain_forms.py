@@ -54,7 +54,11 @@ def _less(site: Site) -> Iterator[Form]:
     def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
         return builder.op("Greater", [second, first])
 
-    yield Form("what is greater, the other way round", (("Greater", {}),), lambda: of_inputs(site, write, exact=True))
+    own = traits_of(site.scope, site.node) or {}
+    compared = {name: own.get(name) for name in ("both-broadcast", "numbers")}
+    yield Form(
+        "what is greater, the other way round", (("Greater", compared),), lambda: of_inputs(site, write, exact=True)
+    )
 
 
 def _added_up(site: Site) -> Iterator[Form]:

@@ -31,6 +31,9 @@ _FLOATS_EQUAL_SINCE = 11
 
 _OR_EQUAL_SINCE = 12
 
+_LARGER_SINCE = 9
+"""Opset from which on a Greater takes what a Max gives of data that are broadcast."""
+
 _SUMMED = (*FLOATS, TensorProto.INT32, TensorProto.INT64)
 
 _OR_EQUAL: Operators = (("GreaterOrEqual", {"broadcasts": False}),)
@@ -116,10 +119,46 @@ def equal_forms(site: Site) -> Iterator[Form]:
 
     why_not = None if site.elem_type(0) in FLOATS else Refusal("its data are no floats")
     own = traits_of(site.scope, site.node) or {}
-    compared = {name: own.get(name) for name in ("rank", "broadcasts")}
+    compared = {name: own.get(name) for name in ("rank", "broadcasts", "both-broadcast", "numbers")}
     operators: Operators = (("GreaterOrEqual", compared), ("And", {}))
     yield Form("neither is less", operators, write, why_not, _OR_EQUAL_SINCE)
     yield from truth_forms(site)
+
+
+_BY_EXTREMES = {
+    "Greater": ("Max", "Greater", False),
+    "GreaterOrEqual": ("Min", "GreaterOrEqual", False),
+    "Less": ("Max", "Greater", True),
+    "LessOrEqual": ("Max", "LessOrEqual", False),
+}
+"""How a comparison is one with an extreme of both: which, how it meets the second, and whether that is the first."""
+
+
+def extreme_comparisons(site: Site) -> Iterator[Form]:
+    """Yield a comparison of data that are both broadcast as one of their larger or smaller ones, which are as many."""
+    extreme, comparing, is_turned = _BY_EXTREMES.get(site.node.op_type, ("Max", "LessOrEqual", False))
+    is_equal = site.node.op_type == "Equal"
+    since = _LARGER_SINCE if comparing == "Greater" and site.elem_type(0) in FLOATS else _OR_EQUAL_SINCE
+
+    def write() -> Rewrite:
+        builder = site.builder(max(site.opset, since))
+        both = [builder.input(name) for name in site.node.input]
+        other = builder.op("Min", both) if is_equal else both[0 if is_turned else 1]
+        builder.output(site.node.output[0], builder.op(comparing, [builder.op(extreme, both), other]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    own = traits_of(site.scope, site.node) or {}
+    numbers: Traits = {name: own.get(name) for name in ("rank", "numbers", "bytes", "joins-a-list")}
+    operators: Operators = (
+        *(
+            (each, {**numbers, "inputs": 2, "broadcasts": True})
+            for each in ((extreme, "Min") if is_equal else (extreme,))
+        ),
+        (comparing, {**numbers, "broadcasts": not is_equal, "both-broadcast": False}),
+    )
+    why_not = None if own.get("both-broadcast") is not False else Refusal("one of both has all elements")
+    way = f"the {'smaller' if extreme == 'Min' else 'larger'} of both compared"
+    yield Form(way, operators, write, why_not, since)
 
 
 def _infinite(site: Site) -> Form:

@@ -18,6 +18,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -27,6 +28,10 @@ _COMPARING_FLOATS_SINCE = 11
 
 _COMPARING_ORDER_SINCE = 12
 """The first opset that asks whether one is no less, or no more, than the other."""
+
+_BY_EXTREMES = ("Max", "Min", "LessOrEqual")
+
+_WHICH = {1: "", 2: ", which are no less and no more", 3: ", whose larger is no larger than the smaller"}
 
 _MOST_QUESTIONS = 1 << 25
 """Pairs of a result and an element that are asked whether they are equal."""
@@ -73,13 +78,14 @@ def sorted_forms(site: Site) -> Iterator[Form]:
     if own["gives-places"]:
         yield _counted_equals(site, ("Equal",))
         yield _counted_equals(site, ("GreaterOrEqual", "LessOrEqual"))
+        yield _counted_equals(site, _BY_EXTREMES)
 
 
 def _counted_equals(site: Site, asking: Sequence[str]) -> Form:
     """Return a TopK whose places are told by its values: of elements equal to one, the first that is not taken.
 
-    Equal is of what all comparisons of ``asking`` are true. Where all lengths are known it is of the axes before, its
-    own, and those behind in one each.
+    Equal is of what all comparisons of ``asking`` are true, or whose larger is no larger than the smaller. Where all
+    lengths are known it is of the axes before, its own, and those behind in one each.
     """
     known, number = site.input_type(0), site.constant(1)
     shape = () if known is None or known.shape is None else known.shape
@@ -112,7 +118,7 @@ def _counted_equals(site: Site, asking: Sequence[str]) -> Form:
         *((("Reshape", {"rank": axes}), ("Reshape", {"rank": len(shape)})) if is_moved else ()),
         ("TopK", {**own, "rank": axes}),
         ("Unsqueeze", {"rank": axes}),
-        *((each, {"rank": rank, "broadcasts": True}) for each in asking),
+        *((each, _asked(each, rank, asking)) for each in asking),
         (
             "Cast",
             {"numbers": "boolean", "elements": "float", "unsigned": False, "gives": "single", "changes-type": True},
@@ -125,8 +131,14 @@ def _counted_equals(site: Site, asking: Sequence[str]) -> Form:
     why_not = None if is_told else Refusal("how many axes its data have, or how many it gives, is not known")
     if taken * math.prod(lengths) > _MOST_QUESTIONS:
         why_not = Refusal("it would ask too many pairs of elements whether they are equal")
-    way = "the places of equal elements counted" + (", which are no less and no more" if len(asking) > 1 else "")
+    way = "the places of equal elements counted" + _WHICH[len(asking)]
     return Form(way, operators, write, why_not, since)
+
+
+def _asked(op_type: str, rank: int, asking: Sequence[str]) -> Traits:
+    if asking != _BY_EXTREMES:
+        return {"rank": rank, "broadcasts": True, "both-broadcast": True}
+    return {"rank": rank, "broadcasts": False} if op_type == asking[-1] else {"inputs": 2, "broadcasts": True}
 
 
 def _places(
@@ -138,6 +150,8 @@ def _places(
     """
 
     def equal(first: Any, second: Any) -> Any:
+        if asking == _BY_EXTREMES:
+            return builder.op(asking[-1], [builder.op(each, [first, second]) for each in asking[:-1]])
         answers = [builder.op(each, [first, second]) for each in asking]
         return answers[0] if len(answers) == 1 else builder.op("And", answers)
 
