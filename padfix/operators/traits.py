@@ -176,6 +176,7 @@ def computed_traits(scope: Scope, node: NodeProto) -> Traits:
         "reads-list-of-lengths": reads_list_of_lengths(scope, node),
         "rank": None if known is None else known.rank,
         "elements": elements_of(None if known is None else known.elem_type),
+        "bytes": bytes_of(scope, node.input[0] if node.input else ""),
     }
 
 

@@ -20,6 +20,8 @@ from padfix.targets.traits import COUNT, Traits
 _PLAIN_NAME, _ODD = re.compile(r"[A-Za-z0-9_.\\/>:-]*"), re.compile(r"[^A-Za-z0-9_.\\/>:-]")
 """What TensorFlow takes for a name, and the colon, which converters to it replace; and what it does not."""
 
+_WITHOUT_SIGN = (TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64)
+
 _FIXED: Traits = {"sizes": "static", "shape-given": True, "of-input": False, "inputs": 1}
 """What is said of nothing but a name or the file."""
 
@@ -152,6 +154,7 @@ class StaleShapes(ScopeRule):
                 "of-input": kind == "input",
                 "odd-output": kind == "output" and not _PLAIN_NAME.fullmatch(name),
                 "numbers": numbers_of(scope, name),
+                "without-sign": known is not None and known.elem_type in _WITHOUT_SIGN,
                 "axes": 1 if rank is None else min(rank, COUNT[-1]),
                 "inputs": inputs,
             }

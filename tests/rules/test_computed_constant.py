@@ -412,3 +412,14 @@ def test_a_constant_is_written_although_what_computes_it_is_wrong_on_data_as_wel
     types = {node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node}
     assert "Mul" in types
     assert "Unsqueeze" not in types
+
+
+@pytest.mark.parametrize(("kind", "target", "stays"), [("u", "4.14", False), ("", "4.14", True), ("u", "5.0", True)])
+def test_bytes_without_a_sign_are_written_as_what_a_cast_makes_of_them(
+    kind: str, target: str, stays: bool, tmp_path: Path
+) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 17]> g (float[2,2] X) => (float[2,2] Y)
+        <{kind}int8[2,2] w = {{1, 2, 100, 127}}> {{ v = Identity (w) f = Cast <to = 1> (v) Y = Mul (X, f) }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target=f"opencv@{target}")
+    assert ("Cast" in {node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node}) == stays

@@ -296,6 +296,44 @@ def test_an_input_of_six_axes_is_none_of_ncnn(lengths: str, minded: bool, tmp_pa
 
 
 @pytest.mark.parametrize(
+    ("kind", "minded"), [("bool", True), ("uint16", True), ("uint64", True), ("float", False), ("float16", False)]
+)
+def test_an_input_of_a_type_that_its_converter_lacks_is_none_of_ncnn(kind: str, minded: bool, tmp_path: Path) -> None:
+    text = f'<ir_version: 8, opset_import: ["" : 17]> g ({kind}[2,4] X) => ({kind}[8] Y) <int64[1] s = {{8}}> {{'
+    onnx.save(onnx.parser.parse_model(text + " Y = Reshape (X, s) }"), tmp_path / "model.onnx")
+    found = padfix.check(tmp_path / "model.onnx", target="ncnn").findings
+    assert any("its converter has no such type" in each.message for each in found) == minded
+
+
+@pytest.mark.parametrize(
+    ("lengths", "numbers", "is_right"), [("1,1,1,1,1,3", 3, False), ("1,1,1,1,1,1", 1, True), ("1,1,1,1,3", 3, True)]
+)
+def test_a_constant_of_six_axes_is_none_of_ncnn(lengths: str, numbers: int, is_right: bool, tmp_path: Path) -> None:
+    told = ", ".join("123"[:numbers])
+    text = f"(float[1,2,2,3] X) => (float Y) <float[{lengths}] c = {{{told}}}> {{ Y = Sub (X, c) }}"
+    if is_right:
+        assert written(tmp_path, text, opset=17) == ["Sub"]
+        return
+    with pytest.raises(RefusedError, match="a constant has six axes"):
+        written(tmp_path, text, opset=17)
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ("ReduceMean <axes = [0, 2]> (X)", ["Reshape", "MatMul", "Reshape"]),
+        ("ReduceMean <axes = [0, 3]> (X)", [*["Reshape", "MatMul", "Reshape"], "MatMul"]),
+        ("ReduceSumSquare <axes = [0, 2]> (X)", ["Mul", "Reshape", "MatMul", "Reshape"]),
+    ],
+)
+def test_an_axis_of_one_element_is_multiplied_by_no_matrix(node: str, expected: list[str], tmp_path: Path) -> None:
+    assert written(tmp_path, f"(float[2,3,1,4] X) => (float Y) {{ Y = {node} }}", opset=17) == expected
+    data = {"X": np.random.default_rng(0).normal(size=(2, 3, 1, 4)).astype(np.float32)}
+    found, wanted = (run(onnx.load(tmp_path / f"{name}.onnx"), data) for name in ("result", "model"))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
     ("node", "lengths", "expected"),
     [
         ("Y = Concat <axis = 0> (o, X)", "4", ["Concat", "Slice"]),

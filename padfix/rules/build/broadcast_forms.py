@@ -15,7 +15,7 @@ from padfix.operators.fused_layers import adds_wide_constant, narrowest
 from padfix.operators.lists import depends_on_data, is_computed_list, joins_a_list
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
-from padfix.operators.traits import traits_of
+from padfix.operators.traits import axes_of, traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.channel_forms import by_channel
@@ -272,7 +272,7 @@ def narrowed_forms(site: Site) -> Iterator[Form]:
 
 def summed_forms(site: Site) -> Iterator[Form]:
     """Yield a sum of two as one of any number, which is no part of the convolution before it."""
-    traits = OTHERS["Sum"](site.scope, site.node)
+    traits = {**OTHERS["Sum"](site.scope, site.node), "axes": axes_of(site.scope, site.node)}
     spreads = site.opset < _SUMS_BROADCAST_SINCE and traits["broadcasts"] is not False
     why_not = Refusal("a Sum takes inputs of one shape at this opset") if spreads else None
     if site.elem_type(0) not in FLOATS:
@@ -365,6 +365,6 @@ def negated_forms(site: Site) -> Iterator[Form]:
         )
         yield Form("the difference negated", operators, lambda: of_inputs(site, turned, exact=True), why_not)
     name, joint = ("a sum", "Add") if is_sum else ("both with the other sign", "Div")
-    kept = ("one-first",) if is_sum else ("constant-first", "from-softmax", "one-first")
+    kept = ("axes", "constants", "one-first") + (() if is_sum else ("constant-first", "from-softmax"))
     told: Traits = {name: own.get(name) for name in kept}
     yield Form(name, (("Neg", {}), (joint, told)), lambda: of_inputs(site, write, exact=True), why_not)

@@ -284,6 +284,8 @@ def _by_ones(site: Site, axes: Sequence[int], kept: bool) -> Iterator[Form]:
         if not isinstance(length, int) or not 0 < length <= LONGEST:
             why_not, length = Refusal(f"an equal form needs the length of axis {axis} (--shape)"), 1
         ones[axis] = np.full((1, length), 1 / length if mean else 1, dtype)
+    # One element is its own sum; ncnn gives no network of a product with a matrix of one.
+    ones = {axis: row for axis, row in ones.items() if row.size > 1} or ones
     if not kept and not all(isinstance(each, int) for each in shape[1:]):
         why_not = Refusal("an equal form needs the lengths of its input (--shape)")
     before, after = _BY_SUM.get(site.node.op_type, (_same, _same))
@@ -293,7 +295,7 @@ def _by_ones(site: Site, axes: Sequence[int], kept: bool) -> Iterator[Form]:
         left = [each for axis, each in enumerate(shape) if axis and axis not in axes and isinstance(each, int)]
         return value if kept else builder.reshaped(value, [0, *left])
 
-    operators = multiplying(axes, shape)
+    operators = multiplying(ones, shape)
     if not kept:
         why_not = why_not or (Refusal("it takes out the batch") if 0 in axes else None)
         operators = (*operators, ("Reshape", {"rank": len(shape) - len(axes)}))
