@@ -365,6 +365,6 @@ def negated_forms(site: Site) -> Iterator[Form]:
         )
         yield Form("the difference negated", operators, lambda: of_inputs(site, turned, exact=True), why_not)
     name, joint = ("a sum", "Add") if is_sum else ("both with the other sign", "Div")
-    kept = ("axes", "constants", "one-first") + (() if is_sum else ("constant-first", "from-softmax"))
+    kept = ("axes", "one-first") + (() if is_sum else ("constant-first", "from-softmax"))
     told: Traits = {name: own.get(name) for name in kept}
     yield Form(name, (("Neg", {}), (joint, told)), lambda: of_inputs(site, write, exact=True), why_not)
