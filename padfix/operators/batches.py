@@ -13,17 +13,8 @@ from padfix.operators.lists import depends_on_data
 OF_IMAGES = frozenset(
     {
         *("AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "GlobalAveragePool", "GlobalLpPool"),
-        *(
-            "GlobalMaxPool",
-            "GridSample",
-            "InstanceNormalization",
-            "LRN",
-            "LayerNormalization",
-            "LpPool",
-            "MaxPool",
-            "PRelu",
-        ),
-        *("Resize", "Upsample"),
+        *("GlobalMaxPool", "GridSample", "InstanceNormalization", "LRN", "LayerNormalization", "LpPool", "MaxPool"),
+        *("PRelu", "Resize", "Upsample"),
     }
 )
 """Operators to which the first axis is a batch of images, or of lists."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from onnx import NodeProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Scope
+from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.batches import images_at_once, is_of_another_batch
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.lists import depends_on_data
@@ -80,19 +80,21 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
+def _batch(scope: Scope, node: NodeProto) -> tuple[Dimension, ...]:
+    """Return how many sequences there are, as a shape of one axis; of none where it is not known to be one."""
+    known, axis = scope.type_of(node.input[0]), 0 if attributes.integer(node, "layout", 0) else 1
+    return () if known is None or known.shape is None else known.shape[axis : axis + 1]
+
+
 def _leaves_batch_open(scope: Scope, node: NodeProto) -> bool:
     """Whether how many sequences there are is left open."""
-    known, axis = scope.type_of(node.input[0]), 0 if attributes.integer(node, "layout", 0) else 1
-    lengths = () if known is None or known.shape is None else known.shape[axis : axis + 1]
-    return not all(isinstance(each, int) for each in lengths)
+    return not all(isinstance(each, int) for each in _batch(scope, node))
 
 
 def _gives_cells_of_several(scope: Scope, node: NodeProto) -> bool:
     """Whether both the sequence and the cell are read, of more than one batch."""
-    known, is_first = scope.type_of(node.input[0]), attributes.integer(node, "layout", 0) != 0
-    batch = (() if known is None or known.shape is None else known.shape)[0 if is_first else 1 :][:1]
     are_read = [len(node.output) > place and scope.is_used(node.output[place]) for place in (0, _CELL)]
-    return all(are_read) and batch != (1,)
+    return all(are_read) and _batch(scope, node) != (1,)
 
 
 def _are_steps_alone_open(scope: Scope, node: NodeProto) -> bool:

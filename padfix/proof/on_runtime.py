@@ -127,7 +127,7 @@ class _OnRuntime:
         cases = [self._case(*each) for each in self._given(probes) or self._made(shapes)]
         sizes = {name: max(size_of(case.expected[name]) for case in cases) for name in cases[0].expected}
         outputs: list[OnRuntime] = []
-        telling: list[tuple[bool, float, Probe]] = []
+        telling: list[tuple[bool, float, OnRuntime, Probe]] = []
         amplified: list[str] = []
         for number, case in enumerate(cases, 1):
             self.tell(f"Running it on {self.runtime.label}: data {number} of {len(cases)}")
@@ -144,16 +144,14 @@ class _OnRuntime:
                 outputs.append(each)
                 # Other data, on which the output is larger, hide what a node does to small numbers.
                 size = max(size_of(case.expected[each.name]), WHOLE * sizes[each.name])
-                of_its_own = share_of(each.max_abs_diff, self.share * size)
-                telling.append((not each.agrees, of_its_own, case.probe))
+                telling.append((not each.agrees, share_of(each.max_abs_diff, size), each, case.probe))
         notes = (*self._notes(cases), *([AMPLIFIED % ", ".join(amplified)] if amplified else ()))
         verdict = RuntimeVerdict(self.runtime.label, self.original.name, tuple(outputs), notes=notes)
         if not outputs:
             return verdict, []
-        is_wrong, _, probe = max(telling, key=lambda each: each[:2])
-        is_refused = any(each.refused for each in outputs if each.probe == probe.name and not each.agrees)
+        is_wrong, _, suspicious, probe = max(telling, key=lambda each: each[:2])
         search = NodeSearch(self.runtime, OnnxSide(self.result), self.model, probe, self.tell)
-        repros = search.found(is_wrong=is_wrong, is_refused=is_refused)
+        repros = search.found(is_wrong=is_wrong, is_refused=bool(suspicious.refused))
         nodes = tuple(repro.found for repro in repros)
         return replace(verdict, nodes=nodes, looked_at=search.looked_at), repros
 
