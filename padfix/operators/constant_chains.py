@@ -10,7 +10,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, bodies_of, normal_domain
 from padfix.graph.types import TypeOf
-from padfix.operators.elementwise import REDUCTIONS
+from padfix.operators.elementwise import COPYING, LAYING_OUT, PICKING_OUT, REDUCTIONS
 
 COMPUTED = frozenset(
     """
@@ -258,12 +258,6 @@ def _pads_zeros(scope: Scope, node: NodeProto) -> bool:
     return says is None or not says.f
 
 
-_LAYING = frozenset(
-    {"Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Tile", "Transpose", "Unsqueeze"}
-)
-"""What gives no number that it does not read."""
-
-
 def holds_zeros(scope: Scope, name: str) -> bool:
     """Whether zeros alone are read, as states that a layer starts from are, whatever their lengths."""
     value = worked_out(scope, name)
@@ -279,7 +273,7 @@ def holds_zeros(scope: Scope, name: str) -> bool:
         return _pads_zeros(scope, node) and holds_zeros(scope, node.input[0])
     if node.op_type == "Concat":
         return all(holds_zeros(scope, each) for each in node.input)
-    return node.op_type in _LAYING and holds_zeros(scope, node.input[0])
+    return node.op_type in LAYING_OUT | COPYING | PICKING_OUT and holds_zeros(scope, node.input[0])
 
 
 def values_of(scope: Scope, chain: list[NodeProto], type_of: TypeOf | None = None) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Operators that compute each element from those of their inputs at the same place, or from those along axes."""
+"""What operators do with elements: compute each at its place, or from those along axes, or lay them out otherwise."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ ELEMENTWISE = frozenset(
 )
 # fmt: on
 """By their types in ONNX's own domain; inputs are broadcast."""
+
+LAYING_OUT = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+"""Operators that give each element of their first input once, and nothing else, in whatever shape and order."""
+
+COPYING = frozenset({"Expand", "Tile"})
+"""Operators that give each element of their first input, maybe several times."""
+
+PICKING_OUT = frozenset({"Gather", "GatherElements", "GatherND", "Slice", "Split"})
+"""Operators that give some of the elements of their first input, as they are."""
 
 REDUCTIONS = (
     "ReduceL1",

@@ -60,14 +60,12 @@ def joins_a_list(scope: Scope, node: NodeProto) -> bool:
 
 def _is_unsqueezed(scope: Scope, name: str) -> bool:
     """Whether an axis is added to a list, or to what is computed of each of its elements by itself."""
+    names = [name]
     for _ in range(_MOST_BETWEEN):
-        readers = scope.consumers(name)
+        readers = [each for name in names for each in scope.consumers(name)]
         if any(each.op_type == "Unsqueeze" for each in readers):
             return True
-        behind = [each for each in readers if each.op_type in ON_ONE]
-        if not behind:
-            return False
-        name = behind[0].output[0]
+        names = [each.output[0] for each in readers if each.op_type in ON_ONE]
     return False
 
 

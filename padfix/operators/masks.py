@@ -7,10 +7,9 @@ from onnx import NodeProto
 
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_chains import worked_out
+from padfix.operators.elementwise import COPYING, LAYING_OUT, PICKING_OUT
 
-_PASSING = frozenset(
-    ("Add", "Cast", "Expand", "Identity", "Mul", "Reshape", "Squeeze", "Transpose", "Unsqueeze", "Where")
-)
+_PASSING = LAYING_OUT | COPYING | PICKING_OUT | {"Add", "Cast", "Mul", "Where"}
 """What lies between a mask and the Softmax that it is for."""
 
 _NEAR = 32

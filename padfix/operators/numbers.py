@@ -8,11 +8,11 @@ import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
 from padfix.graph.scopes import Scope
+from padfix.operators.elementwise import COPYING, LAYING_OUT, PICKING_OUT
 
-_MOVING = ("Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
 _CASTING = ("Cast", "CastLike", "Identity")
 _MAKING_WHOLE = ("Ceil", "Floor", "Round", "Sign")
-_STAYING_WHOLE = ("Abs", "Add", "Cast", "Identity", "Max", "Min", "Mul", "Neg", "Relu", "Reshape", "Sub", "Transpose")
+_STAYING_WHOLE = LAYING_OUT | COPYING | PICKING_OUT | {"Abs", "Add", "Cast", "Max", "Min", "Mul", "Neg", "Relu", "Sub"}
 
 _INTEGERS = ("integer", "byte")
 
@@ -102,10 +102,10 @@ def _is_truth(scope: Scope, name: str, depth: int = 0) -> bool:
         return False
     if producer.op_type == "Sign":
         size = scope.producer(producer.input[0])
-        while size is not None and size.op_type in _MOVING:
+        while size is not None and size.op_type in LAYING_OUT:
             size = scope.producer(size.input[0])
         return size is not None and size.op_type == "Abs"
-    is_kept = producer.op_type in (*_MOVING, "Cast", "ReduceMax", "ReduceMin")
+    is_kept = producer.op_type in (*LAYING_OUT, "Cast", "ReduceMax", "ReduceMin")
     return is_kept and _is_truth(scope, producer.input[0], depth + 1)
 
 

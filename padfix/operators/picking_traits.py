@@ -9,6 +9,7 @@ from onnx import NodeProto, TensorProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, ValueType
 from padfix.operators.constant_chains import COMPUTED, is_constant, reads_constant_bytes, worked_out
+from padfix.operators.elementwise import LAYING_OUT, PICKING_OUT
 from padfix.operators.lists import depends_on_data
 from padfix.operators.numbers import numbers_of
 from padfix.operators.passing import passed_on
@@ -21,7 +22,7 @@ PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
 """Operators whose second input says which elements."""
 
 _ON_EACH = ("Abs", "Add", "Cast", "Clip", "Identity", "Max", "Min", "Mod", "Mul", "Neg", "Sub")
-_MOVING = ("Cast", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
+_MOVING = LAYING_OUT | PICKING_OUT | {"Cast"}
 
 _MOST_MOVES = 4
 """Operators that may lie between a weight and what reads it."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from onnx import NodeProto
 
 from padfix.graph.scopes import Scope
+from padfix.operators.elementwise import LAYING_OUT
 from padfix.operators.passing import passed_on
-
-_PASSING = ("Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
-"""Operators behind which elements are still copies of others."""
 
 _PRODUCTS = ("Conv", "ConvTranspose", "Einsum", "Gemm", "LSTM", "MatMul", "RNN")
 """Operators that multiply rows by columns."""
@@ -39,4 +37,4 @@ def _moves(scope: Scope, node: NodeProto, names: list[str]) -> bool:
     """Whether a node gives the elements of one of these tensors, in whatever shape and beside whatever else."""
     if node.op_type == "Concat":
         return not set(names).isdisjoint(node.input)
-    return (node.op_type in _PASSING and node.input[0] in names) or passed_on(scope, node) in names
+    return (node.op_type in LAYING_OUT and node.input[0] in names) or passed_on(scope, node) in names

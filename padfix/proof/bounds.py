@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from padfix.graph import attributes
+from padfix.operators.elementwise import COPYING, LAYING_OUT, PICKING_OUT
 from padfix.proof.constants import Constants
 from padfix.proof.graph_view import GraphView, NodeView
 
@@ -22,10 +23,14 @@ _GIVEN: dict[str, Bounds] = {
 }
 """The least and the largest that an operator of ONNX or TensorFlow gives."""
 
-_KEEPING = frozenset(
-    {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "ExpandDims", "Transpose", "Slice", "StridedSlice"}
-    | {"Split", "Expand", "Tile", "Dropout", "DepthToSpace", "SpaceToDepth", "MaxPool", "GlobalMaxPool", "AveragePool"}
-    | {"GlobalAveragePool", "MaxPoolV2", "AvgPool", "ReduceMax", "ReduceMin", "ReduceMean", "Gather"}
+_KEEPING = (
+    LAYING_OUT
+    | COPYING
+    | PICKING_OUT
+    | frozenset(
+        {"ExpandDims", "StridedSlice", "Dropout", "DepthToSpace", "SpaceToDepth", "MaxPool", "GlobalMaxPool"}
+        | {"AveragePool", "GlobalAveragePool", "MaxPoolV2", "AvgPool", "ReduceMax", "ReduceMin", "ReduceMean"}
+    )
 )
 """Operators whose results lie between the least and the largest of what they read first, or at zero."""
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from padfix.graph.dependence import reached
+from padfix.operators.elementwise import LAYING_OUT
 from padfix.process import deadline
 from padfix.proof.answers import OF_FLOATS, answer_for, tensorflow_name
 from padfix.proof.compare import is_real
@@ -35,9 +36,7 @@ _SECONDS = 10.0
 _MOST_STEPS = 64
 """Nodes behind an input that are looked at."""
 
-_KEEPS = frozenset(
-    {"Cast", "Identity", "Squeeze", "Unsqueeze", "ExpandDims", "Reshape", "Flatten", "StopGradient"} | {"Pad", "PadV2"}
-)
+_KEEPS = LAYING_OUT | {"Cast", "ExpandDims", "Pad", "PadV2", "StopGradient"}
 _MIXES = frozenset(
     {"Add", "AddV2", "Sub", "Mul", "Div", "FloorDiv", "FloorMod", "Mod", "Max", "Maximum", "Min", "Minimum", "Clip"}
     | {"Concat", "ConcatV2", "Pack", "Floor", "Ceil", "Round", "Relu", "Slice", "StridedSlice", "Abs", "Where"}

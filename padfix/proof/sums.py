@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from padfix.operators.elementwise import LAYING_OUT
 from padfix.proof.case import Case
 from padfix.proof.compare import is_real
 from padfix.proof.executors import Array, ExecutionFailed
@@ -18,7 +19,7 @@ SUMMING = frozenset(
 )
 """Operators, TensorFlow's as well, that add numbers up, each with a factor that is not negative."""
 
-_PLACING = frozenset({"ExpandDims", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+_PLACING = LAYING_OUT | {"ExpandDims"}
 
 
 def cancellation(case: Case) -> float | None:
