@@ -202,7 +202,9 @@ class _Inference:
         believed = {value.name for value in graph.value_info}
         for name in scope.outputs:
             claim = declared.get(name)
-            if claim is not None and name not in believed:
+            if name in inputs:
+                claim = inputs[name]  # or inference takes what is passed on for what has no shape
+            elif claim is not None and name not in believed:
                 claim = without_shape(claim)
             graph.output.append(ValueInfoProto(name=name, type=claim))
         return graph

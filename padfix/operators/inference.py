@@ -22,6 +22,7 @@ from padfix.operators.constant_chains import STEERED, worked_out
 from padfix.operators.reading import Reading, operator_of, place_in, read, read_at
 from padfix.operators.resample import Resample
 from padfix.operators.schemas import schema
+from padfix.operators.slices import sliced_axes
 from padfix.operators.stand_ins import put_stand_in
 from padfix.operators.table import CONTRIB, OPERATORS
 from padfix.operators.transposed import TransposedWindow
@@ -77,7 +78,16 @@ def _steered(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | None
         return None
     if all(scope.constant(node.input[place]) is not None for place in _steering(node)):
         return None  # ONNX's inference knows as much
-    return _alone(scope, node, type_of)[0]
+    return _alone(scope, node, type_of)[0] or _untouched(scope, node, type_of)
+
+
+def _untouched(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | None:
+    """Return the lengths of axes that a Slice does not list, where those that it lists go by amounts of run time."""
+    data = type_of(node.input[0]) if node.op_type == "Slice" else None
+    axes = None if data is None or data.shape is None else sliced_axes(scope, node, len(data.shape))
+    if data is None or data.shape is None or axes is None:
+        return None
+    return ValueType(data.elem_type, tuple(None if axis in axes else each for axis, each in enumerate(data.shape)))
 
 
 def _steering(node: NodeProto) -> list[int]:

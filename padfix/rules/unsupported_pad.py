@@ -14,7 +14,9 @@ from padfix.geometry.border import border_indices
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
 from padfix.operators.axis_order import order_of_axes
+from padfix.operators.constant_chains import chain_of
 from padfix.operators.constant_pad import given_pads
+from padfix.operators.length_bounds import adds_nothing
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import axes_padded_behind, outer_traits, traits_of
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
@@ -33,6 +35,7 @@ from padfix.rules.build.along_axes import (
 from padfix.rules.build.as_floats import as_floats
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import OPEN_LENGTH, as_declared, chain_trial
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.target_rule import TargetRule
@@ -84,6 +87,7 @@ class UnsupportedPad(TargetRule):
         traits = traits_of(site.scope, site.node) or {}
         amounts = _amounts(site)
         if isinstance(amounts, Refusal):
+            yield _left_out(site)
             yield Form("all of it written out", (), _unwritten, amounts)
             return
         cut = [min(0, each) for each in amounts]
@@ -127,6 +131,25 @@ class UnsupportedPad(TargetRule):
             yield Form("products with matrices and a Pad", (*products, *written), write, no_products)
         if site.elem_type(0) == TensorProto.BOOL or traits.get("reads-constant-bytes"):
             yield from as_floats(site)
+
+
+def _left_out(site: Site) -> Form:
+    """Return nothing in the place of a Pad that gives an empty batch a row, and adds nothing to any other."""
+    producer = site.scope.own_producer(site.input_name(1))
+    chain = None if producer is None else chain_of(site.scope, producer, open_lengths=True)
+    is_needless = chain is not None and adds_nothing(site.scope, site.node) and not site.target.empty_batch
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        builder.output(site.node.output[0], builder.op("Identity", [builder.input(site.input_name(0))]))
+        trials = []
+        for length in (1, OPEN_LENGTH):
+            own = {name: each for name, each in as_declared(site, length).items() if name != site.input_name(1)}
+            trials.append({**chain_trial(site.scope, chain or (), length), **own})
+        return Rewrite(builder.build(), tuple(trials), exact=True, replaces=tuple(chain or ()))
+
+    why_not = None if is_needless else Refusal("it may add something")
+    return Form("nothing in its place", (), write, why_not)
 
 
 def _value_of(site: Site) -> Any:

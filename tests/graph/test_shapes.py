@@ -46,6 +46,25 @@ def test_claims_about_weights_hide_nothing_of_them() -> None:
     assert shape(found["main"], "Y") == (1, 3, 5)
 
 
+def test_what_a_body_passes_on_keeps_its_shape_inside() -> None:
+    """Loops hand weights on that they do not change: what is given is what is taken."""
+    body = "b (int64 i, bool c, float[A,B] A, float[C,D] U) => (bool d, float[A,B] B, float[C,D] U)"
+    proto = model(
+        "g (float[N,4] X, float[4,4] W, int64 M, bool C) => (float[N,4] Y, float[E,F] V) "
+        f"{{ Y, V = Loop (M, C, X, W) <body = {body} {{ d = Identity (c) B = MatMul (A, U) }}> }}"
+    )
+    found = scopes(proto)
+    assert [shape(scope, "B") for path, scope in found.items() if path != "main"] == [("N", 4)]
+    assert shape(found["main"], "Y") == ("N", 4)
+
+
+def test_a_slice_to_where_lengths_say_keeps_the_other_axes() -> None:
+    text = """g (float[7,N,3] X) => (float[a,b,c] Y) <int64[1] zero = {0}, int64[1] one = {1}>
+      { s = Shape (X) n = Gather (s, one) Y = Slice (X, zero, n, one) }"""
+    first, _, last = shape(scopes(model(text))["main"], "Y") or (None, None, None)
+    assert (first, last) == (7, 3)
+
+
 def test_claims_about_inner_values_and_outputs_are_not_believed() -> None:
     proto = model("g (float[1,1,9,9] X) => (float[1,1,5,5] Y) { A = Relu(X) Y = Relu(A) }")
     proto.graph.value_info.append(helper.make_tensor_value_info("A", TensorProto.FLOAT, [1, 1, 4, 4]))

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 
 from padfix.operators.fused_layers import adds_wide_constant, narrowest
 from padfix.operators.lists import depends_on_data, is_computed_list, joins_a_list
@@ -325,6 +325,27 @@ def choice_forms(site: Site) -> Iterator[Form]:
     yield from infinite_forms(site)
     yield from truth_forms(site)
     yield from chosen_within_bounds(site)
+    yield _beside_zeros(site)
+
+
+def _beside_zeros(site: Site) -> Form:
+    """Return a Where as the sum of two that choose between one of its branches and 0."""
+    elem_type = site.elem_type(1)
+
+    def write(builder: FragmentBuilder, condition: Any, chosen: Any, other: Any) -> Any:
+        zero = builder.constant(np.zeros((), helper.tensor_dtype_to_np_dtype(elem_type)), "zero")
+        there = builder.op("Where", [condition, chosen, zero])
+        return builder.op("Add", [there, builder.op("Where", [builder.op("Not", [condition]), other, zero])])
+
+    own = traits_of(site.scope, site.node) or {}
+    operators: Operators = (
+        ("Where", {**own, "broadcasts": False}),
+        ("Not", {}),
+        ("Add", {name: own[name] for name in ("axes", "numbers") if name in own}),
+    )
+    is_number = elem_type in (*FLOATS, TensorProto.INT32, TensorProto.INT64)
+    why_not = None if is_number else Refusal("it chooses no numbers that are added without a loss")
+    return Form("both branches beside 0, and their sum", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def reciprocal_forms(site: Site) -> Iterator[Form]:

@@ -351,12 +351,12 @@ def _cut_alike(site: Site, shapes: Mapping[int, tuple[int, ...]]) -> dict[int, t
     }
 
 
-def chain_trial(scope: Scope, chain: Sequence[NodeProto]) -> dict[str, TrialInput]:
+def chain_trial(scope: Scope, chain: Sequence[NodeProto], open_length: int = OPEN_LENGTH) -> dict[str, TrialInput]:
     """Return the constants that a chain of nodes reads, which give them lengths or constants, and what it measures."""
     constants, measured = leaves_of(scope, list(chain))
     trial = {name: TrialInput.of(value) for name in constants if (value := scope.constant(name)) is not None}
     types = {name: scope.type_of(name) for name in measured}
-    data = {name: TrialInput(()) if it is None else like(it) for name, it in types.items()}
+    data = {name: TrialInput(()) if it is None else like(it, open_length) for name, it in types.items()}
     return {**trial, **data}
 
 

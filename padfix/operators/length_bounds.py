@@ -1,0 +1,168 @@
+"""Between which numbers lies what a model works out from lengths as it runs, where there is a batch at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import chain
+
+from onnx import NodeProto, TensorProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Dimension, Scope, normal_domain
+from padfix.operators.constant_chains import worked_out
+from padfix.operators.reading import read
+from padfix.operators.resample import Resample
+from padfix.operators.slices import slice_amounts, slice_starts, slice_steps, sliced_axes
+
+Bounds = tuple[float, float]
+"""The least and the largest that a number can be."""
+
+_ANY: Bounds = (0, math.inf)
+
+_DEEPEST = 40
+
+
+def bounds_of(scope: Scope, name: str, depth: int = 0) -> list[Bounds] | None:
+    """Return the bounds of each element of a list, or of a number; None where they are not known.
+
+    The batch of an input has an element or more; any other length that is left open may be 0 as well.
+    """
+    value = worked_out(scope, name)
+    if value is not None:
+        return [(float(each), float(each)) for each in value.reshape(-1)] if value.dtype.kind in "iu" else None
+    node = scope.own_producer(name)
+    if node is None or normal_domain(node.domain) or depth > _DEEPEST:
+        return None
+    if node.op_type == "Shape":
+        return _measured(scope, node, depth)
+    if node.op_type in _ARITHMETIC or node.op_type == "Concat":
+        given = [bounds_of(scope, each, depth + 1) for each in node.input]
+        listed = [each for each in given if each is not None]
+        if len(listed) < len(given):
+            return None
+        is_joined = node.op_type == "Concat"
+        return list(chain.from_iterable(listed)) if is_joined else _between(_ARITHMETIC[node.op_type], listed)
+    first = bounds_of(scope, node.input[0], depth + 1) if node.op_type in _TAKING else None
+    return None if first is None else _TAKING[node.op_type](scope, node, first)
+
+
+def adds_nothing(scope: Scope, node: NodeProto) -> bool:
+    """Whether the amounts of a Pad are worked out, and are 0 unless there is no batch."""
+    amounts = bounds_of(scope, node.input[1]) if len(node.input) > 1 and node.input[1] else None
+    return amounts is not None and all(each == (0, 0) for each in amounts)
+
+
+def _measured(scope: Scope, node: NodeProto, depth: int) -> list[Bounds] | None:
+    known = scope.type_of(node.input[0])
+    if known is None or known.shape is None:
+        return None
+    bounds = [_length(scope, each, depth) for each in known.shape]
+    return bounds[attributes.integer(node, "start", 0) : attributes.integer(node, "end", len(bounds))]
+
+
+def _length(scope: Scope, length: Dimension, depth: int) -> Bounds:
+    """Return the bounds of a length."""
+    if isinstance(length, int):
+        return length, length
+    root = scope.root
+    types = [root.type_of(name) for name in root.inputs if root.constant(name) is None]
+    if length is None or length in {each.shape[0] for each in types if each is not None and each.shape}:
+        return (1, math.inf) if length is not None else _ANY
+    for node in scope.nodes:
+        for name in node.output:
+            known = scope.type_of(name) if name else None
+            if known is not None and known.shape is not None and length in known.shape:
+                made = _MAKING.get(node.op_type) if not normal_domain(node.domain) and depth < _DEEPEST else None
+                return _ANY if made is None else made(scope, node, known.shape.index(length), depth)
+    return _ANY
+
+
+def _folded(scope: Scope, node: NodeProto, axis: int, depth: int) -> Bounds:
+    """Return the bounds of a length that a Reshape is the first to give: 1 or more unless its data has no element."""
+    data = scope.type_of(node.input[0])
+    given = None if data is None or data.shape is None else [_length(scope, each, depth + 1) for each in data.shape]
+    return (1, math.inf) if given is not None and all(least > 0 for least, _ in given) else _ANY
+
+
+def _resized(scope: Scope, node: NodeProto, axis: int, depth: int) -> Bounds:
+    """Return the bounds of a length that a Resize is the first to give: those before it, where it keeps the axis."""
+    resize = read(scope, node)
+    if not isinstance(resize, Resample) or resize.shape is None:
+        return _ANY
+    scales = resize.scale_of_axes()
+    return _length(scope, resize.shape[axis], depth + 1) if scales is not None and scales[axis] == 1 else _ANY
+
+
+def _cut(scope: Scope, node: NodeProto, axis: int, depth: int) -> Bounds:
+    """Return the bounds of a length that a Slice is the first to give: the first elements of an axis."""
+    data = scope.type_of(node.input[0])
+    shape = () if data is None or data.shape is None else data.shape
+    axes = sliced_axes(scope, node, len(shape))
+    ends = bounds_of(scope, node.input[2], depth + 1) if len(node.input) > 2 else None
+    if axes is None or axis not in axes or ends is None or len(ends) != len(axes):
+        return _ANY
+    starts, steps = slice_starts(scope, node), slice_steps(scope, node)
+    if starts != [0] * len(axes) or steps not in ([], [1] * len(axes)):
+        return _ANY
+    end, whole = ends[axes.index(axis)], _length(scope, shape[axis], depth + 1)
+    return (min(end[0], whole[0]), min(end[1], whole[1])) if end[0] >= 0 else _ANY
+
+
+_MAKING: Mapping[str, Callable[[Scope, NodeProto, int, int], Bounds]] = {
+    "Reshape": _folded,
+    "Resize": _resized,
+    "Slice": _cut,
+}
+"""Operators that give lengths of their own, and what tells their bounds by the axis."""
+
+
+def _between(compute: Callable[[Bounds, Bounds], Bounds], given: list[list[Bounds]]) -> list[Bounds] | None:
+    """Return the bounds of what is computed from lists element by element, of which some may hold one for all."""
+    result = given[0]
+    for other in given[1:]:
+        count = max(len(result), len(other))
+        if {len(result), len(other)} - {1, count}:
+            return None
+        pairs = zip(result * (count // len(result)), other * (count // len(other)), strict=True)
+        result = [compute(*pair) for pair in pairs]
+    return result
+
+
+_ARITHMETIC: Mapping[str, Callable[[Bounds, Bounds], Bounds]] = {
+    "Add": lambda one, other: (one[0] + other[0], one[1] + other[1]),
+    "Max": lambda one, other: (max(one[0], other[0]), max(one[1], other[1])),
+    "Min": lambda one, other: (min(one[0], other[0]), min(one[1], other[1])),
+    "Sub": lambda one, other: (one[0] - other[1], one[1] - other[0]),
+}
+
+
+def _as_it_is(scope: Scope, node: NodeProto, given: list[Bounds]) -> list[Bounds]:
+    return given
+
+
+def _cast(scope: Scope, node: NodeProto, given: list[Bounds]) -> list[Bounds] | None:
+    return given if attributes.integer(node, "to", 0) in (TensorProto.INT32, TensorProto.INT64) else None
+
+
+def _gathered(scope: Scope, node: NodeProto, given: list[Bounds]) -> list[Bounds] | None:
+    places = scope.constant(node.input[1])
+    if places is None or any(not -len(given) <= each < len(given) for each in places.flat):
+        return None
+    return [given[int(each)] for each in places.reshape(-1)]
+
+
+def _sliced(scope: Scope, node: NodeProto, given: list[Bounds]) -> list[Bounds] | None:
+    amounts = slice_amounts(scope, node)
+    if amounts is None or len(amounts["starts"]) != 1:
+        return None
+    (start,), (end,), (step,) = amounts["starts"], amounts["ends"], amounts.get("steps", [1])
+    return given[start:end:step]
+
+
+_TAKING: Mapping[str, Callable[[Scope, NodeProto, list[Bounds]], list[Bounds] | None]] = {
+    **dict.fromkeys(("Identity", "Reshape", "Squeeze", "Unsqueeze"), _as_it_is),
+    "Cast": _cast,
+    "Gather": _gathered,
+    "Slice": _sliced,
+}
