@@ -13,6 +13,7 @@ from padfix.graph.scopes import Scope
 from padfix.operators.batches import images_at_once
 from padfix.operators.fused_layers import MATRIX
 from padfix.operators.lists import depends_on_data
+from padfix.operators.shape_questions import is_by_a_number
 from padfix.targets.traits import COUNT, Traits
 
 _REST = "..."
@@ -49,6 +50,7 @@ def equation_traits(scope: Scope, node: NodeProto) -> Traits:
         **told_by(text),
         "plain": text.replace(" ", "") == spelled_out(scope, node),
         "rank": min(max(ranks), COUNT[-1]) if all(types) else None,
+        "by-a-number": is_by_a_number(scope, node),
         "of-input": node.input[0] in scope.inputs,
         "numbers-images": _gives_each_image_its_own(scope, node),
         "open-batch": any(

@@ -24,6 +24,8 @@ def dense_traits(scope: Scope, node: NodeProto) -> Traits:
     are_one = all(each is None or each.f == 1 for each in factors)
     is_biased = len(node.input) > 2 and bool(node.input[2])
     bias = scope.type_of(node.input[2]) if is_biased else None
+    gives = scope.type_of(node.output[0])
+    columns = None if gives is None or not gives.shape else gives.shape[-1]
     is_turned = attributes.integer(node, "transB", 0) != 0 and attributes.integer(node, "transA", 0) == 0
     return {
         "turned-first": attributes.integer(node, "transA", 0) != 0,
@@ -32,7 +34,7 @@ def dense_traits(scope: Scope, node: NodeProto) -> Traits:
         "biased": is_biased,
         "adds-nothing": is_biased and factors[1] is not None and factors[1].f == 0,
         "spreads-computed-bias": is_biased and not is_constant(scope, node.input[2]) and is_spread(scope, node, 2),
-        "bias-spread": bias is not None and (bias.rank != 1 or bias.shape == (1,)),
+        "bias-spread": bias is not None and (bias.rank != 1 or (bias.shape == (1,) and columns != 1)),
         "between-bytes": is_between_bytes(scope, node),
         "adds-as-many": adds_as_many(scope, node),
     }

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from onnx import NodeProto
 
 from padfix.graph.scopes import Scope
+from padfix.operators.lists import depends_on_data
+
+
+def is_by_a_number(scope: Scope, node: NodeProto) -> bool:
+    """Whether one of the matrices that a node multiplies has one element, and depends on no data."""
+    return any(is_a_number(scope, name) for name in node.input)
+
+
+def is_a_number(scope: Scope, name: str) -> bool:
+    """Whether a value has one element and depends on no data: runtimes work it out, and take it for a number."""
+    known = scope.type_of(name)
+    is_one = known is not None and known.lengths is not None and math.prod(known.lengths) == 1
+    return is_one and not depends_on_data(scope, name)
 
 
 def any_of(known: Sequence[bool | None]) -> bool | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import re
 import shutil
 import subprocess
@@ -128,9 +129,13 @@ def _batch_of(request: Request) -> int | None:
 
 
 def _axis_of_images(one: Any, shape: tuple[int, ...], batch: int) -> int | None:
-    """Return the axis that images lie along in a result, as states of layers have theirs behind the directions'."""
+    """Return the axis that images lie along in a result, as states of layers have theirs behind the directions'.
+
+    None where one image gives as much as all: a constant, or elements of all images, that happen to be as many.
+    """
     fitting = [axis for axis, length in enumerate(shape) if length == batch and one.shape == _of_one(shape, axis)]
-    return fitting[0] if fitting else 0 if shape[0] == batch else None
+    is_share = shape[0] == batch and one.size * batch == math.prod(shape)
+    return fitting[0] if fitting else 0 if is_share else None
 
 
 def _of_one(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:

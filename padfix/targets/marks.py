@@ -100,6 +100,7 @@ MARKS = (
     "list-first",
     "list-second",
     "by-a-matrix",
+    "by-a-number",  # Of MatMul and Einsum: whether one of what they multiply is a constant of one element.
     "by-fewer-constants",
     # Of Elu, Neg and Mul.
     "within-celu",

@@ -204,11 +204,6 @@ def test_what_is_picked_of_a_list_has_its_own_axes(indices: str, tmp_path: Path)
     assert converted(text, "opencv@4.14.0", tmp_path, 15)["Reshape"]
 
 
-def test_constants_are_no_results_of_some(tmp_path: Path) -> None:
-    text = "(float[2,3] X) => (float[2,3] Y, int64[2] s) { Y = Relu (X) s = Shape (X) }"
-    assert "gives no constant as a result" in declined(text, "opencv@4.14.0", tmp_path)
-
-
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_norm_by_the_root_takes_any_axes(axis: int, tmp_path: Path) -> None:
     weights = "float[3,4] s" if axis else "float[2,3,4] s"

@@ -87,3 +87,13 @@ def test_images_lie_along_another_axis_of_a_state() -> None:
     data = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
     (found,) = on_ncnn.load()(Request(model.SerializeToString(), {"X": data}, [(2, 2, 4)]))
     np.testing.assert_allclose(found, np.sin(data.transpose(1, 0, 2)[:2]), atol=1e-5)
+
+
+def test_elements_of_all_images_that_are_as_many_are_no_images() -> None:
+    from padfix.runtimes import on_ncnn
+
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 11]>
+        main (float[3,3] X) => (float[3] Y) { Y = ReduceMin <axes = [0], keepdims = 0> (X) }""")
+    data = np.random.default_rng(0).standard_normal((3, 3)).astype(np.float32)
+    (found,) = on_ncnn.load()(Request(model.SerializeToString(), {"X": data}, [(3,)]))
+    np.testing.assert_array_equal(found, data.min(0))

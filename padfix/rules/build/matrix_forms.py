@@ -11,6 +11,7 @@ from padfix.operators.axis_order import alike_axes
 from padfix.operators.fused_layers import MATRIX
 from padfix.operators.refusal import Refusal
 from padfix.operators.reshape_traits import is_square_volume
+from padfix.operators.shape_questions import is_a_number
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
 from padfix.rules.build.forms import Form
@@ -42,6 +43,8 @@ def matrix_forms(site: Site) -> Iterator[Form]:
         return result
 
     traits: Traits = {"rank": max(2, ranks[0] or 0), "list-first": False, "list-second": False, "alike": "none"}
+    traits = {**traits, "by-a-number": own["by-a-number"]}
+    yield _by_a_number(site)
     operators: Operators = (("Unsqueeze", {"rank": 1}), ("MatMul", traits), ("Squeeze", {"rank": traits["rank"]}))
     why_not = None if None not in ranks else Refusal("the ranks of what it multiplies are not known")
     if own["list-first"] or own["list-second"]:
@@ -49,6 +52,31 @@ def matrix_forms(site: Site) -> Iterator[Form]:
     yield from _row_by_row(site)
     yield from _turned_about(site)
     yield from product_from_left(site)
+
+
+def _by_a_number(site: Site) -> Form:
+    """Return a product with a constant matrix of one element as what is multiplied by a number: it sums nothing."""
+    ranks = [0 if (known := site.input_type(place)) is None else known.rank or 0 for place in (0, 1)]
+    place = next((place for place in (1, 0) if is_a_number(site.scope, site.input_name(place))), None)
+    axes = 0 if place is None else ranks[1 - place]
+
+    def write(builder: FragmentBuilder, *given: Any) -> Any:
+        assert place is not None
+        told = site.constant(place)
+        number = builder.reshaped(given[place], [1]) if told is None else builder.constant(told.reshape(1), "number")
+        product = builder.op("Mul", [given[1 - place], number])
+        # A list of one takes the axis out that it is multiplied along: the last, or the one before it.
+        along = max(axes - 1 - (place == 0), 0)
+        return builder.unsqueezed(product, along, back=True) if ranks[place] == 1 else product
+
+    why_not = None
+    if place is None:
+        why_not = Refusal("it is by no constant of one element")
+    elif not axes or ranks[place] > axes:
+        why_not = Refusal("the constant has more axes than the data, or these are not known")
+    squeeze: Operators = (("Squeeze", {"rank": axes}),) if place is not None and ranks[place] == 1 else ()
+    operators: Operators = (("Mul", {"constants": "one", "gate-second": False}), *squeeze)
+    return Form("a product with a number", operators, lambda: of_inputs(site, write, exact=False), why_not)
 
 
 def _row_by_row(site: Site) -> Iterator[Form]:
@@ -69,7 +97,14 @@ def _row_by_row(site: Site) -> Iterator[Form]:
         product = builder.op("MatMul", [builder.reshaped(first, [-1, lengths[-1]]), matrix])
         return builder.reshaped(product, [*before, columns])
 
-    traits: Traits = {"rank": 2, "by-a-matrix": True, "list-first": False, "list-second": False, "alike": "none"}
+    traits: Traits = {
+        "rank": 2,
+        "by-a-matrix": True,
+        "by-a-number": (traits_of(site.scope, site.node) or {}).get("by-a-number"),
+        "list-first": False,
+        "list-second": False,
+        "alike": "none",
+    }
     is_square = is_square_volume((*before, columns))
     back: Traits = {"rank": len(lengths), "of-square-product": is_square}
     operators: Operators = (("Reshape", {"rank": 2}), ("MatMul", traits), ("Reshape", back))

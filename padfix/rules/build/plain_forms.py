@@ -19,6 +19,7 @@ from padfix.rules.build.along_axes import FLOATS, multiplied, multiplying, why_n
 from padfix.rules.build.byte_forms import byte_forms, dynamic_forms
 from padfix.rules.build.constant_forms import filled_forms
 from padfix.rules.build.copy_forms import joined_copies, repeated_copies
+from padfix.rules.build.data_before_constants import behind_data
 from padfix.rules.build.element_forms import element_forms, type_forms
 from padfix.rules.build.equation_forms import equation_forms
 from padfix.rules.build.explicit_pads import copied
@@ -218,6 +219,7 @@ def _as_tensor(site: Site) -> Iterator[Form]:
     why_not = Refusal("it holds no numbers") if value is None else None
     own = traits_of(site.scope, site.node) or {}
     yield Form("a tensor", (("Constant", {**own, "of-tensor": True}),), write, why_not)
+    yield behind_data(site)
 
 
 PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {

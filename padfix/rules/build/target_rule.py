@@ -16,6 +16,7 @@ from padfix.rules.build.as_floats import in_single_precision
 from padfix.rules.build.axis_forms import as_images, beside_an_axis, joined_reshapes
 from padfix.rules.build.broadcast_forms import on_rows
 from padfix.rules.build.constant_forms import asked_form, constant_form, initialized_form, number_form
+from padfix.rules.build.data_before_constants import behind_data
 from padfix.rules.build.fewer_axes import on_fewer_axes
 from padfix.rules.build.folded_batch import folded_batch
 from padfix.rules.build.forms import Form, by_another_rule, first_right
@@ -120,7 +121,10 @@ class TargetRule(Rule):
 
         What depends on no data has the form of a constant, whatever computes it; weights stay quantized if they can.
         """
-        computed = [constant_form(site)] if chain_of(site.scope, site.node, open_lengths=True) is not None else []
+        computed = []
+        if chain_of(site.scope, site.node, open_lengths=True) is not None:
+            is_result = site.scope.parent is None and any(map(site.scope.is_output, site.node.output))
+            computed = [constant_form(site), *([behind_data(site)] if is_result else [])]
         is_stored = site.node.op_type == "DequantizeLinear"
         return chain(computed, self._data_forms(site)) if not is_stored else chain(self._data_forms(site), computed)
 
