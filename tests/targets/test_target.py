@@ -162,6 +162,8 @@ EXAMPLES = {
         for name in (*CHANGING, "Selu", "ThresholdedRelu")
     },
     "Attention": "(float[1,1,2,4] Q, float[1,1,2,4] K) => (float[1,1,2,4] Y) { Y = Attention (Q, K, K) }",
+    "CastLike": "(float[1,2] X) => (float[1,2] Y) { Y = CastLike (X, X) }",
+    "Softsign": "(float[1,2] X) => (float[1,2] Y) { Y = Softsign (X) }",
     "EyeLike": "(float[2,2] X) => (float[2,2] Y) { Y = EyeLike (X) }",
     "IsInf": "(float[1,2] X) => (bool[1,2] Y) { Y = IsInf (X) }",
     "IsNaN": "(float[1,2] X) => (bool[1,2] Y) { Y = IsNaN (X) }",
