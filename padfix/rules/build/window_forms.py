@@ -16,6 +16,7 @@ from onnx import TensorProto
 from padfix.geometry.padding import effective_kernel, end_without_ceil_mode
 from padfix.graph import attributes
 from padfix.operators.numbers import elements_of, multiplies_whole_numbers
+from padfix.operators.picking_traits import computed_weights
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import (
     is_end_alone,
@@ -41,6 +42,7 @@ from padfix.rules.build.plane_forms import plane_forms
 from padfix.rules.build.power_pools import averaged_powers
 from padfix.rules.build.transposed import cases_as_written
 from padfix.rules.build.trials import trials
+from padfix.rules.build.volume_planes import AXES_OF_VOLUME, in_planes
 from padfix.rules.build.window_along_axes import pools_along_axes
 from padfix.rules.build.without_groups import without_groups
 from padfix.targets.traits import Traits
@@ -59,7 +61,10 @@ def window_forms(site: Site, window: Window) -> Iterator[Form]:
         "behind-pad": pad_before(site.scope, site.node),
         **traits_with_pad(site.scope, site.node, window),
     }
-    whole = {"of-whole-numbers": multiplies_whole_numbers(site.scope, site.node)}
+    whole: Traits = {
+        "of-whole-numbers": multiplies_whole_numbers(site.scope, site.node),
+        **(computed_weights(site.scope, site.node) if window.op_type == "Conv" else {}),
+    }
     for form in _nearest_first(site, window, own):  # none of them makes other numbers of these
         operators = tuple(
             (each, {**whole, **traits} if each == window.op_type else traits) for each, traits in form.operators
@@ -110,6 +115,8 @@ def _of_same_groups(site: Site, window: Window, own: Traits) -> Iterator[Form]:
         yield behind_taps(site, explicit, pairs)
     if window.op_type == "Conv" and max(window.strides) > 1:
         yield unstrided(site, explicit, pairs)
+    if window.op_type == "Conv" and window.rank == AXES_OF_VOLUME:
+        yield in_planes(site, explicit, pairs)
 
 
 def _of_other_data(site: Site, window: Window) -> Iterator[Form]:
