@@ -154,7 +154,7 @@ def test_an_average_of_many_channels_or_without_pads_is_right(channels: int, pad
             "in place of dividing by 0",
         ),
         (
-            '(float[3,4] X, int64[2,1] i, float[2,4] U) => (float Y) { Y = ScatterND <reduction = "add"> (X, i, U) }',
+            '(float[N,4] X, int64[2,1] i, float[2,4] U) => (float Y) { Y = ScatterND <reduction = "add"> (X, i, U) }',
             "onnx2tf",
             "replaces where it should add",
         ),

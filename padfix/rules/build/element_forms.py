@@ -18,6 +18,7 @@ from padfix.rules.build.as_floats import as_floats
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.index_forms import MAXIMUM_OF_INTEGERS_SINCE, REST_SINCE, rest_forms
+from padfix.rules.build.joined_elements import JOINS, joined_forms, neutral
 from padfix.rules.build.moved_forms import moved_forms
 from padfix.rules.build.node_trials import like, trials_of
 from padfix.rules.build.objections import Operators
@@ -63,6 +64,8 @@ def element_forms(site: Site) -> Iterator[Form]:
         yield _in_a_row(site)
         yield _of_more(site)
         yield part_alone(site)
+    if site.node.op_type.startswith("Scatter"):
+        yield from joined_forms(site)
 
 
 def _axis_from_begin(site: Site) -> Form:
@@ -104,7 +107,7 @@ def _joined_apart(site: Site) -> Form:
     known, indices, kind = site.input_type(0), site.constant(1), site.node.op_type
     lengths = None if known is None else known.lengths
     reduction = attributes.text(site.node, "reduction", "none") or "none"
-    op_type = _JOINS.get(reduction, "")
+    op_type = JOINS[reduction][0] if reduction in JOINS else ""
     own = {
         **(traits_of(site.scope, site.node) or {}),
         "joins": False,
@@ -116,8 +119,8 @@ def _joined_apart(site: Site) -> Form:
         builder = site.builder()
         data, *rest = (builder.input(name) for name in site.node.input)
         node = copied(site.node, without=("reduction",))
-        neutral = np.full(lengths or (), _neutral(reduction, site.elem_type(0)))
-        scattered = builder.original(node, [builder.constant(neutral, "neutral"), *rest])
+        filling = np.full(lengths or (), neutral(reduction, site.elem_type(0)))
+        scattered = builder.original(node, [builder.constant(filling, "neutral"), *rest])
         builder.output(site.node.output[0], builder.op(op_type, [data, scattered]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
@@ -130,17 +133,6 @@ def _joined_apart(site: Site) -> Form:
         why_not = Refusal("it joins an element with several")
     operators: Operators = ((kind, own), (op_type, {"inputs": 2, "broadcasts": False, "constants": "none"}))
     return Form(f"scattered apart, {reduction}", operators, write, why_not)
-
-
-_JOINS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
-
-
-def _neutral(reduction: str, elem_type: int) -> Any:
-    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(elem_type))
-    if reduction in ("add", "mul"):
-        return np.array(0 if reduction == "add" else 1, dtype)
-    ends = (-np.inf, np.inf) if dtype.kind == "f" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    return np.array(ends[reduction == "min"], dtype)
 
 
 def _is_twice(indices: np.ndarray, lengths: tuple[int, ...], op_type: str, axis: int) -> bool:
