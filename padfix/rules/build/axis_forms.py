@@ -160,7 +160,9 @@ def as_images(site: Site) -> Iterator[Form]:
         holds_channels_last(scope, name, shapes[place]) for place, name in data.items() if place not in inputs
     ):
         why_not = Refusal("it reads what is no image as well")
-    changed = {"channels-last": True, "before-alike": False}  # which lies behind is asked of what is written
+    # What else is against it where its data are images is asked of what is written.
+    asked_later = dict.fromkeys(("before-alike", "of-constants-too", "reduces-channels"), False)
+    changed = {"channels-last": True, **asked_later}
     yield Form("behind what works on images", ((node.op_type, {**own, **changed}),), write, why_not)
 
 

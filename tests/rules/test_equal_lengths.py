@@ -1,0 +1,69 @@
+"""What onnx2tf guesses where all lengths behind the batch are equal, or that of the channels and another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx.parser
+import onnxruntime
+import pytest
+from onnx import numpy_helper
+
+import padfix
+
+HEAD = '<ir_version: 8, opset_import: ["" : 13]> m '
+
+AXES = "a = Constant <value_ints = [1]> ()"
+
+CASES: dict[str, tuple[str, list[str]]] = {
+    "axes that a node gives": (
+        f"(float[2,4,4] X) => (float[2,4] Y) {{ {AXES} Y = ReduceSum <keepdims = 0> (X, a) }}",
+        ["Conv", "ReduceSum"],
+    ),
+    "several axes": (
+        "(float[2,4,4,4] X) => (float[2,1,1,4] Y) { Y = ReduceMax <axes = [1, 2]> (X) }",
+        ["Conv", "ReduceMax", "ReduceMax"],
+    ),
+    "several axes of a sum": (
+        "(float[2,4,4,4] X) => (float[2,1,1,4] Y) <int64[2] a = {1, 2}> { Y = ReduceSum (X, a) }",
+        ["Conv", "ReduceSum", "ReduceSum"],
+    ),
+    "a constant as long as channels": (
+        "(float[2,5,5,3] X) => (float[2,7,5,3] Y) { Y = Concat <axis = 1> (X, C) }",
+        ["Concat", "Reshape", "Reshape"],
+    ),
+    "a constant and images of equal lengths": (
+        "(float[2,4,4] X) => (float[2,6,4] Y) { Y = Concat <axis = 1> (X, C) }",
+        ["Concat", "Conv", "Reshape", "Reshape"],
+    ),
+    "a constant of other lengths": (
+        "(float[2,4,5] X) => (float[2,6,5] Y) { Y = Concat <axis = 1> (X, C) }",
+        ["Concat"],
+    ),
+    "copies": (
+        "(float[2,1,4] X) => (float[2,4,4] Y) <int64[3] s = {2, 4, 4}> { Y = Expand (X, s) }",
+        ["Concat", "Conv", "Conv", "Conv", "Conv"],
+    ),
+    "copies of other lengths": (
+        "(float[2,1,4] X) => (float[2,3,4] Y) <int64[3] s = {2, 3, 4}> { Y = Expand (X, s) }",
+        ["Expand"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_is_left_to_guess(name: str, tmp_path: Path) -> None:
+    text, expected = CASES[name]
+    source, result = tmp_path / "model.onnx", tmp_path / "out.onnx"
+    model = onnx.parser.parse_model(HEAD + text)
+    shape = [each.dim_value for each in model.graph.input[0].type.tensor_type.shape.dim]
+    data = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    if "C)" in text:
+        values = np.random.default_rng(1).normal(size=(shape[0], 2, *shape[2:])).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(values, "C"))
+    onnx.save(model, source)
+    padfix.convert(source, result, target="onnx2tf")
+    assert sorted(each.op_type for each in onnx.load(result).graph.node if each.op_type != "Constant") == expected
+    before, after = (onnxruntime.InferenceSession(str(path)).run(None, {"X": data})[0] for path in (source, result))
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
