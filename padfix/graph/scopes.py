@@ -92,6 +92,7 @@ class Scope:
         types: Inferred types of names defined in this scope; filled by :mod:`padfix.graph.shapes`.
         ir_version: The model's; below 4 an initializer that is also an input is a constant.
         readings: What readers of nodes have found, by the node's identity; theirs to fill, forgotten after edits.
+        of_data: Of names that nodes give, whether data decide them, as far as somebody asked; kept as ``readings`` are.
         bodies: The scopes of the bodies that its nodes hold, in their order.
         model: The model, of which only the main graph's scope knows.
         view: Gives the elements of a tensor that stay in a file; None where they can't be had.
@@ -106,6 +107,7 @@ class Scope:
     ir_version: int
     types: dict[str, ValueType] = field(default_factory=dict)
     readings: dict[int, object] = field(default_factory=dict)
+    of_data: dict[str, bool] = field(default_factory=dict)
     edits: dict[int, list[NodeProto]] = field(default_factory=dict)
     bodies: list[Scope] = field(default_factory=list)
     model: ModelProto | None = None
@@ -168,6 +170,7 @@ class Scope:
         for name in (*names, "_producers", "_consumers"):
             self.__dict__.pop(name, None)
         self.readings.clear()
+        self.of_data.clear()
 
     def exchange(self, node: NodeProto, nodes: Iterable[NodeProto], tensors: Iterable[TensorProto]) -> None:
         """Answer from now on as if ``nodes`` stood in the place of ``node`` and ``tensors`` were initializers.
@@ -177,6 +180,7 @@ class Scope:
         producers, consumers = self._producers, self._consumers
         self._initializers.update((tensor.name, tensor) for tensor in tensors)
         for name in node.output:
+            self.of_data.pop(name, None)
             if producers.get(name) is node:
                 del producers[name]
         for name in {*node.input, *outer_names_of(node)}:

@@ -184,6 +184,8 @@ def chain_of(
     None where it depends on data, on constants that stay in the file, or on an open length unless ``open_lengths``.
     ``type_of`` is as in :func:`lengths_given`.
     """
+    if _is_of_data(scope, node):
+        return None
     found: dict[int, NodeProto] = {}
     picked_from: dict[int, NodeProto] = {}
     waiting = [node]
@@ -191,8 +193,7 @@ def chain_of(
         each = waiting.pop()
         if id(each) in found:
             continue
-        is_told = normal_domain(each.domain) == "" and each.op_type in COMPUTED and not any(bodies_of(each))
-        if not is_told or len(found) == LONGEST_CHAIN or any(one.ref_attr_name for one in each.attribute):
+        if len(found) == LONGEST_CHAIN:
             return None
         found[id(each)] = each
         if lengths_given(scope, each, type_of) is not None or (open_lengths and each.op_type in _MEASURING):
@@ -201,13 +202,54 @@ def chain_of(
             picked_from |= {id(one): one for one in _measured_before(scope, each)}
             continue
         for name in filter(None, _values_read(each)):
-            if scope.constant(name) is not None:
-                continue
-            producer = scope.own_producer(name)
-            if producer is None:
+            computer = _own_computer(scope, name)
+            if computer is not None and not _is_of_data(scope, computer):
+                waiting.append(computer)
+            elif computer is not None or scope.constant(name) is None:
                 return None
-            waiting.append(producer)
     return _in_order(scope, found | picked_from, node)
+
+
+def _is_of_data(scope: Scope, node: NodeProto) -> bool:
+    """Whether data decide what a node gives, whatever lengths are known.
+
+    It is kept of every node on the way, so that asking it of all nodes looks at each once, and not at all before it.
+    """
+    known, begun, waiting = scope.of_data, set[int](), [node]
+    decided = next((known[name] for name in node.output if name in known), None)
+    if decided is not None:
+        return decided
+    while waiting:
+        each = waiting[-1]
+        read = _decided_by(each)
+        computed = {name: one for name in read if (one := _own_computer(scope, name)) is not None}
+        if id(each) not in begun and not any(known.get(name) for name in computed):
+            begun.add(id(each))
+            ahead = [one for name, one in computed.items() if name not in known and id(one) not in begun]
+            if ahead:
+                waiting += ahead
+                continue
+        waiting.pop()
+        decided = not _is_told(each) or any(known.get(name) for name in computed)
+        decided = decided or any(scope.constant(name) is None for name in read if name not in computed)
+        known.update(dict.fromkeys(filter(None, each.output), decided))
+    return bool(decided)
+
+
+def _own_computer(scope: Scope, name: str) -> NodeProto | None:
+    """Return the node of this very scope that computes a value; None where it is written, or comes from outside."""
+    return None if is_given_by_node(scope, name) else scope.own_producer(name)
+
+
+def _is_told(node: NodeProto) -> bool:
+    """Whether a node can be worked out once what it reads is."""
+    is_known = normal_domain(node.domain) == "" and node.op_type in COMPUTED and not any(bodies_of(node))
+    return is_known and not any(one.ref_attr_name for one in node.attribute)
+
+
+def _decided_by(node: NodeProto) -> list[str]:
+    """Return the inputs whose values decide what a node gives: lengths are no values."""
+    return [] if node.op_type in _MEASURING or not _is_told(node) else list(filter(None, _values_read(node)))
 
 
 def _values_read(node: NodeProto) -> list[str]:
