@@ -50,6 +50,11 @@ def images_at_once(scope: Scope) -> int | None:
     return batch if isinstance(batch, int) and batch > 1 else None
 
 
+def open_batches(scope: Scope) -> set[str]:
+    """Return by name how many images inputs of the model are of, where it leaves that open."""
+    return {each for each in _batches(scope) if isinstance(each, str)}
+
+
 def is_of_unlike_batches(scope: Scope, name: str) -> bool:
     """Whether data are as many images as an input is of, and the model's inputs and results are not all of as many.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
-from padfix.operators.batches import images_at_once
+from padfix.operators.batches import images_at_once, open_batches
 from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.equations import letters_of
 from padfix.operators.lists import depends_on_data
@@ -22,9 +23,25 @@ def mixes_images(scope: Scope, node: NodeProto) -> bool:
 
     The model's inputs and results are then of several images, which are along the first axis of them all.
     """
+    if node.op_type == "Reshape":
+        return scope.parent is None and _puts_images_first(scope, node)
     asked = _MIXING.get(node.op_type)
     batch = images_at_once(scope) if asked is not None and scope.parent is None else None
     return asked is not None and batch is not None and asked(scope, node, batch)
+
+
+def _puts_images_first(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Reshape gives an open number of images along the first axis that lay along another one."""
+    given, gives = scope.type_of(node.input[0]), scope.type_of(node.output[0])
+    if given is None or gives is None or not given.shape or not gives.shape:
+        return False
+    first, told = given.shape[0], gives.shape[0]
+    moved = open_batches(scope) & set(given.shape[1:])
+    if first in (1, *moved) or len(moved) != 1 or isinstance(told, int):
+        return False
+    rest = [[each for each in shape if isinstance(each, int)] for shape in (given.shape, gives.shape)]
+    are_all = len(rest[0]) == len(given.shape) - 1 and len(rest[1]) == len(gives.shape) - 1
+    return told in moved or (are_all and math.prod(rest[0]) == math.prod(rest[1]))
 
 
 def _rank(scope: Scope, name: str) -> int:

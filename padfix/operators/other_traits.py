@@ -22,6 +22,7 @@ from padfix.operators.axis_order import (
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
 from padfix.operators.branches import branch_traits, scan_traits
 from padfix.operators.constant_chains import is_constant, reads_constant_bytes
+from padfix.operators.counted_images import computes_with_count
 from padfix.operators.data_order import (
     is_behind_convolution,
     is_behind_softmax,
@@ -77,7 +78,14 @@ from padfix.operators.shape_questions import any_of, is_spread
 from padfix.operators.shared_constants import joins_constant_again
 from padfix.operators.shuffles import shuffles_pixels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
-from padfix.operators.slices import ends_far, may_start_before_first, slice_steps, sliced_axes, starts_before_first
+from padfix.operators.slices import (
+    ends_far,
+    may_start_before_first,
+    slice_steps,
+    sliced_axes,
+    slices_again_from_end,
+    starts_before_first,
+)
 from padfix.operators.spelled_norms import norm_traits, squares_for_norm
 from padfix.targets.traits import COUNT, Traits
 
@@ -293,6 +301,8 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
     told = {
         "backwards": None if steps is None else any(step < 0 for step in steps),
         "strided": None if steps is None else any(abs(step) > 1 for step in steps),
+        "again-from-end": slices_again_from_end(scope, node),
+        "by-number-of-images": computes_with_count(scope, node, 1),
         "axes-unlisted": attributes.find(node, "axes") is None and not any(node.input[3:4]),
     }
     if known is None or axes is None:
@@ -304,6 +314,7 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
         "rank": known.rank,
         "takes-nothing": 0 in (_lengths_of_result(scope, node) or ()),
         "first-axis": 0 in axes,
+        "open-batch": 0 in axes and not isinstance((known.shape or (1,))[0], int),
         "ends-far": ends_far(scope, node),
         "starts-before": any(starts_before_first(scope, node, axes) or ()),
         "maybe-starts-before": may_start_before_first(scope, node, axes),
@@ -348,6 +359,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
 
     def read(scope: Scope, node: NodeProto) -> Traits:
         spread = {
+            "by-number-of-images": computes_with_count(scope, node),
             "joins-a-list": joins_a_list(scope, node),
             "joins-a-copy": measured_copy(scope, node) is not None,
             "squares-for-norm": squares_for_norm(scope, node),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import takewhile
 
 from onnx import NodeProto
@@ -37,6 +38,18 @@ def reads_constant_again(scope: Scope, node: NodeProto) -> bool:
         if reader.op_type == "InstanceNormalization"
         or (weighs and reader.op_type in _JOINING and not _is_bias(scope, reader))
     }
+    before = takewhile(lambda each: each.output[:1] != node.output[:1], scope.nodes if readers else ())
+    return any(each.output[0] in readers for each in before if each.output)
+
+
+def weighs_number_again(scope: Scope, node: NodeProto) -> bool:
+    """Whether a layer has a constant of one element for a weight that arithmetic before it takes, as a number."""
+    if node.op_type in _JOINING:
+        return False
+    told = {name: scope.type_of(name) for name in node.input[1:] if scope.is_initializer(name)}
+    lengths = {name: known.lengths for name, known in told.items() if known is not None}
+    numbers = [name for name, each in lengths.items() if each is not None and math.prod(each) == 1]
+    readers = {each.output[0] for name in numbers for each in scope.consumers(name) if each.op_type in _JOINING}
     before = takewhile(lambda each: each.output[:1] != node.output[:1], scope.nodes if readers else ())
     return any(each.output[0] in readers for each in before if each.output)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from onnx import NodeProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Dimension, Scope
+from padfix.graph.scopes import Dimension, Scope, normal_domain
 
 SLICE_AS_INPUTS_SINCE = 10
 """The first version whose starts, ends, axes and steps are inputs."""
@@ -66,6 +66,29 @@ def slice_amounts(scope: Scope, node: NodeProto) -> dict[str, list[int]] | None:
         if values:
             found[name] = values
     return found
+
+
+def slices_again_from_end(scope: Scope, node: NodeProto) -> bool:
+    """Whether an axis is listed from the end that the Slice lists from the begin whose result this one takes."""
+    before = scope.own_producer(node.input[0])
+    while before is not None and before.op_type == "Identity" and not normal_domain(before.domain):
+        before = scope.own_producer(before.input[0])
+    known = scope.type_of(node.input[0])
+    if before is None or before.op_type != "Slice" or normal_domain(before.domain) or known is None or not known.rank:
+        return False
+    first, again = (_listed_axes(scope, each) for each in (before, node))
+    return any(axis < 0 and axis + known.rank in first for axis in again)
+
+
+def _listed_axes(scope: Scope, node: NodeProto) -> list[int]:
+    """Return the axes as they are listed, the first ones where none are; none where they are not constant."""
+    starts = _told(scope, node, "starts") or []
+    if scope.opset < SLICE_AS_INPUTS_SINCE:
+        return list(attributes.integers(node, "axes") or range(len(starts)))
+    if len(node.input) <= 3 or not node.input[3]:
+        return list(range(len(starts)))
+    constant = scope.constant(node.input[3])
+    return [] if constant is None else [int(each) for each in constant.reshape(-1)]
 
 
 _BEFORE_ALL = -(1 << 30)

@@ -47,7 +47,7 @@ from padfix.operators.resample import Resample
 from padfix.operators.resample_traits import resample_traits
 from padfix.operators.schemas import schema
 from padfix.operators.shape_questions import any_of
-from padfix.operators.shared_constants import reads_constant_again, reads_turned_constant
+from padfix.operators.shared_constants import reads_constant_again, reads_turned_constant, weighs_number_again
 from padfix.operators.skips import what_a_window_skips
 from padfix.operators.told_lengths import reads_list_of_lengths
 from padfix.operators.transposed import TransposedWindow
@@ -97,6 +97,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["reads-list-of-lengths"] = reads_list_of_lengths(scope, node)
     found["steered-by-data"] = is_steered_by_data(scope, node)
     found["constants-again"] = reads_constant_again(scope, node)
+    found["number-again"] = weighs_number_again(scope, node)
     found["constants-turned"] = reads_turned_constant(scope, node)
     found["of-wide-integers"] = any(holds_wide_integers(scope, name) for name in node.input)
     found["constant-booleans"] = any(is_constant_boolean(scope, name) for name in node.input)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from onnx import NodeProto
 
-from padfix.operators.constant_chains import COMPUTED, STEERED, chain_of, is_read_by_data
+from padfix.operators.constant_chains import COMPUTED, STEERED, chain_of, is_read_by_data, is_worked_out
 from padfix.operators.traits import computed_traits, traits_of
 from padfix.results import Finding
 from padfix.rules.base import Site
 from padfix.rules.build.forms import Form
-from padfix.rules.build.objections import Objection, objections, worst_objection
+from padfix.rules.build.objections import Objection, objections
 from padfix.rules.build.target_rule import TargetRule
 
 _TOLD = {**STEERED, "Gather": (1,)}
@@ -92,17 +92,15 @@ class ComputedConstant(TargetRule):
 def _steered(site: Site) -> tuple[NodeProto, Objection] | None:
     """Return what reads the constant as its amounts, scales or sizes, and what the target has against that."""
     names = set(filter(None, site.node.output))
-    readers = [
-        each
-        for name in sorted(names)
-        for each in site.scope.consumers(name)
-        if names & {each.input[place] for place in _TOLD.get(each.op_type, ()) if place < len(each.input)}
-    ]
+    readers = [each for name in sorted(names) for each in site.scope.consumers(name)]
     if not readers or chain_of(site.scope, site.node) is None:
         return None
     for reader in readers:
-        traits = traits_of(site.scope, reader)
-        objection = None if traits is None else worst_objection(site.target, reader.op_type, site.opset, traits)
-        if objection is not None:
-            return reader, objection
+        traits = traits_of(site.scope, reader) or {}
+        found = list(objections(site.target, reader.op_type, site.opset, traits))
+        if not names & {reader.input[place] for place in _TOLD.get(reader.op_type, ()) if place < len(reader.input)}:
+            is_data = not is_worked_out(site.scope, reader)
+            found = [each for each in found if is_data and "by-number-of-images" in each.fact.where]
+        if found:
+            return reader, max(found, key=lambda each: (not each.unknown, each.severity.rank))
     return None

@@ -37,6 +37,9 @@ _TRIALS = 2
 
 _LAYERS_OVER_STEPS = ("GRU", "LSTM", "RNN")
 
+_MOVING = (*_LAYERS_OVER_STEPS, "Einsum", "Gemm", "MatMul", "Reshape", "Transpose")
+"""What may give a result with the images along another axis than the first."""
+
 _NO_BATCH = 233
 """The axis that pnnx names where it sees no batch."""
 
@@ -90,10 +93,10 @@ def _image_by_image(
     """Run the images of a batch one by one: ncnn knows none. The steps of a recurrent layer stay together."""
     import onnx
 
-    batch = _batch_of(request)
+    model = onnx.load_from_string(request.model)
+    batch = _batch_of(request, moves=any(node.op_type in _MOVING for node in model.graph.node))
     if batch is None:
         return run(request)
-    model = onnx.load_from_string(request.model)
     if any(node.op_type in _LAYERS_OVER_STEPS for node in model.graph.node) and keeps_steps(request):
         return run(request)
     images = _images(run, model, request, batch)
@@ -120,12 +123,15 @@ def _images(run: Callable[[Request], list[Any]], model: Any, request: Request, b
         return None
 
 
-def _batch_of(request: Request) -> int | None:
-    """Return how many images all inputs are of; None where that is one, or a result has no axis that is as long."""
+def _batch_of(request: Request, *, moves: bool) -> int | None:
+    """Return how many images all inputs are of; None where that is one, or a result has no axis that is as long.
+
+    Unless something moves them, images are along the first axis of the results.
+    """
     first = {array.shape[:1] for array in request.feeds.values()}
     lengths = first.pop() if len(first) == 1 else ()
     batch = lengths[0] if lengths else 1
-    return batch if batch > 1 and all(batch in shape for shape in request.shapes) else None
+    return batch if batch > 1 and all(batch in (shape if moves else shape[:1]) for shape in request.shapes) else None
 
 
 def _axis_of_images(one: Any, shape: tuple[int, ...], batch: int) -> int | None:

@@ -198,6 +198,7 @@ MARKS = (
     # Of all operators: whether a node gives one of their constants, where others are initializers.
     "constants-by-nodes",
     "constants-again",
+    "number-again",  # Of all: whether they have a constant of one element for a weight that arithmetic has before.
     "constants-turned",
     # Of the operators that reduce axes: whether the channels are among several.
     "reduces-channels",
@@ -211,6 +212,7 @@ MARKS = (
     "few-rows",
     "of-untold-volume",
     "by-data",
+    "by-number-of-images",  # Of Slice and arithmetic: whether it reads what is computed of how many images there are.
     # Of what picks single elements, which has axis-from-end as well; and of what reads constants of booleans.
     "of-fewer-rows",
     "of-more-rows",
@@ -322,6 +324,7 @@ MARKS = (
     "maybe-starts-before",
     # Of Slice and Transpose: whether they leave it to the default that they take the first axes, or reverse all.
     "axes-unlisted",
+    "again-from-end",  # Of Slice: whether it lists an axis from the end that one before it lists from the begin.
     "order-unwritten",
     # Of Cast: whether it makes integers that few runtimes have; and of all operators: whether their data are such.
     "gives-odd-integers",

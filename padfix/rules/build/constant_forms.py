@@ -26,6 +26,9 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import chain_trial, trials_of
 from padfix.rules.build.objections import Operators
 
+CONSTANTS_APART = ("constants-again", "constants-turned", "number-again")
+"""What is said of a node that wants constants which nothing else reads."""
+
 _ASKING = frozenset(("And", "Not", "Or", "Where", "Xor"))
 """What takes booleans element by element, in the shape of its result."""
 
@@ -49,7 +52,7 @@ def constant_form(site: Site) -> Form:
 def initialized_form(site: Site) -> Form:
     """Return the node with constants of its own as initializers: those that nodes give, or that others read as well."""
     scope, own = site.scope, traits_of(site.scope, site.node) or {}
-    again = own.get("constants-again") or own.get("constants-turned")
+    again = any(own.get(mark) for mark in CONSTANTS_APART)
     constants = [site.constant(place) if name else None for place, name in enumerate(site.node.input)]
     copies = [
         None
@@ -64,9 +67,9 @@ def initialized_form(site: Site) -> Form:
             builder.input(name) if value is None else builder.constant(value, "given")
             for name, value in zip(site.node.input, copies, strict=True)
         ]
-        return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site), exact=True)
+        return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site))
 
-    apart = dict.fromkeys(("constants-by-nodes", "constants-again", "constants-turned"), False)
+    apart = dict.fromkeys(("constants-by-nodes", *CONSTANTS_APART), False)
     operators = ((site.node.op_type, {**own, **apart}),)
     why_not = Refusal("its constants are very large") if all(value is None for value in copies) else None
     if not scope.takes_initializers:

@@ -74,7 +74,7 @@ def _reordered(site: Site) -> Iterator[Form]:
 
     told: Traits = {
         **(traits_of(site.scope, site.node) or {}),
-        **dict.fromkeys(("axes-out-of-order", "axes-unlisted", "starts-before", "ends-far"), False),
+        **dict.fromkeys(("again-from-end", "axes-out-of-order", "axes-unlisted", "starts-before", "ends-far"), False),
     }
     yield Form("its axes listed in order", (("Slice", told),), write, why_not)
 

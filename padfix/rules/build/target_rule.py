@@ -15,7 +15,7 @@ from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.build.as_floats import in_single_precision
 from padfix.rules.build.axis_forms import as_images, beside_an_axis, joined_reshapes
 from padfix.rules.build.broadcast_forms import on_rows
-from padfix.rules.build.constant_forms import asked_form, constant_form, initialized_form, number_form
+from padfix.rules.build.constant_forms import CONSTANTS_APART, asked_form, constant_form, initialized_form, number_form
 from padfix.rules.build.data_before_constants import behind_data
 from padfix.rules.build.fewer_axes import on_fewer_axes
 from padfix.rules.build.folded_batch import folded_batch
@@ -149,7 +149,7 @@ class TargetRule(Rule):
         else:
             if any("of-untold-volume" in each.fact.where for each in every):
                 yield from pooled_before(site)
-            if marks & {"constants-by-nodes", "constants-again", "constants-turned"}:
+            if marks & {"constants-by-nodes", *CONSTANTS_APART}:
                 yield initialized_form(site)
             if "lists-for-numbers" in marks:
                 yield number_form(site)

@@ -1,0 +1,80 @@
+"""What is computed of the number of images, which ncnn takes one by one, and what it leaves out or wants for itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import padfix
+from padfix.errors import RefusedError
+from tests.support.one_node import run
+
+CONSTANTS = "<int64 first = {0}, int64 second = {1}, int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, "
+CONSTANTS += "int64[1] four = {4}, int64[1] last = {-1}, int64[1] far = {9}, float[1] w = {0.5}, float[1] v = {2}>"
+
+
+def written(folder: Path, nodes: str, shape: str) -> list[str]:
+    """Return the operators of what is written for ncnn, after a comparison of what both models give."""
+    graph = f"(float[{shape}] X) => (float Y) {CONSTANTS} {{ {nodes} }}"
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {graph}')
+    onnx.save(model, folder / "model.onnx")
+    padfix.convert(folder / "model.onnx", folder / "result.onnx", target="ncnn")
+    assert not padfix.check(folder / "result.onnx", target="ncnn").findings
+    data = np.random.default_rng(0).standard_normal([int(each) if each.isdigit() else 3 for each in shape.split(",")])
+    result, feeds = onnx.load(folder / "result.onnx"), {"X": data.astype(np.float32)}
+    np.testing.assert_allclose(run(result, feeds)[0], run(model, feeds)[0], atol=1e-6)
+    return [node.op_type for node in result.graph.node]
+
+
+COUNT = "s = Shape (X) n = Gather (s, {}) c = Cast <to = 1> (n) "
+
+
+@pytest.mark.parametrize("op_type", ["Add", "Div", "Mul"])
+def test_the_number_of_images_is_a_constant(op_type: str, tmp_path: Path) -> None:
+    nodes = COUNT + f"Y = {op_type} (X, c)"
+    assert written(tmp_path, nodes.format("first"), "2,6,3") == ["Constant", op_type]
+    assert written(tmp_path, nodes.format("second"), "n,6,3")[-2:] == ["Cast", op_type]
+    with pytest.raises(RefusedError, match="counts but one"):
+        written(tmp_path, nodes.format("first"), "n,6,3")
+
+
+def test_bounds_of_a_slice_are_constants(tmp_path: Path) -> None:
+    nodes = "s = Shape (X) n = Gather (s, zero) e = Sub (n, one) Y = Slice (X, zero, e, two)"
+    assert written(tmp_path, nodes, "4,2,6") == ["Constant", "Slice"]
+    with pytest.raises(RefusedError):
+        written(tmp_path, nodes, "n,2,6")
+
+
+@pytest.mark.parametrize(("axis", "listed"), [("last", 2), ("two", 2)])
+def test_an_axis_is_listed_as_it_was_before(axis: str, listed: int, tmp_path: Path) -> None:
+    nodes = f"a = Slice (X, zero, four, two) Y = Slice (a, one, far, {axis})"
+    assert written(tmp_path, nodes, "1,2,6") == ["Slice", "Slice"]
+    graph = onnx.load(tmp_path / "result.onnx").graph
+    axes = next(each for each in graph.initializer if each.name == graph.node[1].input[3])
+    assert onnx.numpy_helper.to_array(axes).tolist() == [listed]
+
+
+def test_an_open_number_of_images_is_not_cut(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="one by one"):
+        written(tmp_path, "Y = Slice (X, zero, one, zero)", "n,3,12")
+
+
+@pytest.mark.parametrize("shape", ["s = Shape (X)", "s = Constant <value_ints = [-1, 3, 4]> ()"])
+def test_images_that_were_moved_are_not_put_first(shape: str, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="puts their open number first"):
+        written(tmp_path, f"t = Transpose <perm = [1, 0, 2]> (X) {shape} Y = Reshape (t, s)", "n,3,4")
+    assert "Reshape" in written(tmp_path, f"t = Transpose <perm = [0, 2, 1]> (X) {shape} Y = Reshape (t, s)", "n,3,4")
+
+
+@pytest.mark.parametrize(
+    "layer", ["PRelu (a, w)", "BatchNormalization (a, v, w, v, v)", "InstanceNormalization (a, v, w)"]
+)
+def test_a_weight_of_one_element_is_no_number_of_a_sum_before(layer: str, tmp_path: Path) -> None:
+    written(tmp_path, f"a = Add (X, w) Y = {layer}", "1,1,5,4")
+    graph = onnx.load(tmp_path / "result.onnx").graph
+    (total, weighed) = graph.node
+    assert not set(total.input) & set(weighed.input[1:])
