@@ -8,6 +8,7 @@ from onnx import NodeProto
 
 from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import chain_of
+from padfix.operators.elementwise import ELEMENTWISE
 
 NUMBERS: Mapping[str, tuple[int, ...]] = {"CumSum": (1,), "Pad": (2,), "Range": (0, 1, 2), "Trilu": (1,)}
 """By the type of an operator: the positions of inputs that are numbers without an axis, if one goes by the letter."""
@@ -104,6 +105,24 @@ def appends_to_input(scope: Scope, node: NodeProto) -> bool:
         return False
     given = [name for name in scope.inputs if not scope.is_initializer(name)]
     return given == data and len(scope.consumers(data[0])) == 1 and not scope.is_output(data[0])
+
+
+def is_given_number(scope: Scope, name: str, *, by_constants: bool) -> bool:
+    """Whether a value has no axes, and is an input of the model or computed of one element by element.
+
+    ``by_constants`` tells whether constants may be among what computes it.
+    """
+    known = scope.type_of(name)
+    while known is not None and known.shape == () and scope.parent is None:
+        producer = scope.own_producer(name)
+        if producer is None:
+            return name in scope.inputs and scope.constant(name) is None
+        read = [each for each in producer.input if each and depends_on_data(scope, each)]
+        is_alone = by_constants or len(list(filter(None, producer.input))) == 1
+        if producer.op_type not in ELEMENTWISE or len(read) != 1 or not is_alone:
+            return False
+        name, known = read[0], scope.type_of(read[0])
+    return False
 
 
 def depends_on_data(scope: Scope, name: str) -> bool:

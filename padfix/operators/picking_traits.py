@@ -217,6 +217,7 @@ def _split(scope: Scope, node: NodeProto) -> Traits:
         "axis-written": attributes.find(node, "axis") is not None,
         "split-evenly": is_even if counts else True,
         "pieces-told": has_lengths or bool(counts),
+        "open-lengths": isinstance(length, int) and known is not None and known.lengths is None,
         "as-result": scope.parent is None and any(scope.is_output(name) for name in node.output),
         "splits-constant": is_weight(scope, node.input[0]),
         "empty-piece": 0 in (pieces_told(scope, node) or ()),

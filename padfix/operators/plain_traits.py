@@ -21,7 +21,7 @@ from padfix.operators.fused_layers import (
     is_of_transposed_groups,
     is_product,
 )
-from padfix.operators.lists import ON_ONE
+from padfix.operators.lists import ON_ONE, is_given_number
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
 from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of, is_odd_integer, numbers_of
 from padfix.operators.passing import PASSING, changes_type, gives_the_same, passing_traits
@@ -172,6 +172,7 @@ def _reranked(scope: Scope, node: NodeProto) -> Traits:
         "rank": ranks[0],
         "moves-batch": None if is_kept is None else not is_kept,
         "open-lengths": shapes[0] is not None and not all(isinstance(each, int) for each in shapes[0]),
+        "of-number-given": ranks[0] == 0 and is_given_number(scope, node.input[0], by_constants=True),
         "adds-several": None if ranks[0] is None or ranks[1] is None else ranks[1] - ranks[0] > 1,
     }
 

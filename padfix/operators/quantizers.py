@@ -31,6 +31,14 @@ _KEEPING_BYTES = frozenset(
 )
 """What importers of quantized networks move a DequantizeLinear behind."""
 
+_MOVING_BYTES = frozenset(
+    """
+    Concat DepthToSpace Expand Flatten Gather Identity MaxPool Reshape Slice SpaceToDepth Split Squeeze Tile Transpose
+    Unsqueeze
+    """.split()  # noqa: SIM905
+)
+"""What gives bytes that it reads."""
+
 _SUMMED = ("Conv", "ConvTranspose", "Gemm")
 """What may have a bias as its third input."""
 
@@ -73,6 +81,7 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "of-caller": is_of_caller(scope, name),
         "as-result": is_of_caller(scope, node.output[0]),
         "of-input": is_of_caller(scope, node.input[0]),
+        "bytes-apart": _are_bytes_apart(scope, node),
         "blocked": attributes.integer(node, "block_size", 0) != 0,
         "lists-scales": bool(shapes and shapes[0]) and shapes[0] != (1,),
         "computed-scale": any(not is_constant(scope, each) for each in names),
@@ -218,6 +227,37 @@ def _dequantizers_before(scope: Scope, name: str) -> list[NodeProto]:
 
     producers = map(scope.own_producer, reached([name], before))
     return [each for each in producers if each is not None and each.op_type == "DequantizeLinear"]
+
+
+def _are_bytes_apart(scope: Scope, node: NodeProto) -> bool:
+    """Whether bytes that a QuantizeLinear gives, or what moves them, are read or given to the caller as they are.
+
+    And whether bytes that a DequantizeLinear reads come from anything but quantizers and constants.
+    """
+
+    def behind(name: str) -> list[str]:
+        moved = [each for each in scope.consumers(name) if each.op_type in _MOVING_BYTES]
+        return [result for each in moved for result in each.output if result]
+
+    def before(name: str) -> list[str]:
+        maker = scope.own_producer(name)
+        is_moved = maker is not None and maker.op_type in _MOVING_BYTES
+        return list(maker.input if maker.op_type == "Concat" else maker.input[:1]) if maker and is_moved else []
+
+    if node.op_type == "QuantizeLinear":
+        return any(
+            scope.is_output(name) or not all(_keeps_or_takes_bytes(each) for each in scope.consumers(name))
+            for name in reached([node.output[0]], behind)
+        )
+    names = [name for name in reached([node.input[0]], before) if name and not before(name)]
+    makers = [scope.own_producer(name) for name in names if not is_constant(scope, name)]
+    return any(
+        maker is None or ("Quantize" not in maker.op_type and "QLinear" not in maker.op_type) for maker in makers
+    )
+
+
+def _keeps_or_takes_bytes(node: NodeProto) -> bool:
+    return node.op_type in _MOVING_BYTES or node.op_type == "DequantizeLinear" or "QLinear" in node.op_type
 
 
 def is_between_quantizers(scope: Scope, node: NodeProto) -> bool:

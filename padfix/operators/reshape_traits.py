@@ -18,6 +18,7 @@ from padfix.operators.data_order import (
 )
 from padfix.operators.elementwise import REDUCTIONS
 from padfix.operators.fused_layers import PRODUCTS
+from padfix.operators.lists import is_given_number
 from padfix.operators.open_lengths import leaves_known_lengths
 from padfix.operators.picked_parts import is_taken_apart
 from padfix.operators.shuffles import shuffles_channels, shuffles_pixels
@@ -38,6 +39,7 @@ def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
         rank = shape.size
     return {
         "rank": rank,
+        "of-number-given": is_given_number(scope, node.input[0], by_constants=False),
         "numbers-images": numbers_images(scope, node),
         "copies-channels": copies_channels(scope, node),
         "copies-behind-reshape": copies_behind_reshape(scope, node),

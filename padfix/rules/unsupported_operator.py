@@ -88,7 +88,7 @@ from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
 from padfix.rules.build.question_forms import equal_forms, extreme_comparisons
-from padfix.rules.build.quotient_forms import largest_of_one, normalization_forms, number_forms
+from padfix.rules.build.quotient_forms import axes_of_number, largest_of_one, normalization_forms, number_forms
 from padfix.rules.build.recurrent_forms import recurrent_forms
 from padfix.rules.build.response_forms import response_forms
 from padfix.rules.build.roi_forms import roi_forms
@@ -325,7 +325,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **{name: _first(PLAIN_FORMS[name], DEFINED_FORMS[name]) for name in PLAIN_FORMS.keys() & DEFINED_FORMS.keys()},
     "QLinearMatMul": _first(DEFINED_FORMS["QLinearMatMul"], PLAIN_FORMS["QLinearMatMul"]),
     **dict.fromkeys(TAKING, list_forms),
-    "Unsqueeze": reshaped_forms,
+    "Unsqueeze": _first(axes_of_number, reshaped_forms),
     "Squeeze": _first(part_forms, number_forms, PLAIN_FORMS["Squeeze"], largest_of_one, reshaped_forms),
     **{name: _first(PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Split", "Tile")},
     **dict.fromkeys(COMPARING, _first(rows_first(_first(truth_forms, as_floats)), extreme_comparisons)),
@@ -351,7 +351,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Flatten": _first(flattening_forms, moved_forms),
     "DepthToSpace": depth_forms,
     "SpaceToDepth": depth_forms,
-    "Reshape": _first(number_forms, told_forms, image_forms, _numbered, listed_first, pooled_forms),
+    "Reshape": _first(axes_of_number, number_forms, told_forms, image_forms, _numbered, listed_first, pooled_forms),
     "Sub": rows_first(_first(apart_forms, negated_forms)),
     "Div": rows_first(_first(score_forms, apart_forms, reciprocal_forms, negated_forms, inverse_forms, divided_forms)),
     "ReverseSequence": _first(reversed_forms, PLAIN_FORMS["ReverseSequence"]),

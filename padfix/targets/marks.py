@@ -131,6 +131,8 @@ MARKS = (
     # Of Clip: whether no byte lies beyond one of its bounds, and some lie beyond the other. Of QuantizeLinear: whether
     # a Relu or Clip before it cuts off more than it does itself of what is the sum of bytes and a bias.
     "cuts-one-end-of-bytes",
+    # Of QuantizeLinear and DequantizeLinear: whether anything but them and what moves bytes makes or reads theirs.
+    "bytes-apart",
     "behind-cut-sum",
     # Of DequantizeLinear: whether the bytes are what a QuantizeLinear gives, and whether they are made of floats that
     # something else than a convolution computes, and read by what computes with floats, and is no layer of images.
@@ -157,6 +159,7 @@ MARKS = (
     "multiplied-copies",
     # Of Squeeze, and of Unsqueeze.
     "adds-several",
+    "of-number-given",  # Of Unsqueeze and Reshape: whether it gives axes to a number that an input of the model is.
     # Of GlobalLpPool and Shape: whether the model leaves the length of the first axis open; of recurrent layers, how
     # many sequences there are. Of Squeeze and Unsqueeze: whether it leaves any length open.
     "open-batch",

@@ -39,3 +39,61 @@ def test_it_is_kept_apart(graph: str, written: list[str], tmp_path: Path) -> Non
     if graph == JOINED:
         first, second, _ = (node for node in result.graph.node if node.op_type == "Concat")
         assert not set(first.input) & set(second.input) - {"X"}
+
+
+QUANTIZED = """(float[1,6] X) => (%s Y) <float s = {0.5}, uint8 z = {128}, int64[2] t = {2, 3}>
+{ q = QuantizeLinear (X, s, z) %s }"""
+
+
+@pytest.mark.parametrize(
+    ("graph", "is_kept"),
+    [
+        (QUANTIZED % ("uint8", "Y = Transpose (q)"), False),
+        (QUANTIZED % ("uint8", "r = Reshape (q, t) Y = Concat <axis = 0> (r, r)"), False),
+        (QUANTIZED % ("float", "Y = Cast <to = 1> (q)"), False),
+        (QUANTIZED % ("float", "r = Reshape (q, t) Y = DequantizeLinear (r, s, z)"), True),
+        (
+            QUANTIZED % ("uint8[1,6] q, float", "r = Reshape (q, t) Y = DequantizeLinear (r, s, z)"),
+            False,
+        ),
+    ],
+)
+def test_unsigned_bytes_are_left_to_quantizers_alone(graph: str, *, is_kept: bool, tmp_path: Path) -> None:
+    written = operators(graph, tmp_path)
+    assert {"QuantizeLinear", "DequantizeLinear"} & set(written) == (
+        {"QuantizeLinear", "DequantizeLinear"} if is_kept else set()
+    )
+
+
+@pytest.mark.parametrize(
+    ("graph", "written"),
+    [
+        ("(float X) => (float[1] Y) <int64[1] a = {0}> { Y = Unsqueeze (X, a) }", ["Mul", "Reshape"]),
+        (
+            "(float X) => (float Y) <int64[2] a = {0, 1}> { n = Neg (X) Y = Unsqueeze (n, a) }",
+            ["Neg", "Mul", "Reshape"],
+        ),
+        ("(float X) => (float[1] Y) <int64[1] a = {1}, float c = {2}> { n = Min (X, c) Y = Reshape (n, a) }", None),
+        (
+            "(float[5] X) => (float[2] Y) <int64[2] i = {4, 1}> { Y = GatherElements (X, i) }",
+            ["Reshape", "GatherElements", "Reshape"],
+        ),
+    ],
+)
+def test_numbers_and_lists_get_the_axes_that_it_wants(graph: str, written: list[str] | None, tmp_path: Path) -> None:
+    assert operators(graph, tmp_path) == (written or ["Min", "Reshape"])
+
+
+def test_the_lengths_of_pieces_are_written_behind_open_ones(tmp_path: Path) -> None:
+    graph = "(float[1,3,l,8] X) => (float A, float B) { A, B = Split <axis = %d> (X) }"
+    operators(graph % 3, tmp_path)
+    (split,) = onnx.load(tmp_path / "result.onnx").graph.node
+    assert len(split.input) == 2
+
+
+def operators(graph: str, folder: Path) -> list[str]:
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> g {graph}')
+    onnx.save(model, folder / "model.onnx")
+    padfix.convert(folder / "model.onnx", folder / "result.onnx", target="opencv@4.14")
+    assert not padfix.check(folder / "result.onnx", target="opencv@4.14").findings
+    return [node.op_type for node in onnx.load(folder / "result.onnx").graph.node]

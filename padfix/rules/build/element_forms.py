@@ -53,6 +53,7 @@ def element_forms(site: Site) -> Iterator[Form]:
         yield _told_images(site)
         yield from moved_forms(site)
     elif site.node.op_type == "GatherElements":
+        yield _in_a_row(site)
         yield _apart(site)
         yield _of_fewer(site, apart=False)
         yield _of_fewer(site, apart=True)
@@ -315,23 +316,26 @@ def _along_one_axis(site: Site) -> Form:
 
 
 def _in_a_row(site: Site) -> Form:
-    """Return what puts elements into a list as what puts them into a matrix of one row."""
+    """Return what takes elements from a list, or puts them there, as what does so with a matrix of one row."""
     known = site.input_type(0)
     rank = None if known is None else known.rank
     indices = site.constant(1)
 
     def write() -> Rewrite:
         builder = site.builder()
-        given = [builder.reshaped(builder.input(name), [1, -1]) for name in site.node.input]
-        if indices is not None:
-            given[1] = builder.constant(indices.reshape(1, -1), "indices")
+        given = [
+            builder.reshaped(builder.input(name), [1, -1])
+            if indices is None or place != 1
+            else builder.constant(indices.reshape(1, -1), "indices")
+            for place, name in enumerate(site.node.input)
+        ]
         node = copied(site.node)
         attributes.set_integer(node, "axis", 1)
         builder.output(site.node.output[0], builder.reshaped(builder.original(node, given), [-1]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     own = {**(traits_of(site.scope, site.node) or {}), "rank": 2, "axis-from-end": False}
-    why_not = None if rank == 1 else Refusal("it puts elements into no list")
+    why_not = None if rank == 1 else Refusal("its data are no list")
     operators: Operators = (("Reshape", {"rank": 2}), (site.node.op_type, own), ("Reshape", {"rank": 1}))
     return Form("a matrix of one row", operators, write, why_not)
 

@@ -27,6 +27,7 @@ from padfix.rules.build.elementary_forms import (
     written,
 )
 from padfix.rules.build.forms import Form
+from padfix.rules.build.objections import Operators
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -95,6 +96,22 @@ def number_forms(site: Site) -> Iterator[Form]:
     traits = {"axes-listed": False, "reduces-all": True, "reduced-axes": rank, "rank": rank, "keeps-axis": False}
     yield Form("the maximum of one element", (("ReduceMax", traits),), partial(written, site, write))
     yield Form("the maximum of a list of one", AS_NUMBER, partial(written, site, as_number))
+
+
+def axes_of_number(site: Site) -> Iterator[Form]:
+    """Yield what gives axes to a number as a product with 1, which some runtimes have a matrix for, and a Reshape."""
+    known, gives = site.input_type(0), site.scope.type_of(site.node.output[0])
+    if known is None or known.shape != () or gives is None or not gives.rank:
+        return
+    axes, dtype = gives.rank, helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        product = builder.op("Mul", [value, builder.constant(np.ones(1, dtype), "one")])
+        return builder.reshaped(product, [1] * axes)
+
+    operators: Operators = (("Mul", {"constants": "one"}), ("Reshape", {"rank": axes, "of-number-given": False}))
+    why_not = None if np.dtype(dtype).kind in "iuf" else Refusal("it is no number")
+    yield Form("a Reshape behind a product with 1", operators, partial(written, site, write), why_not)
 
 
 def largest_of_one(site: Site) -> Iterator[Form]:
