@@ -12,7 +12,7 @@ from padfix.graph.scopes import Scope
 from padfix.operators.clip import clip_bounds
 from padfix.operators.data_order import is_behind_depthwise_volume, is_cut_off_volume
 from padfix.operators.fused_layers import follows_convolution, is_before_softmax, is_within_celu, spreads_norm
-from padfix.operators.gates import erf_traits, falls_far, gate_traits, softplus_traits
+from padfix.operators.gates import angle_traits, erf_traits, falls_far, gate_traits, is_behind_product, softplus_traits
 from padfix.operators.numbers import is_narrow_integer
 from padfix.operators.picking_traits import ranked
 from padfix.operators.quantizers import cuts_one_end_of_bytes, is_between_bytes_of_caller
@@ -47,6 +47,7 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             "cuts-one-end-of-bytes": cuts_one_end_of_bytes(scope, node),
         }
     ),
+    **dict.fromkeys(("Cos", "Sin"), angle_traits),
     "Elu": _curve(lambda scope, node: {"within-celu": is_within_celu(scope, node)}),
     "Erf": _curve(erf_traits),
     "Exp": lambda scope, node: {"falls-far": falls_far(scope, node)},
@@ -60,7 +61,7 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "narrow-integers": is_narrow_integer(scope, node.input[0]),
     },
     "Relu": _curve(lambda scope, node: {"cuts-volume-off": is_cut_off_volume(scope, node)}),
-    "Sigmoid": _curve(lambda scope, node: {}),
+    "Sigmoid": _curve(lambda scope, node: {"behind-product": is_behind_product(scope, node)}),
     "Softplus": _curve(softplus_traits),
     "Tanh": _curve(gate_traits),
 }

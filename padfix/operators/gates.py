@@ -16,11 +16,40 @@ FAR = -80.0
 
 _PRODUCTS = ("Conv", "Gemm", "MatMul")
 
+_JOINED = ("Add", "BatchNormalization", "Mul", "Reshape", "Transpose")
+
+_PARTS = 3
+"""How many of those are looked behind."""
+
 _LOW = range(9, 16)
 """Rows of images that lie in two blocks of eight."""
 
 BOUND = 20.0
 """Where a Tanh gives 1 in every element type."""
+
+
+HALF_A_TURN = 4.0
+"""No less than half a turn, with what is lost of a turn in half precision."""
+
+
+def angle_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
+    """Return of a Sin or Cos whether a Clip keeps its angle within about half a turn."""
+    least, most = _bounds(scope, node.input[0])
+    return {"bounded": least >= -HALF_A_TURN and most <= HALF_A_TURN}
+
+
+def is_behind_product(scope: Scope, node: NodeProto) -> bool:
+    """Whether the data of an activation are what a convolution or a product gives, or what becomes a part of these.
+
+    That is a constant that is added or multiplied by, a norm by numbers, and another order of the axes.
+    """
+    maker = scope.own_producer(node.input[0])
+    for _ in range(_PARTS):
+        if maker is None or maker.op_type not in _JOINED:
+            break
+        data = [name for name in maker.input if scope.constant(name) is None]
+        maker = scope.own_producer(data[0]) if len(data) == 1 else None
+    return maker is not None and maker.op_type in _PRODUCTS
 
 
 def gate_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
@@ -49,7 +78,7 @@ def gate_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
         "gates-other-data": gates_others,
         "bounded": (is_gate and not gates_others) or within,
         "halved-gate": _is_of_cube(scope, node) and _is_halved(scope, node),
-        "behind-product": (maker := scope.own_producer(node.input[0])) is not None and maker.op_type in _PRODUCTS,
+        "behind-product": is_behind_product(scope, node),
     }
 
 

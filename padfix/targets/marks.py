@@ -107,7 +107,7 @@ MARKS = (
     "before-softmax",
     "gate-second",
     "of-low-plane",  # Of HardSigmoid: whether its data are images of 9 to 15 rows, and no Conv is right before it.
-    "behind-product",  # Of Tanh: whether its data is what a convolution or a product gives.
+    "behind-product",  # Of Tanh and Sigmoid: whether its data is what a convolution or a product gives, with a bias.
     # As has a Transpose that padfix writes about the steps of such a layer.
     "over-batch",
     # Of Slice: whether some step is negative; and of CumSum, which may leave each element out of its own sum.

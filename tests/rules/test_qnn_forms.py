@@ -53,6 +53,10 @@ BEHIND = """(float[1,2,5] X) => (float Y)
   c = Conv (X, w) Y = Pad (c, p, v) }"""
 
 TURNED = "(float[1,2,3,4] X) => (float Y) <float[2,2,1,1] w = {1, 2, 3, 4}> { c = Conv (X, w) Y = Tanh (c) }"
+GATED = """(float[2,3] X) => (float Y) <float[3,2] w = {1, 2, 3, 4, 5, 6}, float[2] b = {1, 2}> {
+  p = MatMul (X, w) q = Add (p, b) Y = Sigmoid (q) }"""
+ANGLE = "(float[2,3] X) => (float Y) { Y = %s (X) }"
+WITHOUT_TURNS = ["Mul", "Round", "Mul", "Mul", "Mul", "Sub", "Sub", "Sub", "Clip"]
 CUT_OFF = "(float[2,3] X) => (float Y) { i = Cast <to = 7> (X) Y = Cast <to = 1> (i) }"
 BACK = """(float[1,2,2] X) => (float Y)
 <int64[2] m = {1, 4}, int64[3] s = {1, 2, 2}, float[4,4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7}> {
@@ -136,6 +140,9 @@ def test_it_is_right_as_it_is(graph: str, tmp_path: Path) -> None:
         (CUT_OFF, ["Abs", "Sign", "Floor", "Mul", "Cast", "Cast"], 17),
         (BACK, ["Reshape", "MatMul", "Max", "Reshape"], 17),
         (TURNED, ["Conv", "Max", "Tanh"], 17),
+        (GATED, ["MatMul", "Add", "Max", "Sigmoid"], 17),
+        (ANGLE % "Sin", [*WITHOUT_TURNS, "Sin"], 17),
+        (ANGLE % "Cos", [*WITHOUT_TURNS, "Cos"], 9),
         (MISH, [*FALLS_BY_HALVES, *["Exp", "Mul", "Mul", "Add", "Mul", "Mul", "Add", "Div", "Mul"]], 18),
         (SQUARES % 2, ["Transpose", "MatMul", "Transpose"], 17),
         (SQUARES % 1, ["Transpose", "MatMul", "Transpose"], 17),
@@ -175,6 +182,7 @@ def test_a_volume_is_sampled_by_a_product(outside: str, aligned: int, tmp_path: 
     [
         CURVE % ("", "Tanh"),
         CURVE % ("4,", "Relu"),
+        "(float[2,3] X, float[2,3] Z) => (float Y) { s = Add (X, Z) Y = Sigmoid (s) }",
         CHOSEN % 1,
         CHOSEN.replace("int64[3] i = {0, 1, 0}", "int64 i = {1}") % 0,
         COLUMN % 3,

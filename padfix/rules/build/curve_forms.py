@@ -1,4 +1,4 @@
-"""Inverse and hyperbolic functions, and Shrink, by the operators that every runtime has."""
+"""Angles, inverse and hyperbolic functions, and Shrink, by the operators that every runtime has."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import numpy as np
 from onnx import helper
 
 from padfix.graph import attributes
+from padfix.operators.gates import HALF_A_TURN
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Site
 from padfix.rules.build.along_axes import FLOATS
-from padfix.rules.build.elementary_forms import unranked, written
+from padfix.rules.build.elementary_forms import clipped, unranked, written
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
 
@@ -131,8 +132,45 @@ def shrink_forms(site: Site) -> Iterator[Form]:
     yield Form("nearer to zero beyond a limit", operators, partial(written, site, write), why_not)
 
 
+_TURN = 2 * np.pi
+
+_PARTS_OF_A_TURN = (6.0, 0.25, _TURN - 6.25)
+"""What a turn is the sum of: the first two are short, so that half precision holds what a thousand of them are."""
+
+_ROUND_SINCE = 11
+
+
+def angle_forms(site: Site) -> Iterator[Form]:
+    """Yield a Sin or Cos of what is left of an angle without whole turns, which are taken off part by part."""
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        def number(each: float) -> Any:
+            return builder.constant(np.array(each, dtype), "number")
+
+        turns = builder.op("Round", [builder.op("Mul", [value, number(1 / _TURN)])])
+        for part in _PARTS_OF_A_TURN:
+            value = builder.op("Sub", [value, builder.op("Mul", [turns, number(part)])])
+        left = clipped(builder, value, np.array(-HALF_A_TURN, dtype), np.array(HALF_A_TURN, dtype))
+        return builder.op(site.node.op_type, [left])
+
+    operators: Operators = (
+        ("Mul", {"gate-second": False}),
+        ("Round", {}),
+        ("Sub", {}),
+        ("Clip", {}),
+        (site.node.op_type, {"bounded": True}),
+    )
+    why_not = unranked(site)
+    if site.elem_type(0) not in FLOATS:
+        why_not = Refusal("its data are no floats")
+    write_it = partial(written, site, write, opset=_ROUND_SINCE)
+    yield Form("what is left without whole turns", operators, write_it, why_not, opset=_ROUND_SINCE)
+
+
 CURVE_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(_CURVES, curve_forms),
+    **dict.fromkeys(("Cos", "Sin"), angle_forms),
     "Shrink": shrink_forms,
 }
 """By the type of an operator: what yields its forms."""
