@@ -9,7 +9,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
-from padfix.operators.clip import clip_bounds
+from padfix.operators.clip import clip_bounds, cuts_relu_off
 from padfix.operators.data_order import is_behind_depthwise_volume, is_cut_off_volume
 from padfix.operators.fused_layers import follows_convolution, is_before_softmax, is_within_celu, spreads_norm
 from padfix.operators.gates import angle_traits, erf_traits, falls_far, gate_traits, is_behind_product, softplus_traits
@@ -44,6 +44,7 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             "bounds-none": not any(node.input[1:]) and not node.attribute,
             "bounds-exchanged": operator.gt(*clip_bounds(scope, node)),
             "cuts-volume-off": clip_bounds(scope, node) == _OF_RELU6 and is_cut_off_volume(scope, node),
+            "cuts-relu-off": cuts_relu_off(scope, node),
             "cuts-one-end-of-bytes": cuts_one_end_of_bytes(scope, node),
         }
     ),

@@ -30,3 +30,9 @@ def clip_bounds(scope: Scope, node: NodeProto) -> Bounds:
         if constant is not None and constant.size == 1 and constant.dtype.kind not in "OSU":
             bounds[position] = float(constant.item())
     return bounds[0], bounds[1]
+
+
+def cuts_relu_off(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Clip gives numbers below 0 alone of what a Relu gives."""
+    before = scope.own_producer(node.input[0])
+    return before is not None and before.op_type == "Relu" and clip_bounds(scope, node)[1] < 0

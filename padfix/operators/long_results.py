@@ -7,12 +7,19 @@ from functools import partial
 
 from onnx import NodeProto, TensorProto
 
-from padfix.graph.scopes import Scope
+from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_chains import STEERED, chain_of
 from padfix.operators.numbers import elements_of
 
 _COUNTING = ("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "CumSum", "Einsum", "MatMul", "Sign", "TopK")
 """What is done with integers and not with lengths."""
+
+_ON_IMAGES = frozenset(
+    """
+    AveragePool BatchNormalization Conv ConvTranspose DepthToSpace GlobalAveragePool GlobalMaxPool GridSample
+    InstanceNormalization LRN MaxPool Resize SpaceToDepth Upsample
+    """.split()  # noqa: SIM905
+)
 
 _PICKING = ("Gather", "GatherElements", "GatherND")
 
@@ -36,6 +43,19 @@ def ends_as_long(scope: Scope, node: NodeProto) -> bool:
         scope.is_output(name) or any(reader.op_type in _COUNTING for reader in scope.consumers(name))
         for name in _behind(scope, node.output[0], partial(_given_on, scope))
     )
+
+
+def is_behind_images(scope: Scope, name: str) -> bool:
+    """Whether something computes a value that works on images, however far before it."""
+    seen, waiting = set[str](), [name]
+    while waiting and len(seen) < _MOST_READERS:
+        node = scope.own_producer(each) if (each := waiting.pop()) not in seen else None
+        seen.add(each)
+        if node is not None:
+            if node.op_type in _ON_IMAGES and not normal_domain(node.domain):
+                return True
+            waiting += node.input
+    return False
 
 
 def steers(scope: Scope, name: str) -> bool:

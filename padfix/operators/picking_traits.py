@@ -11,12 +11,16 @@ from padfix.graph.scopes import Dimension, Scope, ValueType
 from padfix.operators.constant_chains import COMPUTED, is_constant, reads_constant_bytes, worked_out
 from padfix.operators.elementwise import LAYING_OUT, PICKING_OUT
 from padfix.operators.lists import depends_on_data
+from padfix.operators.long_results import ends_as_long, is_behind_images
 from padfix.operators.numbers import numbers_of
 from padfix.operators.passing import passed_on
 from padfix.operators.picked_parts import picked_part
 from padfix.operators.places import may_count_from_end
 from padfix.operators.slices import slice_starts, sliced_axes
 from padfix.targets.traits import COUNT, Traits
+
+_LINES = 3
+"""Axes of lines: images, channels and places."""
 
 PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
 """Operators whose second input says which elements."""
@@ -306,6 +310,17 @@ def _number_of_results(scope: Scope, node: NodeProto) -> int | None:
     return min(number, len(COUNT) - 1) or None
 
 
+def _leaves_channels(scope: Scope, node: NodeProto) -> bool:
+    """Whether places of extremes behind what works on images have channels, and other axes behind these."""
+    if not is_behind_images(scope, node.input[0]):
+        return False
+    known, axis = scope.type_of(node.input[0]), attributes.integer(node, "axis", 0) or 0
+    rank = _LINES if known is None or known.rank is None else known.rank
+    if attributes.integer(node, "keepdims", 1):
+        return rank >= _LINES
+    return rank > _LINES and axis % rank != 1
+
+
 PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(PICKING, _picking),
     **dict.fromkeys(
@@ -314,6 +329,8 @@ PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             **ranked(scope, node),
             "takes-last": attributes.integer(node, "select_last_index", 0) != 0,
             "keeps-axis": attributes.integer(node, "keepdims", 1) != 0,
+            "leaves-channels": _leaves_channels(scope, node),
+            "ends-as-long": ends_as_long(scope, node),
         },
     ),
     "NonMaxSuppression": _suppression,
@@ -328,6 +345,7 @@ PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "TopK": lambda scope, node: {
         **ranked(scope, node),
         "axis-from-end": (attributes.integer(node, "axis", -1) or 0) < 0,
+        "inner-axis-from-end": (attributes.integer(node, "axis", -1) or 0) < -1,
         "sorted": attributes.integer(node, "sorted", 1) != 0,
         "sizes": _sizes_of(scope, node),
         "results": _number_of_results(scope, node),

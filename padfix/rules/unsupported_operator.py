@@ -247,7 +247,7 @@ def _by_itself(site: Site) -> Iterator[Form]:
 
     operators: Operators = ((node.op_type, traits),)
     yield Form("an Identity before it", operators, partial(write, "Identity", 1), why_not)
-    traits = {**traits, "behind-convolution": "no", "behind-product": False}
+    traits = {**traits, "behind-convolution": "no", "behind-product": False, "cuts-relu-off": False}
     operators = (("Max", {"inputs": 2, "broadcasts": False}), (node.op_type, traits))
     yield Form("the larger of its data and themselves", operators, partial(write, "Max", 2), why_not)
 

@@ -42,6 +42,7 @@ MARKS = (
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
     # Of Softmax, LogSoftmax and Hardmax, and of LayerNormalization.
     "axis-from-end",
+    "inner-axis-from-end",  # Of TopK: whether the axis is counted from the end, and not the last.
     "before-alike",
     # Of all: whether some of their data have the channels at the end, and some have not, or a sum has put them back.
     # Of GridSample: whether its places have. Of what works element by element: whether computed data have fewer axes
@@ -107,6 +108,8 @@ MARKS = (
     "before-softmax",
     "gate-second",
     "of-low-plane",  # Of HardSigmoid: whether its data are images of 9 to 15 rows, and no Conv is right before it.
+    "leaves-channels",  # Of ArgMax and ArgMin: whether what they give has channels, and other axes behind these.
+    "cuts-relu-off",  # Of Clip: whether a Relu gives its data, and it cuts off all that is not below 0.
     "behind-product",  # Of Tanh and Sigmoid: whether its data is what a convolution or a product gives, with a bias.
     # As has a Transpose that padfix writes about the steps of such a layer.
     "over-batch",

@@ -57,6 +57,13 @@ GATED = """(float[2,3] X) => (float Y) <float[3,2] w = {1, 2, 3, 4, 5, 6}, float
   p = MatMul (X, w) q = Add (p, b) Y = Sigmoid (q) }"""
 ANGLE = "(float[2,3] X) => (float Y) { Y = %s (X) }"
 WITHOUT_TURNS = ["Mul", "Round", "Mul", "Mul", "Mul", "Sub", "Sub", "Sub", "Clip"]
+CLASSES = """(float[1,2,4,5] X) => (int64 Y) <float[3,2,1,1] w = {1, 2, 3, 4, 5, 6}> {
+  c = Conv (X, w) Y = ArgMax <axis = %d, keepdims = %d> (c) }"""
+PLACES = "(float[1,%d,6] X) => (int64 Y) { V, Y = MaxPool <kernel_shape = [2]> (X) }"
+TAPS = ["Conv", "Reshape", "ReduceMax", "ArgMax", "Reshape", "Cast", "Add", "Reshape", "Cast", "Add"]
+TOP = "(float[2,5,3] X) => (float Y) <int64[1] k = {2}> { Y, I = TopK <axis = %d> (X, k) }"
+CUT_RELU = "(float[2,3] X) => (float Y) <float a = {-3}, float b = {%s}> { r = Relu (X) Y = Clip (r, a, b) }"
+BY_LIST = "(float[1,2,3,2,3] X) => (float Y) <float[3] w = {1, 2, 3}> { Y = MatMul (X, w) }"
 CUT_OFF = "(float[2,3] X) => (float Y) { i = Cast <to = 7> (X) Y = Cast <to = 1> (i) }"
 BACK = """(float[1,2,2] X) => (float Y)
 <int64[2] m = {1, 4}, int64[3] s = {1, 2, 2}, float[4,4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7}> {
@@ -140,6 +147,13 @@ def test_it_is_right_as_it_is(graph: str, tmp_path: Path) -> None:
         (CUT_OFF, ["Abs", "Sign", "Floor", "Mul", "Cast", "Cast"], 17),
         (BACK, ["Reshape", "MatMul", "Max", "Reshape"], 17),
         (TURNED, ["Conv", "Max", "Tanh"], 17),
+        (CLASSES % (1, 1), ["Conv", "Reshape", "ArgMax", "Reshape"], 13),
+        (CLASSES % (-1, 0), ["Conv", "Reshape", "ArgMax", "Reshape"], 13),
+        (PLACES % 1, TAPS, 13),
+        (PLACES % 2, TAPS, 13),
+        (TOP % -2, ["TopK"], 17),
+        (CUT_RELU % "-1", ["Relu", "Max", "Clip"], 17),
+        (BY_LIST, ["Reshape", "MatMul", "Reshape", "Squeeze"], 17),
         (GATED, ["MatMul", "Add", "Max", "Sigmoid"], 17),
         (ANGLE % "Sin", [*WITHOUT_TURNS, "Sin"], 17),
         (ANGLE % "Cos", [*WITHOUT_TURNS, "Cos"], 9),
@@ -182,6 +196,10 @@ def test_a_volume_is_sampled_by_a_product(outside: str, aligned: int, tmp_path: 
     [
         CURVE % ("", "Tanh"),
         CURVE % ("4,", "Relu"),
+        CLASSES % (1, 0),
+        CUT_RELU % "1",
+        TOP % -1,
+        "(float[1,2,4,5] X) => (int64 Y) { Y = ArgMax <axis = 1> (X) }",
         "(float[2,3] X, float[2,3] Z) => (float Y) { s = Add (X, Z) Y = Sigmoid (s) }",
         CHOSEN % 1,
         CHOSEN.replace("int64[3] i = {0, 1, 0}", "int64 i = {1}") % 0,

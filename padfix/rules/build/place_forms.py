@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,7 @@ def extreme_place_forms(site: Site) -> Iterator[Form]:
         ("Squeeze", {"rank": own.get("rank"), "axes-written": True, "moves-batch": axis == 0}),
     )
     yield Form("its axis kept, and taken out behind it", operators, lambda: of_inputs(site, write, exact=True))
+    yield _along_rows(site, lengths, axis)
     why_not = None if own.get("takes-last") else Refusal("it takes the first of equal numbers")
 
     def turned(builder: FragmentBuilder, value: Any) -> Any:
@@ -64,6 +66,30 @@ def extreme_place_forms(site: Site) -> Iterator[Form]:
         why_not = why_not or Refusal("an equal form needs the length of its axis (--shape)")
     yield Form("its axis turned round", operators, lambda: of_inputs(site, turned, exact=True), why_not)
     yield _place_of_truth(site, lengths, axis)
+
+
+def _along_rows(site: Site, lengths: Sequence[Dimension], axis: int) -> Form:
+    """Return the places with their axis taken out of data whose axes before and behind it are one each."""
+    result = site.scope.type_of(site.node.output[0])
+    gives = None if result is None else result.lengths
+    along = axis % max(len(lengths), 1)
+    known = [each for each in lengths if isinstance(each, int)]
+    rows = [math.prod(known[:along]), *known[along : along + 1], math.prod(known[along + 1 :])]
+    node = copied(site.node)
+    attributes.set_integer(node, "axis", 1)
+    attributes.set_integer(node, "keepdims", 0)
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.reshaped(builder.original(node, [builder.reshaped(value, rows)]), gives or ())
+
+    own = {**(traits_of(site.scope, site.node) or {}), "rank": len(rows), "keeps-axis": False, "leaves-channels": False}
+    operators: Operators = (
+        ("Reshape", {"rank": len(rows)}),
+        (site.node.op_type, own),
+        ("Reshape", {"rank": len(gives or ()), "numbers": "integer"}),
+    )
+    why_not = _NEEDS_LENGTHS if len(known) < len(lengths) or not lengths or gives is None or 0 in gives else None
+    return Form("the places along rows", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def _place_of_truth(site: Site, lengths: Sequence[Dimension], axis: int) -> Form:

@@ -94,7 +94,7 @@ def _largest_tap(site: Site, window: Window) -> Form:
         ("Conv", window_traits(conv)),
         ("Reshape", {"rank": rank, "copies-channels": False}),
         ("ReduceMax", {**reduction_traits("ReduceMax", site.opset, [1]), "rank": rank}),
-        ("ArgMax", {"takes-last": False, "keeps-axis": True, "rank": rank}),
+        ("ArgMax", {"takes-last": False, "keeps-axis": channels > 1, "rank": rank}),
     )
     begins = [begin for begin, _ in pairs]
     if any(map(any, pairs)):
@@ -129,23 +129,26 @@ def _write_taps(
         builder.output(site.node.output[0], builder.reshaped(largest, [*shape[:2], *out]))
     by_columns = window.written.storage_order
     steps = [math.prod(sizes[:axis] if by_columns else sizes[axis + 1 :]) for axis in range(window.rank)]
-    planes = np.arange(math.prod(shape[:2])).reshape(-1, 1, *[1] * window.rank) * math.prod(sizes)
+    # Of one channel the Reshapes do nothing, and what moves the channels to the end would move the integers, too.
+    is_kept = channels > 1
+    planes = np.arange(math.prod(shape[:2])).reshape(-1, *[1] * is_kept, *[1] * window.rank) * math.prod(sizes)
     starts = np.indices(out).T * window.strides - np.array(begins)
     first = builder.constant((planes + (starts @ steps).T).astype(np.float32), "first")
     moves = [step * dilation for step, dilation in zip(steps, window.dilations, strict=True)]
-    place = builder.op("Add", [_moved(builder, each, kernel, moves), first])
+    place = builder.op("Add", [_moved(builder, each, kernel, moves, is_kept=is_kept), first])
     counted = builder.op("Cast", [builder.reshaped(place, [*shape[:2], *out])], {"to": TensorProto.INT64})
     builder.output(site.node.output[1], counted)
     return Rewrite(builder.build(), (case,))
 
 
-def _moved(builder: FragmentBuilder, taps: Any, kernel: Sequence[int], moves: Sequence[int]) -> Any:
+def _moved(builder: FragmentBuilder, taps: Any, kernel: Sequence[int], moves: Sequence[int], *, is_kept: bool) -> Any:
     """Return how far behind the first tap of its window the largest along axis 1 stands, as floats.
 
     The number of a tap has the taps of each axis for digits: what is passed of the taps behind an axis as a whole is
     a step along it, and takes back the steps along the next one that it is counted by.
     """
-    number = builder.op("Cast", [builder.op("ArgMax", [taps], {"axis": 1, "keepdims": 1})], {"to": TensorProto.FLOAT})
+    tap = builder.op("ArgMax", [taps], {"axis": 1, "keepdims": int(is_kept)})
+    number = builder.op("Cast", [tap], {"to": TensorProto.FLOAT})
 
     def times(value: Any, factor: float) -> Any:
         weight = builder.constant(np.array(factor, np.float32), "factor")

@@ -62,7 +62,12 @@ def sorted_forms(site: Site) -> Iterator[Form]:
         return
     known, number = site.input_type(0), site.constant(1)
     rank, axis = 0 if known is None else known.rank or 0, attributes.integer(site.node, "axis", -1) or 0
-    own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False, "sorted": True}
+    own = {
+        **(traits_of(site.scope, site.node) or {}),
+        "axis-from-end": False,
+        "inner-axis-from-end": False,
+        "sorted": True,
+    }
 
     def write() -> Rewrite:
         node = copied(site.node, without=("sorted",))
