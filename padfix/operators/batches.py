@@ -129,9 +129,16 @@ def _reshaped(shape: Sequence[int], told: Sequence[int]) -> list[int] | None:
     return lengths if rest == count and -1 not in lengths else None
 
 
-def reduces_images(scope: Scope, axes: Sequence[int], rank: int | None) -> bool:
-    """Whether what works along these axes, all of them where none is listed, takes several images together."""
-    return rank is not None and takes_first_axis(axes, rank) and images_at_once(scope) is not None
+def reduces_images(scope: Scope, axes: Sequence[int], lengths: Sequence[Dimension]) -> bool:
+    """Whether what works along these axes, all of them where none is listed, takes several images together.
+
+    An open number of them counts where all results have as many.
+    """
+    if not lengths or not takes_first_axis(axes, len(lengths)):
+        return False
+    known = [scope.root.type_of(name) for name in scope.root.outputs]
+    are_open = all(each is not None and each.shape and not isinstance(each.shape[0], int) for each in known)
+    return images_at_once(scope) is not None or (are_open and lengths[0] in open_batches(scope))
 
 
 def takes_first_axis(axes: Sequence[int], rank: int) -> bool:

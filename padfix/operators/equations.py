@@ -53,9 +53,7 @@ def equation_traits(scope: Scope, node: NodeProto) -> Traits:
         "by-a-number": is_by_a_number(scope, node),
         "of-input": node.input[0] in scope.inputs,
         "numbers-images": _gives_each_image_its_own(scope, node),
-        "open-batch": any(
-            each is not None and each.shape and not isinstance(each.shape[0], int) for each in types[:-1]
-        ),
+        "open-lengths": any(each is not None and each.rank and each.lengths is None for each in types[:-1]),
     }
 
 

@@ -12,7 +12,8 @@ from padfix.operators.elementwise import COPYING, LAYING_OUT, PICKING_OUT
 
 _CASTING = ("Cast", "CastLike", "Identity")
 _MAKING_WHOLE = ("Ceil", "Floor", "Round", "Sign")
-_STAYING_WHOLE = LAYING_OUT | COPYING | PICKING_OUT | {"Abs", "Add", "Cast", "Max", "Min", "Mul", "Neg", "Relu", "Sub"}
+_STAYING_WHOLE = LAYING_OUT | COPYING | PICKING_OUT
+_STAYING_WHOLE |= {"Abs", "Add", "Cast", "Max", "Min", "Mul", "Neg", "ReduceMax", "ReduceMin", "Relu", "Sub"}
 
 _INTEGERS = ("integer", "byte")
 

@@ -303,6 +303,12 @@ def _sizes_of(scope: Scope, node: NodeProto) -> str:
     return "dynamic" if known is None or known.lengths is None else "static"
 
 
+def _leaves_its_axis_open(scope: Scope, node: NodeProto) -> bool:
+    known, axis = scope.type_of(node.input[0]), attributes.integer(node, "axis", -1) or 0
+    shape = () if known is None or known.shape is None else known.shape
+    return -len(shape) <= axis < len(shape) and not isinstance(shape[axis], int)
+
+
 def _number_of_results(scope: Scope, node: NodeProto) -> int | None:
     """Return how many elements a TopK gives, or the most that is counted; None where that is not known."""
     told = scope.constant(node.input[1]) if len(node.input) > 1 else None
@@ -348,6 +354,7 @@ PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "inner-axis-from-end": (attributes.integer(node, "axis", -1) or 0) < -1,
         "sorted": attributes.integer(node, "sorted", 1) != 0,
         "sizes": _sizes_of(scope, node),
+        "open-lengths": _leaves_its_axis_open(scope, node),
         "results": _number_of_results(scope, node),
         "gives-places": len(node.output) > 1 and scope.is_used(node.output[1]),
     },

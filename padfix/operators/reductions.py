@@ -48,7 +48,9 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
         "reduces-all": None if listed is None or every is None else (len(listed) or of_none) == every,
         "several-of-volume": every is not None and every > AXES_OF_IMAGES and len(reduced) > 1,
         "of-volume": every is not None and every > AXES_OF_IMAGES,
-        "across-images": reduces_images(scope, listed, every) if listed or (listed is not None and of_none) else False,
+        "across-images": reduces_images(scope, listed, lengths)
+        if listed or (listed is not None and of_none)
+        else False,
         "over-batch": None if listed is None else reduces_batch(listed, lengths) if listed or of_none else False,
     }
 

@@ -164,7 +164,8 @@ MARKS = (
     "adds-several",
     "of-number-given",  # Of Unsqueeze and Reshape: whether it gives axes to a number that an input of the model is.
     # Of GlobalLpPool and Shape: whether the model leaves the length of the first axis open; of recurrent layers, how
-    # many sequences there are. Of Squeeze and Unsqueeze: whether it leaves any length open.
+    # many sequences there are. Of Squeeze, Unsqueeze and Einsum: whether it leaves any length open; of TopK its axis,
+    # and of Split any other than that of its axis.
     "open-batch",
     "open-lengths",
     # Of what works on images: whether the model's inputs have another batch.

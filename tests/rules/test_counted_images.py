@@ -78,3 +78,12 @@ def test_a_weight_of_one_element_is_no_number_of_a_sum_before(layer: str, tmp_pa
     graph = onnx.load(tmp_path / "result.onnx").graph
     (total, weighed) = graph.node
     assert not set(total.input) & set(weighed.input[1:])
+
+
+@pytest.mark.parametrize(
+    "norm", ["s = ReduceMax <axes = [0]> (X) Y = Sub (X, s)", "Y = LpNormalization <axis = 0> (X)"]
+)
+def test_an_open_number_of_images_is_not_reduced(norm: str, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError):
+        written(tmp_path, norm, "n,3")
+    assert written(tmp_path, "Y = ReduceMax <axes = [1]> (X)", "n,3,2") == ["ReduceMax"]

@@ -8,6 +8,7 @@ import onnx.parser
 import pytest
 
 import padfix
+from padfix.errors import RefusedError
 
 GROUPS = """(float[1,2,3,3] X) => (float[1,2,5,5] Y)
 <float[2,1,3,3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 8, 7, 6, 5, 4, 3, 2, 1}, float[2] s = {2, 3}, float[2] v = {4, 1},
@@ -78,6 +79,25 @@ def test_unsigned_bytes_are_left_to_quantizers_alone(graph: str, *, is_kept: boo
             "(float[5] X) => (float[2] Y) <int64[2] i = {4, 1}> { Y = GatherElements (X, i) }",
             ["Reshape", "GatherElements", "Reshape"],
         ),
+        (
+            (
+                "(float[4,3] X) => (int64 Y) { r = ReduceMin <axes = [1], keepdims = 0> (X) "
+                "Y = ArgMax <axis = 0, keepdims = 0> (r) }"
+            ),
+            ["ReduceMin", "Reshape", "ArgMax", "Cast", "ReduceMax", "Cast"],
+        ),
+        ("(float[4] X) => (int64[1] Y) { Y = ArgMin (X) }", ["Reshape", "ArgMin", "Reshape"]),
+        (
+            '(float[2,l,3] X, float[3,4] Z) => (float[2,l,4] Y) { Y = Einsum <equation = "abc,cd->abd"> (X, Z) }',
+            ["MatMul"],
+        ),
+        (
+            (
+                "(float[1,2,8] X) => (float Y) <float e = {0}> { n = ReduceL2 <axes = [-1]> (X) c = Clip (n, e, ) "
+                "s = Shape (X) d = Expand (c, s) Y = Div (X, d) }"
+            ),
+            ["ReduceL2", "Max", "Shape", "Expand", "Div"],
+        ),
     ],
 )
 def test_numbers_and_lists_get_the_axes_that_it_wants(graph: str, written: list[str] | None, tmp_path: Path) -> None:
@@ -89,6 +109,13 @@ def test_the_lengths_of_pieces_are_written_behind_open_ones(tmp_path: Path) -> N
     operators(graph % 3, tmp_path)
     (split,) = onnx.load(tmp_path / "result.onnx").graph.node
     assert len(split.input) == 2
+
+
+def test_the_largest_of_an_open_axis_are_declined(tmp_path: Path) -> None:
+    graph = "(float[2,l,3] X) => (float V, int64 I) <int64[1] k = {2}> { V, I = TopK <axis = %d> (X, k) }"
+    assert operators(graph % 2, tmp_path) == ["TopK"]
+    with pytest.raises(RefusedError, match="left open"):
+        operators(graph % 1, tmp_path)
 
 
 def operators(graph: str, folder: Path) -> list[str]:

@@ -66,6 +66,35 @@ def extreme_place_forms(site: Site) -> Iterator[Form]:
         why_not = why_not or Refusal("an equal form needs the length of its axis (--shape)")
     yield Form("its axis turned round", operators, lambda: of_inputs(site, turned, exact=True), why_not)
     yield _place_of_truth(site, lengths, axis)
+    yield _in_a_row(site, len(lengths))
+
+
+def _in_a_row(site: Site, rank: int) -> Form:
+    """Return the place of a list's extreme as that of a matrix of one row; as a number the largest of the one place."""
+    is_kept = bool(attributes.integer(site.node, "keepdims", 1))
+    node = copied(site.node)
+    for name in ("axis", "keepdims"):
+        attributes.set_integer(node, name, 1)
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        place = builder.original(node, [builder.reshaped(value, [1, -1])])
+        if is_kept:
+            return builder.reshaped(place, [1])
+        place = builder.op("Cast", [place], {"to": int(TensorProto.FLOAT)})
+        number = builder.op("ReduceMax", [place], {"keepdims": 0})
+        return builder.op("Cast", [number], {"to": int(TensorProto.INT64)})
+
+    reduction: Traits = {"axes-listed": False, "reduces-all": True, "reduced-axes": 2, "rank": 2, "keeps-axis": False}
+    number: Operators = (
+        ("Cast", {"numbers": "integer", "elements": "integer", "unsigned": False, "gives": "single"}),
+        ("ReduceMax", {**reduction, "numbers": "single"}),
+        ("Cast", {"numbers": "single", "elements": "float", "unsigned": False, "gives": "integer"}),
+    )
+    own = {**(traits_of(site.scope, site.node) or {}), "rank": 2, "keeps-axis": True}
+    back: Operators = (("Reshape", {"rank": 1}),)
+    operators: Operators = (("Reshape", {"rank": 2}), (site.node.op_type, own), *(back if is_kept else number))
+    why_not = None if rank == 1 else Refusal("its data are no list")
+    return Form("a matrix of one row", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def _along_rows(site: Site, lengths: Sequence[Dimension], axis: int) -> Form:
