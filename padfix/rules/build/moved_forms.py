@@ -74,7 +74,7 @@ def reshaped_forms(site: Site) -> Iterator[Form]:
     known, result = site.input_type(0), site.scope.type_of(site.node.output[0])
     before = None if known is None else known.shape
     after = None if result is None else result.shape
-    shape = _written_shape(before or (), after or ())
+    shape = _written_shape(before or (), after or (), _first_changed(site, max(len(before or ()), len(after or ()))))
     why_not = None
     if before is None or after is None or shape.count(-1) > 1 or 0 in (*before, *after):
         why_not = Refusal("it needs the lengths of the input (--shape)")
@@ -93,10 +93,22 @@ def reshaped_forms(site: Site) -> Iterator[Form]:
     yield Form("a Reshape", (("Reshape", {"rank": len(shape), **order}),), write, why_not)
 
 
-def _written_shape(before: Sequence[Any], after: Sequence[Any]) -> list[int]:
-    """Return what a Reshape is told: lengths, 0 for what is open and stands before all that changes, -1 for others."""
+def _first_changed(site: Site, rank: int) -> int:
+    """Return the first axis that a Squeeze takes away or an Unsqueeze adds; 0 of others, or where that is not known."""
+    told = site.constant(1)
+    listed = attributes.integers(site.node, "axes") if told is None else told.reshape(-1).tolist()
+    if site.node.op_type not in ("Squeeze", "Unsqueeze") or not listed or not rank:
+        return 0
+    return min(int(axis) % rank for axis in listed)
+
+
+def _written_shape(before: Sequence[Any], after: Sequence[Any], kept: int) -> list[int]:
+    """Return what a Reshape is told: lengths, 0 for what is open and stands before all that changes, -1 for others.
+
+    So many axes are ``kept`` whatever their lengths are called.
+    """
     alike = [here is not None and here == there for here, there in zip(before, after, strict=False)]
-    kept = next((axis for axis, is_alike in enumerate(alike) if not is_alike), len(alike))
+    kept = max(kept, next((axis for axis, is_alike in enumerate(alike) if not is_alike), len(alike)))
     return [each if isinstance(each, int) else 0 if axis < kept else -1 for axis, each in enumerate(after)]
 
 

@@ -39,6 +39,9 @@ def extreme_place_forms(site: Site) -> Iterator[Form]:
     lengths = () if known is None or known.shape is None else known.shape
     length = lengths[axis] if -len(lengths) <= axis < len(lengths) else None
 
+    if len(lengths) == 1:
+        yield _in_a_row(site)
+
     def write(builder: FragmentBuilder, value: Any) -> Any:
         return builder.unsqueezed(builder.original(kept, [value]), axis, back=True)
 
@@ -66,10 +69,9 @@ def extreme_place_forms(site: Site) -> Iterator[Form]:
         why_not = why_not or Refusal("an equal form needs the length of its axis (--shape)")
     yield Form("its axis turned round", operators, lambda: of_inputs(site, turned, exact=True), why_not)
     yield _place_of_truth(site, lengths, axis)
-    yield _in_a_row(site, len(lengths))
 
 
-def _in_a_row(site: Site, rank: int) -> Form:
+def _in_a_row(site: Site) -> Form:
     """Return the place of a list's extreme as that of a matrix of one row; as a number the largest of the one place."""
     is_kept = bool(attributes.integer(site.node, "keepdims", 1))
     node = copied(site.node)
@@ -93,8 +95,7 @@ def _in_a_row(site: Site, rank: int) -> Form:
     own = {**(traits_of(site.scope, site.node) or {}), "rank": 2, "keeps-axis": True}
     back: Operators = (("Reshape", {"rank": 1}),)
     operators: Operators = (("Reshape", {"rank": 2}), (site.node.op_type, own), *(back if is_kept else number))
-    why_not = None if rank == 1 else Refusal("its data are no list")
-    return Form("a matrix of one row", operators, lambda: of_inputs(site, write, exact=True), why_not)
+    return Form("a matrix of one row", operators, lambda: of_inputs(site, write, exact=True))
 
 
 def _along_rows(site: Site, lengths: Sequence[Dimension], axis: int) -> Form:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from padfix.rules.base import Rewrite, Site, Trial
 from padfix.rules.build.explicit_pads import copied, flat
 from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE, Form
 from padfix.rules.build.node_trials import as_declared
-from padfix.rules.build.objections import Operators
+from padfix.rules.build.objections import Operators, worst_objection
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.transposed import TO_THE_END, transposed_cases
 from padfix.rules.build.trials import trials
@@ -25,6 +25,11 @@ from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment import Fragment
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+
+_OPEN_LENGTHS = (7, 16)
+"""What open lengths are tried with."""
 
 
 def plane_forms(
@@ -38,6 +43,7 @@ def plane_forms(
 ) -> Iterator[Form]:
     """Yield the operator along the second of two axes, of which the first has one element, by two ways to add an axis.
 
+    And along the first of two where no batch leaves a length to be found, so that a Reshape copies it.
     ``pads`` are its pads, ``added`` the output padding of a transposed convolution, from whose result a Slice can take
     what its pads would (``sliced_off``). ``across`` is the dilation along the first axis, where it changes nothing.
     """
@@ -58,8 +64,12 @@ def plane_forms(
         cases = _cases(site, window, pads) if lengths is None else (as_declared(site),)
         if isinstance(cases, Refusal):
             return cases
-        fragment = _fragment(site, window, kept, added, cut[0], squeezes=squeezes, across=across, lengths=lengths)
-        return Rewrite(fragment, cases)
+        axes = _Lines(squeezes=squeezes, across=across, lengths=lengths)
+        return Rewrite(_fragment(site, window, kept, added, cut[0], axes), cases)
+
+    def write_column() -> Rewrite:
+        cases = tuple(as_declared(site, each) for each in _OPEN_LENGTHS)
+        return Rewrite(_fragment(site, window, kept, added, cut[0], _Lines(column=True)), cases)
 
     name = (
         "two axes in place of one" + (" and a Slice" if sliced_off else "") + (", dilated across" if across > 1 else "")
@@ -69,9 +79,45 @@ def plane_forms(
     computes: Operators = ((window.op_type, traits),)
     loses = Refusal("a batch without images leaves no length to be found") if _has_open_lines(site) else None
     yield Form(name, (*reshapes, *computes), partial(write, squeezes=False), why_not or loses)
+    # Where an Unsqueeze becomes a Reshape in turn, that finds no length either.
+    is_reshaped = worst_objection(site.target, "Unsqueeze", site.opset, {"rank": 3, "open-lengths": True}) is not None
+    squeezed: Operators = (("Unsqueeze", {}), ("Squeeze", {}), *computes)
     yield Form(
-        f"{name}, squeezed", (("Unsqueeze", {}), ("Squeeze", {}), *computes), partial(write, squeezes=True), why_not
+        f"{name}, squeezed", squeezed, partial(write, squeezes=True), why_not or (loses if is_reshaped else None)
     )
+    if _has_open_lines(site) and across == 1:
+        column = _in_a_plane(window, kept, added, 1, column=True)
+        told: Traits = transposed_traits(column) if isinstance(column, TransposedWindow) else window_traits(column)
+        yield Form(f"{name}, the first", (*reshapes, (window.op_type, told)), write_column, why_not)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Lines:
+    """How lines lie in planes: as the only row or the only ``column``, by which operators, and dilated ``across``."""
+
+    squeezes: bool = False
+    across: int = 1
+    lengths: tuple[int, int] | None = None
+    column: bool = False
+
+    def placed(self, across: Any, along: Sequence[Any]) -> tuple[Any, ...]:
+        """Return what is said of both axes."""
+        return (*along, across) if self.column else (across, *along)
+
+    def put(self, builder: FragmentBuilder, value: Any, channels: int, *, is_data: bool) -> Any:
+        """Append what makes planes of lines."""
+        if self.squeezes:
+            return builder.unsqueezed(value, 2)
+        if self.column:
+            return builder.reshaped(value, [0, channels if is_data else 0, 0, 1])
+        return builder.reshaped(value, [0, 0, 1, -1 if self.lengths is None or not is_data else self.lengths[0]])
+
+    def back(self, builder: FragmentBuilder, value: Any, cut: Pair) -> Any:
+        """Append what makes lines of planes."""
+        if self.squeezes:
+            return builder.unsqueezed(value, 2, back=True)
+        length = -1 if self.lengths is None else self.lengths[1] + sum(cut)
+        return builder.reshaped(value, [0, 0, 0 if self.column else length])
 
 
 def _has_open_lines(site: Site) -> bool:
@@ -95,27 +141,33 @@ def _lengths_of_any_batch(site: Site) -> tuple[int, int] | None:
 
 
 def _in_a_plane(
-    window: Window | TransposedWindow, pads: tuple[Pair, ...], added: tuple[int, ...], across: int
+    window: Window | TransposedWindow,
+    pads: tuple[Pair, ...],
+    added: tuple[int, ...],
+    across: int,
+    *,
+    column: bool = False,
 ) -> Window | TransposedWindow:
-    strides, dilations = (1, *window.strides), (across, *window.dilations)
+    placed = _Lines(column=column).placed
+    strides, dilations = placed(1, window.strides), placed(across, window.dilations)
     written = dataclasses.replace(
         window.written,
         auto_pad=None,
         output_shape=None,
-        pads=tuple(flat(((0, 0), *pads))),
+        pads=tuple(flat(placed((0, 0), pads))),
         strides=strides,
         dilations=dilations,
-        kernel_shape=(1, *(each or 1 for each in window.kernel)),
+        kernel_shape=placed(1, [each or 1 for each in window.kernel]),
     )
     common: dict[str, Any] = {
         "written": written,
-        "kernel": (1, *window.kernel),
+        "kernel": placed(1, window.kernel),
         "strides": strides,
         "dilations": dilations,
-        "sizes": (1, *window.sizes),
+        "sizes": placed(1, window.sizes),
     }
     if isinstance(window, TransposedWindow):
-        return dataclasses.replace(window, **common, output_shape=None, output_padding=(0, *added))
+        return dataclasses.replace(window, **common, output_shape=None, output_padding=placed(0, added))
     return dataclasses.replace(window, **common)
 
 
@@ -131,30 +183,26 @@ def _fragment(
     pads: tuple[Pair, ...],
     added: tuple[int, ...],
     cut: Pair,
-    *,
-    squeezes: bool,
-    across: int,
-    lengths: tuple[int, int] | None,
+    lines: _Lines,
 ) -> Fragment:
     builder = site.builder()
     node = copied(site.node, without=("auto_pad", "output_shape", "storage_order"))
-    attributes.set_integers(node, "kernel_shape", [1, *(each or 1 for each in window.kernel)])
-    attributes.set_integers(node, "strides", [1, *window.strides])
-    attributes.set_integers(node, "pads", flat(((0, 0), *pads)))
-    if across > 1 or attributes.find(node, "dilations") is not None:
-        attributes.set_integers(node, "dilations", [across, *window.dilations])
+    attributes.set_integers(node, "kernel_shape", lines.placed(1, [each or 1 for each in window.kernel]))
+    attributes.set_integers(node, "strides", lines.placed(1, window.strides))
+    attributes.set_integers(node, "pads", flat(lines.placed((0, 0), pads)))
+    if lines.across > 1 or attributes.find(node, "dilations") is not None:
+        attributes.set_integers(node, "dilations", lines.placed(lines.across, window.dilations))
     if any(added):
-        attributes.set_integers(node, "output_padding", [0, *added])
+        attributes.set_integers(node, "output_padding", lines.placed(0, added))
     else:
         attributes.remove(node, "output_padding")
     inputs = [builder.input(name) for name in site.node.input]
+    known = site.input_type(0)
+    channels = known.shape[1] if known is not None and known.shape else None
     for position in (0, 1) if window.operator.weights is not None else (0,):
-        value = inputs[position]
-        length = -1 if lengths is None or position else lengths[0]
-        inputs[position] = builder.unsqueezed(value, 2) if squeezes else builder.reshaped(value, [0, 0, 1, length])
-    result = builder.original(node, inputs)
-    length = -1 if lengths is None else lengths[1] + sum(cut)
-    result = builder.unsqueezed(result, 2, back=True) if squeezes else builder.reshaped(result, [0, 0, length])
+        number = channels if isinstance(channels, int) else 0
+        inputs[position] = lines.put(builder, inputs[position], number, is_data=position == 0)
+    result = lines.back(builder, builder.original(node, inputs), cut)
     result = sliced(builder, result, [cut[0]], [-cut[1] or TO_THE_END], [2]) if any(cut) else result
     builder.output(site.node.output[0], result)
     return builder.build()

@@ -50,6 +50,7 @@ from padfix.rules.build.forms import Form, by_another_rule
 from padfix.rules.build.modern_resize import ModernForm, modern_form
 from padfix.rules.build.resize_factors import OMITTED_SINCE, SAID_ANEW, by_factors, why_not_by_factors
 from padfix.rules.build.resize_trials import SCALES, SIZES, ResizedAxis, resize_trials, resized_axes
+from padfix.rules.build.resized_lines import as_columns
 from padfix.targets import Trait
 from padfix.targets.traits import Traits
 
@@ -138,6 +139,15 @@ def resize_forms(site: Site, resize: Resample) -> Iterator[Form]:
     why_not = lengths or why_not_multiplied(resize.elem_type, [(axis.size, axis.output) for axis in known])
     operators = multiplying([axis.number for axis in known], resize.shape or (), site)
     yield Form("products with matrices", operators, partial(weighed, site, resize, known), why_not)
+    pairs = [(each.coordinates, each.rounding) for _, each in spelled if not each.by_sizes]
+    yield from as_columns(site, resize.mode, partial(_words, site, resize), pairs)
+
+
+def _words(site: Site, resize: Resample, coordinates: str, rounding: str) -> Traits:
+    """Return what a Resize by scales is like in other words."""
+    spelling = Spelling(coordinates, rounding, by_sizes=False)
+    traits, axes = traits_of(site.scope, site.node) or {}, sampled_axes(site, resize)
+    return {**traits, **_traits_of_spelling(spelling, traits, axes), **_slips(spelling, resize, axes, traits)}
 
 
 def _repeats(resize: Resample, axes: Axes) -> bool:
