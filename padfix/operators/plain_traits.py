@@ -29,7 +29,7 @@ from padfix.operators.picked_parts import picked_part, sorted_axes, squeezed_axe
 from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked
 from padfix.operators.quantizers import multiplies_wide
 from padfix.operators.repeats import multiplies_copies
-from padfix.operators.shape_questions import is_by_a_number
+from padfix.operators.shape_questions import copied_along_first, is_by_a_number
 from padfix.targets.traits import Trait, Traits
 
 DFT_AXIS_AS_INPUT_SINCE = 20
@@ -224,6 +224,7 @@ def _product(scope: Scope, node: NodeProto) -> Traits:
         "list-second": second,
         "by-a-matrix": ranks[1] == 2,
         "by-a-number": is_by_a_number(scope, node),
+        "copied-along-first": bool(copied_along_first(scope, node)),
         "by-fewer-constants": _is_by_fewer_constants(scope, node),
         "numbers-images": gives_each_image_its_own(scope, node, MATRIX),
     }

@@ -10,6 +10,9 @@ from onnx import NodeProto
 from padfix.graph.scopes import Scope
 from padfix.operators.lists import depends_on_data
 
+_VOLUMES, _MATRICES = 5, 3
+"""Axes of matrices in planes, one of which is there for each image; and of matrices at all."""
+
 
 def is_by_a_number(scope: Scope, node: NodeProto) -> bool:
     """Whether one of the matrices that a node multiplies has one element, and depends on no data."""
@@ -38,3 +41,17 @@ def is_spread(scope: Scope, node: NodeProto, position: int) -> bool | None:
     if len(given.shape) != len(gives.shape):
         return True
     return any_of([None if None in pair else pair[0] != pair[1] for pair in zip(given.shape, gives.shape, strict=True)])
+
+
+def copied_along_first(scope: Scope, node: NodeProto) -> list[int]:
+    """Return which factors of a product of volumes have one matrix along their first axis, and the result several."""
+    types = [scope.type_of(name) for name in (*node.input[:2], node.output[0])]
+    shapes = [() if known is None or known.shape is None else known.shape for known in types]
+    result = shapes.pop()
+    if max(map(len, shapes)) < _VOLUMES or len(result) < _VOLUMES:
+        return []
+    return [
+        place
+        for place, shape in enumerate(shapes)
+        if _MATRICES <= len(shape) <= len(result) and shape[0] == 1 and result[-len(shape)] != 1
+    ]

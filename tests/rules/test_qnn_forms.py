@@ -63,6 +63,7 @@ PLACES = "(float[1,%d,6] X) => (int64 Y) { V, Y = MaxPool <kernel_shape = [2]> (
 TAPS = ["Conv", "Reshape", "ReduceMax", "ArgMax", "Reshape", "Cast", "Add", "Reshape", "Cast", "Add"]
 TOP = "(float[2,5,3] X) => (float Y) <int64[1] k = {2}> { Y, I = TopK <axis = %d> (X, k) }"
 CUT_RELU = "(float[2,3] X) => (float Y) <float a = {-3}, float b = {%s}> { r = Relu (X) Y = Clip (r, a, b) }"
+COPIED = "(float[%s] X, float[%s] Z) => (float Y) { Y = MatMul (X, Z) }"
 BY_LIST = "(float[1,2,3,2,3] X) => (float Y) <float[3] w = {1, 2, 3}> { Y = MatMul (X, w) }"
 CUT_OFF = "(float[2,3] X) => (float Y) { i = Cast <to = 7> (X) Y = Cast <to = 1> (i) }"
 BACK = """(float[1,2,2] X) => (float Y)
@@ -153,6 +154,9 @@ def test_it_is_right_as_it_is(graph: str, tmp_path: Path) -> None:
         (PLACES % 2, TAPS, 13),
         (TOP % -2, ["TopK"], 17),
         (CUT_RELU % "-1", ["Relu", "Max", "Clip"], 17),
+        (COPIED % ("3,1,2,4,5", "1,2,1,5,6"), ["Reshape", "MatMul"], 17),
+        (COPIED % ("1,2,2,4,5", "3,2,2,5,6"), ["Reshape", "MatMul"], 17),
+        (COPIED % ("3,2,2,4,5", "1,5,6"), ["Reshape", "Reshape", "MatMul", "Reshape"], 17),
         (BY_LIST, ["Reshape", "MatMul", "Reshape", "Squeeze"], 17),
         (GATED, ["MatMul", "Add", "Max", "Sigmoid"], 17),
         (ANGLE % "Sin", [*WITHOUT_TURNS, "Sin"], 17),
@@ -199,6 +203,8 @@ def test_a_volume_is_sampled_by_a_product(outside: str, aligned: int, tmp_path: 
         CLASSES % (1, 0),
         CUT_RELU % "1",
         TOP % -1,
+        COPIED % ("3,2,2,4,5", "3,1,1,5,6"),
+        COPIED % ("3,2,4,5", "1,2,5,6"),
         "(float[1,2,4,5] X) => (int64 Y) { Y = ArgMax <axis = 1> (X) }",
         "(float[2,3] X, float[2,3] Z) => (float Y) { s = Add (X, Z) Y = Sigmoid (s) }",
         CHOSEN % 1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from padfix.operators.axis_order import alike_axes
 from padfix.operators.fused_layers import MATRIX
 from padfix.operators.refusal import Refusal
 from padfix.operators.reshape_traits import is_square_volume
-from padfix.operators.shape_questions import is_a_number
+from padfix.operators.shape_questions import copied_along_first, is_a_number
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
 from padfix.rules.build.forms import Form
@@ -49,9 +49,39 @@ def matrix_forms(site: Site) -> Iterator[Form]:
     why_not = None if None not in ranks else Refusal("the ranks of what it multiplies are not known")
     if own["list-first"] or own["list-second"]:
         yield Form("matrices in place of lists", operators, lambda: of_inputs(site, write, exact=False), why_not)
+    yield _without_first(site)
     yield from _row_by_row(site)
     yield from _turned_about(site)
     yield from product_from_left(site)
+
+
+def _without_first(site: Site) -> Form:
+    """Return a product in which a factor has its matrices alone that is copied along the first axis of the other."""
+    places = copied_along_first(site.scope, site.node)
+    types = [site.input_type(0), site.input_type(1)]
+    lengths = [None if known is None else known.lengths for known in types]
+    left = {place: _alone(lengths[place] or ()) for place in places}
+
+    def write(builder: FragmentBuilder, *given: Any) -> Any:
+        factors = [builder.reshaped(each, left[place]) if place in left else each for place, each in enumerate(given)]
+        return builder.op("MatMul", factors)
+
+    # What is against a single matrix is asked of what is written.
+    own = {**(traits_of(site.scope, site.node) or {}), "copied-along-first": False, "by-a-matrix": False}
+    operators: Operators = (
+        *(("Reshape", {"rank": len(each)}) for each in left.values()),
+        ("MatMul", {**own, "rank": len(left.get(0, lengths[0] or ()))}),
+    )
+    why_not = None if left else Refusal("no factor is copied along the first axis")
+    if None in lengths:
+        why_not = Refusal("it needs the lengths of its input (--shape)")
+    return Form("matrices without a first axis", operators, lambda: of_inputs(site, write, exact=False), why_not)
+
+
+def _alone(shape: Sequence[int]) -> list[int]:
+    """Return the lengths of matrices without those before the first of several elements."""
+    first = next((axis for axis, each in enumerate(shape[:-MATRIX]) if each != 1), max(len(shape) - MATRIX, 0))
+    return list(shape[first:])
 
 
 def _by_a_number(site: Site) -> Form:
