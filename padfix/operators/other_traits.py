@@ -72,7 +72,7 @@ from padfix.operators.quantizers import (
 )
 from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.reductions import reduction_traits
-from padfix.operators.reshape_traits import is_batch_told, reshape_traits
+from padfix.operators.reshape_traits import is_batch_told, leaves_images_to_rest, reshape_traits
 from padfix.operators.sampled_places import sample_traits
 from padfix.operators.shape_questions import any_of, is_spread
 from padfix.operators.shared_constants import joins_constant_again
@@ -165,6 +165,7 @@ def _on_images(scope: Scope, node: NodeProto) -> Traits:
     return {
         **ranked(scope, node),
         "behind-window": is_behind_window(scope, node.input[0]),
+        "images-by-rest": node.op_type == "Flatten" and leaves_images_to_rest(scope, node),
         "epsilon-written": attributes.find(node, "epsilon") is not None,
         "numbers-computed": not all(is_weight(scope, name) for name in node.input[1:3]),
     }

@@ -41,7 +41,7 @@ from padfix.operators.padded_lines import keeps_line_of_eights
 from padfix.operators.passing import gives_the_same
 from padfix.operators.picking_traits import computed_weights, is_weight
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, classical_traits
-from padfix.operators.quantizers import traits_of_bytes
+from padfix.operators.quantizers import QUANTIZERS, traits_of_bytes
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample
 from padfix.operators.resample_traits import resample_traits
@@ -101,7 +101,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["constants-turned"] = reads_turned_constant(scope, node)
     found["of-wide-integers"] = any(holds_wide_integers(scope, name) for name in node.input)
     found["constant-booleans"] = any(is_constant_boolean(scope, name) for name in node.input)
-    if node.op_type in ON_ONE:
+    if node.op_type in (*ON_ONE, *QUANTIZERS):
         found["of-made-list"] = is_of_made_list(scope, node)
     if node.op_type not in OF_IMAGES:
         return found

@@ -64,6 +64,7 @@ from padfix.rules.build.exponential_forms import (
 from padfix.rules.build.forms import Form
 from padfix.rules.build.layer_forms import (
     batch_norm_forms,
+    copied_images,
     dense_forms,
     flattening_forms,
     instance_norm_forms,
@@ -351,7 +352,9 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Flatten": _first(flattening_forms, moved_forms),
     "DepthToSpace": depth_forms,
     "SpaceToDepth": depth_forms,
-    "Reshape": _first(axes_of_number, number_forms, told_forms, image_forms, _numbered, listed_first, pooled_forms),
+    "Reshape": _first(
+        axes_of_number, copied_images, number_forms, told_forms, image_forms, _numbered, listed_first, pooled_forms
+    ),
     "Sub": rows_first(_first(apart_forms, negated_forms)),
     "Div": rows_first(_first(score_forms, apart_forms, reciprocal_forms, negated_forms, inverse_forms, divided_forms)),
     "ReverseSequence": _first(reversed_forms, PLAIN_FORMS["ReverseSequence"]),

@@ -240,6 +240,7 @@ MARKS = (
     "activations-written",
     # Of Reshape, as numbers-images is.
     "measures-images",
+    "images-by-rest",  # Of Reshape and Flatten: whether the number of images is what is left, and a Concat joins them.
     "measures-by-lists",
     # Of QLinearMatMul: whether its scales are in half precision. Of Concat and what works element by element:
     # whether it joins constants with data.

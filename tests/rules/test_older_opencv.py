@@ -104,6 +104,31 @@ def test_numbers_and_lists_get_the_axes_that_it_wants(graph: str, written: list[
     assert operators(graph, tmp_path) == (written or ["Min", "Reshape"])
 
 
+@pytest.mark.parametrize(
+    ("flat", "is_copied"),
+    [
+        ("f = Flatten (X)", True),
+        ("f = Reshape (X, rest)", True),
+        ("r = Reshape (X, rest) f = Relu (r)", True),
+        ("f = ReduceMax <axes = [1], keepdims = 0> (X)", False),
+    ],
+)
+def test_an_open_number_of_images_is_copied_before_a_concat(flat: str, *, is_copied: bool, tmp_path: Path) -> None:
+    graph = "(float[n,2,3] X, float[n,1] Z) => (float Y) <int64[2] rest = {-1, 6}> { %s Y = Concat <axis = 1> (f, Z) }"
+    written = operators(graph % flat, tmp_path)
+    result = onnx.load(tmp_path / "result.onnx").graph
+    shapes = {each.name: onnx.numpy_helper.to_array(each).tolist() for each in result.initializer}
+    assert ([shapes[each.input[1]] for each in result.node if each.op_type == "Reshape"] == [[0, 6]]) == is_copied
+    assert "Flatten" not in written
+
+
+def test_a_list_that_is_computed_is_quantized_as_a_row(tmp_path: Path) -> None:
+    graph = """(float[2,3] X) => (float Y) <float s = {0.5}, uint8 z = {128}, int64[1] rest = {-1}>
+    { f = Reshape (X, rest) q = QuantizeLinear (f, s, z) Y = DequantizeLinear (q, s, z) }"""
+    written = operators(graph, tmp_path)
+    assert written == ["Reshape", "Reshape", "QuantizeLinear", "Reshape", "Reshape", "DequantizeLinear", "Reshape"]
+
+
 def test_the_lengths_of_pieces_are_written_behind_open_ones(tmp_path: Path) -> None:
     graph = "(float[1,3,l,8] X) => (float A, float B) { A, B = Split <axis = %d> (X) }"
     operators(graph % 3, tmp_path)
