@@ -10,11 +10,17 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.clip import UNBOUNDED, Bounds, clip_bounds
+from padfix.operators.lists import depends_on_data
 
 FAR = -80.0
 """Where an exponential is next to nothing: the square of what it gives is 0 in single precision."""
 
 _PRODUCTS = ("Conv", "Gemm", "MatMul")
+
+_MATRIX = 2
+
+_SCALING = ("Add", "Div", "Mul")
+"""What may come between products of queries and their Softmax."""
 
 _JOINED = ("Add", "BatchNormalization", "Mul", "Reshape", "Transpose")
 
@@ -170,7 +176,29 @@ def product_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
     data, gate = node.input
     before = scope.own_producer(gate)
     is_gated = before is not None and before.op_type == "HardSigmoid" and before.input[0] == data
-    return {"gate-second": is_gated and before is not None and _is_hard_gate(before)}
+    return {
+        "gate-second": is_gated and before is not None and _is_hard_gate(before),
+        "scales-one-query": _scales_one_query(scope, node),
+    }
+
+
+def _scales_one_query(scope: Scope, node: NodeProto) -> bool:
+    """Whether the first factor is the heads of one row that a dense layer makes, whose products a Softmax reads."""
+    turned = scope.own_producer(node.input[0])
+    while turned is not None and turned.op_type == "Identity":
+        turned = scope.own_producer(turned.input[0])
+    if turned is None or turned.op_type != "Transpose" or depends_on_data(scope, node.input[1]):
+        return False
+    name = turned.input[0]
+    while (producer := scope.own_producer(name)) is not None and producer.op_type in ("Reshape", "Unsqueeze"):
+        name = producer.input[0]
+    known = scope.type_of(name)
+    if known is None or known.rank != _MATRIX or name == turned.input[0]:
+        return False
+    products = [each for each in scope.consumers(node.output[0]) if each.op_type == "MatMul"]
+    readers = [reader for each in products for reader in scope.consumers(each.output[0])]
+    readers += [reader for each in readers if each.op_type in _SCALING for reader in scope.consumers(each.output[0])]
+    return any(each.op_type == "Softmax" for each in readers)
 
 
 def _is_hard_gate(node: NodeProto) -> bool:

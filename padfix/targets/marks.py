@@ -107,6 +107,7 @@ MARKS = (
     "within-celu",
     "before-softmax",
     "gate-second",
+    "scales-one-query",  # Of Mul: whether first come the heads of one row of which an attention makes its queries.
     "of-low-plane",  # Of HardSigmoid: whether its data are images of 9 to 15 rows, and no Conv is right before it.
     "leaves-channels",  # Of ArgMax and ArgMin: whether what they give has channels, and other axes behind these.
     "copied-along-first",  # Of MatMul of volumes: whether a factor is one along the first axis, and the result not.

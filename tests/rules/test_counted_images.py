@@ -87,3 +87,19 @@ def test_an_open_number_of_images_is_not_reduced(norm: str, tmp_path: Path) -> N
     with pytest.raises(RefusedError):
         written(tmp_path, norm, "n,3")
     assert written(tmp_path, "Y = ReduceMax <axes = [1]> (X)", "n,3,2") == ["ReduceMax"]
+
+
+@pytest.mark.parametrize("between", ["", "t1 = Identity (t)"])
+def test_one_query_is_scaled_from_the_left(between: str, tmp_path: Path) -> None:
+    number = ", ".join(["0.5"] * 16)
+    text = f"""<ir_version: 8, opset_import: ["" : 17]> g (float[1,3,4] X) => (float Y)
+    <float[4,4] w = {{{number}}}, float[4] b = {{1, 2, 3, 4}}, int64 z = {{0}}, int64[4] r = {{1, 1, 2, 2}},
+     int64[4] rk = {{1, 3, 2, 2}}, float c = {{0.7}}> {{
+        g = Gather <axis = 1> (X, z) q = Gemm <transB = 1> (g, w, b) v = Reshape (q, r)
+        t = Transpose <perm = [0, 2, 1, 3]> (v) {between} k0 = Reshape (X, rk) k = Transpose <perm = [0, 2, 3, 1]> (k0)
+        m = Mul ({"t1" if between else "t"}, c) s = MatMul (m, k) p = Softmax (s)
+        o = Transpose <perm = [0, 2, 1, 3]> (k0) Y = MatMul (p, o) }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="ncnn")
+    (scaled,) = (node for node in onnx.load(tmp_path / "result.onnx").graph.node if node.op_type == "Mul")
+    assert scaled.input[0] == "c"

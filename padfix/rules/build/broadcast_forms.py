@@ -59,7 +59,8 @@ def apart_forms(site: Site) -> Iterator[Form]:
 def exchanged_forms(site: Site) -> Iterator[Form]:
     """Yield a product with its factors exchanged, or a sum with its terms."""
     op_type, own = site.node.op_type, traits_of(site.scope, site.node) or {}
-    traits = {**own, "gate-second": False, "adds-to-erf": False, "adds-one-to-size": False, "adds-turned-half": False}
+    apart = ("gate-second", "scales-one-query", "adds-to-erf", "adds-one-to-size", "adds-turned-half")
+    traits = {**own, **dict.fromkeys(apart, False)}
 
     def write(builder: FragmentBuilder, first: Any, second: Any) -> Any:
         return builder.op(op_type, [second, first])
