@@ -26,6 +26,7 @@ MARKS = (
     "computed-scale",  # Of QuantizeLinear and DequantizeLinear: whether the scale or zero point is no constant.
     "joined-bytes",
     "leaves-bytes",
+    "by-channels-of-lines",  # Whether constants of several elements change what reduced lines are made into.
     # Of the operators that reduce axes.
     "reduces-all",
     "asked-for-infinity",

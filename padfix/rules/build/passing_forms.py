@@ -11,6 +11,7 @@ from onnx import TensorProto, helper
 from padfix.graph import attributes
 from padfix.operators.axis_order import ORDER
 from padfix.operators.passing import passed_on, pieces_of
+from padfix.operators.reduced_lines import by_channels_of_lines
 from padfix.operators.refusal import Refusal
 from padfix.operators.spelled_norms import is_norm_of_squares
 from padfix.operators.traits import traits_of
@@ -18,6 +19,7 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.index_forms import MAXIMUM_OF_INTEGERS_SINCE
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
@@ -97,6 +99,24 @@ def multiplied_by_one(site: Site) -> Form:
         (site.node.op_type, {**own, "reads-moved-result": False, "activates-result": False}),
     )
     return Form("its data times 1", operators, write, why_not)
+
+
+def behind_reduced_lines(site: Site) -> Form:
+    """Return what changes reduced lines, apart from these: of the larger of its data and themselves."""
+    own, place = traits_of(site.scope, site.node) or {}, by_channels_of_lines(site.scope, site.node)
+    since = 1 if site.elem_type(place or 0) in FLOATS else MAXIMUM_OF_INTEGERS_SINCE
+
+    def write() -> Rewrite:
+        builder = site.builder(max(site.opset, since))
+        given = [builder.input(name) for name in site.node.input]
+        given[place or 0] = builder.op("Max", [given[place or 0]] * 2)
+        return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site), exact=True)
+
+    operators: Operators = (
+        ("Max", {"inputs": 2, "broadcasts": False}),
+        (site.node.op_type, {**own, "by-channels-of-lines": False}),
+    )
+    return Form("the larger of its data and themselves before it", operators, write, None, since)
 
 
 def summed_with_nothing(site: Site) -> Form:
