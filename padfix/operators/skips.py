@@ -94,7 +94,7 @@ def _worst(scope: Scope, skipping: NodeProto, skips: list[_Skip]) -> str:
         if skip in seen:
             continue
         node = scope.own_producer(skip.name)
-        if node is None or normal_domain(node.domain) or scope.is_output(skip.name):
+        if node is None or normal_domain(node.domain) or not node.input:
             continue
         others = [each for each in scope.consumers(skip.name) if each is not skipping and _is_used(scope, each)]
         waits = sum(not _skips_alike(scope, each, skip) for each in others)
@@ -159,8 +159,9 @@ def _before(scope: Scope, node: NodeProto, skip: _Skip) -> Iterator[_Skip]:
     shape, rank = _shape(scope, data), len(_shape(scope, skip.name))
     if node.op_type in _PASSING:
         for name in node.input[:1] if node.op_type == "BatchNormalization" else node.input:
-            axis = skip.axis - rank + len(_shape(scope, name))
-            if name and axis >= 0 and _shape(scope, name)[axis] != 1:
+            read = _shape(scope, name)
+            axis = skip.axis - rank + len(read)
+            if name and axis >= 0 and (read[axis] != 1 or _shape(scope, skip.name)[skip.axis] == 1):
                 yield skip.of(name, axis)
     elif node.op_type in ("Softmax", "LogSoftmax"):
         yield skip.of(data)
@@ -227,6 +228,8 @@ def _kept_axis(scope: Scope, node: NodeProto, skip: _Skip) -> int | None:
     before, after = _shape(scope, node.input[0]), _shape(scope, skip.name)
     if not before or not after or node.op_type in ("DepthToSpace", "SpaceToDepth"):
         return skip.axis if skip.axis == 0 and before else None
+    if after[skip.axis] == 1 and len(before) != len(after):
+        return None  # lengths don't tell which of several axes of one element it is, or whether it is a new one
     same = 0
     while same < min(len(before), len(after)) and before[same] == after[same] is not None:
         same += 1

@@ -11,7 +11,7 @@ import pytest
 import padfix
 from tests.support.outcomes import operators_written
 
-CONSTANTS = """<float[2,1] k = {3, -2}, float[1] n = {2}, float[2] a = {1, 2}, float[2] v = {0.5, 1.5}, int64[1] last = {2},
+CONSTANTS = """<float[2,1] k = {3, -2}, float[1] n = {2}, float[2] a = {1, 2}, float[2] v = {0.5, 1.5},
   float[2,1,1] q = {1, 2}>"""
 LINES = "u = ReduceMean <axes = [2]> (X)"
 
