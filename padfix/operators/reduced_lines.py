@@ -64,6 +64,37 @@ def _are_reduced(scope: Scope, name: str) -> bool:
     return False
 
 
+_SUMMED = ("GlobalAveragePool", "ReduceMean", "ReduceSum")
+
+# fmt: off
+_KEEPING_BYTES = frozenset(
+    {
+        "Clip", "Concat", "DepthToSpace", "Dropout", "Flatten", "Gather", "Identity", "MaxPool", "Pad", "Relu",
+        "Reshape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Transpose", "Unsqueeze",
+    }
+)
+# fmt: on
+"""Operators behind which a DequantizeLinear may be moved."""
+
+
+def sums_dequantized_lines(scope: Scope, node: NodeProto) -> bool:
+    """Whether lines are added up, each image by itself, that a DequantizeLinear gives which may be moved behind it."""
+    if node.op_type not in _SUMMED or normal_domain(node.domain):
+        return False
+    known = scope.type_of(node.input[0])
+    shape = () if known is None or known.shape is None else known.shape
+    axes = [_LINES - 1] if node.op_type in _POOLS else reduced_axes(scope, node)
+    if len(shape) != _LINES or shape[0] == 1 or not axes or any(axis % _LINES == 0 for axis in axes):
+        return False
+    name = node.input[0]
+    for _ in range(_FARTHEST):
+        producer = scope.own_producer(name)
+        if producer is None or normal_domain(producer.domain) or producer.op_type not in _KEEPING_BYTES:
+            return producer is not None and producer.op_type == "DequantizeLinear"
+        name = producer.input[0]
+    return False
+
+
 def _is_by_numbers(scope: Scope, node: NodeProto) -> bool:
     told = [scope.constant(name) for name in node.input]
     return all(each is None or each.size == 1 for each in told)

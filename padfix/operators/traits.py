@@ -43,7 +43,7 @@ from padfix.operators.picking_traits import computed_weights, is_weight
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, classical_traits
 from padfix.operators.quantizers import QUANTIZERS, traits_of_bytes
 from padfix.operators.reading import read
-from padfix.operators.reduced_lines import by_channels_of_lines
+from padfix.operators.reduced_lines import by_channels_of_lines, sums_dequantized_lines
 from padfix.operators.resample import Resample
 from padfix.operators.resample_traits import resample_traits
 from padfix.operators.schemas import schema
@@ -88,6 +88,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["reads-moved-result"] = reads_moved_result(scope, node)
     found["activates-result"] = activates_result(scope, node)
     found["by-channels-of-lines"] = by_channels_of_lines(scope, node) is not None
+    found["sums-dequantized-lines"] = sums_dequantized_lines(scope, node)
     found["of-longs"] = known is not None and known.elem_type == TensorProto.INT64
     found["across-images"] = bool(found.get("across-images")) or mixes_images(scope, node)
     found["gives-more"] = any(scope.is_used(name) for name in node.output[1:] if name)

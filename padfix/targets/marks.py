@@ -28,6 +28,7 @@ MARKS = (
     "leaves-bytes",
     "by-channels-of-lines",  # Whether constants of several elements change what reduced lines are made into.
     # Of the operators that reduce axes.
+    "sums-dequantized-lines",
     "reduces-all",
     "asked-for-infinity",
     "numbers-computed",  # Of BatchNormalization and InstanceNormalization: whether a scale or a mean is no constant.

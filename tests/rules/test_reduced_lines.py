@@ -35,6 +35,23 @@ def test_a_maximum_keeps_them_apart(nodes: str, expected: list[str] | None, tmp_
 
 
 @pytest.mark.parametrize(
+    ("nodes", "kept"),
+    [
+        ("Y = GlobalAveragePool (d)", False),
+        ("Y = ReduceSum (d, one)", False),
+        ("r = Relu (d) t = Transpose <perm = [0, 2, 1]> (r) Y = ReduceMean <axes = [2], keepdims = 0> (t)", False),
+        ("Y = ReduceMax <axes = [2]> (d)", True),
+        ("Y = ReduceMean <axes = [0]> (d)", True),
+        ("t = Tanh (d) Y = GlobalAveragePool (t)", True),
+    ],
+)
+def test_sums_of_dequantized_lines_are_kept_apart(nodes: str, kept: bool, tmp_path: Path) -> None:
+    text = f"""(float[3,2,4] X) => (float Y) <float s = {{0.1}}, int8 z = {{0}}, int64[1] one = {{1}}>
+      {{ q = QuantizeLinear (X, s, z) d = DequantizeLinear (q, s, z) {nodes} }}"""
+    assert ("Max" not in operators_written(text, "openvino", tmp_path, 17, -3.0)) is kept
+
+
+@pytest.mark.parametrize(
     ("data", "nodes"),
     [
         ("float[1,2,4]", f"{LINES} Y = Mul (u, k)"),

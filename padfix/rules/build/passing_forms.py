@@ -101,8 +101,12 @@ def multiplied_by_one(site: Site) -> Form:
     return Form("its data times 1", operators, write, why_not)
 
 
-def behind_reduced_lines(site: Site) -> Form:
-    """Return what changes reduced lines, apart from these: of the larger of its data and themselves."""
+APART = ("by-channels-of-lines", "sums-dequantized-lines")
+"""Traits of what a runtime joins with what is before it, and that a maximum keeps apart from that."""
+
+
+def behind_maximum(site: Site) -> Form:
+    """Return what is joined with what is before it, apart from that: of the larger of its data and themselves."""
     own, place = traits_of(site.scope, site.node) or {}, by_channels_of_lines(site.scope, site.node)
     since = 1 if site.elem_type(place or 0) in FLOATS else MAXIMUM_OF_INTEGERS_SINCE
 
@@ -114,7 +118,7 @@ def behind_reduced_lines(site: Site) -> Form:
 
     operators: Operators = (
         ("Max", {"inputs": 2, "broadcasts": False}),
-        (site.node.op_type, {**own, "by-channels-of-lines": False}),
+        (site.node.op_type, {**own, **dict.fromkeys(APART, False)}),
     )
     return Form("the larger of its data and themselves before it", operators, write, None, since)
 
