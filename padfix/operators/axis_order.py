@@ -253,6 +253,21 @@ def is_one_first(scope: Scope, node: NodeProto) -> bool:
     return first is not None and first.size == 1 and rank is not None and first.ndim >= rank >= _LEAST_RANK
 
 
+def reads_one_of_more_axes(scope: Scope, node: NodeProto) -> bool:
+    """Whether a constant of one element has more axes than the data that it is computed with."""
+    told = [scope.constant(name) for name in node.input if name]
+    ranks = [scope.type_of(name) for name in node.input if name and scope.constant(name) is None]
+    rank = max((each.rank or 0 for each in ranks if each is not None), default=0)
+    return bool(rank) and any(each is not None and each.size == 1 and each.ndim > rank for each in told)
+
+
+def compares_constant_first(scope: Scope, node: NodeProto) -> bool:
+    """Whether a constant of several elements, but not of the whole shape, is what a node reads first."""
+    first, result = scope.constant(node.input[0]), scope.type_of(node.output[0])
+    shape = None if result is None else result.shape
+    return first is not None and first.size > 1 and len(node.input) > 1 and first.shape != shape
+
+
 def spread_of_constants(scope: Scope, node: NodeProto) -> str | None:
     """Return how the constants that a node reads take the shape of what it gives; None where that is not known.
 

@@ -25,13 +25,23 @@ _OF_TWO = ("Add", "Div", "Max", "Mean", "Min", "Mul", "Pow", "Sub", "Sum")
 
 _DEEPEST = 20
 
+_SQUARE = 2
+
+
+def _changes(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node changes each element by itself; a square does, as a product with itself or as a power."""
+    if node.op_type == "Mul":
+        return len(set(node.input)) == 1
+    exponent = scope.constant(node.input[1]) if node.op_type == "Pow" else None
+    return node.op_type in CHANGING or (exponent is not None and bool((exponent == _SQUARE).all()))
+
 
 def reads_moved_result(scope: Scope, node: NodeProto) -> bool:
-    """Whether a node of :data:`CHANGING` reads a result of the model that a Reshape or a product with a constant gives.
+    """Whether a square, or a node of :data:`CHANGING`, reads a result that a Reshape or product with a constant gives.
 
     Between them may lie what reshapes, or changes each element, too.
     """
-    if node.op_type not in CHANGING or normal_domain(node.domain) or scope.parent is not None:
+    if normal_domain(node.domain) or scope.parent is not None or not _changes(scope, node):
         return False
     name, is_result = node.input[0], False
     for _ in range(_DEEPEST):
@@ -42,7 +52,7 @@ def reads_moved_result(scope: Scope, node: NodeProto) -> bool:
         is_product = _is_product(scope, producer)
         if is_result and (is_product or producer.op_type in _RESHAPING):
             return True
-        if is_product or producer.op_type not in (*_RESHAPING, *CHANGING):
+        if is_product or (producer.op_type not in _RESHAPING and not _changes(scope, producer)):
             return False
         name = producer.input[0]
     return False

@@ -11,11 +11,13 @@ from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.activations import ACTIVATIONS
 from padfix.operators.attention import attention_traits
 from padfix.operators.axis_order import (
+    compares_constant_first,
     has_fewer_axes,
     is_one_first,
     lies_before_alike,
     moves_fewer_axes,
     order_of_axes,
+    reads_one_of_more_axes,
     spread_of_constants,
     spreads_data,
 )
@@ -272,6 +274,7 @@ def _comparison(scope: Scope, node: NodeProto) -> Traits:
         "meets-infinity": any(holds_infinity(scope, name) for name in node.input),
         "both-broadcast": _are_all(spread) if len(spread) > 1 else False,
         "compares-itself": len(set(node.input)) == 1,
+        "compares-constant-first": compares_constant_first(scope, node),
     }
 
 
@@ -371,6 +374,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "spreads-over-open": spreads_over_open(scope, node),
             "constants": spread_of_constants(scope, node),
             "one-first": is_one_first(scope, node),
+            "one-of-more-axes": reads_one_of_more_axes(scope, node),
             "numbers-images": gives_each_image_its_own(scope, node),
             "of-constants-too": any(scope.constant(name) is not None for name in node.input if name),
         }

@@ -158,8 +158,9 @@ def _prelu(scope: Scope, node: NodeProto) -> Traits:
     elif len(slope.shape) > 1:
         slopes = "others"
     else:
-        lengths = data.shape[CHANNELS : CHANNELS + 1]
-        slopes = "list-of-channels" if set(lengths) & {None, *slope.shape} else "list"
+        channels = data.shape[CHANNELS : CHANNELS + 1]
+        may_be = any(not isinstance(each, int) or each in slope.shape for each in channels)
+        slopes = "list-of-channels" if may_be else "list"
     return {**common, "slopes": slopes}
 
 

@@ -123,6 +123,35 @@ def behind_maximum(site: Site) -> Form:
     return Form("the larger of its data and themselves before it", operators, write, None, since)
 
 
+def of_fewer_axes(site: Site) -> Form:
+    """Return what is computed with a constant of one element as with a number, and given that one's axes behind it."""
+    own, known = traits_of(site.scope, site.node) or {}, site.scope.type_of(site.node.output[0])
+    told = [site.constant(place) for place in range(len(site.node.input))]
+    types = [site.input_type(place) for place, value in enumerate(told) if value is None]
+    rank = max((each.rank or 0 for each in types if each is not None), default=0)
+    more = 0 if known is None or known.rank is None else known.rank - rank
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        given = [
+            builder.input(name)
+            if value is None
+            else builder.constant(value.reshape(()) if value.size == 1 else value, "number")
+            for name, value in zip(site.node.input, told, strict=True)
+        ]
+        result = builder.original(copied(site.node), given)
+        builder.output(site.node.output[0], builder.unsqueezed(result, *range(more)))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    is_alone = all(value is None or value.ndim <= rank or value.size == 1 for value in told)
+    why_not = None if rank and more > 0 and is_alone else Refusal("how many axes its data have is not known")
+    operators: Operators = (
+        (site.node.op_type, {**own, "one-of-more-axes": False, "one-first": False}),
+        ("Unsqueeze", {"rank": rank}),
+    )
+    return Form("a number, and more axes behind it", operators, write, why_not)
+
+
 def summed_with_nothing(site: Site) -> Form:
     """Return a Cast to integers with 0 added behind it, so that it gives no result of the model itself."""
     own = traits_of(site.scope, site.node) or {}

@@ -161,6 +161,25 @@ def extreme_comparisons(site: Site) -> Iterator[Form]:
     yield Form(way, operators, write, why_not, since)
 
 
+def exchanged_comparison(site: Site) -> Iterator[Form]:
+    """Yield a comparison with a constant first as one of both with the other sign, where it stands last."""
+    own, first = traits_of(site.scope, site.node) or {}, site.constant(0)
+    if not own.get("compares-constant-first"):
+        return
+
+    def write() -> Rewrite:
+        assert first is not None
+        builder = site.builder()
+        other = builder.op("Neg", [builder.input(site.input_name(1))])
+        compared = builder.op(site.node.op_type, [other, builder.constant(-first, "negative")])
+        builder.output(site.node.output[0], compared)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    operators: Operators = (("Neg", {}), (site.node.op_type, {**own, "compares-constant-first": False}))
+    why_not = None if site.elem_type(0) in FLOATS else Refusal("only floats are negated without a loss")
+    yield Form("both with the other sign, exchanged", operators, write, why_not)
+
+
 def _infinite(site: Site) -> Form:
     """Return which numbers are equal to one infinity as which are beyond all numbers on its side."""
     told = [constant_before_casts(site.scope, name) for name in site.node.input]

@@ -22,7 +22,7 @@ from padfix.rules.build.folded_batch import folded_batch
 from padfix.rules.build.forms import Form, by_another_rule, first_right
 from padfix.rules.build.moved_forms import behind_convolution, behind_reshapes
 from padfix.rules.build.objections import Objection, objections, worst_objection
-from padfix.rules.build.passing_forms import APART, behind_maximum, negated_twice
+from padfix.rules.build.passing_forms import APART, behind_maximum, negated_twice, of_fewer_axes
 from padfix.rules.build.told_batch import pooled_before
 from padfix.rules.build.uncopied_forms import uncopied_form
 from padfix.targets import Target, named
@@ -157,6 +157,8 @@ class TargetRule(Rule):
                 yield asked_form(site)
             if any("joins-a-copy" in each.fact.where for each in every):
                 yield uncopied_form(site)
+            if any("one-of-more-axes" in each.fact.where for each in every):
+                yield of_fewer_axes(site)
             if any(mark in each.fact.where for mark in APART for each in every):
                 yield behind_maximum(site)
             if "of-made-list" in marks:
