@@ -250,7 +250,7 @@ def is_one_first(scope: Scope, node: NodeProto) -> bool:
     """Whether a constant of one element with all the axes of the result is what a node reads first."""
     first, result = scope.constant(node.input[0]), scope.type_of(node.output[0])
     rank = None if result is None else result.rank
-    return first is not None and first.size == 1 and rank is not None and first.ndim >= rank >= _LEAST_RANK
+    return first is not None and first.size == 1 and rank is not None and first.ndim >= rank > 1
 
 
 def reads_one_of_more_axes(scope: Scope, node: NodeProto) -> bool:

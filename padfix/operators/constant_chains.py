@@ -58,6 +58,8 @@ LONGEST_CHAIN = 1000
 
 _MEASURING = ("Shape", "Size")
 
+_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
+
 _SIZES = 3
 """The input that gives a Resize its sizes, behind its scales."""
 
@@ -287,6 +289,15 @@ def worked_out(scope: Scope, name: str, type_of: TypeOf | None = None) -> np.nda
         return values_of(scope, chain, type_of)[name]
     except ValueError:
         return None
+
+
+def is_worked_out_of_open(scope: Scope, name: str) -> bool:
+    """Whether floats are computed from lengths and constants alone, and a length of them is left open."""
+    known = scope.type_of(name)
+    is_float = known is not None and known.elem_type in _FLOATS
+    producer = scope.own_producer(name) if is_float and scope.constant(name) is None else None
+    is_told = producer is not None and chain_of(scope, producer, open_lengths=True) is not None
+    return is_told and worked_out(scope, name) is None
 
 
 def _pads_zeros(scope: Scope, node: NodeProto) -> bool:

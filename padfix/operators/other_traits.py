@@ -23,7 +23,7 @@ from padfix.operators.axis_order import (
 )
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
 from padfix.operators.branches import branch_traits, scan_traits
-from padfix.operators.constant_chains import is_constant, reads_constant_bytes
+from padfix.operators.constant_chains import is_constant, is_worked_out_of_open, reads_constant_bytes
 from padfix.operators.counted_images import computes_with_count
 from padfix.operators.data_order import (
     is_behind_convolution,
@@ -375,6 +375,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "constants": spread_of_constants(scope, node),
             "one-first": is_one_first(scope, node),
             "one-of-more-axes": reads_one_of_more_axes(scope, node),
+            "by-open-length": node.op_type == "Div" and is_worked_out_of_open(scope, node.input[1]),
             "numbers-images": gives_each_image_its_own(scope, node),
             "of-constants-too": any(scope.constant(name) is not None for name in node.input if name),
         }

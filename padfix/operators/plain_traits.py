@@ -164,6 +164,15 @@ def _prelu(scope: Scope, node: NodeProto) -> Traits:
     return {**common, "slopes": slopes}
 
 
+def _filled(scope: Scope, node: NodeProto) -> Traits:
+    """Return whether a ConstantOfShape says what it gives, and whether that is a number."""
+    known = scope.type_of(node.output[0])
+    return {
+        "value-written": attributes.find(node, "value") is not None,
+        "gives-a-number": None if known is None else known.rank == 0,
+    }
+
+
 def _reranked(scope: Scope, node: NodeProto) -> Traits:
     before, behind = (scope.type_of(name) for name in (node.input[0], node.output[0]))
     shapes = [None if each is None else each.shape for each in (before, behind)]
@@ -354,7 +363,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         )
     },
     "Col2Im": _columns,
-    "ConstantOfShape": lambda scope, node: {"value-written": attributes.find(node, "value") is not None},
+    "ConstantOfShape": _filled,
     "Mod": lambda scope, node: {
         "cuts-off": attributes.integer(node, "fmod", 0) != 0,
         "of-positive": all(is_positive_for_certain(scope, name, or_zero=True) for name in node.input),

@@ -36,6 +36,7 @@ MARKS = (
     "both-broadcast",  # Of comparisons: whether each of both takes a shape that has more elements than its own.
     "one-of-more-axes",  # Whether a constant of one element has more axes than the data.
     "compares-constant-first",  # Of comparisons: whether the first is a constant of several elements, but not of all.
+    "by-open-length",  # Of Div: whether it divides by what is worked out of lengths alone, one of which is left open.
     "compares-itself",  # Of comparisons: whether they compare something with itself, which asks whether it is a number.
     "leaves-rows-out",  # Of Softmax, and its Exp: whether infinities leave whole rows out, or may as data decides.
     "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.

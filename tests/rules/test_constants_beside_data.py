@@ -28,3 +28,26 @@ def test_constants_are_written_as_they_are_read(nodes: str, expected: list[str],
     kind = "float" if {"Add", "Min", "Sub"} & set(expected) else "bool"
     text = f"(float[2,2,3,3] X) => ({kind} Y) {CONSTANTS} {{ d = Conv <kernel_shape = [1, 1]> (X, w) {nodes} }}"
     assert operators_written(text, "mnn", tmp_path, 17, -3.0) == expected
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ("c = ConstantOfShape <value: tensor = float[1] {2}> (empty) Y = Add (X, c)", ["Add"]),
+        ("l = Shape (X) n = Gather (l, first) f = Cast <to = 1> (n) Y = Div (X, f)", ["Reciprocal", "Mul"]),
+        (
+            "l = Shape (X) n = Gather (l, first) f = Cast <to = 1> (n) r = Sqrt (f) Y = Div (X, r)",
+            ["Reciprocal", "Mul"],
+        ),
+        ("l = Shape (X) n = Gather (l, first) f = Cast <to = 1> (n) Y = Mul (X, f)", ["Mul"]),
+        ("p = GlobalAveragePool (V) s = Flatten (p) Y = Sub (one, s)", ["Sub", "Neg"]),
+    ],
+)
+def test_lengths_and_numbers_are_written_as_they_are_read(nodes: str, expected: list[str], tmp_path: Path) -> None:
+    data = "float[2,3,4,4] V" if "(V)" in nodes else "float[N,3] X"
+    text = (
+        f"""({data}) => (float Y) <int64[0] empty = {{}}, int64 first = {{0}}, float[1,1] one = {{1}}> {{ {nodes} }}"""
+    )
+    written = operators_written(text, "mnn", tmp_path, 17, -3.0)
+    assert written[-len(expected) :] == expected
+    assert "ConstantOfShape" not in written

@@ -352,7 +352,7 @@ def _beside_zeros(site: Site) -> Form:
 def reciprocal_forms(site: Site) -> Iterator[Form]:
     """Yield what is divided by the sum of its own numbers as a product with the reciprocal of that."""
     own = traits_of(site.scope, site.node) or {}
-    if own.get("by-own-sums") or own.get("by-own-sum"):
+    if own.get("by-own-sums") or own.get("by-own-sum") or own.get("by-open-length"):
 
         def write(builder: FragmentBuilder, dividend: Any, divisor: Any) -> Any:
             return builder.op("Mul", [dividend, builder.op("Reciprocal", [divisor])])
