@@ -17,7 +17,7 @@ FAR = -80.0
 
 _PRODUCTS = ("Conv", "Gemm", "MatMul")
 
-_MATRIX = 2
+_MATRIX, _AXES_OF_HEADS = 2, 4
 
 _SCALING = ("Add", "Div", "Mul")
 """What may come between products of queries and their Softmax."""
@@ -180,6 +180,28 @@ def product_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
         "gate-second": is_gated and before is not None and _is_hard_gate(before),
         "scales-one-query": _scales_one_query(scope, node),
     }
+
+
+def divides_heads(scope: Scope, node: NodeProto) -> bool:
+    """Whether scores are divided by a number whose queries or keys have no bias, or find how many heads there are."""
+    product = scope.own_producer(node.input[0])
+    if product is None or product.op_type != "MatMul" or depends_on_data(scope, node.input[1]):
+        return False
+    readers = scope.consumers(node.output[0])
+    readers += [reader for each in readers if each.op_type == "Add" for reader in scope.consumers(each.output[0])]
+    return any(each.op_type == "Softmax" for each in readers) and any(
+        _lacks_bias_or_number(scope, name) for name in product.input
+    )
+
+
+def _lacks_bias_or_number(scope: Scope, name: str) -> bool:
+    turned = scope.own_producer(name)
+    heads = scope.own_producer(turned.input[0]) if turned is not None and turned.op_type == "Transpose" else None
+    if heads is None or heads.op_type != "Reshape":
+        return False
+    told, layer = scope.constant(heads.input[1]), scope.own_producer(heads.input[0])
+    finds_heads = told is not None and told.size == _AXES_OF_HEADS and told.reshape(-1)[2] == -1
+    return finds_heads or (layer is not None and layer.op_type == "MatMul")
 
 
 def _scales_one_query(scope: Scope, node: NodeProto) -> bool:

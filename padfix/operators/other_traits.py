@@ -48,7 +48,7 @@ from padfix.operators.fused_layers import (
     spreads_channels,
     takes_largest_off,
 )
-from padfix.operators.gates import product_traits
+from padfix.operators.gates import divides_heads, product_traits
 from padfix.operators.layer_traits import dense_traits, group_norm_traits, layer_norm_traits
 from padfix.operators.lists import (
     COMPARING,
@@ -402,7 +402,11 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "GridSample": sample_traits,
     "DepthToSpace": _depth_to_space,
     "Div": _pairing(
-        lambda scope, node: {**_difference(scope, node), "changes-numbers": quotient_changes_numbers(scope, node)}
+        lambda scope, node: {
+            **_difference(scope, node),
+            "changes-numbers": quotient_changes_numbers(scope, node),
+            "divides-heads": divides_heads(scope, node),
+        }
     ),
     "Sub": _pairing(_difference),
     "SpaceToDepth": lambda scope, node: {},

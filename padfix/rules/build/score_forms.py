@@ -18,7 +18,8 @@ from padfix.rules.build.objections import Operators
 
 def score_forms(site: Site) -> Iterator[Form]:
     """Yield a product by a number, or a quotient, of what a MatMul gives as one of the first that this multiplies."""
-    if not (own := traits_of(site.scope, site.node) or {}).get("spreads-over-open"):
+    own = traits_of(site.scope, site.node) or {}
+    if not own.get("spreads-over-open") and not own.get("divides-heads"):
         return
     node, scope = site.node, site.scope
     place = int(not depends_on_data(scope, node.input[0]))
@@ -48,5 +49,8 @@ def score_forms(site: Site) -> Iterator[Form]:
         trial[node.input[1 - place]] = TrialInput.of(value, constant=constant)
         return Rewrite(builder.build(), (trial,), replaces=(product,))
 
-    operators: Operators = ((node.op_type, {**own, "spreads-over-open": False, "constants": "number"}), ("MatMul", {}))
+    operators: Operators = (
+        (node.op_type, {**own, "spreads-over-open": False, "divides-heads": False, "constants": "number"}),
+        ("MatMul", {}),
+    )
     yield Form("a factor of what its product multiplies", operators, write, why_not)
