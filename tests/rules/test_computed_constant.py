@@ -423,3 +423,10 @@ def test_bytes_without_a_sign_are_written_as_what_a_cast_makes_of_them(
     onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
     padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target=f"opencv@{target}")
     assert ("Cast" in {node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node}) == stays
+
+
+def test_tvm_gets_a_number_in_place_of_what_fills_no_axes(tmp_path: Path) -> None:
+    text = "(float[2,3] X) => (float[2,3] Y) <int64[0] e = {}> { c = ConstantOfShape (e) Y = Add (X, c) }"
+    onnx.save(onnx.parser.parse_model(HEAD + text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="tvm")
+    assert "ConstantOfShape" not in {each.op_type for each in onnx.load(tmp_path / "out.onnx").graph.node}
