@@ -109,7 +109,7 @@ def is_expression(dimension: Dimension) -> bool:
 
 
 def is_made_up(dimension: Dimension) -> bool:
-    """Whether an expression holds a symbol that shape inference made up, which says nothing to a person."""
+    """Whether an expression holds a symbol that shape inference made up, which says nothing to anybody else."""
     return any(symbol.startswith(_UNNAMED) for symbol, _ in length_of(dimension).factors)
 
 

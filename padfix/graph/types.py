@@ -9,16 +9,13 @@ from functools import lru_cache
 from onnx import NodeProto, TypeProto, ValueInfoProto
 
 from padfix.graph import lengths
-from padfix.graph.lengths import is_expression
-from padfix.graph.scopes import Scope, ValueType
+from padfix.graph.lengths import is_expression, is_made_up
+from padfix.graph.scopes import Dimension, Scope, ValueType
 
 Types = dict[str, TypeProto]
 
 TypeOf = Callable[[str], ValueType | None]
 """Returns the type of a name, as far as it is known."""
-
-_GENERATED_SYMBOL = "unk__"
-"""How onnx.shape_inference names the dimensions it makes up; the same name means nothing in another graph."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +137,7 @@ def as_seen_outside(proto: TypeProto) -> TypeProto:
     known = value_type(proto)
     if known is None or known.shape is None:
         return proto
-    shape = tuple(
-        None if isinstance(each, str) and each.startswith(_GENERATED_SYMBOL) else each for each in known.shape
-    )
+    shape = tuple(None if is_made_up(each) else each for each in known.shape)
     return proto if shape == known.shape else tensor_type(ValueType(known.elem_type, shape))
 
 
@@ -170,8 +165,16 @@ def _numbers_in(proto: TypeProto) -> int:
     return 0 if known is None or known.shape is None else sum(isinstance(length, int) for length in known.shape)
 
 
+def _says_more(new: Dimension, old: Dimension) -> bool:
+    """Whether one way to name an open length says more than another."""
+    return is_expression(new) or (new is not None and not is_made_up(new) and is_made_up(old))
+
+
 def improvement_of(inferred: TypeProto | None, better: TypeProto) -> TypeProto | None:
-    """Return ``better``, completed by ``inferred``, when it says a length that ``inferred`` lacks or contradicts."""
+    """Return ``better``, completed by ``inferred``, when it says a length that ``inferred`` lacks or contradicts.
+
+    A name of the model's own says more than one that shape inference made up.
+    """
     wanted = value_type(better)
     if wanted is None or wanted.shape is None:
         return None
@@ -179,7 +182,7 @@ def improvement_of(inferred: TypeProto | None, better: TypeProto) -> TypeProto |
     if known is None or known.shape is None or len(known.shape) != len(wanted.shape):
         return better
     shape = tuple(
-        new if isinstance(new, int) or (is_expression(new) and not isinstance(old, int)) else old
+        new if isinstance(new, int) or (not isinstance(old, int) and _says_more(new, old)) else old
         for new, old in zip(wanted.shape, known.shape, strict=True)
     )
     if shape == known.shape:

@@ -8,6 +8,8 @@ cuts a kernel shorter than the stride), for pools with ``pads`` beside ``auto_pa
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import onnx
@@ -25,6 +27,7 @@ from padfix.operators.schemas import schema
 from padfix.operators.slices import sliced_axes
 from padfix.operators.stand_ins import put_stand_in
 from padfix.operators.table import CONTRIB, OPERATORS
+from padfix.operators.told_lengths import told_lengths
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Shape, Window
 
@@ -78,16 +81,55 @@ def _steered(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | None
         return None
     if all(scope.constant(node.input[place]) is not None for place in _steering(node)):
         return None  # ONNX's inference knows as much
-    return _alone(scope, node, type_of)[0] or _untouched(scope, node, type_of)
+    partly = {"Expand": _expanded, "Reshape": _laid_out, "Slice": _untouched}.get(node.op_type)
+    return _alone(scope, node, type_of)[0] or (partly(scope, node, type_of) if partly is not None else None)
 
 
 def _untouched(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | None:
     """Return the lengths of axes that a Slice does not list, where those that it lists go by amounts of run time."""
-    data = type_of(node.input[0]) if node.op_type == "Slice" else None
+    data = type_of(node.input[0])
     axes = None if data is None or data.shape is None else sliced_axes(scope, node, len(data.shape))
     if data is None or data.shape is None or axes is None:
         return None
     return ValueType(data.elem_type, tuple(None if axis in axes else each for axis, each in enumerate(data.shape)))
+
+
+def _expanded(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | None:
+    """Return what is known of the lengths of an Expand, where not all that it goes by are numbers."""
+    data = type_of(node.input[0]) if len(node.input) > 1 else None
+    told = None if data is None or data.shape is None else told_lengths(scope, node.input[1], type_of=type_of)
+    if data is None or data.shape is None or told is None:
+        return None
+    rank = max(len(told), len(data.shape))
+    copied = [*[1] * (rank - len(told)), *told]
+    pairs = zip(copied, [*[1] * (rank - len(data.shape)), *data.shape], strict=True)
+    shape: list[Dimension] = []
+    for each, own in pairs:
+        known = [length for length in (each, own) if isinstance(length, int) and length != 1]
+        shape.append(known[0] if known else own if each in (1, own) else each if own == 1 else None)
+    return ValueType(data.elem_type, tuple(shape))
+
+
+def _laid_out(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | None:
+    """Return what is known of the lengths of a Reshape, where not all that it goes by are numbers.
+
+    What is left of its data for the one length that it finds by itself is told where each open one is copied.
+    """
+    data = type_of(node.input[0]) if len(node.input) > 1 else None
+    told = None if data is None or data.shape is None else told_lengths(scope, node.input[1], type_of=type_of)
+    if data is None or data.shape is None or told is None:
+        return None
+    copies = not attributes.integer(node, "allowzero", 0)
+    if copies and any(each == 0 and place >= len(data.shape) for place, each in enumerate(told)):
+        return None
+    shape = [data.shape[place] if each == 0 and copies else each for place, each in enumerate(told)]
+    given, left = Counter(data.shape), Counter(each for each in shape if each != -1)
+    names = {each for each in given | left if not isinstance(each, int)}
+    whole, known = (math.prod(each for each in one.elements() if isinstance(each, int)) for one in (given, left))
+    is_told = None not in names and all(given[each] == left[each] for each in names) and known and not whole % known
+    return ValueType(
+        data.elem_type, tuple(each if each != -1 else whole // known if is_told else None for each in shape)
+    )
 
 
 def _steering(node: NodeProto) -> list[int]:

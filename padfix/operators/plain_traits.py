@@ -30,6 +30,7 @@ from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked
 from padfix.operators.quantizers import multiplies_wide
 from padfix.operators.repeats import multiplies_copies
 from padfix.operators.shape_questions import copied_along_first, is_by_a_number
+from padfix.operators.told_lengths import measures_images
 from padfix.targets.traits import Trait, Traits
 
 DFT_AXIS_AS_INPUT_SINCE = 20
@@ -165,11 +166,12 @@ def _prelu(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _filled(scope: Scope, node: NodeProto) -> Traits:
-    """Return whether a ConstantOfShape says what it gives, and whether that is a number."""
+    """Return whether a ConstantOfShape says what it gives, whether that is a number, and whether its lengths are open."""
     known = scope.type_of(node.output[0])
     return {
         "value-written": attributes.find(node, "value") is not None,
         "gives-a-number": None if known is None else known.rank == 0,
+        "measures-images": measures_images(scope, node),
     }
 
 
@@ -207,9 +209,21 @@ def _columns(scope: Scope, node: NodeProto) -> Traits:
     return {"spatial-axes": None if block is None else block.size}
 
 
+def _tile(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Tile what becomes of its copies, and whether it makes them for open lengths."""
+    return {
+        **ranked(scope, node),
+        "multiplied-copies": multiplies_copies(scope, node),
+        "measures-images": measures_images(scope, node),
+    }
+
+
 def _expand(scope: Scope, node: NodeProto) -> Traits:
     """Return of an Expand whether it makes a batch of its own: a longer first axis, or others before it."""
-    told: Traits = {"multiplied-copies": multiplies_copies(scope, node)}
+    told: Traits = {
+        "multiplied-copies": multiplies_copies(scope, node),
+        "measures-images": measures_images(scope, node),
+    }
     if scope.constant(node.input[0]) is not None:
         return {"makes-batch": False, **told}
     before, behind = (scope.type_of(name) for name in (node.input[0], node.output[0]))
@@ -386,7 +400,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     },
     **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), ranked),
     "STFT": _stft,
-    "Tile": lambda scope, node: {**ranked(scope, node), "multiplied-copies": multiplies_copies(scope, node)},
+    "Tile": _tile,
     "Trilu": ranked,
     "Unsqueeze": _reranked,
 }

@@ -24,7 +24,7 @@ from padfix.operators.lists import is_given_number
 from padfix.operators.open_lengths import leaves_known_lengths
 from padfix.operators.picked_parts import is_taken_apart
 from padfix.operators.shuffles import shuffles_channels, shuffles_pixels
-from padfix.operators.told_lengths import told_lengths
+from padfix.operators.told_lengths import measures_images
 from padfix.targets.traits import Traits
 
 _MATRIX = 2
@@ -47,7 +47,7 @@ def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
         "copies-channels": copies_channels(scope, node),
         "copies-behind-reshape": copies_behind_reshape(scope, node),
         "shuffles": shuffles_channels(scope, node) or shuffles_pixels(scope, node),
-        "measures-images": _measures_images(scope, node),
+        "measures-images": measures_images(scope, node),
         "measures-by-lists": _measures_by_lists(scope, node),
         "of-thin-image": _is_of_thin_image(scope, node),
         "of-square-product": known is not None and is_of_square_product(scope, node.input[0], known.shape or ()),
@@ -87,15 +87,6 @@ def _is_joined(scope: Scope, name: str) -> bool:
             return True
         left += [reader.output[0] for reader in readers if reader.output[0] not in seen]
     return False
-
-
-def _measures_images(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Reshape goes by lengths that the model measures and that are left open."""
-    producer = scope.own_producer(node.input[1]) if len(node.input) > 1 else None
-    if producer is None or chain_of(scope, producer, open_lengths=True) is None:
-        return False
-    told = told_lengths(scope, node.input[1])
-    return told is not None and not all(isinstance(each, int) for each in told)
 
 
 def _measures_by_lists(scope: Scope, node: NodeProto) -> bool:

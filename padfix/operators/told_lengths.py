@@ -12,7 +12,8 @@ from onnx import GraphProto, NodeProto
 from padfix.graph import attributes
 from padfix.graph.lengths import length_of
 from padfix.graph.scopes import Dimension, Scope, normal_domain
-from padfix.operators.constant_chains import chain_of, worked_out
+from padfix.graph.types import TypeOf
+from padfix.operators.constant_chains import STEERED, chain_of, worked_out
 from padfix.operators.resample import Resample
 from padfix.operators.slices import slice_amounts
 
@@ -70,27 +71,41 @@ def _factor(told: Dimension, own: tuple[Dimension, ...]) -> int | None:
     return None
 
 
-def told_lengths(scope: Scope, name: str, depth: int = 0, of: str = "") -> list[Dimension] | None:
+def told_lengths(
+    scope: Scope, name: str, depth: int = 0, of: str = "", type_of: TypeOf | None = None
+) -> list[Dimension] | None:
     """Return what is known of each element of a list: a number, the length that has a name, or nothing (None).
 
     None for the whole where not even its number of elements is known. Open lengths that are measured of the tensor
     ``of`` have names of their own (:func:`_own_length`), and what they are times whole numbers is told as well.
+    ``type_of`` tells the types of names while those of the scope are not known yet.
     """
-    value = worked_out(scope, name)
+    value = worked_out(scope, name, type_of)
     if value is not None:
         return [int(each) for each in value.reshape(-1)] if value.dtype.kind in "iu" else None
     node = scope.own_producer(name)
     is_read = node is not None and not normal_domain(node.domain) and depth <= _DEEPEST
-    found = _listed_by(scope, node, depth + 1, of) if node is not None and is_read else None
-    return found if found is not None else _unknown(scope, name)
+    given = type_of or scope.type_of
+    found = _listed_by(scope, node, depth + 1, of, given) if node is not None and is_read else None
+    return found if found is not None else _unknown(given, name)
 
 
-def _listed_by(scope: Scope, node: NodeProto, depth: int, of: str) -> list[Dimension] | None:
+def measures_images(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node lays its data out, or copies them, by lengths that the model measures and that are left open."""
+    place = STEERED[node.op_type][0]
+    producer = scope.own_producer(node.input[place]) if len(node.input) > place else None
+    if producer is None or chain_of(scope, producer, open_lengths=True) is None:
+        return False
+    told = told_lengths(scope, node.input[place])
+    return told is not None and not all(isinstance(each, int) for each in told)
+
+
+def _listed_by(scope: Scope, node: NodeProto, depth: int, of: str, type_of: TypeOf) -> list[Dimension] | None:
     """Return what is known of each element of a list that a node gives; None where that is nothing."""
-    told = partial(told_lengths, scope, depth=depth, of=of)
+    told = partial(told_lengths, scope, depth=depth, of=of, type_of=type_of)
     match node.op_type:
         case "Shape":
-            return _measured(scope, node, of)
+            return _measured(scope, node, of, type_of)
         case "Concat":
             pieces = [told(each) for each in node.input]
             if any(piece is None for piece in pieces):
@@ -109,6 +124,11 @@ def _listed_by(scope: Scope, node: NodeProto, depth: int, of: str) -> list[Dimen
                 return None
             (start,), (end,), (step,) = amounts["starts"], amounts["ends"], amounts.get("steps", [1])
             return listed[start:end:step]
+        case "Where":
+            asked = scope.own_producer(node.input[0])
+            is_asked = asked is not None and asked.op_type == "Equal" and not normal_domain(asked.domain)
+            compared = [told(each) for each in asked.input] if is_asked and asked is not None else []
+            return _chosen(*compared, *(told(each) for each in node.input[1:])) if compared else None
         case "Ceil" | "Floor" | "Round" if of:
             return told(node.input[0])
         case "Mul" if of:
@@ -116,6 +136,24 @@ def _listed_by(scope: Scope, node: NodeProto, depth: int, of: str) -> list[Dimen
             return next((_times(lengths, numbers) for lengths, numbers in pairs if lengths and numbers), None)
         case _:
             return None
+
+
+def _chosen(*lists: list[Dimension] | None) -> list[Dimension] | None:
+    """Return of four lists the elements of the third where the first two are equal, and those of the last elsewhere.
+
+    A length is not negative, so that it is none of those numbers by which exporters say that one is kept.
+    """
+    if any(each is None for each in lists) or len({len(each) for each in lists if each is not None}) > 1:
+        return None
+    found: list[Dimension] = []
+    for one, other, chosen, left in zip(*(each for each in lists if each is not None), strict=True):
+        names = [isinstance(each, str) for each in (one, other)]
+        least = min((each for each in (one, other) if isinstance(each, int)), default=0)
+        if one is None or other is None or (one != other and any(names) and not (least < 0 and any(names))):
+            found.append(chosen if chosen == left else None)
+        else:
+            found.append(chosen if one == other else left)
+    return found
 
 
 def _whole_numbers(scope: Scope, name: str) -> list[int] | None:
@@ -134,9 +172,9 @@ def _times(lengths: list[Dimension], numbers: list[int]) -> list[Dimension] | No
     return [None if length is None else length_of(length).times(number).dimension() for length, number in pairs]
 
 
-def _unknown(scope: Scope, name: str) -> list[Dimension] | None:
+def _unknown(type_of: TypeOf, name: str) -> list[Dimension] | None:
     """Return nothing (None) for each element of a list, or for a number; None where it is not known how many it has."""
-    known = scope.type_of(name)
+    known = type_of(name)
     lengths = None if known is None else known.lengths
     return [None] * math.prod(lengths) if lengths is not None and len(lengths) < 2 else None
 
@@ -206,8 +244,8 @@ def _own_length(axis: int) -> str:
     return f"\0{axis}"
 
 
-def _measured(scope: Scope, node: NodeProto, of: str) -> list[Dimension] | None:
-    known = scope.type_of(node.input[0])
+def _measured(scope: Scope, node: NodeProto, of: str, type_of: TypeOf) -> list[Dimension] | None:
+    known = type_of(node.input[0])
     if known is None or known.shape is None:
         return None
     lengths: list[Dimension]

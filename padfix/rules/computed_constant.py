@@ -12,6 +12,7 @@ from padfix.operators.traits import computed_traits, traits_of
 from padfix.results import Finding
 from padfix.rules.base import Site
 from padfix.rules.build.forms import Form
+from padfix.rules.build.image_constants import beside_images
 from padfix.rules.build.objections import Objection, objections
 from padfix.rules.build.target_rule import TargetRule
 
@@ -31,7 +32,8 @@ class ComputedConstant(TargetRule):
     Pad, the scales of a Resize and the bounds of a Slice, which PyTorch and TensorFlow compute too, are written where
     the target wants to see them.
 
-    Refused: constants of more than four million elements, and those that depend on a length which is left open.
+    Refused: constants of more than four million elements, and those that depend on a length which is left open, unless
+    that is how many images there are, each of which has them once.
 
     Before, opset 17, for opencv:
 
@@ -85,8 +87,8 @@ class ComputedConstant(TargetRule):
         return max(found, key=lambda each: (not each.unknown, each.severity.rank), default=None)
 
     def forms(self, site: Site) -> Iterator[Form]:
-        """Yield none but the constant, which every rule about a target has."""
-        return iter(())
+        """Yield the constant for each image; that of known lengths every rule about a target has."""
+        return beside_images(site)
 
 
 def _steered(site: Site) -> tuple[NodeProto, Objection] | None:

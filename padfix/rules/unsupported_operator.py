@@ -62,6 +62,7 @@ from padfix.rules.build.exponential_forms import (
     share_of_exponentials,
 )
 from padfix.rules.build.forms import Form
+from padfix.rules.build.image_constants import beside_images
 from padfix.rules.build.layer_forms import (
     batch_norm_forms,
     copied_images,
@@ -328,7 +329,9 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(TAKING, list_forms),
     "Unsqueeze": _first(axes_of_number, reshaped_forms),
     "Squeeze": _first(part_forms, number_forms, PLAIN_FORMS["Squeeze"], largest_of_one, reshaped_forms),
-    **{name: _first(PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Split", "Tile")},
+    "Split": _first(PLAIN_FORMS["Split"], moved_forms),
+    **{name: _first(beside_images, PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Tile")},
+    "ConstantOfShape": _first(beside_images, PLAIN_FORMS["ConstantOfShape"]),
     **dict.fromkeys(
         COMPARING, _first(exchanged_comparison, rows_first(_first(truth_forms, as_floats)), extreme_comparisons)
     ),

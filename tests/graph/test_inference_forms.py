@@ -33,7 +33,44 @@ def infer_text(text: str, opset: int) -> dict[str, tuple[object, ...] | None]:
 def test_a_computed_shape_is_followed_at_every_opset(opset: int, batch: str) -> None:
     body = LENGTHS.format(unsqueezed=OLD if opset < 13 else NEW)
     found = infer_text(f"main (float[{batch},3,4,6] X) => (float[a,b,c] Y) {CONSTANTS} {{ {body} }}", opset)
-    assert found["Y"] == ((2, 3, 24) if batch == "2" else ("N", 3, "unk__0"))
+    assert found["Y"] == ((2, 3, 24) if batch == "2" else ("N", 3, 24))
+
+
+RESHAPED = {
+    "what is left": ("N,4,6,6", "4, -1", ("N", 4, 36)),
+    "what is copied": ("N,L,8", "0, 2, -1", ("N", "L", 2, 4)),
+    "an axis more to find": ("N,L,8", "2, -1", ("N", 2, None)),
+    "what does not go into it": ("N,5,3", "2, -1", ("N", 2, None)),
+}
+
+
+@pytest.mark.parametrize("name", RESHAPED)
+def test_a_reshape_finds_what_open_lengths_leave(name: str) -> None:
+    data, rest, expected = RESHAPED[name]
+    count = rest.count(",") + 1
+    found = infer_text(
+        f"""main (float[{data}] X) => (float[{",".join("abcd"[: count + 1])}] Y)
+        <int64[1] nought = {{0}}, int64[1] one = {{1}}, int64[{count}] rest = {{{rest}}}> {{
+            lengths = Shape (X) batch = Slice (lengths, nought, one)
+            shape = Concat <axis = 0> (batch, rest) Y = Reshape (X, shape) }}""",
+        13,
+    )
+    shape = found["Y"]
+    assert shape is not None
+    assert tuple(None if str(each).startswith("unk__") else each for each in shape) == expected
+
+
+def test_an_expand_that_keeps_axes_as_pytorch_writes_it() -> None:
+    found = infer_text(
+        """main (float[N,3] X) => (float[a,b,c] Y)
+        <float[1,1,5] token = {1, 2, 3, 4, 5}, int64[1] nought = {0}, int64[1] one = {1}, int64[2] minus = {-1, -1},
+         int64[1] three = {3}, int64 less = {-1}> {
+            lengths = Shape (X) batch = Slice (lengths, nought, one) told = Concat <axis = 0> (batch, minus)
+            ones = ConstantOfShape <value = int64[1] {1}> (three) asked = Mul (ones, less)
+            is_kept = Equal (told, asked) shape = Where (is_kept, ones, told) Y = Expand (token, shape) }""",
+        13,
+    )
+    assert found["Y"] == ("N", 1, 5)
 
 
 def attribute(op_type: str, **attributes: object) -> onnx.NodeProto:
