@@ -11,7 +11,13 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.clip import clip_bounds, cuts_relu_off
 from padfix.operators.data_order import is_behind_depthwise_volume, is_cut_off_volume
-from padfix.operators.fused_layers import follows_convolution, is_before_softmax, is_within_celu, spreads_norm
+from padfix.operators.fused_layers import (
+    follows_convolution,
+    is_before_softmax,
+    is_within_celu,
+    spreads_norm,
+    spreads_other_norm,
+)
 from padfix.operators.gates import angle_traits, erf_traits, falls_far, gate_traits, is_behind_product, softplus_traits
 from padfix.operators.numbers import is_narrow_integer
 from padfix.operators.picking_traits import ranked
@@ -39,6 +45,7 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Clip": _curve(
         lambda scope, node: {
             "spreads-norm": spreads_norm(scope, node),
+            "spreads-other-norm": spreads_other_norm(scope, node),
             "bounds-computed": any(name and scope.constant(name) is None for name in node.input[1:]),
             "bounds-one-side": len(node.input) == 2 or (len(node.input) == 3 and not all(node.input)),
             "bounds-none": not any(node.input[1:]) and not node.attribute,

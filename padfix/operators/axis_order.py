@@ -17,7 +17,7 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, normal_domain
 from padfix.operators.data_order import CHANNELS
-from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
+from padfix.operators.elementwise import ELEMENTWISE, PLACES, REDUCTIONS
 from padfix.operators.reductions import reduced_axes
 from padfix.operators.table import PADDED, TRANSPOSED
 from padfix.targets.traits import Traits
@@ -40,8 +40,6 @@ _AS_WRITTEN = frozenset(
     )
 )
 """Operators that give their axes in the order of the model."""
-
-_PLACES = ("ArgMax", "ArgMin")
 
 _PRODUCTS = ("Einsum", "MatMul")
 """Operators whose factors are apart: each is read in its own order."""
@@ -420,10 +418,10 @@ def _puts_back(scope: Scope, node: NodeProto) -> bool:
 
 def _takes_channels(scope: Scope, node: NodeProto) -> bool:
     """Whether a reduction takes the axis of channels away, and what is left has its axes in the order of the model."""
-    if node.op_type not in (*REDUCTIONS, *_PLACES) or attributes.integer(node, "keepdims", 1):
+    if node.op_type not in (*REDUCTIONS, *PLACES) or attributes.integer(node, "keepdims", 1):
         return False
     known = scope.type_of(node.input[0])
-    axes = [attributes.integer(node, "axis", 0) or 0] if node.op_type in _PLACES else reduced_axes(scope, node)
+    axes = [attributes.integer(node, "axis", 0) or 0] if node.op_type in PLACES else reduced_axes(scope, node)
     rank = None if known is None else known.rank
     return not axes or CHANNELS in {axis % rank if rank else axis for axis in axes}
 

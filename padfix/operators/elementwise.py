@@ -25,6 +25,9 @@ COPYING = frozenset({"Expand", "Tile"})
 PICKING_OUT = frozenset({"Gather", "GatherElements", "GatherND", "Slice", "Split"})
 """Operators that give some of the elements of their first input, as they are."""
 
+PLACES = ("ArgMax", "ArgMin")
+"""Operators that give where along an axis an extreme is."""
+
 REDUCTIONS = (
     "ReduceL1",
     "ReduceL2",

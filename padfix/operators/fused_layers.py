@@ -14,6 +14,9 @@ from padfix.operators.data_order import CHANNELS, is_in_blocks, number_of_channe
 from padfix.operators.reductions import reduced_axes
 from padfix.operators.window import Shape
 
+_BOTH_BOUNDS = 3
+"""Inputs of a Clip of which none is left away at the end."""
+
 _ACTIVATIONS = frozenset(("Elu", "Gelu", "HardSigmoid", "HardSwish", "Mish", "Sigmoid", "Tanh"))
 """What a convolution computes along, but for those that only cut off (Relu, Clip)."""
 
@@ -300,12 +303,27 @@ def spreads_norm(scope: Scope, node: NodeProto) -> bool:
 
     So PyTorch exports a normalisation, as one attribute of which pnnx reads what cuts off.
     """
+    return _spread_norm(scope, node) is not None and clip_bounds(scope, node)[1] == math.inf
+
+
+def spreads_other_norm(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Clip does so with places for both bounds, for squares that are summed along more than the channels.
+
+    OpenCV 4.14 takes that for its layer, which normalises along the channels.
+    """
+    norm = _spread_norm(scope, node)
+    is_of_both = len(node.input) == _BOTH_BOUNDS
+    return is_of_both and norm is not None and norm.op_type == "ReduceL2" and reduced_axes(scope, norm) != [1]
+
+
+def _spread_norm(scope: Scope, node: NodeProto) -> NodeProto | None:
     norm = _producer(scope, node.input[0])
+    if norm is None or norm.op_type not in ("ReduceL1", "ReduceL2"):
+        return None
     spread = [each for each in scope.consumers(node.output[0]) if each.op_type == "Expand"]
-    if norm is None or norm.op_type not in ("ReduceL1", "ReduceL2") or clip_bounds(scope, node)[1] != math.inf:
-        return False
     readers = [reader for each in spread for reader in scope.consumers(each.output[0])]
-    return any(each.op_type == "Div" and each.input[0] == norm.input[0] for each in readers)
+    is_divided = any(each.op_type == "Div" and each.input[0] == norm.input[0] for each in readers)
+    return norm if is_divided else None
 
 
 def takes_largest_off(scope: Scope, name: str, axis: int) -> bool:

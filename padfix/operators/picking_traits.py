@@ -9,8 +9,8 @@ from onnx import NodeProto, TensorProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, ValueType
 from padfix.operators.constant_chains import COMPUTED, is_constant, reads_constant_bytes, worked_out
-from padfix.operators.elementwise import LAYING_OUT, PICKING_OUT
-from padfix.operators.lists import depends_on_data
+from padfix.operators.elementwise import LAYING_OUT, PICKING_OUT, PLACES
+from padfix.operators.lists import depends_on_data, is_of_made_list
 from padfix.operators.long_results import ends_as_long, is_behind_images
 from padfix.operators.numbers import numbers_of
 from padfix.operators.passing import passed_on
@@ -134,7 +134,7 @@ def _may_be_outside(scope: Scope, node: NodeProto) -> bool:
         told, producer = scope.constant(name), scope.producer(name)
         if told is not None:
             return bool((told < -most).any() or (told >= most).any())
-        if producer is None or producer.op_type not in (*_MOVING, "ArgMax", "ArgMin"):
+        if producer is None or producer.op_type not in (*_MOVING, *PLACES):
             return True
         if producer.op_type.startswith("Arg"):
             known = scope.type_of(producer.input[0])
@@ -330,13 +330,14 @@ def _leaves_channels(scope: Scope, node: NodeProto) -> bool:
 PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(PICKING, _picking),
     **dict.fromkeys(
-        ("ArgMax", "ArgMin"),
+        PLACES,
         lambda scope, node: {
             **ranked(scope, node),
             "takes-last": attributes.integer(node, "select_last_index", 0) != 0,
             "keeps-axis": attributes.integer(node, "keepdims", 1) != 0,
             "leaves-channels": _leaves_channels(scope, node),
             "ends-as-long": ends_as_long(scope, node),
+            "of-made-list": is_of_made_list(scope, node),
         },
     ),
     "NonMaxSuppression": _suppression,

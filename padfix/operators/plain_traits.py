@@ -166,7 +166,7 @@ def _prelu(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _filled(scope: Scope, node: NodeProto) -> Traits:
-    """Return whether a ConstantOfShape says what it gives, whether that is a number, and whether its lengths are open."""
+    """Return of a ConstantOfShape whether it says with what, whether it gives a number, and whether lengths are open."""
     known = scope.type_of(node.output[0])
     return {
         "value-written": attributes.find(node, "value") is not None,

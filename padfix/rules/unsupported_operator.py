@@ -330,8 +330,8 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Unsqueeze": _first(axes_of_number, reshaped_forms),
     "Squeeze": _first(part_forms, number_forms, PLAIN_FORMS["Squeeze"], largest_of_one, reshaped_forms),
     "Split": _first(PLAIN_FORMS["Split"], moved_forms),
-    **{name: _first(beside_images, PLAIN_FORMS[name], moved_forms) for name in ("Expand", "Tile")},
-    "ConstantOfShape": _first(beside_images, PLAIN_FORMS["ConstantOfShape"]),
+    **{name: _first(PLAIN_FORMS[name], beside_images, moved_forms) for name in ("Expand", "Tile")},
+    "ConstantOfShape": _first(PLAIN_FORMS["ConstantOfShape"], beside_images),
     **dict.fromkeys(
         COMPARING, _first(exchanged_comparison, rows_first(_first(truth_forms, as_floats)), extreme_comparisons)
     ),

@@ -137,6 +137,8 @@ MARKS = (
     "gives-the-same",
     # Of Clip: whether it keeps a norm from zero by which the data themselves are divided.
     "spreads-norm",
+    # And whether it does so with both bounds written, one of which may be left out, along others than the channels.
+    "spreads-other-norm",
     # Of Relu and Clip: whether it gives a result, cutting off at 0, or at 0 and 6, what a convolution of volumes gives.
     "cuts-volume-off",
     # Of Clip: whether no byte lies beyond one of its bounds, and some lie beyond the other. Of QuantizeLinear: whether

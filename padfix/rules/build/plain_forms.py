@@ -9,6 +9,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
+from padfix.operators.elementwise import PLACES
 from padfix.operators.numbers import bytes_of
 from padfix.operators.picked_parts import sorted_axes
 from padfix.operators.picking_traits import PICKING
@@ -226,7 +227,7 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **SLOPE_FORMS,
     **dict.fromkeys(PICKING, element_forms),
     "ReverseSequence": moved_forms,
-    **dict.fromkeys(("ArgMax", "ArgMin"), extreme_place_forms),
+    **dict.fromkeys(PLACES, extreme_place_forms),
     "Cast": _cast_twice,
     "CastLike": type_forms,
     "Constant": _as_tensor,
