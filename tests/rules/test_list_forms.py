@@ -52,7 +52,7 @@ def text(nodes: str) -> str:
         ("Y = Softmax (z)", ["Softmax"]),
         ("Y = Concat <axis = 0> (X, w)", ["Identity", "Concat"]),
         ("Y = Hardmax (X)", ["ArgMax", "Equal", "Cast"]),
-        ("Y = Hardmax (z)", ["ArgMax", "Equal", "Cast"]),
+        ("Y = Hardmax (z)", ["Reshape", "ArgMax", "Reshape", "Equal", "Cast"]),
     ],
 )
 def test_it_is_written_as_opencv_takes_it(nodes: str, expected: list[str], tmp_path: Path) -> None:

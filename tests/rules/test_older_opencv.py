@@ -19,8 +19,8 @@ SUM = """(float[2,2] X) => (float[1,2,2] Y)
 JOINED = """(float[1,2] X) => (float[2,4] Y) <float[1,2] z = {0, 1}>
 { a = Concat <axis = 0> (X, z) b = Concat <axis = 0> (z, X) Y = Concat <axis = 1> (a, b) }"""
 
-NORMALISED = """(float[2,3,4] X) => (float[2,3,4] Y) <float low = {1e-12}>
-{ n = ReduceL2 <axes = [%d]> (X) c = Clip (n, low, ) s = Shape (X) d = Expand (c, s) Y = Div (X, d) }"""
+NORMALISED = """(float[2,3,4] X) => (float[2,3,4] Y) <float low = {1e-12}, float high = {1e30}>
+{ n = ReduceL2 <axes = [%d]> (X) c = Clip (n, low, high) s = Shape (X) d = Expand (c, s) Y = Div (X, d) }"""
 PLACE = """(float[3,4] X) => (int64%s Y)
 { n = ReduceMax <axes = [1], keepdims = 0> (X) Y = ArgMax <axis = 0, keepdims = %d> (n) }"""
 
@@ -34,8 +34,8 @@ PLACE = """(float[3,4] X) => (int64%s Y)
         (SUM.replace("float[1,2,2] Y", "float[2,2] Y") % ("2", "5, 6"), ["MatMul", "Add"]),
         (JOINED, ["Concat", "Concat", "Concat"]),
         (NORMALISED % 1, ["ReduceL2", "Clip", "Shape", "Expand", "Div"]),
-        (NORMALISED % 2, ["ReduceL2", "Max", "Shape", "Expand", "Div"]),
-        (NORMALISED % -1, ["ReduceL2", "Max", "Shape", "Expand", "Div"]),
+        (NORMALISED % 2, ["ReduceL2", "Max", "Min", "Shape", "Expand", "Div"]),
+        (NORMALISED % -1, ["ReduceL2", "Max", "Min", "Shape", "Expand", "Div"]),
         (PLACE % ("", 0), ["ReduceMax", "Reshape", "ArgMax", "ReduceMax"]),
         (PLACE % ("[1]", 1), ["ReduceMax", "Reshape", "ArgMax", "Reshape"]),
     ],
