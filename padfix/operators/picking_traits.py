@@ -10,7 +10,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, ValueType
 from padfix.operators.constant_chains import COMPUTED, is_constant, reads_constant_bytes, worked_out
 from padfix.operators.elementwise import LAYING_OUT, PICKING_OUT, PLACES
-from padfix.operators.lists import depends_on_data, is_of_made_list
+from padfix.operators.lists import depends_on_data
 from padfix.operators.long_results import ends_as_long, is_behind_images
 from padfix.operators.numbers import numbers_of
 from padfix.operators.passing import passed_on
@@ -337,7 +337,6 @@ PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             "keeps-axis": attributes.integer(node, "keepdims", 1) != 0,
             "leaves-channels": _leaves_channels(scope, node),
             "ends-as-long": ends_as_long(scope, node),
-            "of-made-list": is_of_made_list(scope, node),
         },
     ),
     "NonMaxSuppression": _suppression,

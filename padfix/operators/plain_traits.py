@@ -166,7 +166,7 @@ def _prelu(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _filled(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a ConstantOfShape whether it says with what, whether it gives a number, and whether lengths are open."""
+    """Return of a ConstantOfShape whether it says with what, and whether it gives a number or for open lengths."""
     known = scope.type_of(node.output[0])
     return {
         "value-written": attributes.find(node, "value") is not None,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from padfix.operators.elementwise import PLACES
 from padfix.operators.fused_layers import adds_wide_constant, narrowest
 from padfix.operators.lists import depends_on_data, is_computed_list, joins_a_list
 from padfix.operators.other_traits import OTHERS
@@ -102,9 +101,7 @@ def rows_first(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iter
 
 
 def on_rows(site: Site) -> Iterator[Form]:
-    """Yield an operator that has no axis of its own with lists that are computed as matrices of one row."""
-    if site.node.op_type in PLACES:
-        return
+    """Yield the operator with lists that are computed as matrices of one row."""
     lists = [is_computed_list(site.scope, name) for name in site.node.input]
     types = [site.input_type(position) for position in range(len(lists))]
     ranks = [None if known is None else known.rank for known in types]

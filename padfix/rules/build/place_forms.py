@@ -46,7 +46,6 @@ def extreme_place_forms(site: Site) -> Iterator[Form]:
         return builder.unsqueezed(builder.original(kept, [value]), axis, back=True)
 
     own = traits_of(site.scope, site.node) or {}
-    yield _in_a_row(site)
     operators: Operators = (
         (site.node.op_type, {**own, "keeps-axis": True}),
         ("Squeeze", {"rank": own.get("rank"), "axes-written": True, "moves-batch": axis == 0}),
@@ -121,25 +120,6 @@ def _along_rows(site: Site, lengths: Sequence[Dimension], axis: int) -> Form:
     )
     why_not = _NEEDS_LENGTHS if len(known) < len(lengths) or not lengths or gives is None or 0 in gives else None
     return Form("the places along rows", operators, lambda: of_inputs(site, write, exact=True), why_not)
-
-
-def _in_a_row(site: Site) -> Form:
-    """Return the place of an extreme in a list as that in a matrix of one row; a number as the largest of one."""
-    placing, own = copied(site.node), traits_of(site.scope, site.node) or {}
-    attributes.set_integer(placing, "axis", 1)
-    attributes.set_integer(placing, "keepdims", 1)
-    keeps = attributes.integer(site.node, "keepdims", 1) != 0
-
-    def write(builder: FragmentBuilder, value: Any) -> Any:
-        place = builder.original(placing, [builder.reshaped(value, [1, -1])])
-        return builder.reshaped(place, [1]) if keeps else builder.op("ReduceMax", [place], {"keepdims": 0})
-
-    told: Traits = {"rank": 2, "of-made-list": False, "keeps-axis": True}
-    whole: Traits = {"rank": 2, "reduced-axes": 2, "reduces-all": True, "axes-listed": False, "keeps-axis": False}
-    last: tuple[str, Traits] = ("Reshape", {"rank": 1}) if keeps else ("ReduceMax", {**whole, "numbers": "integer"})
-    operators: Operators = (("Reshape", {"rank": 2}), (site.node.op_type, {**own, **told}), last)
-    why_not = None if own.get("of-made-list") else Refusal("its data are no list that is made of others")
-    return Form("a row of its list", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def _place_of_truth(site: Site, lengths: Sequence[Dimension], axis: int) -> Form:
