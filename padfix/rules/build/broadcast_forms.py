@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import TensorProto, helper
 
+from padfix.operators.elementwise import PLACES
 from padfix.operators.fused_layers import adds_wide_constant, narrowest
 from padfix.operators.lists import depends_on_data, is_computed_list, joins_a_list
 from padfix.operators.other_traits import OTHERS
@@ -101,7 +102,9 @@ def rows_first(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iter
 
 
 def on_rows(site: Site) -> Iterator[Form]:
-    """Yield the operator with lists that are computed as matrices of one row."""
+    """Yield an operator that has no axis of its own with lists that are computed as matrices of one row."""
+    if site.node.op_type in PLACES:
+        return
     lists = [is_computed_list(site.scope, name) for name in site.node.input]
     types = [site.input_type(position) for position in range(len(lists))]
     ranks = [None if known is None else known.rank for known in types]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -29,10 +30,10 @@ def beside_images(site: Site) -> Iterator[Form]:
     if site.node.op_type not in _COPYING or site.node.domain:
         return
     one, measured = _of_one_image(site), _images(site)
-    rank = 0 if one is None else one.ndim
+    rank, (name, elements) = 0 if one is None else one.ndim, measured or ("", 0)
     chain = chain_of(site.scope, site.node, open_lengths=True)
     operators: Operators = (
-        ("Flatten", {}),
+        ("Reshape", {"rank": 2}),
         ("ReduceMax", {"rank": 2, "reduced-axes": 1, "reduces-all": False, "axes-listed": True, "keeps-axis": True}),
         ("Equal", {"rank": 2, "broadcasts": False}),
         ("Cast", {"rank": 2, "gives": "single"}),
@@ -50,11 +51,11 @@ def beside_images(site: Site) -> Iterator[Form]:
         assert one is not None
         assert chain is not None
         builder = site.builder()
-        rows = builder.op("Flatten", [builder.input(measured or "")], {"axis": 1})
+        rows = builder.reshaped(builder.input(name), [0, elements])
         largest = reduced(builder, "ReduceMax", rows, [1])
         same = builder.op("Cast", [builder.op("Equal", [largest, largest])], {"to": int(TensorProto.FLOAT)})
         zeros = builder.op("Mul", [same, builder.constant(np.zeros(1, np.float32), "zero")])
-        zeros = builder.reshaped(zeros, [-1, *[1] * (rank - 1)])
+        zeros = builder.reshaped(zeros, [0, *[1] * (rank - 1)])
         builder.output(site.node.output[0], builder.op("Add", [zeros, builder.constant(one, "one")]))
         return Rewrite(builder.build(), (chain_trial(site.scope, chain),), exact=True, replaces=tuple(chain[:-1]))
 
@@ -85,15 +86,16 @@ def _of_one_image(site: Site) -> np.ndarray | None:
     return np.ascontiguousarray(np.broadcast_to(row, copies)) if 0 not in copies else None
 
 
-def _images(site: Site) -> str | None:
-    """Return floats whose first length is that of the images, while all others are known."""
+def _images(site: Site) -> tuple[str, int] | None:
+    """Return floats whose first length is that of the images, and how many elements each has, where that is known."""
     chain = chain_of(site.scope, site.node, open_lengths=True)
     told = told_lengths(site.scope, site.node.input[site.node.op_type != "ConstantOfShape"])
     _, measured = leaves_of(site.scope, chain or [])
     for name in measured:
         known = site.scope.type_of(name)
         shape: Sequence[Dimension] = () if known is None or known.shape is None else known.shape
-        is_whole = all(isinstance(each, int) and each > 0 for each in shape[1:])
-        if known is not None and known.elem_type == TensorProto.FLOAT and len(shape) > 1 and is_whole:
-            return name if told and shape[0] == told[0] else None
+        rest = [each for each in shape[1:] if isinstance(each, int) and each > 0]
+        is_whole = len(shape) > 1 and len(rest) == len(shape) - 1
+        if known is not None and known.elem_type == TensorProto.FLOAT and is_whole:
+            return (name, math.prod(rest)) if told and shape[0] == told[0] else None
     return None

@@ -92,7 +92,7 @@ def _in_a_row(site: Site) -> Form:
         ("ReduceMax", {**reduction, "numbers": "single"}),
         ("Cast", {"numbers": "single", "elements": "float", "unsigned": False, "gives": "integer"}),
     )
-    own = {**(traits_of(site.scope, site.node) or {}), "rank": 2, "keeps-axis": True}
+    own = {**(traits_of(site.scope, site.node) or {}), "rank": 2, "keeps-axis": True, "of-made-list": False}
     back: Operators = (("Reshape", {"rank": 1}),)
     operators: Operators = (("Reshape", {"rank": 2}), (site.node.op_type, own), *(back if is_kept else number))
     return Form("a matrix of one row", operators, lambda: of_inputs(site, write, exact=True))
