@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from onnx import NodeProto
 
@@ -27,7 +27,13 @@ def lists_for_numbers(scope: Scope, node: NodeProto) -> list[int]:
 def is_computed_list(scope: Scope, name: str) -> bool:
     """Whether data, not a constant, is known to have one axis, which is not known to have one element."""
     known = scope.type_of(name) if name else None
-    return known is not None and known.rank == 1 and known.shape != (1,) and depends_on_data(scope, name)
+    return known is not None and known.shape != (1,) and _is_line(scope, name)
+
+
+def _is_line(scope: Scope, name: str) -> bool:
+    """Whether data, not a constant, is known to have one axis, of one element or more."""
+    known = scope.type_of(name) if name else None
+    return known is not None and known.rank == 1 and depends_on_data(scope, name)
 
 
 # fmt: off
@@ -75,11 +81,16 @@ def is_of_made_list(scope: Scope, node: NodeProto) -> bool:
     return is_computed_list(scope, node.input[0]) and _is_made(scope, node.input[0])
 
 
+def is_of_made_line(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node reads a list, be it of one element, that is made of what is none."""
+    return _is_line(scope, node.input[0]) and _made_of(scope, node.input[0], _is_line) is not None
+
+
 def _is_made(scope: Scope, name: str) -> bool:
     return _made_of(scope, name) is not None
 
 
-def _made_of(scope: Scope, name: str) -> list[str] | None:
+def _made_of(scope: Scope, name: str, is_list: Callable[[Scope, str], bool] = is_computed_list) -> list[str] | None:
     """Return the data of which a list is made, a few operators before, by a reduction, a Reshape or a Gather.
 
     None where it is made of lists of the model's inputs alone.
@@ -92,7 +103,7 @@ def _made_of(scope: Scope, name: str) -> list[str] | None:
         before = [each for each in producer.input if each and depends_on_data(scope, each)]
         if producer.op_type == "Gather":
             break  # it gives its indices' axes, each of a list with that of one element of its column
-        if not all(is_computed_list(scope, each) for each in before):
+        if not all(is_list(scope, each) for each in before):
             break
         producer = scope.producer(before[0]) if before else None
     return before

@@ -26,7 +26,7 @@ from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_volume
 from padfix.operators.elementwise import PLACES
 from padfix.operators.fused_layers import ends_model
-from padfix.operators.lists import ON_ONE, is_of_made_list, lists_for_numbers
+from padfix.operators.lists import ON_ONE, is_of_made_line, is_of_made_list, lists_for_numbers
 from padfix.operators.mixed_images import mixes_images
 from padfix.operators.moved_results import activates_result, reads_moved_result
 from padfix.operators.numbers import (
@@ -105,8 +105,10 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["constants-turned"] = reads_turned_constant(scope, node)
     found["of-wide-integers"] = any(holds_wide_integers(scope, name) for name in node.input)
     found["constant-booleans"] = any(is_constant_boolean(scope, name) for name in node.input)
-    if node.op_type in (*ON_ONE, *PLACES, *QUANTIZERS):
+    if node.op_type in (*ON_ONE, *QUANTIZERS):
         found["of-made-list"] = is_of_made_list(scope, node)
+    if node.op_type in PLACES:
+        found["of-made-list"] = is_of_made_line(scope, node)
     if node.op_type not in OF_IMAGES:
         return found
     unlike = is_of_unlike_batches(scope, node.input[0])

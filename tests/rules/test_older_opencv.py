@@ -38,6 +38,7 @@ PLACE = """(float[3,4] X) => (int64%s Y)
         (NORMALISED % -1, ["ReduceL2", "Max", "Min", "Shape", "Expand", "Div"]),
         (PLACE % ("", 0), ["ReduceMax", "Reshape", "ArgMax", "Cast", "ReduceMax", "Cast"]),
         (PLACE % ("[1]", 1), ["ReduceMax", "Reshape", "ArgMax", "Reshape"]),
+        (PLACE.replace("float[3,4]", "float[1,4]") % ("[1]", 1), ["ReduceMax", "Reshape", "ArgMax", "Reshape"]),
     ],
 )
 def test_it_is_kept_apart(graph: str, written: list[str], tmp_path: Path) -> None:
