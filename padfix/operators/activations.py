@@ -21,7 +21,7 @@ from padfix.operators.fused_layers import (
 from padfix.operators.gates import angle_traits, erf_traits, falls_far, gate_traits, is_behind_product, softplus_traits
 from padfix.operators.numbers import is_narrow_integer
 from padfix.operators.picking_traits import ranked
-from padfix.operators.quantizers import cuts_one_end_of_bytes, is_between_bytes_of_caller
+from padfix.operators.quantizers import cuts_one_end_of_bytes, cuts_quantized, is_between_bytes_of_caller
 from padfix.targets.traits import Traits
 
 _OF_RELU6 = (0.0, 6.0)
@@ -52,6 +52,7 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             "bounds-exchanged": operator.gt(*clip_bounds(scope, node)),
             "cuts-volume-off": clip_bounds(scope, node) == _OF_RELU6 and is_cut_off_volume(scope, node),
             "cuts-relu-off": cuts_relu_off(scope, node),
+            "cuts-quantized": cuts_quantized(scope, node),
             "cuts-one-end-of-bytes": cuts_one_end_of_bytes(scope, node),
         }
     ),

@@ -178,6 +178,7 @@ def product_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
     is_gated = before is not None and before.op_type == "HardSigmoid" and before.input[0] == data
     return {
         "gate-second": is_gated and before is not None and _is_hard_gate(before),
+        "squares": data == gate,
         "scales-one-query": _scales_one_query(scope, node),
     }
 

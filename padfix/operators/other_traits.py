@@ -68,6 +68,7 @@ from padfix.operators.picking_traits import gather_traits, is_weight, ranked
 from padfix.operators.plain_traits import PLAINLY, power_traits
 from padfix.operators.quantizers import (
     QUANTIZERS,
+    cuts_quantized,
     is_between_bytes,
     is_from_least_byte,
     quantizer_traits,
@@ -368,6 +369,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "joins-a-copy": measured_copy(scope, node) is not None,
             "squares-for-norm": squares_for_norm(scope, node),
             "spreads-channels": spreads_channels(scope, node),
+            "cuts-quantized": node.op_type in ("Max", "Min") and cuts_quantized(scope, node),
             "fewer-axes": has_fewer_axes(scope, node),
             "moves-fewer-axes": moves_fewer_axes(scope, node),
             "spreads-data": spreads_data(scope, node),

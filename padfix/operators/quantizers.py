@@ -13,6 +13,7 @@ from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.data_order import is_behind_joined_bytes, is_of_bytes
+from padfix.operators.numbers import bytes_of
 from padfix.operators.table import Operator
 from padfix.targets.traits import Traits
 
@@ -47,6 +48,17 @@ _CUTTING = ("Clip", "Relu")
 _FILTERS = ("Conv", "ConvTranspose")
 
 _POOLS = ("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool")
+
+_TURNING = ("Identity", "Neg", "Relu")
+"""What keeps or turns the limits of what is quantized, beside what moves its elements."""
+
+_LOOKED_UP = frozenset(
+    """
+    Abs Ceil Clip Cos Erf Exp Flatten Floor Gelu HardSwish Identity LeakyRelu Neg Reciprocal Reshape Round Sigmoid Sign
+    Softmax Sqrt Squeeze Tanh Transpose Unsqueeze
+    """.split()  # noqa: SIM905
+)
+"""What a table of all bytes stands for between a DequantizeLinear and a QuantizeLinear."""
 
 _NARROW = 64
 """The largest signed byte of which two products with unsigned ones fit 16 bits with a sign."""
@@ -88,6 +100,7 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "saturates": node.op_type == "DequantizeLinear" and _meets_bytes(scope, node),
         "undoes-quantizer": node.op_type == "DequantizeLinear" and _is_quantized(scope, name),
         "among-floats": node.op_type == "DequantizeLinear" and _is_among_floats(scope, node),
+        "from-other-bytes": node.op_type == "QuantizeLinear" and _is_of_other_bytes(scope, node),
         "behind-cut-sum": node.op_type == "QuantizeLinear" and _is_behind_cut_sum(scope, node.input[0]),
         **_of_weights(scope, node),
     }
@@ -270,6 +283,35 @@ def is_between_quantizers(scope: Scope, node: NodeProto) -> bool:
 def _is_quantized(scope: Scope, name: str) -> bool:
     producer = scope.own_producer(name)
     return producer is not None and producer.op_type in ("QuantizeLinear", OPERATOR_OF_BYTES)
+
+
+def cuts_quantized(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Clip, or an extreme with a constant, is of what a QuantizeLinear and a DequantizeLinear give."""
+    computed = [name for name in node.input if name and not is_constant(scope, name)]
+    if len(computed) != 1 or len(node.input) < len(_CUTTING):
+        return False
+
+    def before(name: str) -> list[str]:
+        maker = scope.own_producer(name)
+        return [maker.input[0]] if maker is not None and maker.op_type in (*_MOVING_BYTES, *_TURNING) else []
+
+    makers = (scope.own_producer(name) for name in reached(computed, before))
+    return any(
+        each is not None and each.op_type == "DequantizeLinear" and _is_quantized(scope, each.input[0])
+        for each in makers
+    )
+
+
+def _is_of_other_bytes(scope: Scope, node: NodeProto) -> bool:
+    """Whether bytes of the other sign become those of a QuantizeLinear, each by itself."""
+
+    def before(name: str) -> list[str]:
+        maker = scope.own_producer(name)
+        return [maker.input[0]] if maker is not None and maker.op_type in _LOOKED_UP else []
+
+    makers = [scope.own_producer(name) for name in reached([node.input[0]], before)]
+    quantized = [node.output[0], *(each.input[0] for each in makers if each is not None and each.op_type in QUANTIZERS)]
+    return {"signed", "unsigned"} == {bytes_of(scope, name) for name in quantized}
 
 
 def _is_among_floats(scope: Scope, node: NodeProto) -> bool:

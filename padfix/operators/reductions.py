@@ -31,6 +31,7 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
     of_none = 0 if attributes.integer(node, "noop_with_empty_axes", 0) else every
     return {
         "asked-for-infinity": _is_asked_for_infinity(scope, node),
+        "added-axis-from-end": any(axis < 0 for axis in listed or ()) and _adds_axes(scope, node.input[0]),
         "one-element": bool(reduced) and all(length == 1 for length in reduced),
         "axes-as-input": len(node.input) > 1 and bool(node.input[1]),
         "axes-listed": bool(listed),
@@ -58,6 +59,17 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
 def reduces_batch(axes: Sequence[int], lengths: Sequence[Dimension]) -> bool:
     """Whether a reduction along these axes, all of them where none is listed, takes several images together."""
     return len(lengths) >= AXES_OF_IMAGES and takes_first_axis(axes, len(lengths)) and lengths[0] != 1
+
+
+def _adds_axes(scope: Scope, name: str) -> bool:
+    """Whether an Unsqueeze, or a Reshape to more axes, gives this, or an Identity of it."""
+    maker = scope.own_producer(name)
+    while maker is not None and maker.op_type == "Identity":
+        maker = scope.own_producer(maker.input[0])
+    if maker is None or maker.op_type not in ("Reshape", "Unsqueeze"):
+        return False
+    ranks = [None if (known := scope.type_of(each)) is None else known.rank for each in (maker.input[0], name)]
+    return ranks[0] is None or ranks[1] is None or ranks[0] < ranks[1]
 
 
 def _is_asked_for_infinity(scope: Scope, node: NodeProto) -> bool:

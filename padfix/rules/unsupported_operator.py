@@ -81,9 +81,11 @@ from padfix.rules.build.passing_forms import (
     doubled_forms,
     joined_forms,
     multiplied_by_one,
+    of_larger_forms,
     parted_forms,
     power_forms,
     squared_forms,
+    squared_integer_forms,
     typed_forms,
 )
 from padfix.rules.build.picked_elements import slices_of_picked
@@ -249,7 +251,13 @@ def _by_itself(site: Site) -> Iterator[Form]:
 
     operators: Operators = ((node.op_type, traits),)
     yield Form("an Identity before it", operators, partial(write, "Identity", 1), why_not)
-    traits = {**traits, "behind-convolution": "no", "behind-product": False, "cuts-relu-off": False}
+    traits = {
+        **traits,
+        "behind-convolution": "no",
+        "behind-product": False,
+        "cuts-relu-off": False,
+        "cuts-quantized": False,
+    }
     operators = (("Max", {"inputs": 2, "broadcasts": False}), (node.op_type, traits))
     yield Form("the larger of its data and themselves", operators, partial(write, "Max", 2), why_not)
 
@@ -348,7 +356,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Cast": _first(PLAIN_FORMS["Cast"], cut_forms, long_forms),
     **dict.fromkeys(("Abs", "Neg", "Sign"), signed_forms),
     "Concat": _first(parted_forms, in_rows, joined_forms, doubled_forms, appended_forms, as_floats, moved_forms),
-    "Pow": _first(typed_forms, rows_first(power_forms)),
+    "Pow": _first(typed_forms, rows_first(_first(power_forms, squared_integer_forms))),
     "HardSigmoid": _first(_by_itself, _apart, hard_sigmoid_forms),
     "Tanh": _first(_by_itself, _tanh),
     "Mish": _first(_by_itself, mish_forms, exponential_forms, share_of_exponentials),
@@ -365,9 +373,9 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "ReverseSequence": _first(reversed_forms, PLAIN_FORMS["ReverseSequence"]),
     "Reciprocal": _first(inverse_forms, definition_forms),
     "Mod": _first(remainder_forms, as_floats),
-    "Mul": rows_first(_first(score_forms, apart_forms, exchanged_forms, squared_forms)),
+    "Mul": rows_first(_first(score_forms, apart_forms, exchanged_forms, squared_forms, squared_integer_forms)),
     **dict.fromkeys(JOINING, rows_first(_first(apart_forms, paired_forms))),
-    **dict.fromkeys(("Max", "Min"), rows_first(_first(apart_forms, paired_forms, as_floats))),
+    **dict.fromkeys(("Max", "Min"), rows_first(_first(of_larger_forms, apart_forms, paired_forms, as_floats))),
     "Where": rows_first(_first(choice_forms, as_floats)),
     **dict.fromkeys(RECURRENT, recurrent_forms),
     "RoiAlign": roi_forms,
@@ -379,7 +387,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Shape": _first(long_forms, picked_lengths, _lengths),
     "Size": long_forms,
     "Slice": _first(slice_forms, slices_of_picked, moved_forms),
-    **dict.fromkeys(QUANTIZERS, zero_point_forms),
+    **dict.fromkeys(QUANTIZERS, _first(of_larger_forms, zero_point_forms)),
     "Softplus": _first(_by_itself, softplus_forms, exponential_forms, logarithm_of_sum),
     **dict.fromkeys(REDUCTIONS, reduction_forms),
     **dict.fromkeys(("ReduceMax", "ReduceMin"), _first(reduction_forms, as_floats)),

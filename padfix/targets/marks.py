@@ -117,6 +117,10 @@ MARKS = (
     "of-low-plane",  # Of HardSigmoid: whether its data are images of 9 to 15 rows, and no Conv is right before it.
     "leaves-channels",  # Of ArgMax and ArgMin: whether what they give has channels, and other axes behind these.
     "copied-along-first",  # Of MatMul of volumes: whether a factor is one along the first axis, and the result not.
+    "added-axis-from-end",  # Of what reduces axes: whether they are counted from the end, directly behind added ones.
+    "cuts-quantized",  # Of Clip, Max and Min: whether they cut off what has just been quantized and dequantized.
+    "from-other-bytes",  # Of QuantizeLinear: whether bytes with a sign become those without, or the other way round.
+    "squares",  # Of Mul: whether both factors are the same.
     "cuts-relu-off",  # Of Clip: whether a Relu gives its data, and it cuts off all that is not below 0.
     "behind-product",  # Of Tanh and Sigmoid: whether its data is what a convolution or a product gives, with a bias.
     # As has a Transpose that padfix writes about the steps of such a layer.

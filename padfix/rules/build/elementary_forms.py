@@ -18,6 +18,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import LONGEST, multiplied, multiplying, why_not_multiplied
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.extreme_forms import extreme_form, infinite_form
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
@@ -52,6 +53,8 @@ def reduction_forms(site: Site) -> Iterator[Form]:
     if not axes and attributes.integer(site.node, "noop_with_empty_axes", 0):
         yield reducing_nothing(site)
         return
+    if any(axis < 0 for axis in axes):
+        yield _from_begin(site, [axis % max(rank, 1) for axis in axes])
     axes = sorted({axis % max(rank, 1) for axis in axes} & {*range(rank)}) or list(range(rank))
     op_type, kept = site.node.op_type, attributes.integer(site.node, "keepdims", 1) != 0
     if len(axes) == rank:
@@ -92,6 +95,20 @@ def reduction_forms(site: Site) -> Iterator[Form]:
         yield _reshaped(site, [axes])
     if not kept and op_type in _STEPWISE and len(axes) > 1:
         yield from _kept_stepwise(site, axes)
+
+
+def _from_begin(site: Site, axes: Sequence[int]) -> Form:
+    """Return a reduction whose axes are counted from the begin."""
+    as_input = len(site.node.input) > 1
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        node = copied(site.node)
+        if not as_input:
+            attributes.set_integers(node, "axes", axes)
+        return builder.original(node, [value, builder.constant(np.array(axes, np.int64), "axes")][: 1 + as_input])
+
+    own = {**(traits_of(site.scope, site.node) or {}), "added-axis-from-end": False}
+    return Form("its axes from the begin", ((site.node.op_type, own),), partial(written, site, write))
 
 
 def _stepwise_forms(site: Site, axes: Sequence[int], rank: int, *, kept: bool) -> Iterator[Form]:

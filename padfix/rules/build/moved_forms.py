@@ -13,6 +13,7 @@ from padfix.graph import attributes
 from padfix.operators.axis_order import ORDER, alike_axes, before_reshapes, is_put_back, order_of
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.refusal import Refusal
+from padfix.operators.slices import slice_amounts
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
@@ -30,8 +31,11 @@ _MOST_ELEMENTS = 1 << 20
 
 _MATRIX = 2
 
-_TRIED = 2
-"""Images in place of a number of them that is left open."""
+_TRIED = (2, 3)
+"""Images in place of a number of them that is left open: more than one, and not always as many."""
+
+_NO_END = 1 << 30
+"""A bound of a Slice that lies behind whatever number of images there are."""
 
 _JOINED = frozenset(("Concat",))
 
@@ -47,14 +51,23 @@ def moved_forms(site: Site) -> Iterator[Form]:
     """Yield what moves elements as a Gather from each image's row; as a Reshape where they stay in their order."""
     shapes = _shapes(site)
     is_open = isinstance(shapes, list) and not isinstance(shapes[0][0], int)
-    lengths = [] if isinstance(shapes, Refusal) else [_images(shape) for shape in shapes]
+    counts = _counts(site) if is_open else _TRIED[:1]
+    given = [] if isinstance(shapes, Refusal) else shapes
+    tried = [[_images(shape, count) for shape in given] for count in counts]
+    lengths = tried[0]
     why_not = shapes if isinstance(shapes, Refusal) else None
+    if sum(math.prod(shape[1:]) for shape in tried[-1]) * (counts[-1] if is_open else 1) > _MOST_ELEMENTS:
+        why_not = Refusal(f"it moves more than {_MOST_ELEMENTS} elements")
     if site.opset < SHAPE_AS_INPUT_SINCE:
         why_not = Refusal("this opset has no Reshape to a shape that is an input")
 
     def write() -> Rewrite | Refusal:
         moved = _moved(site, lengths)
-        return moved if isinstance(moved, Refusal) else _picked(site, lengths, moved, is_open=is_open)
+        if isinstance(moved, Refusal):
+            return moved
+        if is_open and not all(_is_alike(site, lengths, moved, others) for others in tried[1:]):
+            return Refusal("it needs to know how many images there are (--shape)")
+        return _picked(site, lengths, moved, counts if is_open else ())
 
     results = [site.scope.type_of(name) for name in site.node.output if name]
     known = [each.shape for each in results if each is not None and each.shape is not None]
@@ -135,13 +148,27 @@ def _shapes(site: Site) -> list[Sequence[Any]] | Refusal:
     others = range(len(places), len(site.node.input))
     if any(site.input_name(place) and site.constant(place) is None for place in others):
         return Refusal("what it moves where is only known at run time")
-    if sum(math.prod(shape[1:]) for shape in shapes) > _MOST_ELEMENTS:
-        return Refusal(f"it moves more than {_MOST_ELEMENTS} elements")
     return shapes
 
 
-def _images(shape: Sequence[Any]) -> Shape:
-    return (shape[0] if isinstance(shape[0], int) else _TRIED, *shape[1:])
+def _images(shape: Sequence[Any], count: int) -> Shape:
+    return (shape[0] if isinstance(shape[0], int) else count, *shape[1:])
+
+
+def _counts(site: Site) -> tuple[int, ...]:
+    """Return the numbers of images to try: a Slice may take all of a few, and leave some of more than it counts to."""
+    amounts = (slice_amounts(site.scope, site.node) or {}) if site.node.op_type == "Slice" else {}
+    bounds = [abs(bound) for name in ("starts", "ends") for bound in amounts.get(name, ()) if abs(bound) < _NO_END]
+    return (*_TRIED, *(max(bounds) + extra for extra in range(1, 3) if bounds and max(bounds) >= min(_TRIED)))
+
+
+def _is_alike(site: Site, shapes: Sequence[Shape], moved: Sequence[np.ndarray], others: Sequence[Shape]) -> bool:
+    """Whether an image of as many as the others picks the very elements of its own row that one of these picks."""
+    again = _moved(site, others)
+    if isinstance(again, Refusal):
+        return False
+    pairs = [(_by_image(here, shapes), _by_image(there, others)) for here, there in zip(moved, again, strict=True)]
+    return all(here is not None and there is not None and np.array_equal(here, there) for here, there in pairs)
 
 
 def _moved(site: Site, shapes: Sequence[Shape]) -> list[np.ndarray] | Refusal:
@@ -166,11 +193,10 @@ def _moved(site: Site, shapes: Sequence[Shape]) -> list[np.ndarray] | Refusal:
         return Refusal(f"what it moves where can't be told ({error})")
 
 
-def _picked(site: Site, shapes: Sequence[Shape], moved: Sequence[np.ndarray], *, is_open: bool) -> Rewrite | Refusal:
+def _picked(site: Site, shapes: Sequence[Shape], moved: Sequence[np.ndarray], counts: Sequence[int]) -> Rewrite:
+    """Return the Gather; tried with so many images as ``counts`` has where their number is left open."""
     rows = [_by_image(each, shapes) for each in moved]
     is_by_image = all(each is not None for each in rows)
-    if is_open and not is_by_image:
-        return Refusal("it needs to know how many images there are (--shape)")
     images = shapes[0][0] if is_by_image else 1
     builder = site.builder()
     given = [builder.input(name) for name in site.node.input[: len(shapes)]]
@@ -186,10 +212,11 @@ def _picked(site: Site, shapes: Sequence[Shape], moved: Sequence[np.ndarray], *,
             result = joined
             if not np.array_equal(order, np.arange(whole)):
                 result = builder.op("Gather", [joined, builder.constant(order, "places")], {"axis": 1})
-        first = 0 if is_open else places.shape[0] if places.ndim else 1
+        first = 0 if counts else places.shape[0] if places.ndim else 1
         shape = [first, *places.shape[1:]] if places.ndim else []
         builder.output(name, builder.reshaped(result, shape))
-    return Rewrite(builder.build(), (as_declared(site),), exact=True)
+    cases = tuple(as_declared(site, count) for count in counts) or (as_declared(site),)
+    return Rewrite(builder.build(), cases, exact=True)
 
 
 def _row(builder: FragmentBuilder, given: Sequence[Any], shapes: Sequence[Shape], images: int) -> Any:

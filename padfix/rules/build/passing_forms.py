@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 
 from padfix.graph import attributes
 from padfix.operators.axis_order import ORDER
+from padfix.operators.numbers import numbers_of
 from padfix.operators.passing import passed_on, pieces_of
 from padfix.operators.reduced_lines import by_channels_of_lines
 from padfix.operators.refusal import Refusal
@@ -232,7 +233,13 @@ def power_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), trials_of(site))
 
     squares = {"squares-for-norm": number == 2 and is_norm_of_squares(site.scope, site.node)}
-    yield Form("a product", (("Mul", {"gate-second": False, **squares}), ("Reciprocal", {})), write, why_not)
+    product = {
+        "gate-second": False,
+        "squares": factors > 1,
+        "of-longs": site.elem_type(0) == TensorProto.INT64,
+        **squares,
+    }
+    yield Form("a product", (("Mul", product), ("Reciprocal", {})), write, why_not)
     yield _of_sizes(site, why_not if number == 2 else Refusal("it is no square"))
     yield _root(site, number, _why_not_raised(site, exponents))
     yield _kept_from_zero(site, number, _why_not_raised(site, exponents))
@@ -253,6 +260,59 @@ def squared_forms(site: Site) -> Iterator[Form]:
     squares = {"squares-for-norm": is_norm_of_squares(site.scope, site.node)}
     yield Form("a power", (("Pow", {"exponent": "two", **squares}),), write, why_not)
     yield _of_sizes(site, why_not)
+
+
+def of_larger_forms(site: Site) -> Iterator[Form]:
+    """Yield the node on the larger of its data and themselves, which are no constant: nothing joins it with others."""
+    computed = [place for place, name in enumerate(site.node.input) if name and site.constant(place) is None]
+
+    def write(builder: FragmentBuilder, *values: Any) -> Any:
+        given = list(values)
+        given[computed[0]] = builder.op("Max", [given[computed[0]]] * 2)
+        return builder.original(copied(site.node), given)
+
+    own = {**(traits_of(site.scope, site.node) or {}), **dict.fromkeys(_JOINED_WITH_OTHERS, False)}
+    operators: Operators = (("Max", {"inputs": 2, "broadcasts": False}), (site.node.op_type, own))
+    why_not = None if len(computed) == 1 and all(site.node.input) else Refusal("it has not one input that is computed")
+    name = "the larger of its data and themselves"
+    yield Form(name, operators, lambda: of_inputs(site, write, exact=True), why_not)
+
+
+_JOINED_WITH_OTHERS = ("cuts-quantized", "from-other-bytes")
+"""What a maximum between them is in the way of."""
+
+
+def squared_integer_forms(site: Site) -> Iterator[Form]:
+    """Yield the square of integers as a product with the larger of them and themselves, which are two factors."""
+    is_power = site.node.op_type == "Pow"
+    told = site.constant(1) if is_power else None
+    why_not = None
+    if (
+        not (told is not None and told.size == 1 and told.item() == SQUARE)
+        if is_power
+        else len(set(site.node.input)) > 1
+    ):
+        why_not = Refusal("it is no square")
+    elif numbers_of(site.scope, site.input_name(0)) != "integer":
+        why_not = Refusal("its data are no integers")
+
+    operators: Operators = (
+        ("Max", {"inputs": 2, "broadcasts": False, "numbers": "integer"}),
+        ("Mul", {"gate-second": False, "numbers": "integer"}),
+    )
+    since = MAXIMUM_OF_INTEGERS_SINCE
+
+    def rewritten() -> Rewrite:
+        builder = site.builder(max(site.opset, since))
+        value = builder.input(site.input_name(0))
+        builder.output(site.node.output[0], builder.op("Mul", [value, builder.op("Max", [value, value])]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    yield Form("a product with the larger of its data and themselves", operators, rewritten, why_not, since)
+
+
+SQUARE = 2
+"""The exponent of a square."""
 
 
 def _of_sizes(site: Site, why_not: Refusal | None) -> Form:
