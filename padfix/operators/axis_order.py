@@ -17,9 +17,9 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, normal_domain
 from padfix.operators.data_order import CHANNELS
-from padfix.operators.elementwise import ELEMENTWISE, PLACES, REDUCTIONS
-from padfix.operators.reductions import reduced_axes
+from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.table import PADDED, TRANSPOSED
+from padfix.operators.taken_axes import LEAST_RANK, leaves_order_of_images, takes_channels
 from padfix.targets.traits import Traits
 
 ORDER = ("alike", "channels-last")
@@ -30,16 +30,13 @@ _MATRIX = 2
 _OF_MATRICES = ("Concat", "Transpose")
 """Operators that take the axes of a square matrix for one another; a Concat where it joins along the first."""
 
-_LEAST_RANK = 3
-"""Axes of data that has channels to move."""
-
 _AS_WRITTEN = frozenset(
     (
         *("Compress", "CumSum", "Einsum", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Gemm"),
         *("MatMul", "OneHot", "Reshape", "Squeeze", "Tile", "TopK", "Transpose", "Unsqueeze"),
     )
 )
-"""Operators that give their axes in the order of the model."""
+"""Operators that give their axes in the order of the model; of images some as :func:`leaves_order_of_images` says."""
 
 _PRODUCTS = ("Einsum", "MatMul")
 """Operators whose factors are apart: each is read in its own order."""
@@ -99,7 +96,7 @@ def order_traits(scope: Scope, node: NodeProto) -> Traits:
 def _has_several_orders(scope: Scope, node: NodeProto) -> bool:
     """Whether anything that a node computes with or gives may have an axis of channels and others behind it."""
     types = [scope.type_of(name) for name in (*_data(scope, node), *node.output) if name]
-    return any(each is None or each.rank is None or each.rank >= _LEAST_RANK for each in types)
+    return any(each is None or each.rank is None or each.rank >= LEAST_RANK for each in types)
 
 
 def alike_axes(shapes: Sequence[Sequence[Dimension]]) -> Alike:
@@ -196,7 +193,7 @@ def _are_equal(alike: AbstractSet[str]) -> list[bool]:
 
 def _alike(shape: Sequence[Dimension]) -> frozenset[str]:
     """Return which axes of data of a shape are alike, or may be where lengths are open (or 0, as in a Reshape)."""
-    return _alike_in(shape) if len(shape) >= _LEAST_RANK else frozenset((NONE,))
+    return _alike_in(shape) if len(shape) >= LEAST_RANK else frozenset((NONE,))
 
 
 def _alike_in(shape: Sequence[Dimension]) -> frozenset[str]:
@@ -276,7 +273,7 @@ def spread_of_constants(scope: Scope, node: NodeProto) -> str | None:
     shape = None if result is None else result.shape
     known = [None if name in _data(scope, node) else scope.type_of(name) for name in node.input]
     given = [each.shape for each in known if each is not None]
-    if not given or (shape is not None and len(shape) < _LEAST_RANK):
+    if not given or (shape is not None and len(shape) < LEAST_RANK):
         return "none"
     if shape is None or None in given:
         return None
@@ -333,7 +330,7 @@ def moves_fewer_axes(scope: Scope, node: NodeProto) -> bool:
     result = scope.type_of(node.output[0])
     rank = 0 if result is None or result.rank is None else result.rank
     types = {name: scope.type_of(name) for name in _data(scope, node)}
-    fewer = [name for name, known in types.items() if known is not None and _LEAST_RANK <= (known.rank or 0) < rank]
+    fewer = [name for name, known in types.items() if known is not None and LEAST_RANK <= (known.rank or 0) < rank]
     return any(_orders(scope, [name], False) != {AS_WRITTEN} for name in fewer)
 
 
@@ -343,7 +340,7 @@ def spreads_data(scope: Scope, node: NodeProto) -> bool:
     shape = None if result is None else result.shape
     types = {name: scope.type_of(name) for name in node.input if name}
     shapes = {name: () if known is None or known.shape is None else known.shape for name, known in types.items()}
-    if shape is None or len(shape) < _LEAST_RANK or not data or not all(shapes[name] for name in data):
+    if shape is None or len(shape) < LEAST_RANK or not data or not all(shapes[name] for name in data):
         return False
     wide = [(*[1] * (len(shape) - len(shapes[name])), *shapes[name]) for name in data]
     if all(length == 1 or any(each[axis] != 1 for each in wide) for axis, length in enumerate(shape)):
@@ -362,7 +359,7 @@ def lies_before_alike(scope: Scope, name: str, axis: int) -> bool | None:
     if shape is None:
         return None
     axes = list(range(len(shape)))
-    if len(shape) >= _LEAST_RANK and holds_channels_last(scope, name, shape):
+    if len(shape) >= LEAST_RANK and holds_channels_last(scope, name, shape):
         axes = [0, *axes[CHANNELS + 1 :], CHANNELS]
     at = axes.index(axis % max(len(shape), 1)) if shape else 0
     behind = [shape[each] for each in axes[at + 1 :]]
@@ -379,7 +376,8 @@ def is_put_back(scope: Scope, name: str) -> bool:
 def _orders(scope: Scope, names: Sequence[str], is_equal: bool) -> set[str]:
     """Return in which orders the axes of data are: of images, of what orders the axes, or of a sum, which undoes that.
 
-    An image of which all lengths are equal (``is_equal``) is read as it is by most that does not work on images.
+    An image of which all lengths are equal is read as it is by most that does not work on images; they may be where
+    those of the result are (``is_equal``).
     """
     found, seen, left = set[str](), set[tuple[str, str]](), [(name, MOVED) for name in names]
     while left and len(seen) < _NEAR:
@@ -389,9 +387,12 @@ def _orders(scope: Scope, names: Sequence[str], is_equal: bool) -> set[str]:
         seen.add(each)
         producer = scope.own_producer(name)
         if producer is None:
-            found |= set() if scope.constant(name) is not None else {AS_WRITTEN if is_equal else moved}
+            is_read_so = is_equal and ALL in _alike_of(scope, name)
+            found |= set() if scope.constant(name) is not None else {AS_WRITTEN if is_read_so else moved}
             continue
-        if not normal_domain(producer.domain) and (producer.op_type in _AS_WRITTEN or _takes_channels(scope, producer)):
+        if leaves_order_of_images(scope, producer):
+            left.append((producer.input[0], moved))
+        elif _is_as_written(producer) or takes_channels(scope, producer):
             found.add(AS_WRITTEN)
         elif _works_on_images(producer):
             found.add(moved)
@@ -407,7 +408,7 @@ def _puts_back(scope: Scope, node: NodeProto) -> bool:
     A number without axes, which is added to what another node gives, leaves them as they are.
     """
     known = scope.type_of(node.output[0])
-    if node.op_type != "Add" or normal_domain(node.domain) or known is None or (known.rank or 0) < _LEAST_RANK:
+    if node.op_type != "Add" or normal_domain(node.domain) or known is None or (known.rank or 0) < LEAST_RANK:
         return False
     types = [scope.type_of(name) for name in node.input]
     has_number = any(each is not None and each.rank == 0 for each in types)
@@ -416,14 +417,8 @@ def _puts_back(scope: Scope, node: NodeProto) -> bool:
     return known.shape is None or len(set(known.shape[CHANNELS:])) > 1
 
 
-def _takes_channels(scope: Scope, node: NodeProto) -> bool:
-    """Whether a reduction takes the axis of channels away, and what is left has its axes in the order of the model."""
-    if node.op_type not in (*REDUCTIONS, *PLACES) or attributes.integer(node, "keepdims", 1):
-        return False
-    known = scope.type_of(node.input[0])
-    axes = [attributes.integer(node, "axis", 0) or 0] if node.op_type in PLACES else reduced_axes(scope, node)
-    rank = None if known is None else known.rank
-    return not axes or CHANNELS in {axis % rank if rank else axis for axis in axes}
+def _is_as_written(node: NodeProto) -> bool:
+    return not normal_domain(node.domain) and node.op_type in _AS_WRITTEN
 
 
 def _works_on_images(node: NodeProto) -> bool:

@@ -34,6 +34,8 @@ _MOST_MOVES = 4
 _MANY_AXES = 6
 """Axes of data and of indices together, one of which is picked from, that give more than five."""
 
+_AXES_OF_IMAGES = 4
+
 FEW_ROWS = 8
 """Rows that converters may try a table with, whatever indices the model has."""
 
@@ -57,6 +59,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "by-image": attributes.integer(node, "batch_dims", 0) != 0,
         "puts-slices": _puts_slices(node, shapes),
         "by-tuples": node.op_type == "GatherND" and shapes[1] is not None and tuple(shapes[1][-1:]) != (1,),
+        "by-many-axes": node.op_type == "GatherND" and shapes[1] is not None and len(shapes[1]) > _AXES_OF_IMAGES,
         "joins": (reduction := attributes.text(node, "reduction", "none") or "none") != "none",
         "joins-extremes": reduction in ("max", "min"),
         "reads-constant-bytes": reads_constant_bytes(scope, node),

@@ -282,9 +282,11 @@ MARKS = (
     "maybe-from-end",
     "maybe-outside",
     "picks-rows",
-    # Of GatherND: whether each image has indices of its own, and whether they are of several axes.
+    # Of GatherND: whether each image has indices of its own, whether they are of several axes, and whether they have
+    # more axes than images themselves.
     "by-image",
     "by-tuples",
+    "by-many-axes",
     # Of Gemm: whether its product or what is added has a factor, whether that is 0 of what is added, and whether what
     # is added is computed and has not all rows and columns.
     "has-factors",

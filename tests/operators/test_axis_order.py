@@ -10,6 +10,7 @@ import pytest
 from padfix.files.model import Model
 from padfix.operators.axis_order import alike_axes, order_traits, spread_of_constants
 from padfix.operators.inference import infer
+from padfix.targets.traits import Trait
 
 HEAD = '<ir_version: 8, opset_import: ["" : 13]> g (float[1,4,4,5] X, float[2,3,3] Q) => (float Y) '
 
@@ -78,6 +79,31 @@ def test_data_comes_as_images_unless_something_orders_the_axes(nodes: str, expec
     constants = "<int64[4] r = {1, 4, 5, 4}, float[1,4,1,1] w = {1, 2, 3, 4}>"
     (scope,) = infer(Model(onnx.parser.parse_model(f"{HEAD}{constants} {{ {nodes} }}")))
     assert order_traits(scope, scope.nodes[-1])["channels-last"] is expected
+
+
+@pytest.mark.parametrize(
+    ("lengths", "node", "expected"),
+    [
+        ("2,2,4,2", "Z = Gather <axis = 2> (X, i)", True),
+        ("2,2,4,D", "Z = Gather <axis = 2> (X, i)", True),
+        ("2,8,D,8", "Z = Slice (X, i, j, i)", frozenset((False, True))),
+        ("2,3,4,3", "Z = Gather <axis = 2> (X, n)", True),
+        ("2,4,3,3", "Z = Gather <axis = 1> (X, n)", False),
+        ("2,3,3,3", "Z = Gather <axis = 2> (X, n)", False),
+        ("2,2,4,4", "Z = Tile (X, t)", True),
+        ("2,2,4,2", "Z, P = TopK <axis = 2> (X, i)", True),
+        ("2,3,1,3,3", "Z = Squeeze (X, i)", True),
+        ("2,1,3,3,3", "Z = Squeeze (X, o)", False),
+        ("2,3,3,3", "R = Reshape (X, r) Z = Tile (R, t)", False),
+        ("2,2,4,2", "Z = Gather <axis = 2> (c, p)", False),
+    ],
+)
+def test_parts_and_copies_of_images_keep_their_order(lengths: str, node: str, expected: Trait) -> None:
+    constants = """<int64[1] i = {2}, int64[1] j = {4}, int64[1] o = {1}, int64 n = {1}, int64[4] t = {1, 2, 1, 1},
+      int64[4] r = {2, 3, 3, 3}, float[1,2,2,2] c = {1, 2, 3, 4, 5, 6, 7, 8}, int64[2] p = {1, 0}>"""
+    graph = f"(float[{lengths}] X) => (float Y) {constants} {{ {node} Y = Relu (Z) }}"
+    (scope,) = infer(Model(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> g {graph}')))
+    assert order_traits(scope, scope.nodes[-1])["channels-last"] == expected
 
 
 @pytest.mark.parametrize(

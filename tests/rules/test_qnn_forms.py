@@ -29,6 +29,8 @@ def types_of(path: Path) -> list[str]:
     return [node.op_type for node in onnx.load(path).graph.node if node.op_type != "Constant"]
 
 
+TUPLES = "<int64[%s,2,2] i = {0, 1, 0, 2}>"
+COMPARED = "<int64[1,3] a = {0, 1, 2}, int64 n = {1}> { g = GreaterOrEqual (a, n) Y = And (g, X) }"
 CURVE = "(float[1,2,3,%s3] X) => (float Y) { Y = %s (X) }"
 LARGER = "(float[1,2,3,4,3] X) => (float Y) <float[1,1,1,1,1] k = {0.5}> { Y = Max (X, k) }"
 CHOSEN = "(float[2,2,3,4,3] X) => (float Y) <int64[3] i = {0, 1, 0}> { Y = Gather <axis = %d> (X, i) }"
@@ -386,9 +388,18 @@ def test_what_asks_for_no_numbers_is_declined(nodes: str, *, is_declined: bool, 
         ("(bool[1,2,3,2,2] X) => (float Y) { Y = Cast <to = 1> (X) }", 17, ["Reshape", "Cast", "Reshape"]),
         ("(float[1,2,3,2,2] X) => (int32 Y) { Y = Cast <to = 6> (X) }", 17, ["Cast"]),
         ("(float[2,6] X) => (float[2,3] Y) { Y, I = TopK <axis = 1, k = 3> (X) }", 9, ["TopK"]),
+        (f"(bool[1,3] X) => (bool Y) {TUPLES % '1'} {{ Y = GatherND (X, i) }}", 17, ["Reshape", "Gather", "Reshape"]),
+        (
+            f"(float[1,3] X) => (float Y) {TUPLES % '1,1,1'} {{ Y = GatherND (X, i) }}",
+            17,
+            ["Reshape", "Gather", "Reshape"],
+        ),
+        (f"(float[1,3] X) => (float Y) {TUPLES % '1,1'} {{ Y = GatherND (X, i) }}", 17, ["GatherND"]),
+        (f"(bool[1,3] X) => (bool Y) {COMPARED}", 14, ["And"]),
+        (f"(bool[1,3] X) => (bool Y) {COMPARED}", 16, ["GreaterOrEqual", "And"]),
     ],
 )
-def test_booleans_of_five_axes_and_an_early_top_k_are_written_otherwise(
+def test_booleans_tuples_of_five_axes_and_what_early_opsets_say_are_written_otherwise(
     text: str, opset: int, expected: list[str], tmp_path: Path
 ) -> None:
     source, result = saved(tmp_path, text, opset), tmp_path / "result.onnx"
