@@ -62,6 +62,7 @@ from padfix.operators.masks import may_leave_rows_out
 from padfix.operators.measured_copies import measured_copy
 from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
 from padfix.operators.open_lengths import spreads_over_open
+from padfix.operators.open_rows import joins_open_rows
 from padfix.operators.passing import pieces_of
 from padfix.operators.picked_parts import is_taken_apart
 from padfix.operators.picking_traits import gather_traits, is_weight, ranked
@@ -120,6 +121,7 @@ def _joined(scope: Scope, node: NodeProto) -> Traits:
         "joins-a-number": any(of_data)
         and any(value is not None and value.size == 1 for value in map(scope.constant, node.input)),
         "axis-from-end": axis < 0,
+        "joins-open-rows": joins_open_rows(scope, node),
         "of-constants-too": any(of_data) and not all(of_data),
     }
 

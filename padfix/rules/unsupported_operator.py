@@ -44,6 +44,7 @@ from padfix.rules.build.broadcast_forms import (
     negated_forms,
     paired_forms,
     reciprocal_forms,
+    rows_copied,
     rows_first,
     summed_forms,
 )
@@ -355,7 +356,9 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Clip": _first(_by_itself, clip_forms),
     "Cast": _first(PLAIN_FORMS["Cast"], cut_forms, long_forms),
     **dict.fromkeys(("Abs", "Neg", "Sign"), signed_forms),
-    "Concat": _first(parted_forms, in_rows, joined_forms, doubled_forms, appended_forms, as_floats, moved_forms),
+    "Concat": _first(
+        rows_copied, parted_forms, in_rows, joined_forms, doubled_forms, appended_forms, as_floats, moved_forms
+    ),
     "Pow": _first(typed_forms, rows_first(_first(power_forms, squared_integer_forms))),
     "HardSigmoid": _first(_by_itself, _apart, hard_sigmoid_forms),
     "Tanh": _first(_by_itself, _tanh),

@@ -253,6 +253,7 @@ MARKS = (
     "activations-written",
     # Of Reshape, as numbers-images is.
     "measures-images",
+    "joins-open-rows",  # Of Concat: whether the open number of rows is that of something of two tensors in some alone.
     "images-by-rest",  # Of Reshape and Flatten: whether the number of images is what is left, and a Concat joins them.
     "measures-by-lists",
     # Of QLinearMatMul: whether its scales are in half precision. Of Concat and what works element by element:

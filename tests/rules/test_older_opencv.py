@@ -24,6 +24,10 @@ NORMALISED = """(float[2,3,4] X) => (float[2,3,4] Y) <float low = {1e-12}, float
 PLACE = """(float[3,4] X) => (int64%s Y)
 { n = ReduceMax <axes = [1], keepdims = 0> (X) Y = ArgMax <axis = 0, keepdims = %d> (n) }"""
 
+ROWS = """(float[N,3] X, float[N,3] Z) => (float[N,6] Y)
+<float[3,3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, float[3] b = {1, 2, 3}>
+{ %s Y = Concat <axis = 1> (a, X) }"""
+
 
 @pytest.mark.parametrize(
     ("graph", "written"),
@@ -38,6 +42,9 @@ PLACE = """(float[3,4] X) => (int64%s Y)
         (NORMALISED % -1, ["ReduceL2", "Max", "Min", "Shape", "Expand", "Div"]),
         (PLACE % ("", 0), ["ReduceMax", "Reshape", "ArgMax", "Cast", "ReduceMax", "Cast"]),
         (PLACE % ("[1]", 1), ["ReduceMax", "Reshape", "ArgMax", "Reshape"]),
+        (ROWS % "a = Mul (X, Z)", ["Mul", "Reshape", "Concat"]),
+        (ROWS % "m = Add (X, Z) n = Relu (m) a = MatMul (n, w)", ["Add", "Relu", "MatMul", "Reshape", "Concat"]),
+        (ROWS % "m = MatMul (Z, w) a = Add (m, b)", ["MatMul", "Add", "Concat"]),
         (PLACE.replace("float[3,4]", "float[1,4]") % ("[1]", 1), ["ReduceMax", "Reshape", "ArgMax", "Reshape"]),
     ],
 )
