@@ -30,7 +30,6 @@ from padfix.operators.data_order import (
     is_behind_softmax,
     is_behind_volume,
     is_behind_window,
-    joins_images,
     turns_alike_back,
     turns_back,
 )
@@ -49,11 +48,11 @@ from padfix.operators.fused_layers import (
     takes_largest_off,
 )
 from padfix.operators.gates import divides_heads, product_traits
+from padfix.operators.joined_traits import joined_traits
 from padfix.operators.layer_traits import dense_traits, group_norm_traits, layer_norm_traits
 from padfix.operators.lists import (
     COMPARING,
     JOINING_TRUTHS,
-    appends_to_input,
     depends_on_data,
     joins_a_list,
 )
@@ -62,8 +61,6 @@ from padfix.operators.masks import may_leave_rows_out
 from padfix.operators.measured_copies import measured_copy
 from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
 from padfix.operators.open_lengths import spreads_over_open
-from padfix.operators.open_rows import joins_open_rows
-from padfix.operators.passing import pieces_of
 from padfix.operators.picked_parts import is_taken_apart
 from padfix.operators.picking_traits import gather_traits, is_weight, ranked
 from padfix.operators.plain_traits import PLAINLY, power_traits
@@ -79,7 +76,6 @@ from padfix.operators.reductions import reduction_traits
 from padfix.operators.reshape_traits import is_batch_told, leaves_images_to_rest, reshape_traits
 from padfix.operators.sampled_places import sample_traits
 from padfix.operators.shape_questions import any_of, is_spread
-from padfix.operators.shared_constants import joins_constant_again
 from padfix.operators.shuffles import shuffles_pixels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import (
@@ -103,27 +99,6 @@ def _root_of_sums(scope: Scope, node: NodeProto) -> Traits:
     data = scope.type_of(node.input[0])
     shape = None if data is None else data.shape
     return {**ranked(scope, node), "open-batch": not shape or not isinstance(shape[0], int)}
-
-
-def _joined(scope: Scope, node: NodeProto) -> Traits:
-    """Return of a Concat what it joins: constants again, nothing, lists of data, or such with constants."""
-    of_data = [depends_on_data(scope, name) for name in node.input]
-    known = [scope.type_of(name) for name in node.input]
-    axis, rank = attributes.integer(node, "axis", 1) or 0, None if known[0] is None else known[0].rank
-    return {
-        "first-axis": True if axis == 0 else None if axis < 0 and rank is None else axis == -(rank or 0),
-        "appends-to-input": appends_to_input(scope, node),
-        "joins-constant-again": joins_constant_again(scope, node),
-        "numbers-images": gives_each_image_its_own(scope, node),
-        "joins-images": joins_images(scope, node),
-        "joins-nothing": len(pieces_of(scope, node)) < len(set(node.input)),
-        "of-lists": any(of_data) and all(each is not None and each.rank == 1 for each in known),
-        "joins-a-number": any(of_data)
-        and any(value is not None and value.size == 1 for value in map(scope.constant, node.input)),
-        "axis-from-end": axis < 0,
-        "joins-open-rows": joins_open_rows(scope, node),
-        "of-constants-too": any(of_data) and not all(of_data),
-    }
 
 
 def _measured(scope: Scope, node: NodeProto) -> Traits:
@@ -402,7 +377,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "GroupNormalization": group_norm_traits,
     "Add": _pairing(_sum),
     **dict.fromkeys((*COMPARING, *JOINING_TRUTHS), _pairing(_comparison)),
-    "Concat": _joined,
+    "Concat": joined_traits,
     "GridSample": sample_traits,
     "DepthToSpace": _depth_to_space,
     "Div": _pairing(

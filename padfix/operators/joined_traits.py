@@ -1,0 +1,36 @@
+"""What a Concat is like, in the words that targets state their facts in."""
+
+from __future__ import annotations
+
+from onnx import NodeProto
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Scope
+from padfix.operators.batches import gives_each_image_its_own
+from padfix.operators.data_order import joins_images
+from padfix.operators.lists import appends_to_input, depends_on_data
+from padfix.operators.open_rows import joins_open_rows
+from padfix.operators.passing import pieces_of
+from padfix.operators.shared_constants import joins_constant_again
+from padfix.targets.traits import Traits
+
+
+def joined_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Concat what it joins: constants again, nothing, lists of data, or such with constants."""
+    of_data = [depends_on_data(scope, name) for name in node.input]
+    known = [scope.type_of(name) for name in node.input]
+    axis, rank = attributes.integer(node, "axis", 1) or 0, None if known[0] is None else known[0].rank
+    return {
+        "first-axis": True if axis == 0 else None if axis < 0 and rank is None else axis == -(rank or 0),
+        "appends-to-input": appends_to_input(scope, node),
+        "joins-constant-again": joins_constant_again(scope, node),
+        "numbers-images": gives_each_image_its_own(scope, node),
+        "joins-images": joins_images(scope, node),
+        "joins-nothing": len(pieces_of(scope, node)) < len(set(node.input)),
+        "of-lists": any(of_data) and all(each is not None and each.rank == 1 for each in known),
+        "joins-a-number": any(of_data)
+        and any(value is not None and value.size == 1 for value in map(scope.constant, node.input)),
+        "axis-from-end": axis < 0,
+        "joins-open-rows": joins_open_rows(scope, node),
+        "of-constants-too": any(of_data) and not all(of_data),
+    }
