@@ -21,7 +21,7 @@ from padfix.operators.fused_layers import (
     is_of_transposed_groups,
     is_product,
 )
-from padfix.operators.lists import ON_ONE, is_given_number
+from padfix.operators.lists import ON_ONE, depends_on_data, is_given_number
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
 from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of, is_odd_integer, numbers_of
 from padfix.operators.passing import PASSING, changes_type, gives_the_same, passing_traits
@@ -29,7 +29,7 @@ from padfix.operators.picked_parts import picked_part, sorted_axes, squeezed_axe
 from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked
 from padfix.operators.quantizers import multiplies_wide
 from padfix.operators.repeats import multiplies_copies
-from padfix.operators.shape_questions import copied_along_first, is_by_a_number
+from padfix.operators.shape_questions import copied_along_first, is_by_a_number, is_spread
 from padfix.operators.told_lengths import measures_images
 from padfix.targets.traits import Trait, Traits
 
@@ -249,9 +249,27 @@ def _product(scope: Scope, node: NodeProto) -> Traits:
         "by-a-matrix": ranks[1] == 2,
         "by-a-number": is_by_a_number(scope, node),
         "copied-along-first": bool(copied_along_first(scope, node)),
+        "scaled": _is_scaled(scope, node),
         "by-fewer-constants": _is_by_fewer_constants(scope, node),
         "numbers-images": gives_each_image_its_own(scope, node, MATRIX),
     }
+
+
+def _is_scaled(scope: Scope, node: NodeProto) -> bool:
+    """Whether a product with a number, or a quotient by one, that data have no part in, alone reads the result."""
+    name, readers = node.output[0], _readers_of_data(scope, node.output[0])
+    while len(readers) == 1 and readers[0].op_type == "Identity":
+        name, readers = readers[0].output[0], _readers_of_data(scope, readers[0].output[0])
+    if len(readers) != 1 or readers[0].op_type not in ("Div", "Mul"):
+        return False
+    others = [each for each in readers[0].input if each != name]
+    known = scope.type_of(others[0]) if len(others) == 1 else None
+    is_one = known is not None and known.lengths is not None and set(known.lengths) <= {1}
+    return is_one and not depends_on_data(scope, others[0])
+
+
+def _readers_of_data(scope: Scope, name: str) -> list[NodeProto]:
+    return [each for each in scope.consumers(name) if each.op_type != "Shape"]
 
 
 def _is_by_fewer_constants(scope: Scope, node: NodeProto) -> bool:
@@ -379,6 +397,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Col2Im": _columns,
     "ConstantOfShape": _filled,
     "Mod": lambda scope, node: {
+        "spreads-first": is_spread(scope, node, 0) is not False,
         "cuts-off": attributes.integer(node, "fmod", 0) != 0,
         "of-positive": all(is_positive_for_certain(scope, name, or_zero=True) for name in node.input),
         "reads-constant-bytes": reads_constant_bytes(scope, node),

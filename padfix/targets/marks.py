@@ -120,6 +120,8 @@ MARKS = (
     "added-axis-from-end",  # Of what reduces axes: whether they are counted from the end, directly behind added ones.
     "cuts-quantized",  # Of Clip, Max and Min: whether they cut off what has just been quantized and dequantized.
     "from-other-bytes",  # Of QuantizeLinear: whether bytes with a sign become those without, or the other way round.
+    "scaled",  # Of MatMul: whether nothing reads it but what multiplies or divides it by a number.
+    "spreads-first",  # Of Mod: whether its first input takes the shape of the result.
     "squares",  # Of Mul: whether both factors are the same.
     "cuts-relu-off",  # Of Clip: whether a Relu gives its data, and it cuts off all that is not below 0.
     "behind-product",  # Of Tanh and Sigmoid: whether its data is what a convolution or a product gives, with a bias.

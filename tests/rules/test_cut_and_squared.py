@@ -94,6 +94,39 @@ def test_long_integers_are_squared_as_two_factors(given: str, node: str, expecte
     assert operators(result) == expected
 
 
+@pytest.mark.parametrize(
+    ("inputs", "node", "expected"),
+    [
+        ("float[1,4] X", "Mod <fmod = 1> (X, C)", ["Expand", "Max", "Mod"]),
+        ("float[n,4] X", "Mod <fmod = 1> (D, X)", ["Shape", "Expand", "Max", "Mod"]),
+        ("float[n,4] X", "Mod <fmod = 1> (X, D)", ["Mod"]),
+    ],
+)
+def test_a_dividend_has_the_whole_shape(inputs: str, node: str, expected: list[str], tmp_path: Path) -> None:
+    gives = "2" if "1,4" in inputs else "n"
+    text = f"""({inputs}) => (float[{gives},4] Y)
+    <float[2,4] C = {{1,2,3,4,5,6,7,8}}, float[4] D = {{1,2,3,4}}> {{ Y = {node} }}"""
+    model, result = converted(text, "tract", tmp_path)
+    assert operators(result) == expected
+    X = np.array([[1.5, 2.5, -3.5, 7]], np.float32)
+    wanted = session(model, optimised=False).run(None, {"X": X})[0]
+    np.testing.assert_array_equal(session(result, optimised=True).run(None, {"X": X})[0], wanted)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ("P = MatMul (X, W) Y = Mul (P, S)", ["MatMul", "Squeeze", "Mul"]),
+        ("P = MatMul (X, W) Y = Div (P, S)", ["MatMul", "Squeeze", "Div"]),
+        ("P = MatMul (X, W) Y = Add (P, S)", ["MatMul", "Add"]),
+    ],
+)
+def test_volumes_are_multiplied_by_a_column_before_a_number(nodes: str, expected: list[str], tmp_path: Path) -> None:
+    text = f"(float[n,5,3] X) => (float[n,5] Y) <float[3] W = {{1,2,3}}, float S = {{2}}> {{ {nodes} }}"
+    _, result = converted(text, "openvino", tmp_path)
+    assert operators(result) == expected
+
+
 @pytest.mark.parametrize(("start", "end"), [("-2", "9223372036854775807"), ("0", "2"), ("-5", "9223372036854775807")])
 def test_some_of_an_open_number_of_images_are_no_elements_of_each(start: str, end: str, tmp_path: Path) -> None:
     text = f"""(float[n,2,3,3] X) => (float[m,2,3,3] Y)

@@ -106,8 +106,29 @@ def _by_many(site: Site, own: Traits) -> Form:
     return Form("a divisor for each element", (("Div", traits),), write, why_not)
 
 
+def _spread_first(site: Site) -> Form:
+    """Return the rest of a division of what has the whole shape, as a maximum that no runtime takes for a copy."""
+    own = {**(traits_of(site.scope, site.node) or {}), "spreads-first": False}
+    known = site.scope.type_of(site.node.output[0])
+    lengths = None if known is None else known.lengths
+    since = 1 if site.elem_type(0) in FLOATS else _INTEGERS_JOINED_SINCE
+
+    def write() -> Rewrite:
+        builder = site.builder(max(site.opset, since))
+        dividend, divisor = (builder.input(name) for name in site.node.input)
+        shape = builder.op("Shape", [divisor]) if lengths is None else builder.integers(lengths, "lengths")
+        whole = builder.op("Max", [builder.op("Expand", [dividend, shape])] * 2)
+        builder.output(site.node.output[0], builder.original(copied(site.node), [whole, divisor]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    measuring: Operators = (("Shape", {}),) if lengths is None else ()
+    operators: Operators = (*measuring, ("Expand", {}), ("Max", {"inputs": 2, "broadcasts": False}), ("Mod", own))
+    return Form("a dividend of the whole shape", operators, write, None, since)
+
+
 def remainder_forms(site: Site) -> Iterator[Form]:
     """Yield the rest of a division, with the sign of the dividend, as that of magnitudes, which has it added."""
+    yield _spread_first(site)
     own = traits_of(site.scope, site.node) or {}
 
     def write() -> Rewrite:
