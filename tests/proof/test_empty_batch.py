@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
 from padfix.process import deadline
-from padfix.proof import generated
+from padfix.proof import alone, generated
 from padfix.proof.alone import Alone
 from padfix.proof.empty_batch import EmptyBatch, empty_probes, hint_of
 from padfix.proof.executors import ExecutionFailed, OnnxRuntimeExecutor, TensorSpec
@@ -165,3 +167,30 @@ def test_a_specification_that_never_ends_is_ended() -> None:
     with deadline.each_run(0.5), pytest.raises(ExecutionFailed) as caught:
         model.run({"x": np.zeros(1, np.float32)})
     assert caught.value.overdue
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_what_does_not_end_in_a_fork_is_run_once_more_in_a_new_process(
+    monkeypatch: pytest.MonkeyPatch, ends: bool
+) -> None:
+    begun: list[bool] = []
+
+    def apart(make: Callable[[], Any], *, fresh: bool = False) -> Callable[[Any], Any]:
+        def run(feeds: Any) -> Any:
+            begun.append(fresh)
+            if fresh and ends:
+                return make()(feeds)
+            raise deadline.Overdue("it did not end within 15 s")
+
+        return run
+
+    monkeypatch.setattr(alone, "Apart", apart)
+    runner = Alone(executor(SUM))
+    feeds = {"x": np.ones((2, 4), np.float32)}
+    if ends:
+        assert [runner.run(feeds)["y"].tolist() for _ in range(2)] == [[2.0] * 4] * 2
+        assert begun == [False, True, True]
+    else:
+        with pytest.raises(ExecutionFailed, match="did not end"):
+            runner.run(feeds)
+        assert begun == [False, True]
