@@ -8,6 +8,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.batches import gives_each_image_its_own
 from padfix.operators.data_order import joins_images
+from padfix.operators.followed_batch import joins_along_images
 from padfix.operators.lists import appends_to_input, depends_on_data
 from padfix.operators.open_rows import joins_open_rows
 from padfix.operators.passing import pieces_of
@@ -25,7 +26,7 @@ def joined_traits(scope: Scope, node: NodeProto) -> Traits:
         "appends-to-input": appends_to_input(scope, node),
         "joins-constant-again": joins_constant_again(scope, node),
         "numbers-images": gives_each_image_its_own(scope, node),
-        "joins-images": joins_images(scope, node),
+        "joins-images": joins_images(scope, node) or joins_along_images(scope, node),
         "joins-nothing": len(pieces_of(scope, node)) < len(set(node.input)),
         "of-lists": any(of_data) and all(each is not None and each.rank == 1 for each in known),
         "joins-a-number": any(of_data)

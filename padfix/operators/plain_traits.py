@@ -14,6 +14,7 @@ from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant, reads_constant_bytes
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.equations import equation_traits
+from padfix.operators.followed_batch import equation_moves_images
 from padfix.operators.fused_layers import (
     MATRIX,
     given_by,
@@ -72,6 +73,10 @@ CLASSICAL = (
     "TreeEnsembleRegressor",
 )
 """Operators of ONNX's domain for machine learning without networks, of which it is all the same as well."""
+
+
+def _equation(scope: Scope, node: NodeProto) -> Traits:
+    return {**equation_traits(scope, node), "moves-images": equation_moves_images(scope, node)}
 
 
 def classical_traits(node: NodeProto) -> Traits:
@@ -408,7 +413,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "half-scales": numbers_of(scope, node.input[1]) == "half",
         "saturates": multiplies_wide(scope, node),
     },
-    "Einsum": equation_traits,
+    "Einsum": _equation,
     "Expand": _expand,
     "MatMul": _product,
     "PRelu": _prelu,

@@ -25,6 +25,7 @@ from padfix.operators.constant_chains import (
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_volume
 from padfix.operators.elementwise import PLACES
+from padfix.operators.followed_batch import lie_within
 from padfix.operators.fused_layers import ends_model
 from padfix.operators.lists import ON_ONE, is_of_made_line, is_of_made_list, lists_for_numbers
 from padfix.operators.mixed_images import mixes_images
@@ -111,8 +112,9 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
         found["of-made-list"] = is_of_made_line(scope, node)
     if node.op_type not in OF_IMAGES:
         return found
-    unlike = is_of_unlike_batches(scope, node.input[0])
-    return {**found, "batch-within": is_of_another_batch(scope, node.input[0]), "unlike-batches": unlike}
+    unlike = is_of_unlike_batches(scope, data)
+    within = is_of_another_batch(scope, data) or lie_within(scope, data)
+    return {**found, "batch-within": within, "unlike-batches": unlike}
 
 
 def _gives_integers(scope: Scope, node: NodeProto) -> bool:

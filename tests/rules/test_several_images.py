@@ -233,6 +233,13 @@ FIRST_ALONE = """(float[2,4,6,6] X) => (float[1,4,6,6] Y) <int64[1] b = {0}, int
     A = %s (X) Y = Slice (A, b, e, b) }"""
 TWICE = """(float[%s] X) => (float Y) <float s = {0.5}, int64[2] r = {-1, 3}> {
     A = %s C = Identity (%s) Y = Concat <axis = 0> (C, C) }"""
+TURNED = """(float[%s] X) => (float Y) {
+    A = MaxPool <kernel_shape = [1, 1]> (X) B = Transpose <perm = [%s]> (A) Y = Concat <axis = %d> (B, B) }"""
+SUMMED = """(float[%s,3,5] X) => (float Y) {
+    A = MaxPool <kernel_shape = [1]> (X) Y = Einsum <equation = "%s"> (A) }"""
+PAIRED = """(float[N,6,3,4] X) => (float Y, float A) {
+    A = MaxPool <kernel_shape = [1, 1]> (X) B = Transpose <perm = [3, 2, 1, 0]> (X)
+    Y = Einsum <equation = "abcd,abcd->abc"> (B, B) }"""
 BESIDE = "(float[%s,3,2,2] X, float[1,3,1,1] Z) => (float Y) { A = %s (X) Y = Mul (A, Z) }"
 JOINED = """(float[2,4,6,6] X) => (float Y) <int64[1] b = {0}, int64[1] e = {1}, int64[1] l = {2}> {
     A = Slice (X, e, l, b) B = Slice (X, b, e, b) C = Concat <axis = 0> (A, B) Y = %s (C) }"""
@@ -254,8 +261,12 @@ BY_IDS = "(int32[2,5] X) => (float[2,5,2] Y) <float[9,2] t> { Y = Gather (t, X) 
         (GRID % "2,3,4,4", ""),
         (BY_IDS, "first row for every index below 0"),
         (BY_IDS.replace("int32", "int64"), "first row for every index below 0"),
-        (TWICE % ("1,3,2,2", "PRelu (X, s)", "A"), "joins several along another axis"),
-        (TWICE % ("1,3,2,2", "MaxPool <kernel_shape = [1, 1]> (X)", "A"), "joins several along another axis"),
+        (TWICE % ("1,3,2,1", "PRelu (X, s)", "A"), ""),
+        (TURNED % ("1,3,2,2", "1, 0, 2, 3", 1), ""),
+        (TURNED % ("1,3,2,2", "1, 2, 3, 0", 3), "nothing lies behind the axis of images"),
+        (SUMMED % ("N", "abc->bac"), ""),
+        (SUMMED % ("N", "abc->acb"), ""),
+        (PAIRED, "takes several together"),
         (TWICE % ("1,3,2,2", "Softmax (X)", "A"), ""),
         (TWICE % ("1,3,2,2", "PRelu (X, s) B = Reshape (A, r)", "B"), ""),
         (BESIDE % ("N", "GlobalMaxPool"), "of another number of images"),
@@ -374,3 +385,16 @@ def test_an_end_that_32_bits_do_not_hold_is_none(end: int, expected: int, tmp_pa
     }
     (node,) = [each for each in graph.node if each.op_type == "Slice"]
     assert values[node.input[2]] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("graph", "results"),
+    [
+        (TWICE % ("1,3,2,2", "MaxPool <kernel_shape = [1, 1]> (X)", "A"), "float Y"),
+        (TWICE % ("1,3,2,2", "MaxPool <kernel_shape = [1, 1]> (X)", "X"), "float A, float Y"),
+        (TURNED % ("1,3,2,2", "1, 2, 0, 3", 2), "float Y"),
+    ],
+)
+def test_single_images_are_joined_as_matrices_for_ncnn(graph: str, results: str, tmp_path: Path) -> None:
+    types = written(tmp_path, graph.replace("float Y", results, 1), opset=17)
+    assert types[-4:] == ["Reshape", "Reshape", "Concat", "Reshape"]

@@ -39,6 +39,8 @@ def folded_batch(site: Site) -> Form:
         why_not = Refusal("what it gives is not that of every channel, or group of channels, by itself")
     elif before is None or after is None or len(before) < _LEADING:
         why_not = Refusal("it needs all lengths of the data (--shape)")
+    elif _folded(site.node, before) == list(before):
+        why_not = Refusal("it is of one image already")
     elif site.opset < SHAPE_AS_INPUT_SINCE or len([name for name in site.node.output if name]) > 1:
         why_not = Refusal("this opset has no Reshape to a shape that is an input, or it gives more than one result")
     else:
