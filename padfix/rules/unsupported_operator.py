@@ -38,7 +38,6 @@ from padfix.rules.build.broadcast_forms import (
     appended_forms,
     choice_forms,
     exchanged_forms,
-    in_matrices,
     in_rows,
     inverse_forms,
     narrowed_forms,
@@ -65,6 +64,7 @@ from padfix.rules.build.exponential_forms import (
 )
 from padfix.rules.build.forms import Form
 from padfix.rules.build.image_constants import beside_images
+from padfix.rules.build.joined_images import in_matrices
 from padfix.rules.build.layer_forms import (
     batch_norm_forms,
     copied_images,
