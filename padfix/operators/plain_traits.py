@@ -255,6 +255,7 @@ def _product(scope: Scope, node: NodeProto) -> Traits:
         "by-a-number": is_by_a_number(scope, node),
         "copied-along-first": bool(copied_along_first(scope, node)),
         "scaled": _is_scaled(scope, node),
+        "squares": len(node.input) > 1 and len(set(node.input)) == 1,
         "by-fewer-constants": _is_by_fewer_constants(scope, node),
         "numbers-images": gives_each_image_its_own(scope, node, MATRIX),
     }

@@ -122,7 +122,7 @@ MARKS = (
     "from-other-bytes",  # Of QuantizeLinear: whether bytes with a sign become those without, or the other way round.
     "scaled",  # Of MatMul: whether nothing reads it but what multiplies or divides it by a number.
     "spreads-first",  # Of Mod: whether its first input takes the shape of the result.
-    "squares",  # Of Mul: whether both factors are the same.
+    "squares",  # Of Mul and MatMul: whether both factors are the same.
     "cuts-relu-off",  # Of Clip: whether a Relu gives its data, and it cuts off all that is not below 0.
     "behind-product",  # Of Tanh and Sigmoid: whether its data is what a convolution or a product gives, with a bias.
     # As has a Transpose that padfix writes about the steps of such a layer.

@@ -11,6 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import padfix
+from padfix.errors import RefusedError
 
 PLANES = "(float[1,3,4,5] X) => (float[1,A,B,C] Y)"
 GRID = "int64[5] s = {1, 2, 3, 4, 5}, int64[3] t = {1, -1, 3}"
@@ -144,3 +145,11 @@ def test_a_row_of_ones_has_as_many_axes_as_the_data(tmp_path: Path) -> None:
     assert converted(tmp_path, text) == ["MatMul"]
     stored = onnx.load(tmp_path / "result.onnx").graph.initializer
     assert [1, 1, 1, 4] in [list(each.dims) for each in stored]
+
+
+def test_a_product_of_data_with_themselves_is_declined_where_both_are_moved_as_one(tmp_path: Path) -> None:
+    source = tmp_path / "model.onnx"
+    graph = "g (float[2,3,2,2] X) => (float[2,3,2,2] Y) { p = Relu (X) Y = MatMul (p, p) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> {graph}'), source)
+    with pytest.raises(RefusedError, match="where they are the same"):
+        padfix.convert(source, tmp_path / "result.onnx", target="onnx2tf")
