@@ -312,8 +312,11 @@ def spreads_other_norm(scope: Scope, node: NodeProto) -> bool:
     OpenCV 4.14 takes that for its layer, which normalises along the channels.
     """
     norm = _spread_norm(scope, node)
-    is_of_both = len(node.input) == _BOTH_BOUNDS
-    return is_of_both and norm is not None and norm.op_type == "ReduceL2" and reduced_axes(scope, norm) != [1]
+    if norm is None or norm.op_type != "ReduceL2" or len(node.input) != _BOTH_BOUNDS:
+        return False
+    known = scope.type_of(norm.input[0])
+    rank = None if known is None else known.rank
+    return [axis % rank if rank else axis for axis in reduced_axes(scope, norm) or ()] != [CHANNELS]
 
 
 def _spread_norm(scope: Scope, node: NodeProto) -> NodeProto | None:

@@ -40,6 +40,7 @@ ROWS = """(float[N,3] X, float[N,3] Z) => (float[N,6] Y)
         (NORMALISED % 1, ["ReduceL2", "Clip", "Shape", "Expand", "Div"]),
         (NORMALISED % 2, ["ReduceL2", "Max", "Min", "Shape", "Expand", "Div"]),
         (NORMALISED % -1, ["ReduceL2", "Max", "Min", "Shape", "Expand", "Div"]),
+        (NORMALISED % -2, ["ReduceL2", "Clip", "Shape", "Expand", "Div"]),
         (PLACE % ("", 0), ["ReduceMax", "Reshape", "ArgMax", "Cast", "ReduceMax", "Cast"]),
         (PLACE % ("[1]", 1), ["ReduceMax", "Reshape", "ArgMax", "Reshape"]),
         (ROWS % "a = Mul (X, Z)", ["Mul", "Reshape", "Concat"]),
