@@ -13,6 +13,7 @@ from padfix.operators.batches import OF_IMAGES
 from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
 from padfix.operators.equations import letters_of
 from padfix.operators.fused_layers import PRODUCTS
+from padfix.operators.reductions import reduced_axes
 
 _KEEPING = frozenset(
     {
@@ -158,11 +159,8 @@ def _in_equation(scope: Scope, node: NodeProto, place: int, axis: int) -> int | 
 
 
 def _axes_given(scope: Scope, node: NodeProto, rank: int) -> Sequence[int] | None:
-    """Return the axes of a Squeeze or Unsqueeze, an attribute or an input, counted from the first of ``rank``."""
-    axes = attributes.integers(node, "axes")
-    told = scope.constant(node.input[1]) if axes is None and len(node.input) > 1 else None
-    found = axes if axes is not None else None if told is None else [int(each) for each in told.reshape(-1)]
-    return None if found is None else [each % rank for each in found]
+    """Return the axes of a Squeeze or Unsqueeze, counted from the first of ``rank``; None where they are not listed."""
+    return [each % rank for each in reduced_axes(scope, node) or ()] or None
 
 
 def _squeezed(scope: Scope, node: NodeProto, place: int, axis: int) -> int | None:

@@ -13,7 +13,8 @@ from padfix.graph.scopes import Dimension, Scope, normal_domain
 from padfix.operators.constant_chains import worked_out
 from padfix.operators.reading import read
 from padfix.operators.resample import Resample
-from padfix.operators.slices import slice_amounts, slice_starts, slice_steps, sliced_axes
+from padfix.operators.slices import slice_starts, slice_steps, sliced_axes
+from padfix.operators.told_lengths import elements_taken
 
 Bounds = tuple[float, float]
 """The least and the largest that a number can be."""
@@ -43,8 +44,10 @@ def bounds_of(scope: Scope, name: str, depth: int = 0) -> list[Bounds] | None:
             return None
         is_joined = node.op_type == "Concat"
         return list(chain.from_iterable(listed)) if is_joined else _between(_ARITHMETIC[node.op_type], listed)
-    first = bounds_of(scope, node.input[0], depth + 1) if node.op_type in _TAKING else None
-    return None if first is None else _TAKING[node.op_type](scope, node, first)
+    if node.op_type not in _TAKING or (node.op_type == "Cast" and attributes.integer(node, "to", 0) not in _WHOLE):
+        return None
+    first = bounds_of(scope, node.input[0], depth + 1)
+    return None if first is None else elements_taken(scope, node, first)
 
 
 def adds_nothing(scope: Scope, node: NodeProto) -> bool:
@@ -137,32 +140,6 @@ _ARITHMETIC: Mapping[str, Callable[[Bounds, Bounds], Bounds]] = {
 }
 
 
-def _as_it_is(scope: Scope, node: NodeProto, given: list[Bounds]) -> list[Bounds]:
-    return given
+_TAKING = ("Cast", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze")
 
-
-def _cast(scope: Scope, node: NodeProto, given: list[Bounds]) -> list[Bounds] | None:
-    return given if attributes.integer(node, "to", 0) in (TensorProto.INT32, TensorProto.INT64) else None
-
-
-def _gathered(scope: Scope, node: NodeProto, given: list[Bounds]) -> list[Bounds] | None:
-    places = scope.constant(node.input[1])
-    if places is None or any(not -len(given) <= each < len(given) for each in places.flat):
-        return None
-    return [given[int(each)] for each in places.reshape(-1)]
-
-
-def _sliced(scope: Scope, node: NodeProto, given: list[Bounds]) -> list[Bounds] | None:
-    amounts = slice_amounts(scope, node)
-    if amounts is None or len(amounts["starts"]) != 1:
-        return None
-    (start,), (end,), (step,) = amounts["starts"], amounts["ends"], amounts.get("steps", [1])
-    return given[start:end:step]
-
-
-_TAKING: Mapping[str, Callable[[Scope, NodeProto, list[Bounds]], list[Bounds] | None]] = {
-    **dict.fromkeys(("Identity", "Reshape", "Squeeze", "Unsqueeze"), _as_it_is),
-    "Cast": _cast,
-    "Gather": _gathered,
-    "Slice": _sliced,
-}
+_WHOLE = (TensorProto.INT32, TensorProto.INT64)

@@ -15,7 +15,10 @@ from padfix.targets.traits import Traits
 
 
 def reduced_axes(scope: Scope, node: NodeProto) -> list[int] | None:
-    """Return which axes a reduction names, none for all of them; None where that is only known at run time."""
+    """Return which axes a reduction, a Squeeze or an Unsqueeze lists by an attribute or an input, none for all of them.
+
+    None where that is only known at run time.
+    """
     if len(node.input) < 2 or not node.input[1]:
         return list(attributes.integers(node, "axes") or ())
     known = scope.constant(node.input[1])

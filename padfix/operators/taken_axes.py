@@ -42,9 +42,7 @@ def _taken_axes(scope: Scope, node: NodeProto, rank: int) -> list[int]:
         return [(attributes.integer(node, "axis", 0) or 0) % rank]
     if node.op_type != "Squeeze":
         return []
-    told = scope.constant(node.input[1]) if len(node.input) > 1 else None
-    listed = attributes.integers(node, "axes") if told is None else told.reshape(-1).tolist()
-    return [int(axis) % rank for axis in listed or ()]
+    return [axis % rank for axis in reduced_axes(scope, node) or ()]
 
 
 def takes_channels(scope: Scope, node: NodeProto) -> bool:

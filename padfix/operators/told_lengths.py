@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from onnx import GraphProto, NodeProto
@@ -21,6 +22,8 @@ _SIZES = 3
 """Position among the inputs of a Resize."""
 
 _DEEPEST = 30
+
+Element = TypeVar("Element")
 
 
 def told_sizes(scope: Scope, node: NodeProto, resize: Resample) -> dict[int, int | None] | None:
@@ -100,6 +103,22 @@ def measures_images(scope: Scope, node: NodeProto) -> bool:
     return told is not None and not all(isinstance(each, int) for each in told)
 
 
+def elements_taken(scope: Scope, node: NodeProto, listed: list[Element]) -> list[Element] | None:
+    """Return which elements of a list a Gather or Slice takes, all of them for others; None where it isn't known."""
+    if node.op_type == "Gather":
+        places = scope.constant(node.input[1])
+        if places is None or any(not -len(listed) <= each < len(listed) for each in places.flat):
+            return None
+        return [listed[int(each)] for each in places.reshape(-1)]
+    if node.op_type != "Slice":
+        return listed
+    amounts = slice_amounts(scope, node)
+    if amounts is None or len(amounts["starts"]) != 1:
+        return None
+    (start,), (end,), (step,) = amounts["starts"], amounts["ends"], amounts.get("steps", [1])
+    return listed[start:end:step]
+
+
 def _listed_by(scope: Scope, node: NodeProto, depth: int, of: str, type_of: TypeOf) -> list[Dimension] | None:
     """Return what is known of each element of a list that a node gives; None where that is nothing."""
     told = partial(told_lengths, scope, depth=depth, of=of, type_of=type_of)
@@ -111,19 +130,9 @@ def _listed_by(scope: Scope, node: NodeProto, depth: int, of: str, type_of: Type
             if any(piece is None for piece in pieces):
                 return None
             return [each for piece in pieces for each in piece or ()]
-        case "Cast" | "Identity" | "Reshape" | "Squeeze" | "Unsqueeze":
-            return told(node.input[0])
-        case "Gather":
-            listed, places = told(node.input[0]), scope.constant(node.input[1])
-            if listed is None or places is None or any(not -len(listed) <= each < len(listed) for each in places.flat):
-                return None
-            return [listed[int(each)] for each in places.reshape(-1)]
-        case "Slice":
-            listed, amounts = told(node.input[0]), slice_amounts(scope, node)
-            if listed is None or amounts is None or len(amounts["starts"]) != 1:
-                return None
-            (start,), (end,), (step,) = amounts["starts"], amounts["ends"], amounts.get("steps", [1])
-            return listed[start:end:step]
+        case "Cast" | "Gather" | "Identity" | "Reshape" | "Slice" | "Squeeze" | "Unsqueeze":
+            listed = told(node.input[0])
+            return None if listed is None else elements_taken(scope, node, listed)
         case "Where":
             asked = scope.own_producer(node.input[0])
             is_asked = asked is not None and asked.op_type == "Equal" and not normal_domain(asked.domain)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from onnx import TensorProto, numpy_helper
+from onnx import NodeProto, TensorProto, numpy_helper
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
@@ -29,9 +29,10 @@ def beside_images(site: Site) -> Iterator[Form]:
     """
     if site.node.op_type not in _COPYING or site.node.domain:
         return
-    one, measured = _of_one_image(site), _images(site)
-    rank, (name, elements) = 0 if one is None else one.ndim, measured or ("", 0)
     chain = chain_of(site.scope, site.node, open_lengths=True)
+    told = told_lengths(site.scope, site.node.input[site.node.op_type != "ConstantOfShape"]) or [None]
+    one, measured = _of_one_image(site, told), _images(site, chain or [], told[0])
+    rank, (name, elements) = 0 if one is None else one.ndim, measured or ("", 0)
     operators: Operators = (
         ("Reshape", {"rank": 2}),
         ("ReduceMax", {"rank": 2, "reduced-axes": 1, "reduces-all": False, "axes-listed": True, "keeps-axis": True}),
@@ -62,11 +63,10 @@ def beside_images(site: Site) -> Iterator[Form]:
     yield Form("a sum with zeros of as many images", operators, write, why_not)
 
 
-def _of_one_image(site: Site) -> np.ndarray | None:
-    """Return what the node gives for one image; None unless it gives that once more for each."""
+def _of_one_image(site: Site, told: Sequence[Dimension]) -> np.ndarray | None:
+    """Return what the node gives for one image by lengths so ``told``; None unless it gives that for each."""
     scope, node = site.scope, site.node
-    told = told_lengths(scope, node.input[node.op_type != "ConstantOfShape"])
-    if not told or not isinstance(told[0], str) or not all(isinstance(each, int) for each in told[1:]):
+    if not isinstance(told[0], str) or not all(isinstance(each, int) for each in told[1:]):
         return None
     rest = [each for each in told[1:] if isinstance(each, int)]
     if node.op_type == "ConstantOfShape":
@@ -86,16 +86,14 @@ def _of_one_image(site: Site) -> np.ndarray | None:
     return np.ascontiguousarray(np.broadcast_to(row, copies)) if 0 not in copies else None
 
 
-def _images(site: Site) -> tuple[str, int] | None:
+def _images(site: Site, chain: list[NodeProto], batch: Dimension) -> tuple[str, int] | None:
     """Return floats whose first length is that of the images, and how many elements each has, where that is known."""
-    chain = chain_of(site.scope, site.node, open_lengths=True)
-    told = told_lengths(site.scope, site.node.input[site.node.op_type != "ConstantOfShape"])
-    _, measured = leaves_of(site.scope, chain or [])
+    _, measured = leaves_of(site.scope, chain)
     for name in measured:
         known = site.scope.type_of(name)
         shape: Sequence[Dimension] = () if known is None or known.shape is None else known.shape
         rest = [each for each in shape[1:] if isinstance(each, int) and each > 0]
         is_whole = len(shape) > 1 and len(rest) == len(shape) - 1
         if known is not None and known.elem_type == TensorProto.FLOAT and is_whole:
-            return (name, math.prod(rest)) if told and shape[0] == told[0] else None
+            return (name, math.prod(rest)) if shape[0] == batch else None
     return None

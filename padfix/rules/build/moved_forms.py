@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from padfix.graph import attributes
 from padfix.operators.axis_order import ORDER, alike_axes, before_reshapes, is_put_back, order_of
 from padfix.operators.constant_chains import is_constant
+from padfix.operators.reductions import reduced_axes
 from padfix.operators.refusal import Refusal
 from padfix.operators.slices import slice_amounts
 from padfix.operators.traits import traits_of
@@ -108,11 +109,8 @@ def reshaped_forms(site: Site) -> Iterator[Form]:
 
 def _first_changed(site: Site, rank: int) -> int:
     """Return the first axis that a Squeeze takes away or an Unsqueeze adds; 0 of others, or where that is not known."""
-    told = site.constant(1)
-    listed = attributes.integers(site.node, "axes") if told is None else told.reshape(-1).tolist()
-    if site.node.op_type not in ("Squeeze", "Unsqueeze") or not listed or not rank:
-        return 0
-    return min(int(axis) % rank for axis in listed)
+    listed = reduced_axes(site.scope, site.node) if site.node.op_type in ("Squeeze", "Unsqueeze") else None
+    return min((axis % rank for axis in listed or () if rank), default=0)
 
 
 def _written_shape(before: Sequence[Any], after: Sequence[Any], kept: int) -> list[int]:
