@@ -57,7 +57,7 @@ from padfix.operators.lists import (
     joins_a_list,
 )
 from padfix.operators.long_results import ends_as_long
-from padfix.operators.masks import may_leave_rows_out
+from padfix.operators.masks import masked_sum, may_leave_rows_out
 from padfix.operators.measured_copies import measured_copy
 from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
 from padfix.operators.open_lengths import spreads_over_open
@@ -87,6 +87,7 @@ from padfix.operators.slices import (
     starts_before_first,
 )
 from padfix.operators.spelled_norms import norm_traits, squares_for_norm
+from padfix.operators.squares import roots_large, squares_large
 from padfix.targets.traits import COUNT, Traits
 
 
@@ -163,6 +164,7 @@ def _softmax(scope: Scope, node: NodeProto) -> Traits:
         "between-bytes": is_between_bytes(scope, node, ("Clip", "Identity")),
         "from-least-byte": is_from_least_byte(scope, node),
         "leaves-rows-out": may_leave_rows_out(scope, node.input[0], place),
+        "masks-by-numbers": masked_sum(scope, node.input[0], place) is not None,
     }
 
 
@@ -404,6 +406,8 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Mul": _pairing(product_traits),
     "MeanVarianceNormalization": ranked,
     **dict.fromkeys(REDUCTIONS, reduction_traits),
+    "ReduceL2": lambda scope, node: {**reduction_traits(scope, node), "squares-far": squares_large(scope, node)},
+    "Sqrt": lambda scope, node: {"squares-far": roots_large(scope, node)},
     **dict.fromkeys(RECURRENT, recurrent_traits),
     "Pow": _pairing(power_traits),
     "Reshape": reshape_traits,

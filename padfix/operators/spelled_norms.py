@@ -54,7 +54,7 @@ def squares_for_norm(scope: Scope, node: NodeProto) -> bool:
     not; of data themselves it is either. A norm of rows is along the last axis, of three where it has a mean, with a
     scale for each element of a row.
     """
-    name = _squared(scope, node)
+    name = squared(scope, node)
     known = scope.type_of(name) if name else None
     readers = scope.consumers(node.output[0]) if name else []
     means = [each for each in readers if each.op_type == "ReduceMean"]
@@ -73,12 +73,12 @@ def squares_for_norm(scope: Scope, node: NodeProto) -> bool:
 
 def is_norm_of_squares(scope: Scope, node: NodeProto) -> bool:
     """Whether what it squares has not the own mean taken off."""
-    difference = made_by(scope, _squared(scope, node), "Sub")
+    difference = made_by(scope, squared(scope, node), "Sub")
     mean = None if difference is None else made_by(scope, difference.input[1], "ReduceMean")
     return difference is None or mean is None or mean.input[0] != difference.input[0]
 
 
-def _squared(scope: Scope, node: NodeProto) -> str:
+def squared(scope: Scope, node: NodeProto) -> str:
     """Return what a product or power squares; nothing for another."""
     if node.op_type not in ("Mul", "Pow") or len(node.input) < TERMS:
         return ""

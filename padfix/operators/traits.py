@@ -52,6 +52,7 @@ from padfix.operators.schemas import schema
 from padfix.operators.shape_questions import any_of
 from padfix.operators.shared_constants import reads_constant_again, reads_turned_constant, weighs_number_again
 from padfix.operators.skips import what_a_window_skips
+from padfix.operators.squares import squares_large
 from padfix.operators.told_lengths import reads_list_of_lengths
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Shape, Window
@@ -136,6 +137,7 @@ def _own_traits(scope: Scope, node: NodeProto) -> Traits | None:
                 "behind-pad": pad_before(scope, node),
                 "of-weights": is_weight(scope, node.input[0]),
                 "high-power": (attributes.integer(node, "p", 2) or 2) > 2,
+                "squares-far": squares_large(scope, node),
                 **(computed_weights(scope, node) if node.op_type == "Conv" else {}),
                 "of-whole-numbers": multiplies_whole_numbers(scope, node),
                 "biased": len(node.input) > 2 and bool(node.input[2]),

@@ -39,6 +39,9 @@ MARKS = (
     "by-open-length",  # Of Div: whether it divides by what is worked out of lengths alone, one of which is left open.
     "compares-itself",  # Of comparisons: whether they compare something with itself, which asks whether it is a number.
     "leaves-rows-out",  # Of Softmax, and its Exp: whether infinities leave whole rows out, or may as data decides.
+    "masks-by-numbers",  # Of Softmax: whether a number that is added, and that halves hold, may mask whole rows.
+    # Of ReduceL2, LpPool and Sqrt: whether it is the root of squares that half precision may not hold.
+    "squares-far",
     "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
     "reads-from-outside",  # Of If: whether its branches read anything from outside but inputs of the model.

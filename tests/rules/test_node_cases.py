@@ -113,9 +113,15 @@ def test_a_norm_has_its_mean_and_deviation_beside_it(opset: int, axis: int, targ
     assert not padfix.check(tmp_path / "result.onnx", target=target).findings
 
 
+SMALLER = ["Abs", "ReduceMax", "Greater", "Greater", "Where", "Where", "Mul"]
+
+
 @pytest.mark.parametrize(
     ("op_type", "types"),
-    [("AveragePool", ["AveragePool", "Mul"]), ("LpPool", ["Mul", "AveragePool", "Mul", "Sqrt"])],
+    [
+        ("AveragePool", ["AveragePool", "Mul"]),
+        ("LpPool", [*SMALLER, "Mul", "AveragePool", "Mul", "Sqrt", "Div"]),
+    ],
 )
 def test_an_average_of_few_channels_counts_its_pads(op_type: str, types: list[str], tmp_path: Path) -> None:
     source, result = saved(tmp_path, AVERAGE % (3, 3, op_type, "1, 1, 1, 1"), 13), tmp_path / "result.onnx"

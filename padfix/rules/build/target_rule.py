@@ -17,9 +17,11 @@ from padfix.rules.build.axis_forms import as_images, beside_an_axis, joined_resh
 from padfix.rules.build.broadcast_forms import on_rows
 from padfix.rules.build.constant_forms import CONSTANTS_APART, asked_form, constant_form, initialized_form, number_form
 from padfix.rules.build.data_before_constants import behind_data
+from padfix.rules.build.far_squares import of_smaller_squares
 from padfix.rules.build.fewer_axes import on_fewer_axes
 from padfix.rules.build.folded_batch import folded_batch
 from padfix.rules.build.forms import Form, by_another_rule, first_right
+from padfix.rules.build.masked_forms import from_least_masked
 from padfix.rules.build.moved_forms import behind_convolution, behind_reshapes
 from padfix.rules.build.objections import Objection, objections, worst_objection
 from padfix.rules.build.passing_forms import APART, behind_maximum, negated_twice, of_fewer_axes
@@ -157,6 +159,10 @@ class TargetRule(Rule):
                 yield asked_form(site)
             if any("joins-a-copy" in each.fact.where for each in every):
                 yield uncopied_form(site)
+            if any("squares-far" in each.fact.where for each in every):
+                yield from of_smaller_squares(site)
+            if any("masks-by-numbers" in each.fact.where for each in every):
+                yield from_least_masked(site)
             if any("one-of-more-axes" in each.fact.where for each in every):
                 yield of_fewer_axes(site)
             if any(mark in each.fact.where for mark in APART for each in every):
