@@ -9,7 +9,7 @@ from padfix.graph.scopes import Scope
 from padfix.operators.batches import gives_each_image_its_own
 from padfix.operators.data_order import joins_images
 from padfix.operators.followed_batch import joins_along_images
-from padfix.operators.lists import appends_to_input, depends_on_data
+from padfix.operators.lists import appends_to_input, depends_on_data, joins_made_lists
 from padfix.operators.open_rows import joins_open_rows
 from padfix.operators.passing import pieces_of
 from padfix.operators.shared_constants import joins_constant_again
@@ -20,6 +20,7 @@ def joined_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Concat what it joins: constants again, nothing, lists of data, or such with constants."""
     of_data = [depends_on_data(scope, name) for name in node.input]
     known = [scope.type_of(name) for name in node.input]
+    are_lists = any(of_data) and all(each is not None and each.rank == 1 for each in known)
     axis, rank = attributes.integer(node, "axis", 1) or 0, None if known[0] is None else known[0].rank
     return {
         "first-axis": True if axis == 0 else None if axis < 0 and rank is None else axis == -(rank or 0),
@@ -28,7 +29,8 @@ def joined_traits(scope: Scope, node: NodeProto) -> Traits:
         "numbers-images": gives_each_image_its_own(scope, node),
         "joins-images": joins_images(scope, node) or joins_along_images(scope, node),
         "joins-nothing": len(pieces_of(scope, node)) < len(set(node.input)),
-        "of-lists": any(of_data) and all(each is not None and each.rank == 1 for each in known),
+        "of-lists": are_lists,
+        "lists-differ": are_lists and joins_made_lists(scope, node),
         "joins-a-number": any(of_data)
         and any(value is not None and value.size == 1 for value in map(scope.constant, node.input)),
         "axis-from-end": axis < 0,

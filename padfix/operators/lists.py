@@ -81,6 +81,12 @@ def is_of_made_list(scope: Scope, node: NodeProto) -> bool:
     return is_computed_list(scope, node.input[0]) and _is_made(scope, node.input[0])
 
 
+def joins_made_lists(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node reads lists of data of which some are made of what is none, and some are not."""
+    data = [name for name in node.input if depends_on_data(scope, name)]
+    return len({is_computed_list(scope, name) and _is_made(scope, name) for name in data}) > 1
+
+
 def is_of_made_line(scope: Scope, node: NodeProto) -> bool:
     """Whether a node reads a list, be it of one element, that is made of what is none."""
     return _is_line(scope, node.input[0]) and _made_of(scope, node.input[0], _is_line) is not None

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from onnx import NodeProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Scope, normal_domain
+from padfix.graph.scopes import Scope, ValueType, normal_domain
+from padfix.operators.constant_chains import worked_out
 from padfix.operators.constant_pad import given_pads
-from padfix.operators.slices import slice_amounts
+from padfix.operators.slices import slice_amounts, takes_all
 from padfix.targets.traits import Traits
 
 PASSING = ("Dropout", "Identity")
@@ -75,12 +76,19 @@ def _with(neutral: int, *, swaps: bool) -> Callable[[Scope, NodeProto], str]:
 
     def read(scope: Scope, node: NodeProto) -> str:
         for data, other in ((0, 1), (1, 0))[: 2 if swaps else 1]:
-            known = scope.constant(node.input[other])
-            if known is not None and known.size and bool((known == neutral).all()):
-                return _if_the_shape_stays(scope, node, node.input[data])
+            known = worked_out(scope, node.input[other])
+            if known is None or not known.size or not bool((known == neutral).all()):
+                continue
+            if known.size == 1 and known.ndim <= _rank(scope.type_of(node.input[data])):
+                return str(node.input[data])
+            return _if_the_shape_stays(scope, node, node.input[data])
         return ""
 
     return read
+
+
+def _rank(known: ValueType | None) -> int:
+    return 0 if known is None else known.rank or 0
 
 
 def _padded(scope: Scope, node: NodeProto) -> str:
@@ -94,9 +102,11 @@ def _turned(scope: Scope, node: NodeProto) -> str:
 
 
 def _sliced(scope: Scope, node: NodeProto) -> str:
-    amounts = slice_amounts(scope, node)
-    is_forwards = amounts is not None and all(step > 0 for step in amounts.get("steps", []))
-    return _if_the_shape_stays(scope, node, node.input[0]) if is_forwards else ""
+    amounts = slice_amounts(scope, node, computed=True)
+    if amounts is None or any(step < 0 for step in amounts.get("steps", [])):
+        return ""
+    is_whole = takes_all(amounts["starts"], amounts["ends"], amounts.get("steps", [1]))
+    return str(node.input[0]) if is_whole else _if_the_shape_stays(scope, node, node.input[0])
 
 
 def _cast(scope: Scope, node: NodeProto) -> str:

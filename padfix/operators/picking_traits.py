@@ -86,6 +86,7 @@ def gather_traits(scope: Scope, node: NodeProto) -> Traits:
         "by-data": len(node.input) > 1 and depends_on_data(scope, node.input[1]),
         "maybe-from-end": len(node.input) > 1 and may_count_from_end(scope, node.input[1]),
         "places-computed": _has_computed_places(scope, node),
+        "before-cast": _is_before_cast(scope, node),
         "both-computed": not is_told,
         "by-integers-of-32-bits": indices is not None
         and indices.elem_type == TensorProto.INT32
@@ -100,11 +101,17 @@ def gather_traits(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
+def _is_before_cast(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Cast alone reads what a node gives."""
+    readers = [] if scope.is_output(node.output[0]) else scope.consumers(node.output[0])
+    return [each.op_type for each in readers] == ["Cast"]
+
+
 def _has_computed_places(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Gather picks from what depends on data, by indices that are no constant but are computed from some."""
+    """Whether a Gather picks from data or lengths, by indices that are no constant but are computed from some."""
     if any(not name or scope.constant(name) is not None for name in node.input) or len(node.input) < 2:
         return False
-    return depends_on_data(scope, node.input[0]) and worked_out(scope, node.input[1]) is not None
+    return worked_out(scope, node.input[1]) is not None
 
 
 def _holds_negatives(scope: Scope, name: str) -> bool:

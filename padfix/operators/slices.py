@@ -8,6 +8,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, normal_domain
+from padfix.operators.constant_chains import worked_out
 
 SLICE_AS_INPUTS_SINCE = 10
 """The first version whose starts, ends, axes and steps are inputs."""
@@ -35,14 +36,17 @@ def sliced_axes(scope: Scope, node: NodeProto, rank: int) -> list[int] | None:
     return [axis % rank for axis in (range(count) if listed is None else listed)]
 
 
-def _told(scope: Scope, node: NodeProto, name: str) -> list[int] | None:
-    """Return the starts, ends or steps; none of them where they are left out, and None where they are not constant."""
+def _told(scope: Scope, node: NodeProto, name: str, *, computed: bool = False) -> list[int] | None:
+    """Return the starts, ends or steps; none of them where they are left out, and None where they are not constant.
+
+    With ``computed``, those are told as well that the model works out of constants and lengths.
+    """
     position = _POSITIONS[name]
     if scope.opset < SLICE_AS_INPUTS_SINCE:
         return list(attributes.integers(node, name) or ())
     if len(node.input) <= position or not node.input[position]:
         return []
-    constant = scope.constant(node.input[position])
+    constant = (worked_out if computed else Scope.constant)(scope, node.input[position])
     return None if constant is None else [int(each) for each in constant.reshape(-1)]
 
 
@@ -56,11 +60,11 @@ def slice_starts(scope: Scope, node: NodeProto) -> list[int] | None:
     return _told(scope, node, "starts")
 
 
-def slice_amounts(scope: Scope, node: NodeProto) -> dict[str, list[int]] | None:
-    """Return the starts, ends and steps, as far as it has them; None where one is not constant."""
+def slice_amounts(scope: Scope, node: NodeProto, *, computed: bool = False) -> dict[str, list[int]] | None:
+    """Return the starts, ends and steps, as far as it has them; None where one is not constant, nor ``computed``."""
     found = {}
     for name in _POSITIONS:
-        values = _told(scope, node, name)
+        values = _told(scope, node, name, computed=computed)
         if values is None:
             return None
         if values:
@@ -106,6 +110,11 @@ def starts_before_first(scope: Scope, node: NodeProto, axes: Sequence[int]) -> l
 
 
 _LONG, _NO_END = (1 << 31) - 1, (1 << 63) - 1
+
+
+def takes_all(starts: Sequence[int], ends: Sequence[int], steps: Sequence[int]) -> bool:
+    """Whether a Slice with these amounts takes all elements of whatever is as long as axes are."""
+    return not any(starts) and all(end >= _LONG for end in ends) and all(step == 1 for step in steps)
 
 
 def without_far_ends(ends: Sequence[int]) -> list[int]:

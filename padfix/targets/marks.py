@@ -176,6 +176,7 @@ MARKS = (
     "changes-numbers",
     "joins-a-number",  # Of Concat: whether it joins data with a constant of one element.
     "joins-nothing",
+    "lists-differ",  # Of Concat: whether some of the lists that it joins are made of what is none, and some are not.
     "takes-nothing",
     # Of Expand and Tile: whether products or recurrent layers read what they repeat.
     "multiplied-copies",
@@ -238,6 +239,7 @@ MARKS = (
     "few-rows",
     "of-untold-volume",
     "by-data",
+    "before-cast",  # Of Gather: whether a Cast alone reads what it picks.
     "by-number-of-images",  # Of Slice and arithmetic: whether it reads what is computed of how many images there are.
     # Of what picks single elements, which has axis-from-end as well; and of what reads constants of booleans.
     "of-fewer-rows",

@@ -87,7 +87,7 @@ def test_a_list_of_lengths_that_is_computed_with_is_worked_out(computed: str, tm
     }}
     """
     codes, nodes = converted(tmp_path, text)
-    assert set(codes) == {"PF305"}
+    assert set(codes) == ({"PF305", "PF306"} if "Gather" in computed else {"PF305"})
     assert nodes[-2:] == ["Constant", "Reshape"]
 
 

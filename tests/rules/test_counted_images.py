@@ -14,7 +14,8 @@ from padfix.errors import RefusedError
 from tests.support.one_node import run
 
 CONSTANTS = "<int64 first = {0}, int64 second = {1}, int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, "
-CONSTANTS += "int64[1] four = {4}, int64[1] last = {-1}, int64[1] far = {9}, float[1] w = {0.5}, float[1] v = {2}>"
+CONSTANTS += "int64[1] four = {4}, int64[1] last = {-1}, int64[1] far = {9}, float[1] w = {0.5}, float[1] v = {2}, "
+CONSTANTS += "int64[1] far64 = {9223372036854775807}>"
 
 
 def written(folder: Path, nodes: str, shape: str) -> list[str]:
@@ -40,6 +41,21 @@ def test_the_number_of_images_is_a_constant(op_type: str, tmp_path: Path) -> Non
     assert written(tmp_path, nodes.format("second"), "n,6,3")[-2:] == ["Cast", op_type]
     with pytest.raises(RefusedError, match="No equal form"):
         written(tmp_path, nodes.format("first"), "n,6,3")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "shape", "gives"),
+    [
+        (COUNT.format("second") + "Y = Mul (X, c)", "n,1,3", ["Neg", "Neg"]),
+        (COUNT.format("second") + "Y = Div (X, c)", "n,3,1", ["Shape", "Gather", "Cast", "Div"]),
+        (COUNT.format("second") + "d = Sqrt (c) r = Relu (X) Y = Div (r, d)", "n,1,3", []),
+        ("s = Shape (X) n = Gather (s, one) h = Div (n, two) Y = Slice (X, h, far64, one)", "n,1,1", ["Neg", "Neg"]),
+        ("Y = Slice (X, zero, far64, one)", "n,l,3", ["Neg", "Neg"]),
+    ],
+)
+def test_a_length_of_one_changes_nothing(nodes: str, shape: str, gives: list[str], tmp_path: Path) -> None:
+    found = written(tmp_path, nodes, shape)
+    assert found == gives if gives else "Neg" not in found
 
 
 def test_bounds_of_a_slice_are_constants(tmp_path: Path) -> None:

@@ -107,6 +107,24 @@ def test_unsigned_bytes_are_left_to_quantizers_alone(graph: str, *, is_kept: boo
         ),
         ("(float[4] X) => (int64[1] Y) { Y = ArgMin (X) }", ["ArgMin"]),
         (
+            """(float[1,4] X, float[2] Z) => (float[6] Y) <int64[1] f = {-1}>
+            { l = Reshape (X, f) Y = Concat <axis = 0> (l, Z) }""",
+            ["Reshape", "Reshape", "Reshape", "Concat", "Reshape"],
+        ),
+        (
+            "(float[1,4] X) => (float[8] Y) <int64[1] f = {-1}> { l = Reshape (X, f) Y = Concat <axis = 0> (l, l) }",
+            ["Reshape", "Concat"],
+        ),
+        (
+            "(float[4] X, float[2] Z) => (float[6] Y) { l = Relu (X) Y = Concat <axis = 0> (l, Z) }",
+            ["Relu", "Concat"],
+        ),
+        (
+            """(float[4,3] X) => (float[4,3] Y) <int64 i = {1}>
+            { s = Shape (X) j = Identity (i) n = Gather (s, j) c = Cast <to = 1> (n) Y = Div (X, c) }""",
+            ["Constant", "Cast", "Div"],
+        ),
+        (
             '(float[2,l,3] X, float[3,4] Z) => (float[2,l,4] Y) { Y = Einsum <equation = "abc,cd->abd"> (X, Z) }',
             ["MatMul"],
         ),

@@ -179,3 +179,31 @@ def test_opencv_4_14_multiplies_before_scores_of_open_lengths(factor: str, order
     padfix.convert(tmp_path / "m.onnx", tmp_path / "out.onnx", target="opencv@4.14")
     found = " ".join(node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node if node.op_type != "Constant")
     assert found == f"Relu Transpose {order} Softmax MatMul"
+
+
+INDEX = "i = Constant <value_ints = [2]> () "
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_found"),
+    [
+        (f"{INDEX}g = Gather <axis = 1> (X, i) o = Cast <to = 6> (g) Y = Cast <to = 1> (o)", True),
+        (f"len = Shape (X) {INDEX}g = Gather (len, i) o = Cast <to = 1> (g) Y = Div (X, o)", True),
+        ("g = Gather <axis = 1> (X, k) o = Cast <to = 6> (g) Y = Cast <to = 1> (o)", False),
+        (f"{INDEX}g = Gather <axis = 1> (X, i) h = Identity (g) o = Cast <to = 6> (h) Y = Cast <to = 1> (o)", False),
+        (f"{INDEX}g = Gather <axis = 1> (X, i) o = Cast <to = 6> (g) u = Cast <to = 1> (o) Y = Add (u, g)", False),
+    ],
+)
+def test_indices_before_a_cast_are_initializers(nodes: str, *, is_found: bool, tmp_path: Path) -> None:
+    rules, source = findings(nodes, "float[4,3,5] X", "opencv@5.0.0.93", tmp_path)
+    assert ("PF306" in rules) == is_found
+    padfix.convert(source, tmp_path / "result.onnx", target="opencv@5.0.0.93")
+    graph = onnx.load(tmp_path / "result.onnx").graph
+    given = {name for node in graph.node if node.op_type == "Constant" for name in node.output}
+    alone = [each for each in graph.node if each.op_type == "Gather" and "Cast" in _readers(graph, each.output[0])]
+    assert all(each.input[1] not in given for each in alone)
+
+
+def _readers(graph: onnx.GraphProto, name: str) -> list[str]:
+    found = [each.op_type for each in graph.node if name in each.input]
+    return found if len(found) == 1 else []

@@ -267,7 +267,8 @@ def in_rows(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], builder.reshaped(joined, [-1]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    traits = {**own, "of-lists": False, "axis-from-end": False, "appends-to-input": False}
+    left = dict.fromkeys(("of-lists", "lists-differ", "axis-from-end", "appends-to-input"), False)
+    traits = {**own, **left}
     operators: Operators = (("Reshape", {"rank": 2}), ("Concat", traits), ("Reshape", {"rank": 1}))
     yield Form("rows in place of lists", operators, write)
 

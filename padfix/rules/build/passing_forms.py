@@ -6,23 +6,24 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import NodeProto, TensorProto, helper
 
 from padfix.graph import attributes
 from padfix.operators.axis_order import ORDER
+from padfix.operators.constant_chains import chain_of
 from padfix.operators.numbers import numbers_of
 from padfix.operators.passing import passed_on, pieces_of
 from padfix.operators.reduced_lines import by_channels_of_lines
 from padfix.operators.refusal import Refusal
 from padfix.operators.spelled_norms import is_norm_of_squares
 from padfix.operators.traits import traits_of
-from padfix.rules.base import Rewrite, Site
+from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.index_forms import MAXIMUM_OF_INTEGERS_SINCE
 from padfix.rules.build.node_forms import of_inputs
-from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.node_trials import chain_trial, like, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.targets.traits import Traits
@@ -65,12 +66,19 @@ def reducing_nothing(site: Site) -> Form:
 def negated_twice(site: Site) -> Form:
     """Return what gives its data as they are with the sign changed and changed back, which is not taken away."""
     name = passed_on(site.scope, site.node)
+    others = [each for each in site.node.input if each and each != name]
+    chain = [one for each in others if site.scope.constant(each) is None for one in _computing(site, each)]
 
     def write() -> Rewrite:
         builder = site.builder()
         back = builder.op("Neg", [builder.op("Neg", [builder.input(name)])])
         builder.output(site.node.output[0], back)
-        return Rewrite(builder.build(), trials_of(site))
+        if not chain:
+            return Rewrite(builder.build(), trials_of(site))
+        # What is neutral is so for the lengths that there are alone.
+        trial = {**chain_trial(site.scope, chain), **({} if known is None else {name: like(known)})}
+        given = {each: TrialInput.of(value) for each in others if (value := site.scope.constant(each)) is not None}
+        return Rewrite(builder.build(), ({**trial, **given},), replaces=tuple(chain))
 
     known = site.scope.type_of(name)
     why_not = None
@@ -79,6 +87,12 @@ def negated_twice(site: Site) -> Form:
     elif known is None or known.elem_type not in _SIGNED:
         why_not = Refusal("such numbers have no sign")
     return Form("the sign changed twice", (("Neg", {}),), write, why_not)
+
+
+def _computing(site: Site, name: str) -> list[NodeProto]:
+    """Return the nodes that work a value out of constants and lengths; none where it is a constant."""
+    producer = site.scope.own_producer(name)
+    return (chain_of(site.scope, producer) or []) if producer is not None else []
 
 
 def multiplied_by_one(site: Site) -> Form:
