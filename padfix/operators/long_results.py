@@ -80,6 +80,15 @@ def _behind(scope: Scope, name: str, given_on: Callable[[NodeProto, str], list[s
             waiting += [each for reader in scope.consumers(name) for each in given_on(reader, name)]
 
 
+def turns_longs(scope: Scope, node: NodeProto) -> bool:
+    """Whether a result of the model is 64-bit integers that a Transpose turns, or places in what one turns."""
+    known = scope.type_of(node.output[0])
+    if known is None or known.elem_type != TensorProto.INT64 or scope.parent is not None:
+        return False
+    maker = node if node.op_type == "Transpose" else scope.own_producer(node.input[0])
+    return scope.is_output(node.output[0]) and maker is not None and maker.op_type == "Transpose"
+
+
 def is_result_of_whole_numbers(scope: Scope, node: NodeProto) -> bool:
     """Whether a Cast makes 64-bit integers of other numbers that are computed, or of no integers, as a result."""
     before, behind = (scope.type_of(name) for name in (node.input[0], node.output[0]))

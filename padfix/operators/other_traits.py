@@ -56,7 +56,7 @@ from padfix.operators.lists import (
     depends_on_data,
     joins_a_list,
 )
-from padfix.operators.long_results import ends_as_long
+from padfix.operators.long_results import ends_as_long, turns_longs
 from padfix.operators.masks import masked_sum, may_leave_rows_out
 from padfix.operators.measured_copies import measured_copy
 from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
@@ -255,7 +255,12 @@ def _comparison(scope: Scope, node: NodeProto) -> Traits:
         "both-broadcast": _are_all(spread) if len(spread) > 1 else False,
         "compares-itself": len(set(node.input)) == 1,
         "compares-constant-first": compares_constant_first(scope, node),
+        "read-untyped": bool(scope.consumers(node.output[0])) and not _is_declared(scope, node.output[0]),
     }
+
+
+def _is_declared(scope: Scope, name: str) -> bool:
+    return any(each.name == name for each in scope.container.value_info)
 
 
 def _are_all(known: Sequence[bool | None]) -> bool | None:
@@ -323,6 +328,7 @@ def _transpose(scope: Scope, node: NodeProto) -> Traits:
         "taken-apart": is_taken_apart(scope, node),
         "shuffles": shuffles_pixels(scope, node),
         "moves-batch": moves,
+        "turns-longs": turns_longs(scope, node),
         "order-unwritten": perm is None,
     }
 

@@ -11,7 +11,7 @@ from padfix.graph.scopes import Dimension, Scope, ValueType
 from padfix.operators.constant_chains import COMPUTED, is_constant, reads_constant_bytes, worked_out
 from padfix.operators.elementwise import LAYING_OUT, PICKING_OUT, PLACES
 from padfix.operators.lists import depends_on_data
-from padfix.operators.long_results import ends_as_long, is_behind_images
+from padfix.operators.long_results import ends_as_long, is_behind_images, turns_longs
 from padfix.operators.numbers import numbers_of
 from padfix.operators.passing import passed_on
 from padfix.operators.picked_parts import picked_part
@@ -347,6 +347,7 @@ PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             "keeps-axis": attributes.integer(node, "keepdims", 1) != 0,
             "leaves-channels": _leaves_channels(scope, node),
             "ends-as-long": ends_as_long(scope, node),
+            "turns-longs": turns_longs(scope, node),
         },
     ),
     "NonMaxSuppression": _suppression,

@@ -93,7 +93,7 @@ from padfix.rules.build.passing_forms import (
 from padfix.rules.build.picked_elements import slices_of_picked
 from padfix.rules.build.plain_forms import PLAIN_FORMS
 from padfix.rules.build.quantizer_forms import zero_point_forms
-from padfix.rules.build.question_forms import equal_forms, exchanged_comparison, extreme_comparisons
+from padfix.rules.build.question_forms import either_forms, equal_forms, exchanged_comparison, extreme_comparisons
 from padfix.rules.build.quotient_forms import axes_of_number, largest_of_one, normalization_forms, number_forms
 from padfix.rules.build.recurrent_forms import recurrent_forms
 from padfix.rules.build.response_forms import response_forms
@@ -344,6 +344,10 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "ConstantOfShape": _first(PLAIN_FORMS["ConstantOfShape"], beside_images),
     **dict.fromkeys(
         COMPARING, _first(exchanged_comparison, rows_first(_first(truth_forms, as_floats)), extreme_comparisons)
+    ),
+    **dict.fromkeys(
+        ("GreaterOrEqual", "LessOrEqual"),
+        _first(exchanged_comparison, rows_first(_first(truth_forms, as_floats)), extreme_comparisons, either_forms),
     ),
     "Equal": _first(rows_first(_first(equal_forms, as_floats)), extreme_comparisons),
     "Less": _first(rows_first(_first(PLAIN_FORMS["Less"], truth_forms, as_floats)), extreme_comparisons),

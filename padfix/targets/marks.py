@@ -38,6 +38,7 @@ MARKS = (
     "compares-constant-first",  # Of comparisons: whether the first is a constant of several elements, but not of all.
     "by-open-length",  # Of Div: whether it divides by what is worked out of lengths alone, one of which is left open.
     "compares-itself",  # Of comparisons: whether they compare something with itself, which asks whether it is a number.
+    "read-untyped",  # Of comparisons: whether something reads what they give, and the model does not declare its type.
     "leaves-rows-out",  # Of Softmax, and its Exp: whether infinities leave whole rows out, or may as data decides.
     "masks-by-numbers",  # Of Softmax: whether a number that is added, and that halves hold, may mask whole rows.
     # Of ReduceL2, LpPool and Sqrt: whether it is the root of squares that half precision may not hold.
@@ -119,6 +120,7 @@ MARKS = (
     "scales-one-query",  # Of Mul: whether first come the heads of one row of which an attention makes its queries.
     "of-low-plane",  # Of HardSigmoid: whether its data are images of 9 to 15 rows, and no Conv is right before it.
     "leaves-channels",  # Of ArgMax and ArgMin: whether what they give has channels, and other axes behind these.
+    "turns-longs",  # Of Transpose, ArgMax and ArgMin: whether a result is integers of 64 bits that a Transpose turns.
     "copied-along-first",  # Of MatMul of volumes: whether a factor is one along the first axis, and the result not.
     "added-axis-from-end",  # Of what reduces axes: whether they are counted from the end, directly behind added ones.
     "cuts-quantized",  # Of Clip, Max and Min: whether they cut off what has just been quantized and dequantized.

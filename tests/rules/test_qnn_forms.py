@@ -30,6 +30,8 @@ def types_of(path: Path) -> list[str]:
 
 
 TUPLES = "<int64[%s,2,2] i = {0, 1, 0, 2}>"
+NOT_LESS = "<%s> { g = LessOrEqual (X, Z) Y = Not (g) }"
+TURNED_PLACES = ["ArgMax", "Transpose", "Add"]
 COMPARED = "<int64[1,3] a = {0, 1, 2}, int64 n = {1}> { g = GreaterOrEqual (a, n) Y = And (g, X) }"
 CURVE = "(float[1,2,3,%s3] X) => (float Y) { Y = %s (X) }"
 LARGER = "(float[1,2,3,4,3] X) => (float Y) <float[1,1,1,1,1] k = {0.5}> { Y = Max (X, k) }"
@@ -397,6 +399,25 @@ def test_what_asks_for_no_numbers_is_declined(nodes: str, *, is_declined: bool, 
         (f"(float[1,3] X) => (float Y) {TUPLES % '1,1'} {{ Y = GatherND (X, i) }}", 17, ["GatherND"]),
         (f"(bool[1,3] X) => (bool Y) {COMPARED}", 14, ["And"]),
         (f"(bool[1,3] X) => (bool Y) {COMPARED}", 16, ["GreaterOrEqual", "And"]),
+        (f"(float[2,3] X, float[3] Z) => (bool Y) {NOT_LESS % ''}", 12, ["Less", "Equal", "Or", "Not"]),
+        (f"(float[2,3] X, float[3] Z) => (bool Y) {NOT_LESS % 'bool[2,3] g'}", 12, ["LessOrEqual", "Not"]),
+        ("(float[2,3] X, float[3] Z) => (bool Y) { Y = LessOrEqual (X, Z) }", 12, ["LessOrEqual"]),
+        (
+            "(float[2,3,4] X) => (int64 Y) { p = ArgMax <axis = 2> (X) Y = Transpose <perm = [1, 0, 2]> (p) }",
+            13,
+            TURNED_PLACES,
+        ),
+        (
+            "(float[2,3,4] X) => (int64 Y) { t = Transpose <perm = [1, 0, 2]> (X) Y = ArgMin <axis = 2> (t) }",
+            13,
+            ["Transpose", "ArgMin", "Add"],
+        ),
+        ("(int64[2,3] X) => (int64 Y) { Y = Transpose <perm = [1, 0]> (X) }", 13, ["Transpose", "Add"]),
+        (
+            "(int64[2,3] X) => (float Y) { t = Transpose <perm = [1, 0]> (X) Y = Cast <to = 1> (t) }",
+            13,
+            ["Transpose", "Cast"],
+        ),
     ],
 )
 def test_booleans_tuples_of_five_axes_and_what_early_opsets_say_are_written_otherwise(

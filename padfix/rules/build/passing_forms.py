@@ -167,8 +167,12 @@ def of_fewer_axes(site: Site) -> Form:
     return Form("a number, and more axes behind it", operators, write, why_not)
 
 
+_AS_RESULT = ("as-result", "turns-longs")
+"""Traits of what makes integers that are a result of the model."""
+
+
 def summed_with_nothing(site: Site) -> Form:
-    """Return a Cast to integers with 0 added behind it, so that it gives no result of the model itself."""
+    """Return what makes integers with 0 added behind it, so that it gives no result of the model itself."""
     own = traits_of(site.scope, site.node) or {}
 
     def write() -> Rewrite:
@@ -178,8 +182,9 @@ def summed_with_nothing(site: Site) -> Form:
         builder.output(site.node.output[0], builder.op("Add", [whole, nothing]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    why_not = None if own.get("as-result") else Refusal("it gives no result")
-    operators = (("Cast", {**own, "as-result": False}), ("Add", {"numbers": "integer"}))
+    why_not = None if any(own.get(each) for each in _AS_RESULT) else Refusal("it gives no result")
+    told = {each: False for each in _AS_RESULT if each in own}
+    operators = ((site.node.op_type, {**own, **told}), ("Add", {"numbers": "integer"}))
     return Form("a sum with 0 behind it", operators, write, why_not)
 
 

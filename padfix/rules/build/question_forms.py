@@ -106,6 +106,22 @@ def not_a_number_forms(site: Site) -> Iterator[Form]:
         yield Form(f"not {op_type} to itself", operators, partial(write, op_type, since), opset=since)
 
 
+def either_forms(site: Site) -> Iterator[Form]:
+    """Yield what is larger or equal, or less or equal, as either of both."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        numbers = [builder.input(name) for name in site.node.input]
+        either = [builder.op(each, numbers) for each in (beyond, "Equal")]
+        builder.output(site.node.output[0], builder.op("Or", either))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    beyond = site.node.op_type.removesuffix("OrEqual")
+    own = traits_of(site.scope, site.node) or {}
+    told: Traits = {name: own.get(name) for name in ("rank", "broadcasts", "meets-infinity", "numbers", "axes")}
+    yield Form("either of both", ((beyond, told), ("Equal", told), ("Or", {"axes": own.get("axes")})), write)
+
+
 def equal_forms(site: Site) -> Iterator[Form]:
     """Yield whether neither number is less than the other, or which are beyond all numbers where that is infinity."""
     yield _infinite(site)
