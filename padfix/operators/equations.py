@@ -52,9 +52,21 @@ def equation_traits(scope: Scope, node: NodeProto) -> Traits:
         "rank": min(max(ranks), COUNT[-1]) if all(types) else None,
         "by-a-number": is_by_a_number(scope, node),
         "of-input": node.input[0] in scope.inputs,
+        "keeps-one-of-several": keeps_all(scope, node) and _is_one_of_several(scope, node.input[0]),
         "numbers-images": _gives_each_image_its_own(scope, node),
         "open-lengths": any(each is not None and each.rank and each.lengths is None for each in types[:-1]),
     }
+
+
+def keeps_all(scope: Scope, node: NodeProto) -> bool:
+    """Whether an Einsum gives its data as they are: one term, which is the result."""
+    found = letters_of(scope, node)
+    return found is not None and found[0] == [found[1]] and len(set(found[1])) == len(found[1])
+
+
+def _is_one_of_several(scope: Scope, name: str) -> bool:
+    producer = scope.own_producer(name)
+    return producer is not None and len(producer.output) > 1
 
 
 def _gives_each_image_its_own(scope: Scope, node: NodeProto) -> bool:

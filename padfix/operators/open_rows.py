@@ -1,7 +1,8 @@
 """Rows of an open number that OpenCV 4.14 counts otherwise where two tensors are computed with, element by element.
 
 It lays models out for no rows at first. A matrix that something of two tensors gives then has another number of rows
-than one that is given or multiplied, until a Reshape copies it, and no Concat takes both.
+than one that is given or multiplied, until a Reshape copies it, and no Concat takes both. Of lines and images it takes
+one at first, unless their number is none of an input's first axis: a sequence may have its batch behind its steps.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.batches import open_batches
 from padfix.operators.constant_chains import worked_out
 from padfix.operators.elementwise import ELEMENTWISE, LAYING_OUT, PICKING_OUT, REDUCTIONS
 
@@ -22,10 +24,12 @@ _FARTHEST = 16
 
 
 def joins_open_rows(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Concat joins matrices of an open number of rows, of which that is counted in both ways."""
+    """Whether a Concat joins tensors of an open number of rows, of which that is counted in both ways."""
     known = scope.type_of(node.output[0])
     shape = () if known is None or known.shape is None else known.shape
-    if len(shape) != _MATRIX or isinstance(shape[0], int) or attributes.integer(node, "axis", 1) in (0, -_MATRIX):
+    if len(shape) < _MATRIX or isinstance(shape[0], int) or attributes.integer(node, "axis", 1) in (0, -len(shape)):
+        return False
+    if len(shape) > _MATRIX and (shape[0] is None or shape[0] in open_batches(scope)):
         return False
     return len({is_counted_of_two(scope, name) for name in node.input}) > 1
 

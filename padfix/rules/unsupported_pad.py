@@ -38,6 +38,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import OPEN_LENGTH, as_declared, chain_trial
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
+from padfix.rules.build.repeated_borders import joined_slices
 from padfix.rules.build.target_rule import TargetRule
 from padfix.targets.traits import Traits
 
@@ -58,8 +59,9 @@ class UnsupportedPad(TargetRule):
     `padfix targets NAME` lists what is known of each, with its evidence.
 
     padfix writes the mode and all axes out, cuts with a Slice what negative amounts take away, and takes the elements
-    of the modes reflect, edge and wrap by one Gather an axis where the lengths are known, or by products with matrices;
-    where there is nothing before the last axis, it pads there as well, and takes the rest.
+    of the modes reflect, edge and wrap by one Gather an axis where the lengths are known, by products with matrices, or
+    joins slices about an axis of any length; where there is nothing before the last axis, it pads there as well, and
+    takes the rest.
 
     Refused: amounts that are only known at run time, and modes that need lengths which are not known (`--shape`).
 
@@ -106,7 +108,7 @@ class UnsupportedPad(TargetRule):
         known = site.input_type(0)
         lengths = () if known is None or known.shape is None else known.shape
         why_not = _why_not(lengths, amounts)
-        sizes = [(each, 2 * each) for each in lengths if isinstance(each, int)]
+        sizes = [(each, 2 * each) for _, each in _padded(lengths, amounts) if isinstance(each, int)]
         no_products = why_not or why_not_multiplied(site.elem_type(0), sizes)
         if mode == "constant" and ends:
             both: Operators = (("Pad", {**plain, "end-alone": False}), ("Gather", {}))
@@ -125,6 +127,7 @@ class UnsupportedPad(TargetRule):
                 [axis for axis in range(half) if amounts[axis] or amounts[half + axis]], lengths, site
             )
             yield Form("products with matrices", products, lambda: _multiplied(site, amounts, mode), no_products)
+            yield from joined_slices(site, amounts, mode, lengths, _trials(site, half))
         elif any(cut):
             products = multiplying([axis for axis in range(half) if cut[axis] or cut[half + axis]], lengths, site)
             write = partial(_written_out, site, added, cut, site.scope.opset, by_products=True)
@@ -339,25 +342,31 @@ def _fill(site: Site, builder: FragmentBuilder) -> list[Any]:
     return [builder.constant(np.array(value.f, dtype), "value")]
 
 
+def _padded(lengths: Sequence[Dimension], amounts: Sequence[int]) -> list[tuple[int, Dimension]]:
+    """Return each axis that changes, with its length."""
+    half = len(amounts) // 2
+    return [(axis, each) for axis, each in enumerate(lengths[:half]) if amounts[axis] or amounts[half + axis]]
+
+
 def _why_not(lengths: Sequence[Dimension], amounts: Sequence[int]) -> Refusal | None:
-    known = [each for each in lengths if isinstance(each, int) and 0 < each <= LONGEST]
-    if len(known) < len(lengths) or 2 * len(known) != len(amounts):
+    known = [(axis, each) for axis, each in _padded(lengths, amounts) if isinstance(each, int) and 0 < each <= LONGEST]
+    if len(known) < len(_padded(lengths, amounts)) or 2 * len(lengths) != len(amounts):
         return Refusal("it needs the lengths of the input (--shape)")
-    half = len(known)
-    if any(length + min(0, amounts[axis]) + min(0, amounts[half + axis]) < 1 for axis, length in enumerate(known)):
+    half = len(lengths)
+    if any(length + min(0, amounts[axis]) + min(0, amounts[half + axis]) < 1 for axis, length in known):
         return Refusal("nothing is left that it could repeat")
     return None
 
 
-def _indices(site: Site, amounts: list[int], mode: str) -> tuple[dict[int, list[int]], list[int]]:
+def _indices(site: Site, amounts: list[int], mode: str) -> tuple[dict[int, list[int]], list[Dimension]]:
     """Return the elements that are taken along each axis that changes, and the lengths of all axes."""
     known = site.input_type(0)
-    lengths = [each for each in (known.shape if known is not None and known.shape else ()) if isinstance(each, int)]
-    pairs = zip(amounts[: len(lengths)], amounts[len(lengths) :], strict=True)
+    lengths = list(known.shape) if known is not None and known.shape else []
+    half = len(lengths)
     return {
-        axis: border_indices(mode, length, *pair)
-        for axis, (length, pair) in enumerate(zip(lengths, pairs, strict=True))
-        if any(pair)
+        axis: border_indices(mode, length, amounts[axis], amounts[half + axis])
+        for axis, length in _padded(lengths, amounts)
+        if isinstance(length, int)
     }, lengths
 
 
@@ -372,6 +381,10 @@ def _multiplied(site: Site, amounts: list[int], mode: str) -> Rewrite | Refusal:
     return Rewrite(fragment, _trials(site, len(lengths)), exact=True)
 
 
-def _matrices(site: Site, indices: Mapping[int, Sequence[int]], lengths: Sequence[int]) -> dict[int, np.ndarray]:
+def _matrices(site: Site, indices: Mapping[int, Sequence[int]], lengths: Sequence[Dimension]) -> dict[int, np.ndarray]:
     dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
-    return {axis: selection(each, lengths[axis]).astype(dtype) for axis, each in indices.items()}
+    return {
+        axis: selection(each, length).astype(dtype)
+        for axis, each in indices.items()
+        if isinstance(length := lengths[axis], int)
+    }

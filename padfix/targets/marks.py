@@ -277,6 +277,7 @@ MARKS = (
     "implicit-result",
     "sums-alone",
     "repeats-axis",
+    "keeps-one-of-several",  # Of Einsum: whether it gives as it is what is one of several that an operator gives.
     "some-dots",
     "of-lists",
     # Of Clip, which has spreads-norm as well: also whether the least is above the most.

@@ -226,25 +226,23 @@ def appended_forms(site: Site) -> Iterator[Form]:
 
 
 def rows_copied(site: Site) -> Iterator[Form]:
-    """Yield a Concat of matrices with the number of rows copied of each that something of two tensors gives."""
+    """Yield a Concat with the open number of rows copied of each tensor that something of two tensors gives."""
     own = traits_of(site.scope, site.node) or {}
     if not own.get("joins-open-rows"):
         return
     types = [site.scope.type_of(name) for name in site.node.input]
-    columns = [known.shape[-1] if known is not None and known.shape else None for known in types]
-    is_told = all(isinstance(each, int) for each in columns)
+    rest = [list(known.shape[1:]) if known is not None and known.shape else [None] for known in types]
+    is_told = all(isinstance(length, int) for each in rest for length in each)
 
     def write(builder: FragmentBuilder, *values: Any) -> Any:
         rows = [
-            builder.reshaped(value, [0, each])
-            if isinstance(each, int) and is_counted_of_two(site.scope, name)
-            else value
-            for value, each, name in zip(values, columns, site.node.input, strict=True)
+            builder.reshaped(value, [0, *each]) if is_counted_of_two(site.scope, name) else value
+            for value, each, name in zip(values, rest, site.node.input, strict=True)
         ]
         return builder.original(copied(site.node), rows)
 
-    operators: Operators = (("Reshape", {"rank": 2}), ("Concat", {**own, "joins-open-rows": False}))
-    why_not = None if is_told else Refusal("it needs the lengths of its columns (--shape)")
+    operators: Operators = (("Reshape", {"rank": len(rest[0]) + 1}), ("Concat", {**own, "joins-open-rows": False}))
+    why_not = None if is_told else Refusal("it needs the lengths of all but its rows (--shape)")
     yield Form("its rows copied", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 

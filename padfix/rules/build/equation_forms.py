@@ -5,9 +5,19 @@ from __future__ import annotations
 import string
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from padfix.graph import attributes
-from padfix.operators.equations import letters_of, parts_of, result_of, spelled_out, sums_alone, told_by, turns_second
+from padfix.operators.equations import (
+    keeps_all,
+    letters_of,
+    parts_of,
+    result_of,
+    spelled_out,
+    sums_alone,
+    told_by,
+    turns_second,
+)
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
@@ -15,6 +25,10 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.space_forms import replaced
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
 
 _PAIR = 2
 
@@ -26,6 +40,8 @@ _MARKS = ("capital-letters", "gives-a-number", "implicit-result", "of-lists")
 
 def equation_forms(site: Site) -> Iterator[Form]:
     """Yield an Einsum as every importer reads it."""
+    if keeps_all(site.scope, site.node):
+        yield Form("its data as they are", (("Identity", {}),), lambda: replaced(site, _same))
     own = traits_of(site.scope, site.node) or {}
     text = site.text("equation")
     terms, result = parts_of(text)[0], result_of(text)
@@ -60,6 +76,10 @@ def equation_forms(site: Site) -> Iterator[Form]:
     yield _spelled(site)
     yield _stepwise(site, by_products=False)
     yield _stepwise(site, by_products=True)
+
+
+def _same(builder: FragmentBuilder, value: Any) -> Any:
+    return builder.op("Identity", [value])
 
 
 def _stepwise(site: Site, *, by_products: bool) -> Form:

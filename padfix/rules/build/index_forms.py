@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
@@ -18,6 +18,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
+from padfix.targets.traits import Traits
 
 REST_SINCE = 10
 """The first opset with a Mod."""
@@ -101,13 +102,39 @@ def triangle_forms(site: Site) -> Iterator[Form]:
         builder.output(site.node.output[0], chosen)
         return Rewrite(builder.build(), (as_declared(site),), exact=True)
 
-    yield Form("what a constant tells, and zeros", (("Where", {"broadcasts": False}),), write, why_not)
+    is_boolean = site.elem_type(0) == TensorProto.BOOL
+    no_choice = Refusal("ONNX Runtime chooses among no booleans") if is_boolean else None
+    yield Form("what a constant tells, and zeros", (("Where", {"broadcasts": False}),), write, why_not or no_choice)
+    if is_boolean:
+        yield _triangle_of_booleans(site, lambda ones: (np.triu if is_upper else np.tril)(ones, offset), sizes, why_not)
 
     def write_bounds() -> Rewrite:
         kept = np.triu(np.ones(sizes, np.bool_), offset) if is_upper else np.tril(np.ones(sizes, np.bool_), offset)
         return Rewrite(within_told_bounds(site, kept, np.zeros((), np.float32)), (as_declared(site),), exact=True)
 
     yield Form("bounds of its own for each element", TOLD_BOUNDS, write_bounds, why_not or _bounded(site, 0))
+
+
+def _triangle_of_booleans(
+    site: Site, cut: Callable[[np.ndarray], np.ndarray], sizes: Sequence[int], why_not: Refusal | None
+) -> Form:
+    """Return a Trilu as the product of the numbers that booleans stand for with those that tell what is kept."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        kept = builder.constant(cut(np.ones(sizes, np.float32)), "kept")
+        numbers = builder.op("Cast", [builder.input(site.input_name(0))], {"to": int(TensorProto.FLOAT)})
+        product = builder.op("Mul", [numbers, kept])
+        builder.output(site.node.output[0], builder.op("Cast", [product], {"to": int(TensorProto.BOOL)}))
+        return Rewrite(builder.build(), (as_declared(site),), exact=True)
+
+    cast: Traits = {"changes-type": True, "changes-numbers": False, "elements": "float", "unsigned": False}
+    operators: Operators = (
+        ("Cast", {**cast, "numbers": "boolean", "gives": "single"}),
+        ("Mul", {"numbers": "single", "gate-second": False}),
+        ("Cast", {**cast, "numbers": "single", "gives": "boolean"}),
+    )
+    return Form("a product of the numbers that booleans stand for", operators, write, why_not)
 
 
 TOLD_BOUNDS: Operators = tuple((name, {"inputs": 2, "broadcasts": True}) for name in ("Max", "Min"))

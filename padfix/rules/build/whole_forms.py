@@ -164,7 +164,7 @@ def logic_forms(site: Site) -> Iterator[Form]:
 
 
 def signed_forms(site: Site) -> Iterator[Form]:
-    """Yield the magnitude, the negative or the sign of whole numbers as differences and extremes; or a product."""
+    """Yield magnitude, negative, sign or Relu of whole numbers as differences and extremes; a negative as a product."""
     elem_type = site.elem_type(0)
 
     def write() -> Rewrite:
@@ -174,13 +174,15 @@ def signed_forms(site: Site) -> Iterator[Form]:
         least, none, most = (builder.constant(np.array(each, dtype), "bound") for each in (-1, 0, 1))
         if site.node.op_type == "Sign":
             result = builder.op("Min", [builder.op("Max", [value, least]), most])
+        elif site.node.op_type == "Relu":
+            result = builder.op("Max", [value, none])
         else:
             negative = builder.op("Sub", [none, value])
             result = negative if site.node.op_type == "Neg" else builder.op("Max", [value, negative])
         builder.output(site.node.output[0], result)
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    parts = {"Abs": ("Sub", "Max"), "Neg": ("Sub",), "Sign": ("Max", "Min")}[site.node.op_type]
+    parts = {"Abs": ("Sub", "Max"), "Neg": ("Sub",), "Relu": ("Max",), "Sign": ("Max", "Min")}[site.node.op_type]
     traits = {"inputs": 2, "broadcasts": True, "from-constant": False, "from-softmax": False}
     why_not = None
     if elem_type not in _SIGNED or (len({*parts} - {"Sub"}) and site.opset < _INTEGERS_JOINED_SINCE):
