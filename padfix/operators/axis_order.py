@@ -104,11 +104,6 @@ def alike_axes(shapes: Sequence[Sequence[Dimension]]) -> Alike:
     return _one_of(_most_alike(shapes))
 
 
-def alike_of(scope: Scope, name: str) -> Alike:
-    """Return which axes of data are alike; "others" of a product, whose axes are known to be as written."""
-    return _one_of(_alike_of(scope, name))
-
-
 def _alike_of(scope: Scope, name: str) -> frozenset[str]:
     known = scope.type_of(name)
     alike = frozenset((NONE,)) if known is None or known.shape is None else _alike(known.shape)

@@ -116,19 +116,21 @@ def multiplied_by_one(site: Site) -> Form:
     return Form("its data times 1", operators, write, why_not)
 
 
-APART = ("by-channels-of-lines", "sums-dequantized-lines")
+APART = ("by-channels-of-lines", "sums-dequantized-lines", "cuts-quantized", "from-other-bytes")
 """Traits of what a runtime joins with what is before it, and that a maximum keeps apart from that."""
 
 
 def behind_maximum(site: Site) -> Form:
     """Return what is joined with what is before it, apart from that: of the larger of its data and themselves."""
     own, place = traits_of(site.scope, site.node) or {}, by_channels_of_lines(site.scope, site.node)
-    since = 1 if site.elem_type(place or 0) in FLOATS else MAXIMUM_OF_INTEGERS_SINCE
+    computed = [at for at, name in enumerate(site.node.input) if name and site.constant(at) is None]
+    at = computed[0] if place is None and computed else place or 0
+    since = 1 if site.elem_type(at) in FLOATS else MAXIMUM_OF_INTEGERS_SINCE
 
     def write() -> Rewrite:
         builder = site.builder(max(site.opset, since))
         given = [builder.input(name) for name in site.node.input]
-        given[place or 0] = builder.op("Max", [given[place or 0]] * 2)
+        given[at] = builder.op("Max", [given[at]] * 2)
         return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site), exact=True)
 
     operators: Operators = (
@@ -279,26 +281,6 @@ def squared_forms(site: Site) -> Iterator[Form]:
     squares = {"squares-for-norm": is_norm_of_squares(site.scope, site.node)}
     yield Form("a power", (("Pow", {"exponent": "two", **squares}),), write, why_not)
     yield _of_sizes(site, why_not)
-
-
-def of_larger_forms(site: Site) -> Iterator[Form]:
-    """Yield the node on the larger of its data and themselves, which are no constant: nothing joins it with others."""
-    computed = [place for place, name in enumerate(site.node.input) if name and site.constant(place) is None]
-
-    def write(builder: FragmentBuilder, *values: Any) -> Any:
-        given = list(values)
-        given[computed[0]] = builder.op("Max", [given[computed[0]]] * 2)
-        return builder.original(copied(site.node), given)
-
-    own = {**(traits_of(site.scope, site.node) or {}), **dict.fromkeys(_JOINED_WITH_OTHERS, False)}
-    operators: Operators = (("Max", {"inputs": 2, "broadcasts": False}), (site.node.op_type, own))
-    why_not = None if len(computed) == 1 and all(site.node.input) else Refusal("it has not one input that is computed")
-    name = "the larger of its data and themselves"
-    yield Form(name, operators, lambda: of_inputs(site, write, exact=True), why_not)
-
-
-_JOINED_WITH_OTHERS = ("cuts-quantized", "from-other-bytes")
-"""What a maximum between them is in the way of."""
 
 
 def squared_integer_forms(site: Site) -> Iterator[Form]:
