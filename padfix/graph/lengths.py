@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -93,6 +93,16 @@ def named(size: Dimension, length: Length) -> Dimension:
     That of a length without a name says something if it is a multiple.
     """
     return None if size is None and len(length.factors) == 1 and length.factors[0][1] == 1 else length.dimension()
+
+
+def filled(shape: Sequence[Dimension] | None, length: int) -> tuple[int, ...]:
+    """Return a shape with ``length`` in place of every symbol; that itself where nothing would be left of an axis."""
+    found = []
+    for each in shape or ():
+        expression = length_of(each)
+        size = expression.value({symbol: length for symbol, _ in expression.factors})
+        found.append(size if size > 0 or isinstance(each, int) else length)
+    return tuple(found)
 
 
 def known_residue(dimension: Dimension, modulus: int) -> int | None:

@@ -63,10 +63,6 @@ class ValueType:
         known = tuple(each for each in self.shape or () if isinstance(each, int))
         return known if len(known) == self.rank else None
 
-    def filled(self, length: int) -> tuple[int, ...]:
-        """Return the lengths, with ``length`` in place of every one that is open; none where the rank is not known."""
-        return tuple(each if isinstance(each, int) else length for each in self.shape or ())
-
     @property
     def copied(self) -> tuple[int, ...] | None:
         """The lengths as a Reshape is told them, 0 for an open number of images; None when others are not known."""

@@ -8,7 +8,6 @@ cuts a kernel shorter than the stride), for pools with ``pads`` beside ``auto_pa
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -17,6 +16,7 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, he
 
 from padfix.files.model import Model
 from padfix.graph import attributes
+from padfix.graph.lengths import Length, length_of
 from padfix.graph.scopes import Dimension, Scope, ValueType, normal_domain
 from padfix.graph.shapes import infer_types
 from padfix.graph.types import OperatorTypes, TypeOf, tensor_type, value_type
@@ -80,8 +80,9 @@ def _steered(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | None
     if known is not None and known.lengths is not None:
         return None
     if all(scope.constant(node.input[place]) is not None for place in _steering(node)):
-        return None  # ONNX's inference knows as much
-    partly = {"Expand": _expanded, "Reshape": _laid_out, "Slice": _untouched}.get(node.op_type)
+        # ONNX's inference knows as much, but for what a Reshape finds of open lengths.
+        return _laid_out(scope, node, type_of) if node.op_type == "Reshape" else None
+    partly = {"Expand": _expanded, "Range": _counted, "Reshape": _laid_out, "Slice": _untouched}.get(node.op_type)
     return _alone(scope, node, type_of)[0] or (partly(scope, node, type_of) if partly is not None else None)
 
 
@@ -110,6 +111,16 @@ def _expanded(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | Non
     return ValueType(data.elem_type, tuple(shape))
 
 
+def _counted(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | None:
+    """Return how long a Range is that counts from 0 to an open length, one by one."""
+    start, step = (worked_out(scope, node.input[place], type_of) for place in (0, 2))
+    told = told_lengths(scope, node.input[1], type_of=type_of)
+    data = type_of(node.input[0]) or type_of(node.input[1])
+    if data is None or start is None or start.any() or step is None or (step != 1).any() or told is None:
+        return None
+    return ValueType(data.elem_type, tuple(told)) if len(told) == 1 else None
+
+
 def _laid_out(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | None:
     """Return what is known of the lengths of a Reshape, where not all that it goes by are numbers.
 
@@ -123,13 +134,30 @@ def _laid_out(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | Non
     if copies and any(each == 0 and place >= len(data.shape) for place, each in enumerate(told)):
         return None
     shape = [data.shape[place] if each == 0 and copies else each for place, each in enumerate(told)]
-    given, left = Counter(data.shape), Counter(each for each in shape if each != -1)
-    names = {each for each in given | left if not isinstance(each, int)}
-    whole, known = (math.prod(each for each in one.elements() if isinstance(each, int)) for one in (given, left))
-    is_told = None not in names and all(given[each] == left[each] for each in names) and known and not whole % known
-    return ValueType(
-        data.elem_type, tuple(each if each != -1 else whole // known if is_told else None for each in shape)
-    )
+    found = _quotient(data.shape, [each for each in shape if each != -1])
+    return ValueType(data.elem_type, tuple(each if each != -1 else found for each in shape))
+
+
+def _quotient(whole: Sequence[Dimension], others: Sequence[Dimension]) -> Dimension:
+    """Return the length by which ``others`` are as many elements as ``whole``; None where that is not known."""
+    (number, names), (told, known) = _product(whole), _product(others)
+    left = list((names - known).elements())
+    if None in names or None in known or known - names or not told or number % told or len(left) > 1:
+        return None
+    return length_of(left[0]).times(number // told).dimension() if left else number // told
+
+
+def _product(lengths: Sequence[Dimension]) -> tuple[int, Counter[Dimension]]:
+    """Return the number and the open lengths whose product the lengths are: ``3*n`` is 3 times ``n``."""
+    number, names = 1, Counter[Dimension]()
+    for each in lengths:
+        length = length_of(each)
+        is_multiple = each is not None and len(length.factors) == 1 and not length.constant
+        symbol, count = length.factors[0] if is_multiple else ("", length.constant)
+        number *= count if is_multiple or isinstance(each, int) else 1
+        if not isinstance(each, int):
+            names[Length(((symbol, 1),), 0).dimension() if is_multiple else each] += 1
+    return number, names
 
 
 def _steering(node: NodeProto) -> list[int]:

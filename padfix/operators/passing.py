@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from onnx import NodeProto
 
@@ -102,7 +103,7 @@ def _turned(scope: Scope, node: NodeProto) -> str:
 
 
 def _sliced(scope: Scope, node: NodeProto) -> str:
-    amounts = slice_amounts(scope, node, computed=True)
+    amounts = slice_amounts(scope, node, partial(worked_out, scope))
     if amounts is None or any(step < 0 for step in amounts.get("steps", [])):
         return ""
     is_whole = takes_all(amounts["starts"], amounts["ends"], amounts.get("steps", [1]))

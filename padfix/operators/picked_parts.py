@@ -21,7 +21,7 @@ class Part:
     """One of the parts that a Reshape makes of the last axis of data, picked from its volume, or from that turned.
 
     Attributes:
-        before: The nodes that go with it, in their order: the Reshape, a Transpose, and a Slice before a Squeeze.
+        before: The nodes that go with it, in their order: the Reshape, what turns it, and a Slice before a Squeeze.
         kept: How many axes of the data stay as they are.
         made: How long the axes are that become of the last.
         place: Which of these it is picked along.
@@ -43,30 +43,70 @@ def picked_part(scope: Scope, node: NodeProto) -> Part | None:
     if found is None:
         return None
     name, axis, index, cut = found
-    turn = scope.own_producer(name)
-    if turn is not None and _is_plain(turn, "Transpose"):
-        perm = attributes.integers(turn, "perm")
-        reshape = scope.own_producer(turn.input[0])
-    else:
-        perm, reshape, turn = None, turn, None
-    if reshape is None or not _is_plain(reshape, "Reshape") or (turn is not None and perm is None):
+    turned = _turned(scope, name)
+    if turned is None:
         return None
+    reshape, order, between = turned
     gives, data = scope.type_of(reshape.output[0]), scope.type_of(reshape.input[0])
-    if gives is None or data is None or not gives.shape or not data.shape or len(gives.shape) <= AXES_OF_IMAGES:
+    ranks = [known.rank or 0 for each in (reshape, *between) if (known := scope.type_of(each.output[0])) is not None]
+    if gives is None or data is None or not gives.shape or not data.shape or max(ranks) <= AXES_OF_IMAGES:
         return None
-    kept, order = len(data.shape) - 1, tuple(perm or range(len(gives.shape)))
+    kept = len(data.shape) - 1
     made = [each for each in gives.shape[kept:] if isinstance(each, int)]
     place, length = order[axis] - kept, gives.shape[order[axis]]
     if not _keeps_all_but_last(scope, reshape, data.shape, gives.shape) or place < 0 or not isinstance(length, int):
         return None
-    before = tuple(each for each in (reshape, turn, cut) if each is not None)
+    before = (reshape, *between, *([] if cut is None else [cut]))
     return Part(before, kept, tuple(made), place, index % length, order)
+
+
+def _turned(scope: Scope, name: str) -> tuple[NodeProto, tuple[int, ...], tuple[NodeProto, ...]] | None:
+    """Return the Reshape whose volume a tensor is in another order, that order, and the nodes between, first to last.
+
+    PyTorch exchanges two axes by way of one that it adds and takes away: Unsqueeze, Transpose and Squeeze.
+    """
+    between: list[NodeProto] = []
+    node = scope.own_producer(name)
+    while node is not None and len(between) < _MOST_BETWEEN and any(_is_plain(node, each) for each in _TURNING):
+        between.insert(0, node)
+        node = scope.own_producer(node.input[0])
+    volume = scope.type_of(node.output[0]) if node is not None and _is_plain(node, "Reshape") else None
+    if node is None or volume is None or volume.rank is None:
+        return None
+    order = list(range(volume.rank))
+    for each in between:
+        perm = attributes.integers(each, "perm") if each.op_type == "Transpose" else None
+        axes = None if each.op_type == "Transpose" else squeezed_axes(scope, each)
+        if perm is not None:
+            order = [order[axis] for axis in perm]
+        elif axes is None:
+            return None
+        elif each.op_type == "Unsqueeze":
+            for axis in sorted(axis % (len(order) + len(axes)) for axis in axes):
+                order.insert(axis, _ADDED)
+        else:
+            gone = {axis % len(order) for axis in axes}
+            order = [axis for place, axis in enumerate(order) if place not in gone]
+    return (node, tuple(order), tuple(between)) if sorted(order) == list(range(volume.rank)) else None
+
+
+_TURNING = ("Squeeze", "Transpose", "Unsqueeze")
+"""What exchanges axes, also by way of one that is added and taken away."""
+
+_ADDED = -1
+"""In place of an axis of the volume, one that it has not."""
+
+_MOST_BETWEEN = 8
 
 
 def is_taken_apart(scope: Scope, node: NodeProto) -> bool:
     """Whether all that reads what a Reshape makes, or a Transpose turns, picks a part of it."""
     readers = [] if scope.is_output(node.output[0]) else list(scope.consumers(node.output[0]))
-    if node.op_type == "Reshape" and len(readers) == 1 and _is_plain(readers[0], "Transpose"):
+    if (
+        len(readers) == 1
+        and any(_is_plain(readers[0], each) for each in _TURNING)
+        and not picked_part(scope, readers[0])
+    ):
         return is_taken_apart(scope, readers[0])
     picking = [each for reader in readers for each in _behind_slice(scope, reader)]
     return bool(picking) and all(picked_part(scope, each) is not None for each in picking)
@@ -108,7 +148,7 @@ def _squeezed(scope: Scope, node: NodeProto, rank: int) -> list[int] | None:
 
 
 def squeezed_axes(scope: Scope, node: NodeProto) -> list[int] | None:
-    """Return the axes that a Squeeze lists, in its order; None where it lists none, or they are not known."""
+    """Return the axes that a Squeeze or Unsqueeze lists, in its order; None where it lists none, or these are open."""
     told = attributes.integers(node, "axes")
     if len(node.input) > 1:
         value = worked_out(scope, node.input[1])

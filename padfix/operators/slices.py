@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import numpy as np
 from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, normal_domain
-from padfix.operators.constant_chains import worked_out
 
 SLICE_AS_INPUTS_SINCE = 10
 """The first version whose starts, ends, axes and steps are inputs."""
@@ -36,17 +36,18 @@ def sliced_axes(scope: Scope, node: NodeProto, rank: int) -> list[int] | None:
     return [axis % rank for axis in (range(count) if listed is None else listed)]
 
 
-def _told(scope: Scope, node: NodeProto, name: str, *, computed: bool = False) -> list[int] | None:
-    """Return the starts, ends or steps; none of them where they are left out, and None where they are not constant.
+ValueOf = Callable[[str], np.ndarray | None]
+"""What tells the value of a tensor, None where it is not known beforehand."""
 
-    With ``computed``, those are told as well that the model works out of constants and lengths.
-    """
+
+def _told(scope: Scope, node: NodeProto, name: str, value_of: ValueOf | None = None) -> list[int] | None:
+    """Return the starts, ends or steps; none of them where they are left out, and None where they are not constant."""
     position = _POSITIONS[name]
     if scope.opset < SLICE_AS_INPUTS_SINCE:
         return list(attributes.integers(node, name) or ())
     if len(node.input) <= position or not node.input[position]:
         return []
-    constant = (worked_out if computed else Scope.constant)(scope, node.input[position])
+    constant = (value_of or scope.constant)(node.input[position])
     return None if constant is None else [int(each) for each in constant.reshape(-1)]
 
 
@@ -60,11 +61,14 @@ def slice_starts(scope: Scope, node: NodeProto) -> list[int] | None:
     return _told(scope, node, "starts")
 
 
-def slice_amounts(scope: Scope, node: NodeProto, *, computed: bool = False) -> dict[str, list[int]] | None:
-    """Return the starts, ends and steps, as far as it has them; None where one is not constant, nor ``computed``."""
+def slice_amounts(scope: Scope, node: NodeProto, value_of: ValueOf | None = None) -> dict[str, list[int]] | None:
+    """Return the starts, ends and steps, as far as it has them; None where one is not constant.
+
+    ``value_of`` tells values that are no constants of the model as well.
+    """
     found = {}
     for name in _POSITIONS:
-        values = _told(scope, node, name, computed=computed)
+        values = _told(scope, node, name, value_of)
         if values is None:
             return None
         if values:

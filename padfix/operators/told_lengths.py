@@ -16,7 +16,7 @@ from padfix.graph.scopes import Dimension, Scope, normal_domain
 from padfix.graph.types import TypeOf
 from padfix.operators.constant_chains import STEERED, chain_of, worked_out
 from padfix.operators.resample import Resample
-from padfix.operators.slices import slice_amounts
+from padfix.operators.slices import ValueOf, slice_amounts
 
 _SIZES = 3
 """Position among the inputs of a Resize."""
@@ -103,17 +103,22 @@ def measures_images(scope: Scope, node: NodeProto) -> bool:
     return told is not None and not all(isinstance(each, int) for each in told)
 
 
-def elements_taken(scope: Scope, node: NodeProto, listed: list[Element]) -> list[Element] | None:
-    """Return which elements of a list a Gather or Slice takes, all of them for others; None where it isn't known."""
+def elements_taken(
+    scope: Scope, node: NodeProto, listed: list[Element], value_of: ValueOf | None = None
+) -> list[Element] | None:
+    """Return which elements of a list a Gather or Slice takes, all of them for others; None where it isn't known.
+
+    ``value_of`` tells values that are no constants of the model as well.
+    """
     if node.op_type == "Gather":
-        places = scope.constant(node.input[1])
+        places = (value_of or scope.constant)(node.input[1])
         if places is None or any(not -len(listed) <= each < len(listed) for each in places.flat):
             return None
         return [listed[int(each)] for each in places.reshape(-1)]
     if node.op_type != "Slice":
         return listed
-    amounts = slice_amounts(scope, node)
-    if amounts is None or len(amounts["starts"]) != 1:
+    amounts = slice_amounts(scope, node, value_of)
+    if amounts is None or len(amounts.get("starts", ())) != 1:
         return None
     (start,), (end,), (step,) = amounts["starts"], amounts["ends"], amounts.get("steps", [1])
     return listed[start:end:step]
@@ -122,6 +127,7 @@ def elements_taken(scope: Scope, node: NodeProto, listed: list[Element]) -> list
 def _listed_by(scope: Scope, node: NodeProto, depth: int, of: str, type_of: TypeOf) -> list[Dimension] | None:
     """Return what is known of each element of a list that a node gives; None where that is nothing."""
     told = partial(told_lengths, scope, depth=depth, of=of, type_of=type_of)
+    value_of = partial(worked_out, scope, type_of=type_of)
     match node.op_type:
         case "Shape":
             return _measured(scope, node, of, type_of)
@@ -132,7 +138,7 @@ def _listed_by(scope: Scope, node: NodeProto, depth: int, of: str, type_of: Type
             return [each for piece in pieces for each in piece or ()]
         case "Cast" | "Gather" | "Identity" | "Reshape" | "Slice" | "Squeeze" | "Unsqueeze":
             listed = told(node.input[0])
-            return None if listed is None else elements_taken(scope, node, listed)
+            return None if listed is None else elements_taken(scope, node, listed, value_of)
         case "Where":
             asked = scope.own_producer(node.input[0])
             is_asked = asked is not None and asked.op_type == "Equal" and not normal_domain(asked.domain)
@@ -140,8 +146,8 @@ def _listed_by(scope: Scope, node: NodeProto, depth: int, of: str, type_of: Type
             return _chosen(*compared, *(told(each) for each in node.input[1:])) if compared else None
         case "Ceil" | "Floor" | "Round" if of:
             return told(node.input[0])
-        case "Mul" if of:
-            pairs = [(told(node.input[place]), _whole_numbers(scope, node.input[1 - place])) for place in (0, 1)]
+        case "Mul":
+            pairs = [(told(node.input[place]), _whole_numbers(value_of(node.input[1 - place]))) for place in (0, 1)]
             return next((_times(lengths, numbers) for lengths, numbers in pairs if lengths and numbers), None)
         case _:
             return None
@@ -165,9 +171,8 @@ def _chosen(*lists: list[Dimension] | None) -> list[Dimension] | None:
     return found
 
 
-def _whole_numbers(scope: Scope, name: str) -> list[int] | None:
+def _whole_numbers(value: np.ndarray | None) -> list[int] | None:
     """Return constants that are whole and above 0; None where one is not."""
-    value = worked_out(scope, name)
     is_whole = value is not None and value.dtype.kind in "iuf" and bool((np.mod(value, 1) == 0).all())
     return [int(each) for each in value.reshape(-1)] if value is not None and is_whole and (value > 0).all() else None
 

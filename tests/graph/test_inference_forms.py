@@ -39,7 +39,8 @@ def test_a_computed_shape_is_followed_at_every_opset(opset: int, batch: str) -> 
 RESHAPED = {
     "what is left": ("N,4,6,6", "4, -1", ("N", 4, 36)),
     "what is copied": ("N,L,8", "0, 2, -1", ("N", "L", 2, 4)),
-    "an axis more to find": ("N,L,8", "2, -1", ("N", 2, None)),
+    "an axis more to find": ("N,L,8", "2, -1", ("N", 2, "4*L")),
+    "two axes more to find": ("N,L,M", "-1, 1", ("N", None, 1)),
     "what does not go into it": ("N,5,3", "2, -1", ("N", 2, None)),
 }
 
@@ -58,6 +59,48 @@ def test_a_reshape_finds_what_open_lengths_leave(name: str) -> None:
     shape = found["Y"]
     assert shape is not None
     assert tuple(None if str(each).startswith("unk__") else each for each in shape) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "told", "expected"),
+    [
+        ("N,4,4", "-1, 16", ("N", 16)),
+        ("5,N,12", "5, -1, 4", (5, "3*N", 4)),
+        ("N,6,L", "0, -1", ("N", "6*L")),
+        ("N,6,L", "0, 0, 1, -1", ("N", 6, 1, "L")),
+        ("N,6,L", "-1, 12", (None, 12)),
+    ],
+)
+def test_a_constant_shape_finds_what_open_lengths_leave(
+    data: str, told: str, expected: tuple[int | str | None, ...]
+) -> None:
+    count = told.count(",") + 1
+    found = infer_text(
+        f"""main (float[{data}] X) => (float[{",".join("abcd"[:count])}] Y) <int64[{count}] told = {{{told}}}> {{
+            Y = Reshape (X, told) }}""",
+        13,
+    )
+    assert tuple(None if str(each).startswith("unk__") else each for each in found["Y"] or ()) == expected
+
+
+def test_lengths_times_heads_as_pytorch_writes_attention() -> None:
+    found = infer_text(
+        """main (float[5,N,12] X) => (float[a,b,c] Y, float[d,e] Z, float[f] counted)
+        <int64 nought = {0}, int64 one = {1}, int64 three = {3}, int64[1] four = {4}, int64[1] place = {0},
+         int64[1] five = {5}, int64[1] two = {2}, int64[1] twelve = {12},
+         int64[1] three_listed = {3}> {
+            lengths = Shape (X) batch = Gather (lengths, one) heads = Mul (batch, three)
+            listed = Unsqueeze (heads, place) told = Concat <axis = 0> (five, listed, four) Y = Reshape (X, told)
+            end = Mod (two, four) first = Slice (lengths, place, end) long = Gather (lengths, nought)
+            rows = Mul (batch, long) all = Unsqueeze (rows, place) flat = Concat <axis = 0> (all, twelve)
+            Z = Reshape (X, flat) numbers = Range (nought, batch, one) counted = Cast <to = 1> (numbers)
+            parts = Concat <axis = 0> (first, four, three_listed) again = Reshape (X, parts) }""",
+        13,
+    )
+    assert found["Y"] == (5, "3*N", 4)
+    assert found["Z"] == ("5*N", 12)
+    assert found["numbers"] == ("N",)
+    assert found["again"] == (5, "N", 4, 3)
 
 
 def test_an_expand_that_keeps_axes_as_pytorch_writes_it() -> None:

@@ -197,6 +197,33 @@ def test_parts_of_a_volume_are_picked_before_it_is_made(tmp_path: Path) -> None:
     assert np.array_equal(before[0], after[0])
 
 
+MULTIHEAD = """(float[b,5,6] X) => (float[b,5,6] Y)
+    <int64 zero = {0}, int64 one = {1}, int64 two = {2}, int64 heads = {3}, int64[1] first = {0}, int64[1] part = {3},
+     int64[2] parts = {3, 2}, int64[1] long = {5}, int64[1] deep = {2}, int64[1] wide = {6}, int64[1] before = {-2}> {
+        T = Transpose <perm = [1, 0, 2]> (X) P = Concat <axis = 2> (T, T, T) lengths = Shape (P)
+        batch = Gather (lengths, one) images = Unsqueeze (batch, first)
+        split = Concat <axis = 0> (long, images, part, wide) A = Reshape (P, split) B = Unsqueeze (A, first)
+        C = Transpose <perm = [3, 1, 2, 0, 4]> (B) D = Squeeze (C, before)
+        Q = Gather (D, zero) K = Gather (D, one) V = Gather (D, two)
+        count = Mul (batch, heads) all = Unsqueeze (count, first) told = Concat <axis = 0> (long, all, deep)
+        Q1 = Reshape (Q, told) Q2 = Transpose <perm = [1, 0, 2]> (Q1)
+        K1 = Reshape (K, told) K2 = Transpose <perm = [1, 2, 0]> (K1)
+        V1 = Reshape (V, told) V2 = Transpose <perm = [1, 0, 2]> (V1)
+        S = MatMul (Q2, K2) W = Softmax <axis = -1> (S) R = MatMul (W, V2) R1 = Transpose <perm = [1, 0, 2]> (R)
+        rest = Concat <axis = 0> (long, images, wide) R2 = Reshape (R1, rest) Y = Transpose <perm = [1, 0, 2]> (R2) }"""
+
+
+@pytest.mark.parametrize("target", ["ncnn", "opencv", "opencv@4.14"])
+def test_attention_of_an_open_batch_as_pytorch_writes_it(target: str, tmp_path: Path) -> None:
+    nodes = written(tmp_path, MULTIHEAD, target, opset=17)
+    assert ("Slice" in nodes) == (target == "ncnn")
+    assert ("Shape" in nodes) == (target == "ncnn")
+    for images in (1, 3):
+        data = np.random.default_rng(0).normal(size=(images, 5, 6)).astype(np.float32)
+        before, after = (run(onnx.load(tmp_path / f"{name}.onnx"), {"X": data}) for name in ("model", "result"))
+        assert np.array_equal(before[0], after[0])
+
+
 @pytest.mark.parametrize("node", ["Y = Mod <fmod = 1> (X, c)", "t = Less (X, c) Y = Cast <to = 1> (t)"])
 def test_a_constant_of_several_images_is_declined_whatever_reads_it(node: str, tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="other numbers for each of several"):

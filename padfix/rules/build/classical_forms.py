@@ -9,6 +9,7 @@ import numpy as np
 from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
+from padfix.graph.lengths import filled
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.elementary_forms import reduced
@@ -90,7 +91,7 @@ def _always(_: Site) -> Refusal | None:
 def _trial(site: Site) -> Trial:
     """Return data among which there is every number that the node looks for."""
     known, random = site.input_type(0), np.random.default_rng(0)
-    shape = () if known is None else known.filled(_ROWS)
+    shape = () if known is None else filled(known.shape, _ROWS)
     dtype = _NUMBERS[site.elem_type(0)]
     data = (random.standard_normal(shape) * 3).astype(dtype)
     sought = [each for name in _SOUGHT for each in _sought(site, name)]
@@ -103,7 +104,7 @@ def _trial(site: Site) -> Trial:
         if value is not None:
             trial[name] = TrialInput.of(value)
         elif listed is not None and listed.shape is not None:
-            within = random.integers(0, shape[-1], listed.filled(_ROWS))
+            within = random.integers(0, shape[-1], filled(listed.shape, _ROWS))
             trial[name] = TrialInput.of(within.astype(np.int64), constant=False)
     return trial
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import helper
 
+from padfix.graph.lengths import filled
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import FLOATS
@@ -55,7 +56,7 @@ def determinant_forms(site: Site) -> Iterator[Form]:
         assert known is not None
         found = of_inputs(site, write, exact=False)
         # Of matrices without an inverse ONNX Runtime's elimination leaves what rounding does.
-        data = np.random.default_rng(0).standard_normal(known.filled(_TRIED)) + 3 * np.eye(size)
+        data = np.random.default_rng(0).standard_normal(filled(known.shape, _TRIED)) + 3 * np.eye(size)
         dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
         trial = {site.input_name(0): TrialInput.of(data.astype(dtype), constant=False)}
         return dataclasses.replace(found, trials=(trial,))

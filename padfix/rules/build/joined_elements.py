@@ -15,6 +15,7 @@ import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
 from padfix.graph import attributes
+from padfix.graph.lengths import filled
 from padfix.graph.scopes import Dimension, normal_domain
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site, TrialInput
@@ -299,7 +300,7 @@ def _written(site: Site, rows: _Rows, builder: FragmentBuilder, joined: Value) -
     shape = trial.pop(spread.output[0]).shape
     known = site.scope.type_of(spread.input[0])
     assert known is not None
-    trial[spread.input[0]] = TrialInput(known.filled(_TRIED), known.elem_type)
+    trial[spread.input[0]] = TrialInput(filled(known.shape, _TRIED), known.elem_type)
     told = site.scope.constant(spread.input[1])
     lengths = TrialInput.of(np.array(shape, np.int64), constant=False) if told is None else TrialInput.of(told)
     trial[spread.input[1]] = lengths

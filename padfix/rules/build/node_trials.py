@@ -17,6 +17,7 @@ from onnx import NodeProto, TensorProto, defs, helper
 
 from padfix.geometry.padding import effective_kernel
 from padfix.graph import attributes
+from padfix.graph.lengths import filled
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, ValueType
 from padfix.operators.constant_chains import holds_zeros, leaves_of
 from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
@@ -362,7 +363,7 @@ def chain_trial(scope: Scope, chain: Sequence[NodeProto], open_length: int = OPE
 
 def like(known: ValueType, open_length: int = OPEN_LENGTH) -> TrialInput:
     """Return data of a type, with a few elements for every open length."""
-    return TrialInput(known.filled(open_length), known.elem_type or TensorProto.FLOAT)
+    return TrialInput(filled(known.shape, open_length), known.elem_type or TensorProto.FLOAT)
 
 
 def as_declared(site: Site, open_length: int = OPEN_LENGTH) -> Trial:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 from padfix.graph import attributes
+from padfix.graph.lengths import filled, length_of
 from padfix.graph.scopes import Dimension
 from padfix.operators.batches import images_at_once, lies_behind, names_moved_images
 from padfix.operators.constant_chains import chain_of, leaves_of
@@ -134,9 +135,15 @@ def _filling(shape: Sequence[Dimension], told: Sequence[Dimension], measured: Co
 
     An open length of the data that nothing measures is what the others leave; more of them are 1.
     """
-    known = [each if isinstance(each, int) else OPEN_LENGTH if each in measured else None for each in shape]
+    symbols = {symbol for each in measured for symbol, _ in length_of(each).factors}
+    known = [
+        filled([each], OPEN_LENGTH)[0]
+        if each is not None and symbols.issuperset(symbol for symbol, _ in length_of(each).factors)
+        else None
+        for each in shape
+    ]
     finds_one = any(each in (None, -1) for each in told)
-    whole = math.prod(each if isinstance(each, int) else OPEN_LENGTH for each in told if each not in (None, -1))
+    whole = math.prod(filled([each for each in told if each not in (None, -1)], OPEN_LENGTH))
     rest = whole if finds_one else max(1, whole // math.prod(each for each in known if each))
     first = known.index(None) if None in known else None
     return tuple((rest if axis == first else 1) if each is None else each for axis, each in enumerate(known))

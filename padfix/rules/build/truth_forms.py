@@ -10,6 +10,7 @@ import numpy as np
 from onnx import NodeProto, TensorProto, helper
 
 from padfix.graph import attributes
+from padfix.graph.lengths import filled
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.lists import COMPARING
@@ -258,5 +259,5 @@ def _trial(scope: Scope, names: Mapping[str, None]) -> dict[str, TrialInput]:
             continue
         assert known is not None
         dtype = helper.tensor_dtype_to_np_dtype(known.elem_type or TensorProto.FLOAT)
-        trial[name] = TrialInput.of(random.integers(-2, 3, known.filled(_SHORT)).astype(dtype), constant=False)
+        trial[name] = TrialInput.of(random.integers(-2, 3, filled(known.shape, _SHORT)).astype(dtype), constant=False)
     return trial
