@@ -6,12 +6,17 @@ from onnx import NodeProto
 
 from padfix.graph.scopes import Scope, ValueType, bodies_of, outer_names_of
 from padfix.operators.constant_chains import chain_of
+from padfix.operators.counted_images import computes_with_count
 from padfix.targets.traits import Trait, Traits
 
 
 def branch_traits(scope: Scope, node: NodeProto) -> Traits:
-    """Return what decides an If, how branches differ, what they read, and whether data decide if it is run itself."""
+    """Return what decides an If, how branches differ, what they read, and whether data decide if it is run itself.
+
+    And whether it goes by how many images there are.
+    """
     return {
+        "by-number-of-images": computes_with_count(scope, node),
         "decided-by": _what_decides(scope, node.input[0]),
         "branches": _difference(scope, node),
         "within-undecided": _is_within_undecided(scope),

@@ -97,6 +97,13 @@ def reads_constant_bytes(scope: Scope, node: NodeProto) -> bool:
     return any(is_constant(scope, name) for name in signed)
 
 
+def reads_unsigned_bytes(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node reads a constant of bytes without a sign."""
+    types = {name: scope.type_of(name) for name in node.input if name}
+    unsigned = [name for name, known in types.items() if known is not None and known.elem_type == TensorProto.UINT8]
+    return any(is_constant(scope, name) for name in unsigned)
+
+
 def is_steered_by_results(scope: Scope, node: NodeProto) -> bool:
     """Whether the model computes what an operator of :data:`STEERED` goes by, be it of lengths or constants alone."""
     names = [node.input[place] for place in STEERED.get(node.op_type, ()) if place < len(node.input)]

@@ -15,7 +15,7 @@ _LONGEST = 64
 
 _COUNTS = (5, 7)
 _OPEN_LENGTH = 11
-"""Lengths to work it out with."""
+"""Lengths to work it out with where they are left open."""
 
 
 def computes_with_count(scope: Scope, node: NodeProto, first: int = 0) -> bool:
@@ -31,19 +31,20 @@ def _counts(scope: Scope, name: str) -> bool:
     chain = None if producer is None else chain_of(scope, producer, open_lengths=True)
     if chain is None or len(chain) > _LONGEST or not any(each.op_type in ("Shape", "Size") for each in chain):
         return False
+    counts = _COUNTS if chain_of(scope, chain[-1]) is None else (None,)
     try:
-        found = [values_of(scope, chain, _with_images(scope, count))[name] for count in _COUNTS]
+        one, *found = (values_of(scope, chain, _with_images(scope, count))[name] for count in (1, *counts))
     except (KeyError, ValueError):
         return False
-    return not np.array_equal(found[0], found[1])
+    return any(not np.array_equal(one, each) for each in found)
 
 
-def _with_images(scope: Scope, count: int) -> Callable[[str], ValueType | None]:
-    """Return what tells types in which there are so many images."""
+def _with_images(scope: Scope, count: int | None) -> Callable[[str], ValueType | None]:
+    """Return what tells types in which there are so many images, or as many as there are."""
 
     def type_of(name: str) -> ValueType | None:
         known = scope.type_of(name)
-        if known is None or not known.shape:
+        if known is None or not known.shape or count is None:
             return known
         return ValueType(
             known.elem_type, (count, *(each if isinstance(each, int) else _OPEN_LENGTH for each in known.shape[1:]))

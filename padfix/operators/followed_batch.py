@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from onnx import NodeProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Scope, normal_domain
+from padfix.graph.scopes import Dimension, Scope, normal_domain
 from padfix.operators.batches import OF_IMAGES
 from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
 from padfix.operators.equations import letters_of
@@ -32,10 +32,14 @@ class _Images(NamedTuple):
 
 
 class _Followed(NamedTuple):
-    """Where images lie in each tensor, as far as it is known, and the inputs on whose images a layer works."""
+    """Where images lie in each tensor, as far as it is known, and the inputs on whose images a layer works.
+
+    And of which inputs tensors are made that are taken from, or made of, several images together.
+    """
 
     places: Mapping[str, _Images]
     told: frozenset[str]
+    mixed: Mapping[str, frozenset[str]]
 
 
 def axis_of_images(scope: Scope, name: str) -> int | None:
@@ -59,6 +63,18 @@ def lie_within(scope: Scope, name: str) -> bool:
     axis, known = axis_of_images(scope, name), scope.type_of(name)
     is_single = known is not None and bool(known.shape) and known.shape is not None and known.shape[0] == 1
     return axis is not None and axis > (1 if is_single else 0)
+
+
+def is_one_of_several(scope: Scope, name: str) -> bool:
+    """Whether one image is taken from several of an input, or made of them, which the converter takes for one each."""
+    known, of = scope.type_of(name), _followed(scope).mixed.get(name, frozenset())
+    is_one = known is not None and bool(known.shape) and known.shape is not None and known.shape[0] == 1
+    return is_one and any(_count(scope, each) != 1 for each in of)
+
+
+def _count(scope: Scope, name: str) -> Dimension:
+    known = scope.type_of(name)
+    return known.shape[0] if known is not None and known.shape else None
 
 
 def joins_along_images(scope: Scope, node: NodeProto) -> bool:
@@ -92,12 +108,16 @@ def _followed(scope: Scope) -> _Followed:
 def _follow(scope: Scope) -> _Followed:
     places: dict[str, _Images] = {}
     told: set[str] = set()
+    mixed: dict[str, frozenset[str]] = {}
     if scope.parent is None:
         places = {name: _Images(0, frozenset({name})) for name in scope.inputs if not scope.is_fixed(name)}
     for node in scope.nodes:
         read = [places.get(name) for name in node.input]
         known = [each for each in read if each is not None]
-        if not known or normal_domain(node.domain):
+        if normal_domain(node.domain):
+            continue
+        if not known:
+            mixed |= _mixed_by(scope, node, places, mixed)
             continue
         if node.op_type in OF_IMAGES and read[0] is not None and read[0].axis == 0:
             told |= read[0].of
@@ -106,7 +126,26 @@ def _follow(scope: Scope) -> _Followed:
         if axis is not None:
             of = known[0].of.union(*(each.of for each in known[1:]))
             places.update((name, _Images(axis, of)) for name in node.output if name)
-    return _Followed(places, frozenset(told))
+        if axis is None or (node.op_type == "Einsum" and axis):
+            mixed |= _mixed_by(scope, node, places, mixed)
+    return _Followed(places, frozenset(told), mixed)
+
+
+def _mixed_by(
+    scope: Scope, node: NodeProto, places: Mapping[str, _Images], mixed: Mapping[str, frozenset[str]]
+) -> dict[str, frozenset[str]]:
+    """Return what a node gives that takes images together, or what has been taken so, with the inputs they are of.
+
+    A number of an image, and a Reshape that lays images out otherwise, are no images to the converter any more. An
+    Einsum that puts them along another axis is none that it follows.
+    """
+    indices = scope.type_of(node.input[1]) if node.op_type == "Gather" else None
+    if indices is not None and indices.rank == 0:
+        return {}
+    found = [mixed[name] for name in node.input if name in mixed]
+    if node.op_type != "Reshape":
+        found += [places[name].of for name in node.input if name in places and places[name].axis == 0]
+    return {name: frozenset[str]().union(*found) for name in node.output if name} if found else {}
 
 
 def _moved(scope: Scope, node: NodeProto, place: int, axis: int) -> int | None:

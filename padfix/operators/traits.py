@@ -20,12 +20,13 @@ from padfix.operators.constant_chains import (
     is_steered_by_data,
     is_steered_by_results,
     reads_constant_bytes,
+    reads_unsigned_bytes,
     worked_out,
 )
 from padfix.operators.constant_pad import given_pads
 from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_volume
 from padfix.operators.elementwise import PLACES
-from padfix.operators.followed_batch import lie_within
+from padfix.operators.followed_batch import is_one_of_several, lie_within
 from padfix.operators.fused_layers import ends_model
 from padfix.operators.lists import ON_ONE, is_of_made_line, is_of_made_list, lists_for_numbers
 from padfix.operators.mixed_images import mixes_images
@@ -102,6 +103,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["integers-as-result"] = _gives_integers(scope, node)
     found["reads-list-of-lengths"] = reads_list_of_lengths(scope, node)
     found["steered-by-data"] = is_steered_by_data(scope, node)
+    found["reads-unsigned-bytes"] = reads_unsigned_bytes(scope, node)
     found["constants-again"] = reads_constant_again(scope, node)
     found["number-again"] = weighs_number_again(scope, node)
     found["constants-turned"] = reads_turned_constant(scope, node)
@@ -113,7 +115,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
         found["of-made-list"] = is_of_made_line(scope, node)
     if node.op_type not in OF_IMAGES:
         return found
-    unlike = is_of_unlike_batches(scope, data)
+    unlike = is_of_unlike_batches(scope, data) or is_one_of_several(scope, data)
     within = is_of_another_batch(scope, data) or lie_within(scope, data)
     return {**found, "batch-within": within, "unlike-batches": unlike}
 

@@ -399,7 +399,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Transpose": _first(written_order, reshaped_forms, exchange_forms, moved_forms, pooled_forms),
     "Gemm": dense_forms,
     "LayerNormalization": _first(layer_norm_forms, definition_forms),
-    "Gather": _first(part_forms, counted_axis_forms, single_forms, picking_forms, listed_forms, moved_forms),
+    "Gather": _first(part_forms, counted_axis_forms, single_forms, picking_forms, listed_forms, moved_forms, as_floats),
     "Shape": _first(long_forms, picked_lengths, _lengths),
     "Size": long_forms,
     "Slice": _first(slice_forms, slices_of_picked, moved_forms),

@@ -111,7 +111,7 @@ def _images(run: Callable[[Request], list[Any]], model: Any, request: Request, b
     """Return what is given for each image; None where that fails, as where the first axis is none of images."""
     for value, shape in zip(model.graph.output, request.shapes, strict=True):
         value.type.tensor_type.shape.dim[shape.index(batch)].dim_value = 1
-    for value in model.graph.input:
+    for value in (each for each in model.graph.input if each.name in request.feeds):  # others are constants
         value.type.tensor_type.shape.dim[0].dim_value = 1
     serialized, shapes = model.SerializeToString(), [_of_one(shape, shape.index(batch)) for shape in request.shapes]
     try:

@@ -242,7 +242,7 @@ MARKS = (
     "of-untold-volume",
     "by-data",
     "before-cast",  # Of Gather: whether a Cast alone reads what it picks.
-    "by-number-of-images",  # Of Slice and arithmetic: whether it reads what is computed of how many images there are.
+    "by-number-of-images",  # Of If, Slice and arithmetic: whether how many images there are is computed with.
     # Of what picks single elements, which has axis-from-end as well; and of what reads constants of booleans.
     "of-fewer-rows",
     "of-more-rows",
@@ -271,6 +271,7 @@ MARKS = (
     "of-constants-too",
     # Of Pad, Where and what picks elements: whether it reads a constant of bytes with a sign.
     "reads-constant-bytes",
+    "reads-unsigned-bytes",  # Of all: whether it reads a constant of bytes without a sign.
     # Of Einsum, Squeeze and Gather, and of Einsum alone; of-lists of Concat and Gather, too.
     "gives-a-number",
     "capital-letters",

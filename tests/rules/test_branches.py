@@ -46,7 +46,8 @@ def branching(decided: str, branches: str) -> onnx.ModelProto:
 def test_what_decides_and_how_branches_differ_are_told(decided: str, branches: str) -> None:
     main, *_ = infer(Model(branching(decided, branches)))
     told = {"decided-by": decided, "branches": branches, "within-undecided": False, "reads-from-outside": False}
-    assert branch_traits(main, main.nodes[-1]) == told
+    found = branch_traits(main, main.nodes[-1])
+    assert {name: found[name] for name in told} == told
 
 
 @pytest.mark.parametrize("decided", ["data", "constants"])

@@ -15,7 +15,7 @@ from tests.support.one_node import run
 
 CONSTANTS = "<int64 first = {0}, int64 second = {1}, int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, "
 CONSTANTS += "int64[1] four = {4}, int64[1] last = {-1}, int64[1] far = {9}, float[1] w = {0.5}, float[1] v = {2}, "
-CONSTANTS += "int64[1] far64 = {9223372036854775807}>"
+CONSTANTS += "int64 both = {2}, int64[1] far64 = {9223372036854775807}>"
 
 
 def written(folder: Path, nodes: str, shape: str) -> list[str]:
@@ -119,3 +119,32 @@ def test_one_query_is_scaled_from_the_left(between: str, tmp_path: Path) -> None
     padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="ncnn")
     (scaled,) = (node for node in onnx.load(tmp_path / "result.onnx").graph.node if node.op_type == "Mul")
     assert scaled.input[0] == "c"
+
+
+def test_an_if_that_asks_for_the_number_of_images_is_decided(tmp_path: Path) -> None:
+    body = (
+        "<then_branch = t () => (float[2,3] A) { A = Relu (X) }, else_branch = e () => (float[2,3] B) { B = Neg (X) }>"
+    )
+    nodes = f"s = Shape (X) n = Gather (s, first) q = Equal (n, both) Y = If (q) {body}"
+    assert written(tmp_path, nodes, "2,3") == ["Relu"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "shape"),
+    [
+        ("a = Slice (X, zero, one, zero) Y = MaxPool <kernel_shape = [2]> (a)", "3,3,4"),
+        ("a = ReduceMax <axes = [0]> (X) r = Relu (a) Y = MaxPool <kernel_shape = [2]> (r)", "3,3,4"),
+        (
+            'a = Einsum <equation = "abc->cba"> (X) s = ReduceMax <axes = [2]> (a) Y = GlobalMaxPool (s)',
+            "3,3,1",
+        ),
+    ],
+)
+def test_one_image_of_several_is_left_to_no_layer(nodes: str, shape: str, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="another number of images"):
+        written(tmp_path, nodes, shape)
+
+
+def test_one_image_that_a_number_picks_is_an_image(tmp_path: Path) -> None:
+    nodes = "a = Gather (X, second) u = Unsqueeze (a, zero) Y = MaxPool <kernel_shape = [2]> (u)"
+    assert written(tmp_path, nodes, "3,3,4") == ["Gather", "Unsqueeze", "MaxPool"]

@@ -179,3 +179,28 @@ def operators(graph: str, folder: Path) -> list[str]:
     padfix.convert(folder / "model.onnx", folder / "result.onnx", target="opencv@4.14")
     assert not padfix.check(folder / "result.onnx", target="opencv@4.14").findings
     return [node.op_type for node in onnx.load(folder / "result.onnx").graph.node]
+
+
+BYTES = "(uint8[2,3] X, bool[2,3] C, int64[2] I) => (uint8 Y) "
+BYTES += "<uint8[2,3] k = {200, 1, 2, 3, 130, 5}, int64[1,3] i = {0, 1, 0}>"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "kept"),
+    [
+        ("Y = Mod (X, k)", "Mod"),
+        ("Y = Where (C, k, X)", "Where"),
+        ("Y = Gather (k, I)", "Gather"),
+        ("Y = ScatterElements (k, i, X)", None),
+    ],
+)
+def test_constants_of_unsigned_bytes_are_read_as_floats(nodes: str, kept: str | None, tmp_path: Path) -> None:
+    given = BYTES if kept else BYTES.replace("uint8[2,3] X", "uint8[1,3] X")
+    unread = [name for name in "XCI" if name not in nodes.replace("Scatter", "")]
+    for name, kind in (("X", "uint8[2,3]"), ("C", "bool[2,3]"), ("I", "int64[2]")):
+        given = given.replace(f"{kind} {name}, ", "").replace(f", {kind} {name}", "") if name in unread else given
+    written = operators(f"{given} {{ {nodes} }}", tmp_path)
+    result = onnx.load(tmp_path / "result.onnx").graph
+    held = {each.name for each in result.initializer if each.data_type == onnx.TensorProto.UINT8}
+    assert "Cast" in written
+    assert all(not held & set(node.input) for node in result.node)

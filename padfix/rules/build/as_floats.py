@@ -24,14 +24,17 @@ _HELD: Mapping[int, Traits] = {
     TensorProto.UINT8: {"numbers": "integer", "elements": "byte", "unsigned": True},
     TensorProto.INT8: {"numbers": "integer", "elements": "byte", "unsigned": False},
 }
+_PICKING = ("Gather", "GatherElements", "GatherND")
+"""What picks elements of its first input by others."""
+
 _DATA: Mapping[str, Sequence[int]] = {
     **dict.fromkeys(("Pad", "ScatterElements", "ScatterND"), (0, 2)),
-    **dict.fromkeys(("ReduceMax", "ReduceMin"), (0,)),
+    **dict.fromkeys((*_PICKING, "ReduceMax", "ReduceMin"), (0,)),
     "Where": (1, 2),
 }
 """Which inputs are data, where not all are."""
 
-_OF_NO_BYTES: Traits = {"reads-constant-bytes": False}
+_OF_NO_BYTES: Traits = {"reads-constant-bytes": False, "reads-unsigned-bytes": False}
 
 _OF_FLOATS: Traits = {
     **_OF_NO_BYTES,
@@ -116,6 +119,8 @@ def _held_as(site: Site, holder: int, name: str) -> Form:
 
     held = _OF_FLOATS if holder == TensorProto.FLOAT else _OF_INTEGERS
     own = {**(traits_of(site.scope, node) or {}), **(held if places[0] == 0 else _OF_NO_BYTES)}
+    if node.op_type in _PICKING:
+        own = dict(held)  # what else is special of it is looked at once it picks floats
     cast: Traits = {"changes-type": True, "changes-numbers": False}
     number = "single" if holder == TensorProto.FLOAT else "integer"
     to_holder: Traits = {**cast, **_HELD.get(elem_type, {}), "gives": number}

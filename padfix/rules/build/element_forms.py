@@ -65,8 +65,7 @@ def element_forms(site: Site) -> Iterator[Form]:
         yield _in_a_row(site)
         yield _of_more(site)
         yield part_alone(site)
-    if site.node.op_type.startswith("Scatter"):
-        yield from joined_forms(site)
+    yield from joined_forms(site) if site.node.op_type.startswith("Scatter") else as_floats(site)
 
 
 def _axis_from_begin(site: Site) -> Form:

@@ -47,6 +47,7 @@ _OF_DATA = (
     "of-odd-integers",
     "orders-differ",
     "put-back",
+    "reads-unsigned-bytes",
     "of-weights",
 )
 """What is said of the data of a node, and of who reads its result, whatever form it has."""
