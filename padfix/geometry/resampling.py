@@ -33,6 +33,16 @@ def output_size(size: int, scale: float) -> int:
     return int(np.float32(size) * np.float32(scale))
 
 
+def scale_to(size: int, output: int) -> float:
+    """Return the float32 scale that makes ``size`` elements ``output``, whoever multiplies.
+
+    The float32 next to 9 / 5 is short of it: five times that is 9 in single precision and 8.99... in double precision,
+    in which ONNX's shape inference cuts it off. The next larger one gives 9 in both.
+    """
+    scale = np.float32(output / size)
+    return float(scale if float(scale) * size >= output else np.nextafter(scale, np.float32(np.inf)))
+
+
 def legacy_nearest_indices(size: int, scale: float, output: int) -> list[int]:
     """Return the input index that each output index of Upsample or Resize-10 copies in mode nearest.
 

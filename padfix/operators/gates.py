@@ -184,22 +184,34 @@ def product_traits(scope: Scope, node: NodeProto) -> dict[str, bool]:
 
 
 def divides_heads(scope: Scope, node: NodeProto) -> bool:
-    """Whether scores are divided by a number whose queries or keys have no bias, or find how many heads there are."""
+    """Whether scores of heads are divided by a number, of which OpenCV makes an attention that it has not.
+
+    Its queries or keys have no bias, or find how many heads there are; or a mask is added that a node computes.
+    """
     product = scope.own_producer(node.input[0])
     if product is None or product.op_type != "MatMul" or depends_on_data(scope, node.input[1]):
         return False
     readers = scope.consumers(node.output[0])
-    readers += [reader for each in readers if each.op_type == "Add" for reader in scope.consumers(each.output[0])]
-    return any(each.op_type == "Softmax" for each in readers) and any(
-        _lacks_bias_or_number(scope, name) for name in product.input
+    masking = [each for each in readers if each.op_type == "Add"]
+    readers += [reader for each in masking for reader in scope.consumers(each.output[0])]
+    heads = [_heads_of(scope, name) for name in product.input]
+    if not any(each.op_type == "Softmax" for each in readers):
+        return False
+    masks = [name for each in masking for name in each.input if name != node.output[0]]
+    is_computed = any(scope.own_producer(name) is not None and depends_on_data(scope, name) for name in masks)
+    return (is_computed and None not in heads) or any(
+        each is not None and _lacks_bias_or_number(scope, each) for each in heads
     )
 
 
-def _lacks_bias_or_number(scope: Scope, name: str) -> bool:
+def _heads_of(scope: Scope, name: str) -> NodeProto | None:
+    """Return the Reshape by which rows become heads, which a Transpose brings to the front."""
     turned = scope.own_producer(name)
     heads = scope.own_producer(turned.input[0]) if turned is not None and turned.op_type == "Transpose" else None
-    if heads is None or heads.op_type != "Reshape":
-        return False
+    return heads if heads is not None and heads.op_type == "Reshape" else None
+
+
+def _lacks_bias_or_number(scope: Scope, heads: NodeProto) -> bool:
     told, layer = scope.constant(heads.input[1]), scope.own_producer(heads.input[0])
     finds_heads = told is not None and told.size == _AXES_OF_HEADS and told.reshape(-1)[2] == -1
     return finds_heads or (layer is not None and layer.op_type == "MatMul")

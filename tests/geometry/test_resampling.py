@@ -20,6 +20,7 @@ from padfix.geometry.resampling import (
     nearest_index,
     nearest_indices,
     output_size,
+    scale_to,
     slips_by_the_inverse,
     slips_in_single_precision,
     source_coordinates,
@@ -194,3 +195,12 @@ def test_a_position_in_a_region_that_another_order_of_operations_moves(
     rounding: str | None, size: int, output: int, roi: tuple[float, float], slips: bool
 ) -> None:
     assert crop_slips(rounding, size, output, roi) is slips
+
+
+@given(st.integers(1, 4096), st.integers(1, 4096))
+def test_a_written_scale_gives_the_length_in_single_and_in_double_precision(size: int, output: int) -> None:
+    scale = scale_to(size, output)
+    assert output_size(size, scale) == output
+    assert int(size * scale) == output
+    assert np.float32(scale) == scale
+    assert abs(scale - output / size) <= np.spacing(np.float32(output / size))

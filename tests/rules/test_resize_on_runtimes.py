@@ -40,6 +40,17 @@ def convert(text: str, target: str, folder: Path) -> list[str]:
     return [each.op_type for each in onnx.load(folder / "after.onnx").graph.node]
 
 
+@pytest.mark.parametrize("target", ["ncnn", "opencv"])
+def test_scales_in_place_of_sizes_give_them_in_double_precision_too(target: str, tmp_path: Path) -> None:
+    """5 times the float32 next to 9 / 5 is 8 for ONNX's inference, and ONNX Runtime does not load what reads 9."""
+    text = f"""<ir_version: 8, opset_import: ["" : 13]>
+        main (float[N,2,5,6] X, float[N,2,9,11] Z) => (float[N,2,9,11] Y)
+        <int64[1] nought = {{0}}, int64[1] two = {{2}}, int64[2] rest = {{9, 11}}> {{
+            of_data = Shape (X) own = Slice (of_data, nought, two) sizes = Concat <axis = 0> (own, rest)
+            R = Resize <{ASYMMETRIC}> (X, , , sizes) Y = Add (R, Z) }}"""
+    assert convert(text, target, tmp_path) == ["Resize", "Add"]
+
+
 @pytest.mark.parametrize(
     ("text", "target"),
     [

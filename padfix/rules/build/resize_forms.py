@@ -23,6 +23,7 @@ from padfix.geometry.resampling import (
     aspect_ratio_scale,
     nearest_indices,
     output_size,
+    scale_to,
     slips_by_the_inverse,
     slips_in_single_precision,
     source_coordinates,
@@ -324,7 +325,7 @@ def _is_equal(axis: Axis, resize: Resample, spelling: Spelling) -> bool:
     if spelling.by_sizes:
         scale = Fraction(axis.output, axis.size)
     elif isinstance(scale, Fraction):
-        scale = float(np.float32(float(scale)))
+        scale = scale_to(axis.size, axis.output)
         if output_size(axis.size, scale) != axis.output:
             return False
     if resize.mode == "nearest":
@@ -371,7 +372,8 @@ def respelled(site: Site, resize: Resample, spelling: Spelling, axes: Axes) -> R
     else:
         scales = np.ones(rank, np.float32)
         for axis in axes:
-            scales[axis.number] = np.float32(float(axis.scale))
+            by_length = isinstance(axis.scale, Fraction)
+            scales[axis.number] = scale_to(axis.size, axis.output) if by_length else axis.scale
         inputs[SCALES] = builder.constant(scales, "scales")
     builder.output(site.node.output[0], builder.original(node, inputs))
     return Rewrite(builder.build(), trials, exact=site.text("mode", "nearest") == "nearest")
