@@ -16,6 +16,8 @@ from padfix.runtimes.adapter import Request
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+_MADE = "made/model_float32.tflite"
+
 _SAMPLE = "calibration_image_sample_data_20x128x128x3_float32.npy"
 
 
@@ -38,8 +40,12 @@ def load() -> Callable[[Request], list[Any]]:
                 onnx2tf.convert(**options, non_verbose=True)
             except SystemExit:  # it asks for this option where names of nodes begin with a slash, as PyTorch's do
                 onnx2tf.convert(**options, non_verbose=True, output_signaturedefs=True)
+            made = Interpreter(model_path=_MADE)
+            if len(made.get_output_details()) < len(outputs):  # and loses some without it where others have colons
+                onnx2tf.convert(**options, non_verbose=True, output_signaturedefs=True)
+                made = Interpreter(model_path=_MADE)
             feeds = {each.name: request.feeds[each.name] for each in model.graph.input if each.name in request.feeds}
-            arrays = _run(Interpreter(model_path="made/model_float32.tflite"), feeds, outputs)
+            arrays = _run(made, feeds, outputs)
         are_moved = _are_moved(model, outputs, request.shapes)
         results = zip(arrays, request.shapes, are_moved, strict=True)
         return [_as_in_onnx(array, shape, is_moved) for array, shape, is_moved in results]
