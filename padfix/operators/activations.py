@@ -9,7 +9,7 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
-from padfix.operators.clip import clip_bounds, cuts_relu_off
+from padfix.operators.clip import clip_bounds, cuts_relu_off, cuts_window_off_zero
 from padfix.operators.data_order import is_behind_depthwise_volume, is_cut_off_volume
 from padfix.operators.fused_layers import (
     follows_convolution,
@@ -52,6 +52,7 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             "bounds-exchanged": operator.gt(*clip_bounds(scope, node)),
             "cuts-volume-off": clip_bounds(scope, node) == _OF_RELU6 and is_cut_off_volume(scope, node),
             "cuts-relu-off": cuts_relu_off(scope, node),
+            "cuts-window-off-zero": cuts_window_off_zero(scope, node),
             "cuts-quantized": cuts_quantized(scope, node),
             "cuts-one-end-of-bytes": cuts_one_end_of_bytes(scope, node),
         }

@@ -23,6 +23,7 @@ from padfix.operators.axis_order import (
 )
 from padfix.operators.batches import gives_each_image_its_own, is_of_another_batch
 from padfix.operators.branches import branch_traits, scan_traits
+from padfix.operators.clip import cuts_window_off_zero
 from padfix.operators.constant_chains import is_constant, is_worked_out_of_open, reads_constant_bytes
 from padfix.operators.counted_images import computes_with_count
 from padfix.operators.data_order import (
@@ -355,6 +356,7 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "squares-for-norm": squares_for_norm(scope, node),
             "spreads-channels": spreads_channels(scope, node),
             "cuts-quantized": node.op_type in ("Max", "Min") and cuts_quantized(scope, node),
+            "cuts-window-off-zero": node.op_type in ("Max", "Min") and cuts_window_off_zero(scope, node),
             "fewer-axes": has_fewer_axes(scope, node),
             "moves-fewer-axes": moves_fewer_axes(scope, node),
             "spreads-data": spreads_data(scope, node),

@@ -128,6 +128,7 @@ MARKS = (
     "scaled",  # Of MatMul: whether nothing reads it but what multiplies or divides it by a number.
     "spreads-first",  # Of Mod: whether its first input takes the shape of the result.
     "squares",  # Of Mul and MatMul: whether both factors are the same.
+    "cuts-window-off-zero",  # Of Clip, Max and Min: whether they leave 0 out of what a window gives, with constants.
     "cuts-relu-off",  # Of Clip: whether a Relu gives its data, and it cuts off all that is not below 0.
     "behind-product",  # Of Tanh and Sigmoid: whether its data is what a convolution or a product gives, with a bias.
     # As has a Transpose that padfix writes about the steps of such a layer.

@@ -130,6 +130,36 @@ def test_a_layer_of_open_length_names_its_results(
             np.testing.assert_allclose(second, first, rtol=0, atol=2e-6)
 
 
+def lasting(op_type: str, told: list[int] | None, direction: str = "forward") -> onnx.ModelProto:
+    """Return a layer of two sequences, which last so many of three steps, or as many as the caller says."""
+    model = layer(op_type, "B", direction=direction)
+    model.graph.node[0].input[4] = "L"
+    if told is None:
+        model.graph.input.append(helper.make_tensor_value_info("L", TensorProto.INT32, (2,)))
+    else:
+        model.graph.initializer.append(numpy_helper.from_array(np.array(told, np.int32), "L"))
+    return model
+
+
+@pytest.mark.sweep(6)
+@pytest.mark.parametrize("target", ["mnn", "qnn", "onnx2tf", "tract", "tvm"])
+@pytest.mark.parametrize("told", [[1, 3], [2, 2], [3, 3], None])
+@pytest.mark.parametrize(("op_type", "direction"), [("LSTM", "reverse"), ("GRU", "forward"), ("RNN", "bidirectional")])
+def test_sequences_last_as_long_as_they_are_told_to(
+    op_type: str, direction: str, told: list[int] | None, target: str, tmp_path: Path
+) -> None:
+    onnx.save(lasting(op_type, told, direction), tmp_path / "in.onnx")
+    padfix.convert(tmp_path / "in.onnx", tmp_path / "out.onnx", target=target)
+    written = onnx.load(tmp_path / "out.onnx")
+    stays = any(node.op_type == op_type for node in written.graph.node)
+    assert not stays or told == [3, 3]
+    feeds = {"X": np.random.default_rng(3).standard_normal((3, 2, READ)).astype(np.float32)}
+    feeds |= {} if told else {"L": np.array([3, 1], np.int32)}
+    before, after = (onnxruntime.InferenceSession(tmp_path / name).run(None, feeds) for name in ("in.onnx", "out.onnx"))
+    for first, second in zip(before, after, strict=True):
+        np.testing.assert_allclose(second, first, rtol=0, atol=2e-6)
+
+
 def test_steps_of_an_input_that_alone_are_open_are_declined(tmp_path: Path) -> None:
     onnx.save(layer("GRU", "B", ("T", 2, READ), linear_before_reset=1), tmp_path / "in.onnx")
     with pytest.raises(PadfixError, match="takes the open first axis of an input for one step"):

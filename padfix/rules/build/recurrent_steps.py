@@ -19,6 +19,7 @@ from padfix.rules.build.elementary_forms import clipped
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -31,6 +32,7 @@ _STEPS = 1
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 _INPUTS = ("data", "weights", "recurrence", "bias", "lengths", "state", "cell", "peepholes")
+_LENGTHS = _INPUTS.index("lengths")
 _PLAIN_ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "hardsigmoid": "HardSigmoid"}
 """Those that need no numbers, by their names in a layer."""
 
@@ -40,8 +42,8 @@ _OPERATORS: Operators = (
     ("MatMul", {"rank": 3, "list-first": False, "list-second": False}),
     ("Transpose", {**_TURNING, "rank": 2}),
     ("Split", {"axis-written": True, "split-evenly": True, "pieces-told": True}),
-    ("Squeeze", {}),
-    ("Unsqueeze", {}),
+    ("Squeeze", {"rank": 3}),
+    ("Unsqueeze", {"rank": 3}),
     ("Concat", {}),
     ("Add", {}),
     ("Sub", {"from-constant": False}),
@@ -62,6 +64,7 @@ class _Layer:
     clip: np.ndarray | None
     couples: bool
     resets_after: bool
+    lengths: np.ndarray | None  # of each sequence, where they are constants, and not all as long as there are steps
     whole: np.ndarray  # 1 in the element type
 
 
@@ -74,6 +77,10 @@ def form_in_steps(site: Site) -> Form:
     operators = (*_OPERATORS, *((each, told.get(each, {})) for each in sorted(set(used))))
     if isinstance(layer, _Layer) and layer.clip is not None:
         operators = (*operators, ("Clip", {}))
+    if site.input_name(_LENGTHS) and site.constant(_LENGTHS) is None:
+        cast: Traits = {"numbers": "integer", "elements": "integer", "unsigned": False, "gives": "single"}
+        casts = (("Cast", cast), ("Cast", {**cast, "numbers": "boolean", "elements": "float"}))
+        operators = (*operators, *casts, ("Reshape", {"rank": 1}), ("Greater", {"broadcasts": True}))
     if not attributes.integer(site.node, "layout", 0):
         turns = recurrent_traits(site.scope, site.node)["over-batch"]
         operators = (*operators, ("Transpose", {**_TURNING, "rank": 3, "over-batch": turns}))
@@ -90,7 +97,7 @@ def _layer(site: Site) -> _Layer | Refusal:
     shape = () if known is None or known.shape is None else known.shape
     steps = shape[batch_first] if len(shape) == 3 else None
     names = [_PLAIN_ACTIVATIONS.get(each, "") for each in activations_of(node, len(reverses))]
-    lengths, recurrence = site.constant(_INPUTS.index("lengths")), site.input_type(_INPUTS.index("recurrence"))
+    lengths, recurrence = site.constant(_LENGTHS), site.input_type(_INPUTS.index("recurrence"))
     hidden = None if recurrence is None or not recurrence.shape else recurrence.shape[-1]
     if not isinstance(hidden, int):
         return Refusal("the size of its state is not known")
@@ -100,8 +107,6 @@ def _layer(site: Site) -> _Layer | Refusal:
         return Refusal(f"it has more than {MOST_STEPS} steps, more than are written out")
     if not all(names) or any(attributes.find(node, f"activation_{each}") for each in ("alpha", "beta")):
         return Refusal("its activations are others than are written out")
-    if site.input_name(_INPUTS.index("lengths")) and (lengths is None or (lengths != steps).any()):
-        return Refusal("each sequence has a length of its own")
     dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
     clip = attributes.find(node, "clip")
     if clip is not None and node.op_type == "LSTM":
@@ -117,6 +122,7 @@ def _layer(site: Site) -> _Layer | Refusal:
         None if clip is None else np.array(clip.f, dtype),
         attributes.integer(node, "input_forget", 0) != 0,
         attributes.integer(node, "linear_before_reset", 0) != 0,
+        None if lengths is None or (lengths == steps).all() else lengths,
         np.array(1, dtype),
     )
 
@@ -142,6 +148,9 @@ def _written(site: Site, layer: _Layer | Refusal) -> Rewrite | Refusal:
                 value = builder.input(site.input_name(place))
                 piece = builder.split(value, 1 if is_state and layer.batch_first else 0, [1] * count)[number]
                 given[name] = turned(piece) if is_state else piece
+        if site.input_name(_LENGTHS) and site.constant(_LENGTHS) is None:
+            lengths = builder.op("Cast", [builder.input(site.input_name(_LENGTHS))], {"to": site.elem_type(0)})
+            given["lengths"] = builder.reshaped(lengths, [-1, 1, 1])
         activations = layer.activations[number * each : (number + 1) * each]
         found.append(_Cell(builder, layer, activations, given).run(data, is_reverse=is_reverse))
     for place, (name, values) in enumerate(zip(site.node.output, zip(*found, strict=True), strict=False)):
@@ -200,9 +209,28 @@ class _Cell:
         state, cell = self._given.get("state"), self._given.get("cell")
         states = []
         for step in range(layer.steps)[:: -1 if is_reverse else 1]:
-            state, cell = self._step([each[step] for each in gates], state, cell)
-            states.append(state)
+            made = self._step([each[step] for each in gates], state, cell)
+            lasts = self._lasts(step)
+            state, cell = (self._kept(*each, lasts) for each in zip((state, cell), made, strict=True))
+            states.append(state if lasts is None else self._op("Mul", lasts, made[0]))
         return _joined(self._builder, states[:: -1 if is_reverse else 1], _STEPS), state, cell
+
+    def _lasts(self, step: int) -> Any:
+        """Return 1 for each sequence that lasts longer than so many steps, and 0 for the others; None where all do."""
+        told, dtype = self._layer.lengths, self._layer.whole.dtype
+        if told is not None:
+            lasts = (told > step).astype(dtype).reshape(-1, 1, 1)
+            return None if lasts.all() else self._builder.constant(lasts, "lasts")
+        if (lengths := self._given.get("lengths")) is None:
+            return None
+        longer = self._op("Greater", lengths, self._builder.constant(np.array(step, dtype), "step"))
+        return self._builder.op("Cast", [longer], {"to": int(helper.np_dtype_to_tensor_dtype(dtype))})
+
+    def _kept(self, before: Any, made: Any, lasts: Any) -> Any:
+        """Return a state that is made anew in the sequences that last, and stays as it is in the others."""
+        if lasts is None or made is None:
+            return made
+        return self._op("Mul", lasts, made) if before is None else self._mixed(before, made, lasts)
 
     def _pieces(self, name: str, count: int) -> list[Any]:
         """Return an input in pieces of a gate each; none where it is left out."""

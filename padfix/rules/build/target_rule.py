@@ -23,6 +23,7 @@ from padfix.rules.build.folded_batch import folded_batch
 from padfix.rules.build.forms import Form, by_another_rule, first_right
 from padfix.rules.build.masked_forms import from_least_masked
 from padfix.rules.build.moved_forms import behind_convolution, behind_reshapes
+from padfix.rules.build.negative_forms import between_negatives
 from padfix.rules.build.objections import Objection, objections, worst_objection
 from padfix.rules.build.passing_forms import APART, behind_maximum, negated_twice, of_fewer_axes, summed_with_nothing
 from padfix.rules.build.told_batch import pooled_before
@@ -162,6 +163,8 @@ class TargetRule(Rule):
                 yield uncopied_form(site)
             if any("squares-far" in each.fact.where for each in every):
                 yield from of_smaller_squares(site)
+            if any("cuts-window-off-zero" in each.fact.where for each in every):
+                yield between_negatives(site)
             if any("turns-longs" in each.fact.where for each in every):
                 yield summed_with_nothing(site)
             if any("masks-by-numbers" in each.fact.where for each in every):

@@ -1,0 +1,50 @@
+"""Bounds of numbers as those of the same with the other sign, which nothing before them is joined with."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from onnx import helper
+
+from padfix.operators.clip import clip_bounds
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.along_axes import FLOATS
+from padfix.rules.build.elementary_forms import clipped
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
+from padfix.targets.traits import Traits
+
+_OTHER = {"Clip": "Clip", "Max": "Min", "Min": "Max"}
+"""What bounds numbers of the other sign in its place."""
+
+
+def between_negatives(site: Site) -> Form:
+    """Return a Clip, or a Max or Min with a constant, of numbers with the other sign, which is changed back."""
+    node, told = site.node, [site.constant(place) for place in range(len(site.node.input))]
+    place = next((each for each, value in enumerate(told) if value is None and node.input[each]), 0)
+    data = [name for name, value in zip(node.input, told, strict=True) if name and value is None]
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        value = builder.op("Neg", [builder.input(node.input[place])])
+        if node.op_type == "Clip":
+            dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+            least, most = (
+                np.array(-each, dtype) if math.isfinite(each) else None for each in clip_bounds(site.scope, node)
+            )
+            value = clipped(builder, value, most, least)
+        else:
+            numbers = [builder.constant(-each, "bound") for each in told if each is not None]
+            value = builder.op(_OTHER[node.op_type], [value, *numbers])
+        builder.output(node.output[0], builder.op("Neg", [value]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    own: Traits = {**(traits_of(site.scope, node) or {}), "cuts-window-off-zero": False}
+    operators: Operators = (("Neg", {"before-softmax": False}), (_OTHER[node.op_type], own))
+    is_apart = len(data) == 1 and site.elem_type(place) in FLOATS
+    why_not = None if is_apart else Refusal("its bounds are computed, or its data are no floats")
+    return Form("that of numbers of the other sign", operators, write, why_not)
