@@ -94,10 +94,22 @@ def told_by(text: str) -> Traits:
         "gives-a-number": not result_of(text),
         "inputs": min(len(factors), COUNT[-1]),
         "sums-alone": sums_alone(factors, result_of(text)),
+        "multiplies-lines": _multiplies_lines(factors, result_of(text)),
         "repeats-axis": any(len(set(each.replace(_REST, ""))) < len(each.replace(_REST, "")) for each in factors),
         "of-lists": any(len(each) == 1 for each in factors),
         "some-dots": len({_REST in each for each in factors}) > 1,
     }
+
+
+def is_element_by_element(factors: Sequence[str], gives: str) -> bool:
+    """Whether every factor has each axis of the result, and nothing is summed."""
+    return all(sorted(each) == sorted(gives) and len(set(each)) == len(each) for each in factors)
+
+
+def _multiplies_lines(factors: Sequence[str], gives: str) -> bool:
+    """Whether two of three axes are multiplied element by element, whose first axis is that of the result."""
+    is_of_two = len(factors) == MATRIX and is_element_by_element(factors, gives)
+    return is_of_two and len(gives) == MATRIX + 1 and {each[0] for each in factors} == {gives[0]}
 
 
 def spelled_out(scope: Scope, node: NodeProto) -> str | None:

@@ -279,6 +279,7 @@ MARKS = (
     "implicit-result",
     "sums-alone",
     "repeats-axis",
+    "multiplies-lines",  # Of Einsum: whether it multiplies two of three axes element by element, the first one first.
     "keeps-one-of-several",  # Of Einsum: whether it gives as it is what is one of several that an operator gives.
     "some-dots",
     "of-lists",

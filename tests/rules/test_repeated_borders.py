@@ -1,4 +1,4 @@
-"""Forms for some place alone: borders of open lengths, a triangle of booleans, one of several results."""
+"""Forms for some place alone: borders of open lengths, booleans of a triangle, one axis of newer reductions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import padfix
 from tests.support.one_node import run
 
 
-def written(text: str, target: str, folder: Path, opset: int = 17) -> list[str]:
+def written(text: str, target: str, folder: Path, opset: int = 17, *, exact: bool = True) -> list[str]:
     """Return the operators of what is written, after a comparison of what both models give of three lengths."""
     model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> g {text}')
     onnx.save(model, folder / "model.onnx")
@@ -22,7 +22,7 @@ def written(text: str, target: str, folder: Path, opset: int = 17) -> list[str]:
     for length in (4, 7):
         feeds = {each.name: _data(each, length) for each in model.graph.input}
         for found, expected in zip(run(result, feeds), run(model, feeds), strict=True):
-            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_allclose(found, expected, rtol=0 if exact else 1e-5, atol=0 if exact else 1e-5)
     return [node.op_type for node in result.graph.node if node.op_type != "Constant"]
 
 
@@ -92,3 +92,39 @@ def test_an_open_batch_behind_the_steps_is_copied(shape: str, order: str, *, is_
     text = f"""(float[{shape}] X) => (float Y) {{ t = Transpose <perm = {order}> (X) a, b = Split <axis = 1> (t)
     c = Mul (a, b) Y = Concat <axis = 1> (a, c) }}"""
     assert ("Reshape" in written(text, "opencv@4.14", tmp_path)) == is_copied
+
+
+LINES = "(float[2,3,4] X, float[2,3,4] Z) => (float Y) { Y = Einsum <equation = %s> (X, Z) }"
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "expected"),
+    [
+        (LINES % '"abc,abc->abc"', "mnn", ["Mul"]),
+        (LINES % '"abc,abc->acb"', "mnn", ["Transpose", "Transpose", "Mul"]),
+        (LINES % '"abc,abc->bac"', "mnn", ["Einsum"]),
+        (LINES % '"abc,abc->ab"', "mnn", ["Einsum"]),
+        ('(float[2,3] X) => (float Y) { Y = Einsum <equation = "ab,ab,ab->ab"> (X, X, X) }', "mnn", ["Mul", "Mul"]),
+    ],
+)
+def test_what_sums_nothing_is_a_product(text: str, target: str, expected: list[str], tmp_path: Path) -> None:
+    assert written(text, target, tmp_path, exact=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("node", "opset", "expected"),
+    [
+        ("LogSoftmax <axis = 1>", 13, ["ReduceMax", "Sub", "Exp", "MatMul", "Log", "Neg", "Add"]),
+        (
+            "LogSoftmax <axis = -1>",
+            18,
+            ["Reshape", "MaxPool", "Reshape", "Sub", "Exp", "MatMul", "Log", "Neg", "Add"],
+        ),
+        ("LpNormalization <axis = 1>", 13, ["ReduceL2", "Clip", "Div"]),
+        ("LpNormalization <axis = 1>", 18, ["Mul", "MatMul", "Sqrt", "Clip", "Div"]),
+        ("LpNormalization <axis = -1, p = 1>", 18, ["Abs", "MatMul", "Clip", "Div"]),
+    ],
+)
+def test_no_axes_are_an_input_along_one_axis(node: str, opset: int, expected: list[str], tmp_path: Path) -> None:
+    text = f"(float[N,3,5] X) => (float Y) {{ Y = {node} (X) }}"
+    assert written(text, "ncnn", tmp_path, opset, exact=False) == expected

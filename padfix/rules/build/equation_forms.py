@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from padfix.graph import attributes
 from padfix.operators.equations import (
+    is_element_by_element,
     keeps_all,
     letters_of,
     parts_of,
@@ -42,6 +43,7 @@ def equation_forms(site: Site) -> Iterator[Form]:
     """Yield an Einsum as every importer reads it."""
     if keeps_all(site.scope, site.node):
         yield Form("its data as they are", (("Identity", {}),), lambda: replaced(site, _same))
+    yield from _multiplied(site)
     own = traits_of(site.scope, site.node) or {}
     text = site.text("equation")
     terms, result = parts_of(text)[0], result_of(text)
@@ -80,6 +82,34 @@ def equation_forms(site: Site) -> Iterator[Form]:
 
 def _same(builder: FragmentBuilder, value: Any) -> Any:
     return builder.op("Identity", [value])
+
+
+def _multiplied(site: Site) -> Iterator[Form]:
+    """Yield an Einsum that sums nothing as a product, element by element, each factor turned to the result's axes."""
+    terms, gives = letters_of(site.scope, site.node) or ([], "")
+    if len(terms) < _PAIR or not gives or not is_element_by_element(terms, gives):
+        return
+    orders = [[term.index(letter) for letter in gives] for term in terms]
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        factors = [
+            builder.input(name)
+            if order == sorted(order)
+            else builder.op("Transpose", [builder.input(name)], {"perm": order})
+            for name, order in zip(site.node.input, orders, strict=True)
+        ]
+        product = factors[0]
+        for factor in factors[1:]:
+            product = builder.op("Mul", [product, factor])
+        builder.output(site.node.output[0], product)
+        return Rewrite(builder.build(), (_trial(site, terms),))
+
+    back = {"turned-back": False, "turned-back-alike": False, "about-a-product": False}
+    moves = [order[0] != 0 for order in orders if order != sorted(order)]
+    turned: Operators = tuple(("Transpose", {"rank": len(gives), "moves-batch": each, **back}) for each in moves)
+    operators: Operators = (*turned, ("Mul", {"gate-second": False, "inputs": 2, "broadcasts": False}))
+    yield Form("a product, element by element", operators, write)
 
 
 def _stepwise(site: Site, *, by_products: bool) -> Form:

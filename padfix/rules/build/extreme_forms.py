@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx import helper
@@ -21,6 +21,9 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
 _PLANE = 4
 """Axes of an image with its batch and channels."""
 
@@ -29,8 +32,6 @@ def extreme_form(site: Site, axes: Sequence[int], kept: bool) -> Form:
     """Return a ReduceMax or ReduceMin of some axes as a MaxPool of images."""
     known = site.input_type(0)
     lengths = [each if isinstance(each, int) else 0 for each in (known.shape or ())] if known is not None else []
-    groups = _neighbours(axes)
-    planes = [(math.prod(lengths[1 : each[0]]), *_along(lengths, each)) for each in groups]
     why_not = None
     if site.elem_type(0) not in FLOATS:
         why_not = Refusal("pools are of floats")
@@ -44,25 +45,34 @@ def extreme_form(site: Site, axes: Sequence[int], kept: bool) -> Form:
         value = builder.input(site.input_name(0))
         turns = site.node.op_type == "ReduceMin"
         value = builder.op("Neg", [value]) if turns else value
-        now = list(lengths)
-        for group in groups:
-            length, behind = _along(now, group)
-            value = builder.reshaped(value, [0, math.prod(now[1 : group[0]]), length, behind])
-            value = builder.op("MaxPool", [value], {"kernel_shape": [length, 1], "strides": [1, 1]})
-            for axis in group:
-                now[axis] = 1
+        value, now = pooled(builder, value, lengths, axes)
         value = builder.op("Neg", [value]) if turns else value
         left = [each for axis, each in enumerate(now) if axis and (kept or axis not in axes)]
         builder.output(site.node.output[0], builder.reshaped(value, [0, *left]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
+    operators = pooling(site, lengths, axes, len(lengths) - (0 if kept else len(axes)))
+    return Form("a pool of planes", operators, write, why_not)
+
+
+def pooling(site: Site, lengths: Sequence[int], axes: Sequence[int], rank: int) -> Operators:
+    """Return what the maximum of data of these lengths along axes consists of, that has ``rank`` axes in the end."""
+    planes = [(math.prod(lengths[1 : each[0]]), *_along(lengths, each)) for each in _neighbours(axes)]
     within = {"batch-within": is_of_another_batch(site.scope, site.input_name(0))}
     pools: Operators = tuple(("MaxPool", {**window_traits(_pool(site, *each)), **within}) for each in planes)
-    reshapes: Operators = (
-        ("Reshape", {"rank": _PLANE}),
-        ("Reshape", {"rank": len(lengths) - (0 if kept else len(axes))}),
-    )
-    return Form("a pool of planes", (*reshapes, *pools), write, why_not)
+    return (("Reshape", {"rank": _PLANE}), ("Reshape", {"rank": rank}), *pools)
+
+
+def pooled(builder: FragmentBuilder, value: Any, lengths: Sequence[int], axes: Sequence[int]) -> tuple[Any, list[int]]:
+    """Return the maximum along axes as pools of planes give it, and the lengths that it is to be laid out in."""
+    now = list(lengths)
+    for group in _neighbours(axes):
+        length, behind = _along(now, group)
+        value = builder.reshaped(value, [0, math.prod(now[1 : group[0]]), length, behind])
+        value = builder.op("MaxPool", [value], {"kernel_shape": [length, 1], "strides": [1, 1]})
+        for axis in group:
+            now[axis] = 1
+    return value, now
 
 
 def _neighbours(axes: Sequence[int]) -> list[list[int]]:

@@ -17,6 +17,7 @@ from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.elementary_forms import (
     AS_NUMBER,
     AT_ONCE,
+    Write,
     as_number,
     clipped,
     reduced,
@@ -28,6 +29,7 @@ from padfix.rules.build.elementary_forms import (
 )
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.one_axis import sum_along
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -78,9 +80,26 @@ def normalization_forms(site: Site) -> Iterator[Form]:
     )
     write = by_deviation if norm == "ReduceMean" else by_norm
     yield Form("a quotient", operators, partial(written, site, write), why_not)
+    summed = sum_along(site, axes[0]) if norm != "ReduceMean" and rank else None
+    if summed is not None:
+        yield _by_products(site, *summed, is_root=norm == "ReduceL2", why_not=why_not)
     if norm == "ReduceL1":
         operators = (("ReduceSum", reduction_traits("ReduceSum", site.opset, axes)),)
         yield Form("a quotient with a sum", operators, partial(written, site, partial(by_norm, sums=True)), why_not)
+
+
+def _by_products(site: Site, operators: Operators, summed: Write, *, is_root: bool, why_not: Refusal | None) -> Form:
+    """Return an LpNormalization by a sum that is a product: of magnitudes, or the root of that of squares."""
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        parts = builder.op("Mul", [value, value]) if is_root else builder.op("Abs", [value])
+        total = summed(builder, parts)
+        length = builder.op("Sqrt", [total]) if is_root else total
+        least = np.array(np.finfo(helper.tensor_dtype_to_np_dtype(site.elem_type(0))).tiny)
+        return builder.op("Div", [value, clipped(builder, length, least, None)])
+
+    parts: Operators = (("Mul", {"gate-second": False, "squares": True}), ("Sqrt", {})) if is_root else (("Abs", {}),)
+    return Form("a quotient with a product", (*parts, *operators), partial(written, site, write), why_not)
 
 
 def number_forms(site: Site) -> Iterator[Form]:

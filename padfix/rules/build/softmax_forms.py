@@ -16,12 +16,11 @@ from padfix.operators.numbers import numbers_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
-from padfix.rules.build.along_axes import LONGEST, multiplied, multiplying, why_not_multiplied
+from padfix.rules.build.along_axes import multiplied, multiplying, why_not_multiplied
 from padfix.rules.build.elementary_forms import (
     AT_ONCE,
     Write,
     in_a_row,
-    reduced,
     reduction_traits,
     steps_of,
     stepwise,
@@ -31,6 +30,7 @@ from padfix.rules.build.elementary_forms import (
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.one_axis import largest_along, sum_along
 from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
@@ -56,12 +56,13 @@ def softmax_forms(site: Site) -> Iterator[Form]:
 
     yield Form("a Relu behind it", (("Softmax", own), ("Relu", {})), partial(written, site, write, 2))
 
+    largest, taken = largest_along(site, axis % max(rank, 1))
+
     def lessened(builder: FragmentBuilder, value: Any) -> Any:
-        largest = reduced(builder, "ReduceMax", value, [axis % rank])
-        return builder.original(copied(site.node), [builder.op("Sub", [value, largest])])
+        return builder.original(copied(site.node), [builder.op("Sub", [value, taken(builder, value)])])
 
     operators: Operators = (
-        ("ReduceMax", reduction_traits("ReduceMax", site.opset, [axis])),
+        *largest,
         ("Sub", {"from-constant": False}),
         ("Softmax", {**own, "largest-off": True}),
     )
@@ -299,23 +300,22 @@ def logarithm_forms(site: Site) -> Iterator[Form]:
     yield from matrix_forms(site)
     yield _of_rows(site)
     axes, at_once, largest, total = _along(site)
-    first, known = axes[0] if axes else 0, site.input_type(0)
-    shape = () if known is None or known.shape is None else known.shape
-    length = shape[first] if shape and len(axes) == 1 else None
+    first = axes[0] if axes else 0
 
-    def difference(summed: Write) -> Write:
+    def difference(summed: Write, taken: Write) -> Write:
         def write(builder: FragmentBuilder, value: Any) -> Any:
-            apart = builder.op("Sub", [value, stepwise("ReduceMax", axes, at_once, True)(builder, value)])
+            apart = builder.op("Sub", [value, taken(builder, value)])
             total = summed(builder, builder.op("Exp", [apart]))
             # With a Sub of the logarithm, OpenCV takes it for a LogSoftmax.
             return builder.op("Add", [apart, builder.op("Neg", [builder.op("Log", [total])])])
 
         return write
 
-    why_not, write = unranked(site), difference(stepwise("ReduceSum", axes, at_once, True))
+    reduce = partial(stepwise, axes=axes, most=at_once, kept=True)
+    why_not, write = unranked(site), difference(reduce("ReduceSum"), reduce("ReduceMax"))
     yield Form("a difference of logarithms", (*largest, *total), partial(written, site, write), why_not)
-    if isinstance(length, int) and 0 < length <= LONGEST and why_not_multiplied(site.elem_type(0), []) is None:
-        ones = np.ones((1, length), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
-        write = difference(lambda builder, value: multiplied(builder, value, {first: ones}, shape))
-        operators = (*largest, *multiplying([first], shape))
-        yield Form("one with a product", operators, partial(written, site, write), why_not)
+    summed = sum_along(site, first) if len(axes) == 1 else None
+    if summed is not None:
+        apart, taken = largest_along(site, first)
+        write = difference(summed[1], taken)
+        yield Form("one with a product", (*apart, *summed[0]), partial(written, site, write), why_not)
