@@ -345,6 +345,7 @@ PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             **ranked(scope, node),
             "takes-last": attributes.integer(node, "select_last_index", 0) != 0,
             "keeps-axis": attributes.integer(node, "keepdims", 1) != 0,
+            "kept-unwritten": attributes.find(node, "keepdims") is None,
             "leaves-channels": _leaves_channels(scope, node),
             "ends-as-long": ends_as_long(scope, node),
             "turns-longs": turns_longs(scope, node),

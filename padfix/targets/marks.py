@@ -120,6 +120,7 @@ MARKS = (
     "scales-one-query",  # Of Mul: whether first come the heads of one row of which an attention makes its queries.
     "of-low-plane",  # Of HardSigmoid: whether its data are images of 9 to 15 rows, and no Conv is right before it.
     "leaves-channels",  # Of ArgMax and ArgMin: whether what they give has channels, and other axes behind these.
+    "kept-unwritten",  # Of ArgMax and ArgMin: whether it is left to the default that they keep their axis.
     "turns-longs",  # Of Transpose, ArgMax and ArgMin: whether a result is integers of 64 bits that a Transpose turns.
     "copied-along-first",  # Of MatMul of volumes: whether a factor is one along the first axis, and the result not.
     "added-axis-from-end",  # Of what reduces axes: whether they are counted from the end, directly behind added ones.

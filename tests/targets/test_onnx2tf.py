@@ -45,6 +45,7 @@ def saved(node: str, folder: Path) -> Path:
         ("c = Conv (X, W) r = Relu (c) Y = Max (r, O)", ["Conv", "Min", "Neg", "Neg", "Relu"]),
         ("c = Conv (X, W) s = Sigmoid (c) Y = Max (s, O)", ["Conv", "Max", "Sigmoid"]),
         ("Max (X, O)", ["Max"]),
+        ("p = ArgMin <axis = 3> (X) Y = Cast <to = 1> (p)", ["ArgMin", "Cast"]),
         ("MaxPool <kernel_shape = [2, 2, 2]> (V)", ["MaxPool", "MaxPool"]),
         ("Transpose <perm = [3, 1, 0, 2]> (X)", ["Gather"]),
         ("Transpose (S)", ["Gather"]),

@@ -169,6 +169,18 @@ def of_fewer_axes(site: Site) -> Form:
     return Form("a number, and more axes behind it", operators, write, why_not)
 
 
+def kept_written(site: Site) -> Form:
+    """Return the place of an extreme with what is left to the default: that its axis is kept."""
+    node = copied(site.node)
+    attributes.set_integer(node, "keepdims", 1)
+
+    def write() -> Rewrite:
+        return Rewrite(site.only(node), trials_of(site), exact=True)
+
+    # What else the target has against it has forms of its own.
+    return Form("that its axis is kept, written", (), write)
+
+
 _AS_RESULT = ("as-result", "turns-longs")
 """Traits of what makes integers that are a result of the model."""
 

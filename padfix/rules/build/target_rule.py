@@ -25,7 +25,14 @@ from padfix.rules.build.masked_forms import from_least_masked
 from padfix.rules.build.moved_forms import behind_convolution, behind_reshapes
 from padfix.rules.build.negative_forms import between_negatives
 from padfix.rules.build.objections import Objection, objections, worst_objection
-from padfix.rules.build.passing_forms import APART, behind_maximum, negated_twice, of_fewer_axes, summed_with_nothing
+from padfix.rules.build.passing_forms import (
+    APART,
+    behind_maximum,
+    kept_written,
+    negated_twice,
+    of_fewer_axes,
+    summed_with_nothing,
+)
 from padfix.rules.build.told_batch import pooled_before
 from padfix.rules.build.uncopied_forms import uncopied_form
 from padfix.targets import Target, named
@@ -165,6 +172,8 @@ class TargetRule(Rule):
                 yield from of_smaller_squares(site)
             if any("cuts-window-off-zero" in each.fact.where for each in every):
                 yield between_negatives(site)
+            if any("kept-unwritten" in each.fact.where for each in every):
+                yield kept_written(site)
             if any("turns-longs" in each.fact.where for each in every):
                 yield summed_with_nothing(site)
             if any("masks-by-numbers" in each.fact.where for each in every):
