@@ -12,6 +12,7 @@ from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_cum_sum import CumSum as _CumSum
 from onnx.reference.ops.op_non_max_suppression import NonMaxSuppression as _NonMaxSuppression
 from onnx.reference.ops.op_scatter_elements import ScatterElements
+from onnx.reference.ops.op_unique import Unique as _Unique
 
 from padfix.kernels.contrib_ops import CONTRIB_OPS
 from padfix.kernels.conv import conv
@@ -161,6 +162,16 @@ class NonMaxSuppression(_NonMaxSuppression):
         return (np.asarray(super()._run(boxes, scores, *listed, **attributes)[0]),)  # type: ignore[no-untyped-call]
 
 
+class Unique(_Unique):
+    """Unique of the list of all elements where no axis is given; onnx's evaluator takes rows where none are sorted."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, axis: int | None = None, sorted: int | None = None) -> tuple[Array, ...]:
+        run: Callable[..., tuple[Array, ...]] = super()._run
+        return run(x.reshape(-1) if axis is None else x, axis=axis, sorted=sorted)
+
+
 class CumSum(_CumSum):
     """CumSum, whose axis is a number with or without an axis of its own."""
 
@@ -220,6 +231,7 @@ SPEC_OPS: list[type[OpRun]] = [
     Scatter,
     operator("ConvInteger", conv_integer, *CONVOLUTION),
     operator("QLinearConv", qlinear_conv, *CONVOLUTION),
+    Unique,
     *RECURRENT_OPS,
     *CONTRIB_OPS,
 ]

@@ -432,6 +432,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Unique": lambda scope, node: {
         "sorted": attributes.integer(node, "sorted", 1) != 0,
         "along-axis": attributes.find(node, "axis") is not None,
+        "gives-each": any(scope.is_used(name) for name in node.output[2:] if name),
     },
     "Where": _pairing(_choice),
 }

@@ -158,6 +158,7 @@ def _prelu(scope: Scope, node: NodeProto) -> Traits:
     aligned = [1] * (rank - len(slope.shape)) + list(slope.shape)
     pairs = zip(data.shape[::-1], aligned[::-1], strict=False)
     common["spreads-data"] = len(aligned) > rank or any(here == 1 and there not in (1, None) for here, there in pairs)
+    common["slopes-of-all-axes"] = len(slope.shape) == rank and tuple(slope.shape) != tuple(data.shape)
     several = [axis for axis, length in enumerate(aligned) if length != 1]
     if several in ([], [CHANNELS]):
         slopes = "channels" if several else "one"

@@ -102,6 +102,7 @@ from padfix.rules.build.score_forms import score_forms
 from padfix.rules.build.sequence_forms import list_forms
 from padfix.rules.build.slice_forms import slice_forms
 from padfix.rules.build.softmax_forms import hardmax_forms, logarithm_forms, softmax_forms
+from padfix.rules.build.sorted_forms import listed_unique
 from padfix.rules.build.space_forms import depth_forms, pooling_forms, replaced
 from padfix.rules.build.target_rule import TargetRule
 from padfix.rules.build.told_batch import pooled_forms
@@ -414,4 +415,5 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(("LpNormalization", "MeanVarianceNormalization"), normalization_forms),
     "LRN": response_forms,
     "Det": determinant_forms,
+    "Unique": _first(listed_unique, definition_forms),
 }

@@ -44,6 +44,7 @@ MARKS = (
     # Of ReduceL2, LpPool and Sqrt: whether it is the root of squares that half precision may not hold.
     "squares-far",
     "narrow-integers",  # Of Neg: whether its data are integers of up to 32 bits.
+    "slopes-of-all-axes",  # Of PRelu: whether its slopes have as many axes as the data, and another shape.
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
     "reads-from-outside",  # Of If: whether its branches read anything from outside but inputs of the model.
     "squares-for-norm",  # Of Mul and Pow: whether it is taken for part of a norm of rows, and is not.
@@ -345,6 +346,7 @@ MARKS = (
     # Of Selu: whether it has other factors than the usual ones. Of Unique: whether it compares what lies along an axis.
     "other-factors",
     "along-axis",
+    "gives-each",  # Of Unique: whether it is read which of them each element is, or how often each is there.
     # Of GridSample: whether a place may be halfway between two elements, or behind the image's first reflection.
     "maybe-halfway",
     "maybe-far",

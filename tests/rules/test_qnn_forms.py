@@ -30,6 +30,7 @@ def types_of(path: Path) -> list[str]:
 
 
 TUPLES = "<int64[%s,2,2] i = {0, 1, 0, 2}>"
+SLOPES = "(float[1,2,3,4,3] X) => (float Y) <float[%s] s = {0.5, 0.25}>"
 NOT_LESS = "<%s> { g = LessOrEqual (X, Z) Y = Not (g) }"
 TURNED_PLACES = ["ArgMax", "Transpose", "Add"]
 COMPARED = "<int64[1,3] a = {0, 1, 2}, int64 n = {1}> { g = GreaterOrEqual (a, n) Y = And (g, X) }"
@@ -413,6 +414,8 @@ def test_what_asks_for_no_numbers_is_declined(nodes: str, *, is_declined: bool, 
             ["Transpose", "ArgMin", "Add"],
         ),
         ("(int64[2,3] X) => (int64 Y) { Y = Transpose <perm = [1, 0]> (X) }", 13, ["Transpose", "Add"]),
+        ("(float16[2,3] X, float16[2,3] Z) => (float16 Y) { Y = Mean (X, Z) }", 13, ["Add", "Div"]),
+        (f"{SLOPES % '1,2,1,1,1'} {{ Y = PRelu (X, s) }}", 16, ["PRelu"]),
         (
             "(int64[2,3] X) => (float Y) { t = Transpose <perm = [1, 0]> (X) Y = Cast <to = 1> (t) }",
             13,

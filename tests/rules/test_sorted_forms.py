@@ -49,3 +49,19 @@ def test_places_of_equal_integers_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("shape", "count", "target"), [("2,12", 5, "openvino"), ("2,12", 8, "tract")])
 def test_places_stay_where_the_first_comes_first(shape: str, count: int, target: str, tmp_path: Path) -> None:
     assert not padfix.check(saved(tmp_path, shape, count), target=target).findings
+
+
+@pytest.mark.parametrize("is_sorted", [0, 1])
+def test_unique_elements_of_a_matrix_are_those_of_a_list(is_sorted: int, tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    onnx.save(
+        onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2,5] X) => (float[N] Y, int64[10] P) {{ Y, F, P = Unique <sorted = {is_sorted}> (X) }}"""),
+        source,
+    )
+    padfix.convert(source, result, target="tvm")
+    assert [node.op_type for node in onnx.load(result).graph.node] == ["Reshape", "Unique"]
+    given = {"X": np.array([[3, 1, 3, 2, 1], [2, 2, 3, 0, 1]], np.float32)}
+    before, after = (onnxruntime.InferenceSession(each).run(None, given) for each in (source, result))
+    for wanted, found in zip(before, after, strict=True):
+        np.testing.assert_array_equal(found, wanted)

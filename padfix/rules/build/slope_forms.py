@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
 
+_FEWEST = 2
+
+
 def _sloped(site: Site) -> Iterator[Form]:
     """Yield a PRelu behind an Identity, with slopes for every axis, and as what is above zero and a slope below."""
     known, slopes = site.input_type(0), site.constant(1)
@@ -43,6 +46,16 @@ def _sloped(site: Site) -> Iterator[Form]:
         why_not = Refusal("it has slopes for every axis, or how many there are is not known")
     operators = (("PRelu", {**own, "slopes": "others"}),)
     yield Form("slopes for every axis", operators, lambda: of_inputs(site, whole, exact=True), why_not)
+
+    def fewer(builder: FragmentBuilder, value: Any, slope: Any) -> Any:
+        assert slopes is not None
+        return builder.original(copied(site.node), [value, builder.constant(slopes[0], "slope")])
+
+    why_not = None if own.get("slopes-of-all-axes") else Refusal("it has slopes for fewer axes, or for each element")
+    if slopes is None or slopes.ndim < _FEWEST or slopes.shape[0] != 1:
+        why_not = why_not or Refusal("its slopes are not constant, or not the same for all images")
+    operators = (("PRelu", {**own, "slopes-of-all-axes": False}),)
+    yield Form("slopes without the first axis", operators, lambda: of_inputs(site, fewer, exact=True), why_not)
 
     def write(builder: FragmentBuilder, value: Any, slope: Any) -> Any:
         below = builder.op("Neg", [builder.op("Relu", [builder.op("Neg", [value])])])

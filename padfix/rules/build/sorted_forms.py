@@ -14,7 +14,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.elementary_forms import reduced, reduction_traits
-from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.explicit_pads import bind, copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
@@ -173,3 +173,18 @@ def _places(
     own_number = reduced(builder, "ReduceSum", builder.op("Mul", [is_alike, until]), [axis + 1])
     is_next = builder.op("And", [equal(up_to, own_number), is_there])
     return builder.op("ArgMax", [as_numbers(is_next)], {"axis": axis + 1, "keepdims": 0})
+
+
+def listed_unique(site: Site) -> Iterator[Form]:
+    """Yield the unique elements of data, wherever they lie, as those of a list."""
+    own = traits_of(site.scope, site.node) or {}
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        results = builder.original(copied(site.node), [builder.reshaped(builder.input(site.input_name(0)), [-1])])
+        bind(builder, site.node, results)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = Refusal("it compares what lies along an axis") if own.get("along-axis") else None
+    operators: Operators = (("Reshape", {"rank": 1}), ("Unique", {**own, "axes": 1}))
+    yield Form("that of a list", operators, write, why_not)
