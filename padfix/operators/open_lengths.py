@@ -44,7 +44,10 @@ def is_open_behind_batch(known: ValueType | None) -> bool:
 
 
 def spreads_over_open(scope: Scope, node: NodeProto) -> bool:
-    """Whether a constant number meets scores of an open length, which the product behind them sums over as another."""
+    """Whether a constant number meets scores of an open length, which the product behind them sums over as another.
+
+    Or the keys that give them this length.
+    """
     data = [name for name in node.input if name and depends_on_data(scope, name)]
     told = [scope.type_of(name) for name in node.input if name not in data]
     is_number = all(each is not None and each.lengths is not None and set(each.lengths) <= {1} for each in told)
@@ -56,13 +59,16 @@ def spreads_over_open(scope: Scope, node: NodeProto) -> bool:
 
 
 def _summed_with(scope: Scope, name: str) -> str | None:
-    """Return what a product behind scores multiplies them with, summing over their last axis."""
+    """Return what a product behind scores multiplies them with, summing over their last axis.
+
+    Of keys, by which queries are multiplied first, it is that product which gives the scores.
+    """
     for _ in range(_FARTHEST):
         readers = scope.consumers(name)
         for each in readers:
             if each.op_type == "MatMul" and each.input[0] == name:
                 return str(each.input[1])
-        passing = next((each for each in readers if each.op_type in _KEEPING), None)
+        passing = next((each for each in readers if each.op_type in (*_KEEPING, "MatMul")), None)
         if passing is None:
             return None
         name = passing.output[0]

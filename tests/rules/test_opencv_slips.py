@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx.parser
 import pytest
@@ -179,6 +180,21 @@ def test_opencv_4_14_multiplies_before_scores_of_open_lengths(factor: str, order
     padfix.convert(tmp_path / "m.onnx", tmp_path / "out.onnx", target="opencv@4.14")
     found = " ".join(node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node if node.op_type != "Constant")
     assert found == f"Relu Transpose {order} Softmax MatMul"
+
+
+OPEN_KEYS = """(float[N,T,4] X) => (float Y) <float c = {0.5}> {
+    k = Transpose <perm = [0, 2, 1]> (X) d = %s s = MatMul (X, d) p = Softmax <axis = -1> (s) Y = MatMul (p, X) }"""
+
+
+@pytest.mark.parametrize(("keys", "factor"), [("Mul (k, c)", 0.5), ("Mul (c, k)", 0.5), ("Div (k, c)", 2.0)])
+def test_opencv_4_14_multiplies_keys_of_open_lengths_by_a_matrix(keys: str, factor: float, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {OPEN_KEYS % keys}')
+    onnx.save(model, tmp_path / "m.onnx")
+    padfix.convert(tmp_path / "m.onnx", tmp_path / "out.onnx", target="opencv@4.14")
+    graph = onnx.load(tmp_path / "out.onnx").graph
+    assert [node.op_type for node in graph.node] == ["Transpose", "MatMul", "MatMul", "Softmax", "MatMul"]
+    matrix = next(each for each in graph.initializer if each.name == graph.node[1].input[0])
+    assert onnx.numpy_helper.to_array(matrix).tolist() == (np.eye(4) * factor).tolist()
 
 
 INDEX = "i = Constant <value_ints = [2]> () "
