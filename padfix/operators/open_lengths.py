@@ -7,6 +7,7 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, ValueType, normal_domain
 from padfix.operators.constant_chains import is_constant
+from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.lists import depends_on_data
 
 _WEIGHING = ("Conv", "ConvTranspose")
@@ -15,6 +16,11 @@ _KEEPING = ("Add", "Cast", "Clip", "Div", "Dropout", "Identity", "Mul", "Softmax
 """Operators that scores may go through on their way to a product."""
 
 _SPREADING = ("Add", "Div", "Max", "Mean", "Min", "Mul", "Sub", "Sum")
+
+_POOLING_ALL = ("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool")
+
+_ONE_BY_ONE = ELEMENTWISE | {"BatchNormalization", "Conv"}
+"""What leaves one element of an axis one element."""
 
 _FARTHEST = 16
 """Operators that are looked at."""
@@ -41,6 +47,21 @@ def leaves_known_lengths(scope: Scope, node: NodeProto) -> bool:
 def is_open_behind_batch(known: ValueType | None) -> bool:
     """Whether lengths behind the first are left open."""
     return known is not None and any(not isinstance(each, int) for each in (known.shape or ())[1:])
+
+
+def is_behind_open_pool(scope: Scope, node: NodeProto) -> bool:
+    """Whether the lengths of 1 that a node reads are those of a pool over all of an open length, also further back."""
+    before = scope.own_producer(node.input[0])
+    for _ in range(_FARTHEST):
+        if before is None or normal_domain(before.domain):
+            return False
+        if before.op_type in _POOLING_ALL:
+            return is_open_behind_batch(scope.type_of(before.input[0]))
+        if before.op_type not in _ONE_BY_ONE:
+            return False
+        data = next((name for name in before.input if name and depends_on_data(scope, name)), "")
+        before = scope.own_producer(data) if data else None
+    return False
 
 
 def spreads_over_open(scope: Scope, node: NodeProto) -> bool:

@@ -25,6 +25,7 @@ from padfix.operators.fused_layers import (
 from padfix.operators.lists import ON_ONE, depends_on_data, is_given_number
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
 from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of, is_odd_integer, numbers_of
+from padfix.operators.open_lengths import is_behind_open_pool
 from padfix.operators.passing import PASSING, changes_type, gives_the_same, passing_traits
 from padfix.operators.picked_parts import picked_part, sorted_axes, squeezed_axes
 from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked
@@ -207,6 +208,7 @@ def _squeezed(scope: Scope, node: NodeProto) -> Traits:
         if is_written and in_order is None
         else in_order is not None and in_order != squeezed_axes(scope, node),
         "gives-a-number": gives is not None and gives.shape == (),
+        "behind-open-pool": is_behind_open_pool(scope, node),
     }
 
 

@@ -193,6 +193,7 @@ MARKS = (
     # and of Split any other than that of its axis.
     "open-batch",
     "open-lengths",
+    "behind-open-pool",  # Of Squeeze: whether a pool over all of an open length gives its data.
     # Of what works on images: whether the model's inputs have another batch.
     "batch-within",
     # Of Slice, which has behind-window as well, and of Squeeze.

@@ -197,6 +197,25 @@ def test_opencv_4_14_multiplies_keys_of_open_lengths_by_a_matrix(keys: str, fact
     assert onnx.numpy_helper.to_array(matrix).tolist() == (np.eye(4) * factor).tolist()
 
 
+@pytest.mark.parametrize(
+    ("data", "nodes", "is_found"),
+    [
+        ("float[2,3,L] X", "a = GlobalMaxPool (X) Y = Squeeze (a, k)", True),
+        ("float[2,3,H,W] X", "a = GlobalAveragePool (X) b = Relu (a) Y = Squeeze (b, k)", True),
+        ("float[2,3,5] X", "a = GlobalMaxPool (X) Y = Squeeze (a, k)", False),
+        ("float[2,3,L] X", "a = ReduceMax <axes = [2]> (X) Y = Squeeze (a, k)", False),
+        ("float[2,3,L] X", "a = GlobalMaxPool (X) Y = Flatten (a)", False),
+    ],
+)
+def test_axes_of_a_pool_over_an_open_length_are_taken_by_a_reshape(
+    data: str, nodes: str, *, is_found: bool, tmp_path: Path
+) -> None:
+    rules, source = findings(nodes, data, "opencv@4.14", tmp_path)
+    assert ("PF306" in rules) == is_found
+    padfix.convert(source, tmp_path / "result.onnx", target="opencv@4.14")
+    assert ("Reshape" in [node.op_type for node in onnx.load(tmp_path / "result.onnx").graph.node]) == is_found
+
+
 INDEX = "i = Constant <value_ints = [2]> () "
 
 
