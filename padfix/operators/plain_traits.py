@@ -303,6 +303,7 @@ def _cast(scope: Scope, node: NodeProto) -> Traits:
         "gives": numbers_of(scope, node.output[0]),
         "cast-back": elements == "float" and _is_cast_back(scope, node),
         "gives-odd-integers": is_odd_integer(scope, node.output[0]),
+        "gives-unsigned-bytes": bytes_of(scope, node.output[0]) == "unsigned",
         "bytes-of-input": bytes_of(scope, node.output[0]) == "unsigned" and _is_of_input(scope, node.input[0]),
         "as-result": is_result_of_whole_numbers(scope, node),
         "ends-as-long": ends_as_long(scope, node),

@@ -370,6 +370,7 @@ MARKS = (
     "order-unwritten",
     # Of Cast: whether it makes integers that few runtimes have; and of all operators: whether their data are such.
     "gives-odd-integers",
+    "gives-unsigned-bytes",  # Of Cast: whether it gives bytes without a sign.
     "of-odd-integers",
     # Of LpPool: whether its power is above 2.
     "high-power",

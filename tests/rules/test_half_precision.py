@@ -68,6 +68,21 @@ def test_what_masks_a_whole_row_leaves_its_shares(tmp_path: Path) -> None:
     np.testing.assert_allclose(given, found, atol=5e-4)
 
 
+@pytest.mark.parametrize(
+    ("graph", "found"),
+    [
+        ("(uint8[2,3] X) => (uint8 Y) { Y = Concat <axis = 0> (X, X) }", ["Cast", "Cast", "Concat", "Cast"]),
+        ("(uint8[2,3] X) => (uint8 Y) <int64[2] s = {4, 3}> { Y = Tile (X, s) }", None),
+        ("(uint8[2,3] X, int64[2] I) => (uint8 Y) { Y = Gather (X, I) }", ["Cast", "Gather", "Cast"]),
+        ("(bool[2,3] X, bool[2,3] Z) => (bool Y) { Y = Equal (X, Z) }", ["Cast", "Cast", "Equal"]),
+    ],
+)
+def test_bytes_and_booleans_go_by_numbers_that_hold_them(graph: str, found: list[str] | None, tmp_path: Path) -> None:
+    written = types_of(tmp_path, graph.replace("{4, 3}", "{2, 1}"))
+    assert found is None or written == found
+    assert not {"Tile"} & set(written)
+
+
 SMALLER = ["Abs", "ReduceMax", "Greater", "Greater", "Where", "Where", "Mul"]
 NORM = """(float[2,3,4] X) => (float Y) <float e = {0.00001}, float two = {2}> {
   q = %s m = ReduceMean <axes = [2]> (q) s = %s (m, e) r = Sqrt (s) Y = Div (X, r) }"""

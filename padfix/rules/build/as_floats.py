@@ -29,7 +29,7 @@ _PICKING = ("Gather", "GatherElements", "GatherND")
 
 _DATA: Mapping[str, Sequence[int]] = {
     **dict.fromkeys(("Pad", "ScatterElements", "ScatterND"), (0, 2)),
-    **dict.fromkeys((*_PICKING, "ReduceMax", "ReduceMin"), (0,)),
+    **dict.fromkeys((*_PICKING, "Expand", "ReduceMax", "ReduceMin", "Tile"), (0,)),
     "Where": (1, 2),
 }
 """Which inputs are data, where not all are."""
@@ -66,6 +66,10 @@ def as_floats(site: Site) -> Iterator[Form]:
     first = site.input_type(_DATA.get(op_type, (0,))[0])
     if (first is None or first.elem_type != TensorProto.BOOL) and site.opset >= _INTEGERS_SINCE.get(op_type, 0):
         yield _held_as(site, TensorProto.INT32, "integers of 32 bits that hold what it takes")
+
+
+MOVING = ("Concat", "Expand", "Gather", "GatherND", "Identity", "ScatterND", "Tile", "Transpose")
+"""What gives elements as they are, in whatever type holds them."""
 
 
 def in_single_precision(site: Site) -> Form:
@@ -129,6 +133,8 @@ def _held_as(site: Site, holder: int, name: str) -> Form:
         "numbers": number,
         "elements": held["elements"],
         "unsigned": False,
+        "gives-odd-integers": elem_type in (TensorProto.INT8, TensorProto.UINT8),
+        "gives-unsigned-bytes": elem_type == TensorProto.UINT8,
         "gives": "boolean" if elem_type == TensorProto.BOOL else "integer",
     }
     operators: Operators = (("Cast", to_holder), (node.op_type, own), *([] if is_compared else [("Cast", back)]))

@@ -12,7 +12,7 @@ from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site
-from padfix.rules.build.as_floats import in_single_precision
+from padfix.rules.build.as_floats import MOVING, as_floats, in_single_precision
 from padfix.rules.build.axis_forms import as_images, beside_an_axis, joined_reshapes
 from padfix.rules.build.broadcast_forms import on_rows
 from padfix.rules.build.constant_forms import CONSTANTS_APART, asked_form, constant_form, initialized_form, number_form
@@ -194,6 +194,8 @@ class TargetRule(Rule):
             if any("axes" in each.fact.where for each in every):
                 yield from on_fewer_axes(site)
             yield from self.forms(site)
+            if "bytes" in marks and site.node.op_type in MOVING:
+                yield from as_floats(site)
             if "numbers" in marks:
                 yield in_single_precision(site)
             if "channels-last" in marks:
