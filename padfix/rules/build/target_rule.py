@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
 from padfix.operators.constant_chains import chain_of, is_worked_out
@@ -62,6 +62,17 @@ _OF_DATA = (
 
 _OF_ORDER = frozenset(("channels-last", "orders-differ", "put-back"))
 """What is said of the order in which the axes of data are."""
+
+
+_BY_MARK: Mapping[str, Callable[[Site], Iterable[Form]]] = {
+    "joins-a-copy": lambda site: [uncopied_form(site)],
+    "squares-far": of_smaller_squares,
+    "cuts-window-off-zero": lambda site: [between_negatives(site)],
+    "kept-unwritten": lambda site: [kept_written(site)],
+    "turns-longs": lambda site: [summed_with_nothing(site)],
+    "masks-by-numbers": lambda site: [from_least_masked(site)],
+}
+"""By what a fact that fits a node says of it: the forms that are without that, for a target with such a fact alone."""
 
 
 class TargetRule(Rule):
@@ -166,18 +177,9 @@ class TargetRule(Rule):
                 yield number_form(site)
             if "constant-booleans" in marks:
                 yield asked_form(site)
-            if any("joins-a-copy" in each.fact.where for each in every):
-                yield uncopied_form(site)
-            if any("squares-far" in each.fact.where for each in every):
-                yield from of_smaller_squares(site)
-            if any("cuts-window-off-zero" in each.fact.where for each in every):
-                yield between_negatives(site)
-            if any("kept-unwritten" in each.fact.where for each in every):
-                yield kept_written(site)
-            if any("turns-longs" in each.fact.where for each in every):
-                yield summed_with_nothing(site)
-            if any("masks-by-numbers" in each.fact.where for each in every):
-                yield from_least_masked(site)
+            for mark, forms in _BY_MARK.items():
+                if any(mark in each.fact.where for each in every):
+                    yield from forms(site)
             if any("one-of-more-axes" in each.fact.where for each in every):
                 yield of_fewer_axes(site)
             if any(mark in each.fact.where for mark in APART for each in every):
