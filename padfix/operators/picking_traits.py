@@ -286,6 +286,7 @@ def _suppression(scope: Scope, node: NodeProto) -> Traits:
         least = "below-zero" if score.reshape(-1)[0] < 0 else "others"
     return {
         "least-score": least,
+        "boxes-by-centre": attributes.integer(node, "center_point_box", 0) == 1,
         "limits-as-numbers": any(each is not None and each.shape == () for each in limits),
         "of-positive": _is_share(scope, node.input[1]),
     }

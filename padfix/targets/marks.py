@@ -388,6 +388,7 @@ MARKS = (
     "types-differ",
     # Of QuantizeLinear and DequantizeLinear, which have of-input and as-result as well: whether blocks have scales.
     "blocked",
+    "boxes-by-centre",  # Of NonMaxSuppression: whether its boxes are told by their centres.
     "depth-is-no-number",  # Of OneHot: whether its depth is a list or in floats; as of-floats is of its values.
     "of-floats",
     # Of Cast, Shape and Size: whether integers of 64 bits that they make become a result, or are counted with.

@@ -128,3 +128,34 @@ def test_what_sums_nothing_is_a_product(text: str, target: str, expected: list[s
 def test_no_axes_are_an_input_along_one_axis(node: str, opset: int, expected: list[str], tmp_path: Path) -> None:
     text = f"(float[N,3,5] X) => (float Y) {{ Y = {node} (X) }}"
     assert written(text, "ncnn", tmp_path, opset, exact=False) == expected
+
+
+LAYER = """(float[4,2,2] X) => (float Y, float Z) <int32[2] l = {%s}> {
+w = Constant <value_floats = [0.5, -0.5, 1.0, 2.0]> () k = Constant <value_ints = [1, 2, 2]> ()
+m = Reshape (w, k) Y, Z = RNN <hidden_size = 2, direction = "%s"> (X, m, m, , l) }"""
+
+
+@pytest.mark.parametrize(
+    ("lengths", "direction", "layer"),
+    [("4, 4", "forward", "RNN"), ("3, 3", "forward", None), ("3, 3", "reverse", None), ("3, 4", "forward", None)],
+)
+def test_sequences_that_are_alike_need_no_lengths(
+    lengths: str, direction: str, layer: str | None, tmp_path: Path
+) -> None:
+    found = written(LAYER % (lengths, direction), "mnn", tmp_path, exact=False)
+    assert ("RNN" in found) == (layer is not None) or "Pad" in found
+
+
+def test_boxes_by_centres_are_told_by_corners(tmp_path: Path) -> None:
+    text = """(float[1,6,4] X, float[1,2,6] S) => (int64[n,3] Y) <int64[1] k = {3}, float[1] t = {0.3}> {
+    B = Sigmoid (X) Y = NonMaxSuppression <center_point_box = %d> (B, S, k, t) }"""
+    assert written(text % 1, "mnn", tmp_path) == ["Sigmoid", "MatMul", "NonMaxSuppression"]
+    assert written(text % 0, "mnn", tmp_path) == ["Sigmoid", "NonMaxSuppression"]
+
+
+def test_bytes_without_a_zero_point_get_one_twice(tmp_path: Path) -> None:
+    text = """(float[4,2] X) => (float[4,2] Y) <float s = {0.5}> {
+    q = QuantizeLinear (X, s) Y = DequantizeLinear (q, s) }"""
+    written(text, "opencv@4.14", tmp_path, 13)
+    graph = onnx.load(tmp_path / "result.onnx").graph
+    assert [len(node.input) for node in graph.node] == [3, 3]

@@ -173,6 +173,32 @@ def _limited(site: Site) -> Iterator[Form]:
     why_not = Refusal("its limits are not constant") if unread else None
     own = {**(traits_of(site.scope, site.node) or {}), "limits-as-numbers": False}
     yield Form("its limits as lists", (("NonMaxSuppression", own),), write, why_not)
+    yield _by_corners(site)
+
+
+_CORNERS = ((0, 1, 0, 1), (1, 0, 1, 0), (0, -0.5, 0, 0.5), (-0.5, 0, 0.5, 0))
+"""What x, y, width and height add to the first y and x, and to the last, of a box."""
+
+
+def _by_corners(site: Site) -> Form:
+    """Return a NonMaxSuppression of boxes by their corners, which are a product of their centres and lengths."""
+    dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        boxes = builder.op("MatMul", [builder.input(site.input_name(0)), builder.constant(np.array(_CORNERS, dtype))])
+        others = [builder.input(name) for name in site.node.input[1:]]
+        node = copied(site.node, without=("center_point_box",))
+        builder.output(site.node.output[0], builder.original(node, [boxes, *others]))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    own = traits_of(site.scope, site.node) or {}
+    why_not = None if own.get("boxes-by-centre") else Refusal("its boxes are told by their corners")
+    operators: Operators = (
+        ("MatMul", {"rank": 3, "by-a-matrix": True}),
+        ("NonMaxSuppression", {**own, "boxes-by-centre": False}),
+    )
+    return Form("boxes by their corners", operators, write, why_not)
 
 
 def _cast_twice(site: Site) -> Iterator[Form]:

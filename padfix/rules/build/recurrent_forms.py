@@ -16,6 +16,7 @@ from padfix.operators.recurrent_layers import leaves_inputs_out
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import multiplied, multiplying
+from padfix.rules.build.equal_sequences import without_lengths
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
@@ -63,6 +64,7 @@ def recurrent_forms(site: Site) -> Iterator[Form]:
     if site.node.output[0]:
         operators = (*operators, ("Slice", {"backwards": True, "rank": _LINES + 1}))
     yield Form("a Slice that turns it round", operators, write, why_not)
+    yield from without_lengths(site)
     yield _from_nothing(site)
     yield _in_full(site)
     yield _squeezed(site)
