@@ -22,8 +22,10 @@ from padfix.targets.traits import COUNT, Traits
 _LINES = 3
 """Axes of lines: images, channels and places."""
 
-PICKING = ("GatherElements", "GatherND", "ScatterElements", "ScatterND")
+PICKING = ("GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND")
 """Operators whose second input says which elements."""
+
+_PUTTING_ALONG_AXIS = ("Scatter", "ScatterElements")
 
 _ON_EACH = ("Abs", "Add", "Cast", "Clip", "Identity", "Max", "Min", "Mod", "Mul", "Neg", "Sub")
 _MOVING = LAYING_OUT | PICKING_OUT | {"Cast"}
@@ -164,7 +166,7 @@ def _is_whole_number(scope: Scope, name: str) -> bool:
 
 def _has_more_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) -> bool | None:
     """Whether a ScatterElements has more indices along its axis than its data have elements."""
-    if node.op_type != "ScatterElements":
+    if node.op_type not in _PUTTING_ALONG_AXIS:
         return False
     data, indices = shapes[:2]
     if not data or not indices:
@@ -186,7 +188,7 @@ def _puts_slices(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) 
 
 def _has_fewer_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) -> bool:
     """Whether a GatherElements or ScatterElements has indices for a part of its rows alone."""
-    if not node.op_type.endswith("Elements") or shapes[0] is None or shapes[1] is None:
+    if node.op_type.endswith("ND") or shapes[0] is None or shapes[1] is None:
         return False
     axis = (attributes.integer(node, "axis", 0) or 0) % max(len(shapes[0]), 1)
     pairs = enumerate(zip(*shapes[:2], strict=False))

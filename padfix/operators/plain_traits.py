@@ -22,6 +22,7 @@ from padfix.operators.fused_layers import (
     is_of_transposed_groups,
     is_product,
 )
+from padfix.operators.integer_ranges import wraps
 from padfix.operators.lists import ON_ONE, depends_on_data, is_given_number
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
 from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of, is_odd_integer, numbers_of
@@ -47,7 +48,7 @@ PLAIN = (
     "LinearAttention", "Loop", "MatMulInteger", "MaxRoiPool", "MelWeightMatrix", "Multinomial", "NonZero",
     "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "RandomNormal", "RandomNormalLike", "RandomUniform",
     "RandomUniformLike", "Range", "RegexFullMatch", "Relu", "ReverseSequence", "RotaryEmbedding", "Round",
-    "Scan", "Scatter", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
+    "Scan", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
     "SequenceLength", "SequenceMap", "Shrink", "Sinh", "Softsign", "SplitToSequence", "StringConcat",
     "StringNormalizer", "StringSplit", "SwiGLU", "Tan", "TensorScatter", "TfIdfVectorizer", "ThresholdedRelu", "Tile",
     "Trilu",
@@ -305,6 +306,7 @@ def _cast(scope: Scope, node: NodeProto) -> Traits:
         "gives-odd-integers": is_odd_integer(scope, node.output[0]),
         "gives-unsigned-bytes": bytes_of(scope, node.output[0]) == "unsigned",
         "bytes-of-input": bytes_of(scope, node.output[0]) == "unsigned" and _is_of_input(scope, node.input[0]),
+        "wraps": wraps(scope, node),
         "as-result": is_result_of_whole_numbers(scope, node),
         "ends-as-long": ends_as_long(scope, node),
     }

@@ -117,6 +117,7 @@ from padfix.rules.build.whole_forms import (
     remainder_forms,
     signed_forms,
 )
+from padfix.rules.build.wrapped_forms import wrapped_forms
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -360,7 +361,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Add": rows_first(_first(narrowed_forms, apart_forms, exchanged_forms, summed_forms)),
     "BatchNormalization": batch_norm_forms,
     "Clip": _first(_by_itself, clip_forms),
-    "Cast": _first(PLAIN_FORMS["Cast"], cut_forms, long_forms),
+    "Cast": _first(PLAIN_FORMS["Cast"], cut_forms, long_forms, wrapped_forms),
     **dict.fromkeys(("Abs", "Neg", "Sign"), signed_forms),
     "Concat": _first(
         in_matrices,

@@ -13,6 +13,9 @@ from padfix.targets.traits import TRAITS, UNSAID, Trait, Traits
 DECLARED = "value_info"
 """In place of an operator: what a model declares of inner values (sizes) and of its outputs (shape-given)."""
 
+RENAMED = {"Scatter": "ScatterElements"}
+"""Operators that mean what others do that have their place: what is known of these is said of both."""
+
 FUNCTION = "function"
 """In place of an operator: a function that a model defines itself."""
 
@@ -61,7 +64,8 @@ class Fact:
 
     def is_about(self, op_type: str, opset: int) -> bool:
         """Whether it is about operators of this type and version."""
-        return op_type in self.operators and self.from_opset <= opset <= (self.to_opset or opset)
+        is_named = op_type in self.operators or RENAMED.get(op_type) in self.operators
+        return is_named and self.from_opset <= opset <= (self.to_opset or opset)
 
     def open_traits(self, traits: Traits) -> tuple[str, ...] | None:
         """Return which traits are not known where all others fit; None where one does not fit."""

@@ -393,5 +393,6 @@ MARKS = (
     "of-floats",
     # Of Cast, Shape and Size: whether integers of 64 bits that they make become a result, or are counted with.
     "ends-as-long",
+    "wraps",  # Of Cast: whether integers may not fit those that it gives, so that it drops their high bits.
 )
 """Switches that are off unless they are told."""

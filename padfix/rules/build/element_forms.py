@@ -26,8 +26,8 @@ from padfix.rules.build.picked_elements import rows_of_picked
 from padfix.rules.build.scattered_rows import part_alone
 from padfix.targets.traits import Traits
 
-_EXTREMES_SINCE = 18
-"""The first opset that lists the larger and the smaller among what is joined by."""
+_ELEMENTS_SINCE, _EXTREMES_SINCE = 11, 18
+"""The first opsets with a ScatterElements, and that list the larger and the smaller among what is joined by."""
 
 _MOST_ELEMENTS = 1 << 20
 
@@ -39,6 +39,9 @@ _LENGTHS = Refusal("it needs the lengths of its inputs (--shape)")
 
 def element_forms(site: Site) -> Iterator[Form]:
     """Yield what takes or puts elements by indices in the forms of its type."""
+    if site.node.op_type == "Scatter":
+        yield from (_axis_from_begin(site), _renamed(site))
+        return
     if not site.node.op_type.endswith("ND"):
         yield _axis_from_begin(site)
     yield _counted(site)
@@ -76,6 +79,19 @@ def _axis_from_begin(site: Site) -> Form:
     own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False}
     why_not = None if rank and axis < 0 else Refusal("its axis is counted from the begin, or of how many is not known")
     return Form("its axis from the begin", ((node.op_type, own),), lambda: _written(site, node), why_not)
+
+
+def _renamed(site: Site) -> Form:
+    """Return a Scatter by the name that it has since; what else is special of it is looked at then."""
+
+    def write() -> Rewrite:
+        builder = site.builder(max(site.opset, _ELEMENTS_SINCE))
+        given = [builder.input(name) for name in site.node.input]
+        node = copied(site.node)
+        node.op_type = "ScatterElements"
+        return Rewrite(builder.ending_in(node, given), trials_of(site), exact=True)
+
+    return Form("a ScatterElements", (), write, None, _ELEMENTS_SINCE)
 
 
 def _unsaid(site: Site) -> Form:
