@@ -153,9 +153,10 @@ class UnsupportedOperator(TargetRule):
     Softmax, which gives nothing below 0; a zero point in the shape of its scale; a DFT of another axis between two
     Transposes; a product with a list as one with a matrix; slopes of a PRelu for every axis, or apart; Celu as a
     scaled Elu; the lengths of a Split's pieces; indices counted from the begin; a BatchNormalization as a product
-    and a sum; a CumSum as a product with ones; an Expand as its copies; a Flatten as a Reshape; a list as a matrix
-    of one row; a Gemm as a product and a sum; a maximum along axes as a pool; what moves elements as a Gather from
-    a row, where axes of one length are taken for one another; what picks by a matrix of indices as what picks by a
+    and a sum; a CumSum as a product with ones, or sums; an Expand as its copies; a Flatten as a Reshape; a list as
+    a matrix of one row; a Gemm as a product and a sum; a maximum along axes as a pool; what moves elements as a
+    Gather from a row, where axes of one length are taken for one another; what picks by a matrix of indices as what
+    picks by a
     list; constants in the whole shape; a convolution with ones before what takes another axis for that of its
     channels; Softsign and ThresholdedRelu as products; a Hardmax, OneHot, IsInf and IsNaN as what is equal; a
     MaxUnpool as maxima scattered over zeros; a Col2Im as a transposed convolution; an AffineGrid as a product with

@@ -76,7 +76,7 @@ def moved_forms(site: Site) -> Iterator[Form]:
     alike: dict[str, Trait | None] = {"alike": "none", "channels-last": False}
     operators: Operators = (
         *(("Reshape", {"rank": 2, **order_of(site.scope, name)}) for name in names),
-        *((("Concat", {"alike": "none"}),) if len(lengths) > 1 else ()),
+        *((("Concat", {"alike": "none", "first-axis": False}),) if len(lengths) > 1 else ()),
         ("Gather", {"picks-a-list": True, "alike": "none", "axes": 2}),
         *(("Reshape", {"rank": len(each), **alike}) for each in known),
     )

@@ -16,7 +16,7 @@ from padfix.operators.picking_traits import PICKING
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
-from padfix.rules.build.along_axes import FLOATS, multiplied, multiplying, why_not_multiplied
+from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.byte_forms import byte_forms, dynamic_forms
 from padfix.rules.build.constant_forms import filled_forms
 from padfix.rules.build.copy_forms import joined_copies, repeated_copies
@@ -33,6 +33,7 @@ from padfix.rules.build.node_trials import as_declared, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.passing_forms import summed_with_nothing
 from padfix.rules.build.place_forms import compressed_forms, extreme_place_forms
+from padfix.rules.build.running_sum_forms import running_sum_forms
 from padfix.rules.build.sampled_forms import sampled_forms
 from padfix.rules.build.slope_forms import SLOPE_FORMS
 from padfix.rules.build.sorted_forms import sorted_forms
@@ -61,30 +62,6 @@ def _less(site: Site) -> Iterator[Form]:
     yield Form(
         "what is greater, the other way round", (("Greater", compared),), lambda: of_inputs(site, write, exact=True)
     )
-
-
-def _added_up(site: Site) -> Iterator[Form]:
-    """Yield a CumSum as a product with a matrix of ones on one side of its diagonal."""
-    known, number = site.input_type(0), site.constant(1)
-    lengths = () if known is None or known.shape is None else known.shape
-    axis = 0 if number is None or not lengths else int(number.reshape(-1)[0]) % len(lengths)
-    size = lengths[axis] if lengths else None
-    why_not = None
-    if number is None or not isinstance(size, int):
-        why_not = Refusal("its axis, or how long that is, is not known")
-    else:
-        why_not = why_not_multiplied(site.elem_type(0), [(size, size)])
-
-    def write(builder: FragmentBuilder, value: Any, _: Any) -> Any:
-        assert isinstance(size, int)
-        ones = np.ones((size, size), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
-        skipped = 1 if attributes.integer(site.node, "exclusive", 0) else 0
-        turned = attributes.integer(site.node, "reverse", 0)
-        matrix = np.triu(ones, skipped) if turned else np.tril(ones, -skipped)
-        return multiplied(builder, value, {axis: matrix}, lengths)
-
-    operators = multiplying([axis], lengths) if lengths else ()
-    yield Form("a product with ones", operators, lambda: of_inputs(site, write, exact=False), why_not)
 
 
 def _passed(site: Site) -> Iterator[Form]:
@@ -259,7 +236,7 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Constant": _as_tensor,
     "ConstantOfShape": filled_forms,
     "Compress": compressed_forms,
-    "CumSum": _added_up,
+    "CumSum": running_sum_forms,
     "DFT": transform_forms,
     "DynamicQuantizeLinear": dynamic_forms,
     "Dropout": _passed,

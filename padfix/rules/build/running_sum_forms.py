@@ -1,0 +1,116 @@
+"""Equal forms of a CumSum: a product with ones, and for integers, which add up in any order, sums of what is moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from padfix.graph import attributes
+from padfix.graph.scopes import Dimension
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
+from padfix.rules.base import Site
+from padfix.rules.build.along_axes import multiplied, multiplying, why_not_multiplied
+from padfix.rules.build.forms import Form
+from padfix.rules.build.node_forms import of_inputs
+from padfix.rules.build.objections import Operators
+from padfix.rules.build.pad_node import sliced
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_INTEGERS = (TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64)
+
+_SPATIAL = 2
+"""The first axis of an image behind its batch and channels."""
+
+_MOST_PIECES = 64
+"""Of an axis that is taken apart."""
+
+
+def running_sum_forms(site: Site) -> Iterator[Form]:
+    """Yield a CumSum as a product with ones on one side of a diagonal, as its data moved and added, and of pieces."""
+    known, number = site.input_type(0), site.constant(1)
+    lengths = () if known is None or known.shape is None else tuple(known.shape)
+    axis = 0 if number is None or not lengths else int(number.reshape(-1)[0]) % len(lengths)
+    size = lengths[axis] if lengths else None
+    unknown = None
+    if number is None or not isinstance(size, int):
+        unknown, size = Refusal("its axis, or how long that is, is not known"), 0
+    yield _of_ones(site, lengths, axis, size, unknown)
+    yield from _of_integers(site, axis, size, unknown)
+
+
+def _of_ones(site: Site, lengths: tuple[Dimension, ...], axis: int, size: int, unknown: Refusal | None) -> Form:
+    def write(builder: FragmentBuilder, value: Any, _: Any) -> Any:
+        ones = np.ones((size, size), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+        skipped = _skipped(site)
+        matrix = np.triu(ones, skipped) if _is_turned(site) else np.tril(ones, -skipped)
+        return multiplied(builder, value, {axis: matrix}, lengths)
+
+    operators = multiplying([axis], lengths) if lengths else ()
+    why_not = unknown or why_not_multiplied(site.elem_type(0), [(size, size)])
+    return Form("a product with ones", operators, lambda: of_inputs(site, write, exact=False), why_not)
+
+
+def _of_integers(site: Site, axis: int, size: int, unknown: Refusal | None) -> Iterator[Form]:
+    """Yield the sums of what stands 1, 2, 4, … places further, and of one piece after another."""
+    data = {**(traits_of(site.scope, site.node) or {}), "elements": "integer"}
+    why_not = unknown
+    if why_not is None and site.elem_type(0) not in _INTEGERS:
+        why_not = Refusal("it adds up no integers, but in an order of its own")
+    if why_not is None and size <= _skipped(site):
+        why_not = Refusal("it gives nothing but zeros")
+    turned, skipped = _is_turned(site), _skipped(site)
+
+    def moved(builder: FragmentBuilder, value: Any, steps: int, rank: int) -> Any:
+        start, end = (steps, size) if turned else (0, size - steps)
+        pads = [0] * 2 * rank
+        pads[axis + rank if turned else axis] = steps
+        part = sliced(builder, value, [start], [end], [axis])
+        return builder.op("Pad", [part, builder.integers(pads, "pads")], {"mode": "constant"})
+
+    def doubled(builder: FragmentBuilder, value: Any, _: Any) -> Any:
+        known = site.input_type(0)
+        assert known is not None and known.shape is not None
+        rank, steps = len(known.shape), 1
+        if skipped:
+            value = moved(builder, value, skipped, rank)
+        while steps < size - skipped:
+            value = builder.op("Add", [value, moved(builder, value, steps, rank)])
+            steps *= 2
+        return value if size > 1 else builder.op("Identity", [value])
+
+    left_out = dict.fromkeys(("backwards", "axes-out-of-order", "takes-nothing", "behind-window", "strided"), False)
+    part = {**data, **left_out, "first-axis": axis == 0}
+    pad = {**data, "mode": "constant", "mode-written": True, "amounts": "sizes", "negative": False, "value": "zero"}
+    pad |= {"axes-listed": False, "outer-axes": axis < _SPATIAL, "batch-axis": axis == 0}
+    operators: Operators = (("Slice", part), ("Pad", pad), ("Add", data))
+    yield Form("its data moved and added", operators, lambda: of_inputs(site, doubled, exact=True), why_not)
+
+    def in_pieces(builder: FragmentBuilder, value: Any, _: Any) -> Any:
+        parts = [sliced(builder, value, [place], [place + 1], [axis]) for place in range(size)]
+        ordered = parts[::-1] if turned else parts
+        sums = [ordered[0]]
+        for part in ordered[1 : size - skipped]:
+            sums.append(builder.op("Add", [sums[-1], part]))
+        if skipped:
+            sums = [builder.op("Sub", [parts[0], parts[0]]), *sums]
+        joined = sums[::-1] if turned else sums
+        return builder.op("Concat", joined, {"axis": axis})
+
+    if why_not is None and not 1 < size <= _MOST_PIECES:
+        why_not = Refusal("its axis is not taken apart, being one element, or too long")
+    operators = (*operators[:1], ("Add", data), ("Sub", data), ("Concat", {**data, "first-axis": axis == 0}))
+    yield Form("its pieces added one by one", operators, lambda: of_inputs(site, in_pieces, exact=True), why_not)
+
+
+def _skipped(site: Site) -> int:
+    return 1 if attributes.integer(site.node, "exclusive", 0) else 0
+
+
+def _is_turned(site: Site) -> bool:
+    return bool(attributes.integer(site.node, "reverse", 0))

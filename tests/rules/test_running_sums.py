@@ -1,0 +1,36 @@
+"""Running sums of integers, which no product gives without a loss."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.test_defined_forms import converted
+
+
+@pytest.mark.parametrize("elem_type", ["int32", "int64"])
+@pytest.mark.parametrize(
+    ("node", "target", "expected"),
+    [
+        ("Y = CumSum (X, a)", "onnx2tf", ["Slice", "Pad", "Add"] * 2),
+        ("Y = CumSum <exclusive = 1, reverse = 1> (X, a)", "onnx2tf", ["Slice", "Pad"] + ["Slice", "Pad", "Add"] * 2),
+        ("Y = CumSum <exclusive = 1> (X, a)", "qnn", ["Slice"] * 4 + ["Sub", "Add", "Add", "Concat"]),
+        ("Y = CumSum <exclusive = 1, reverse = 1> (X, a)", "qnn", ["Slice"] * 4 + ["Sub", "Add", "Add", "Concat"]),
+    ],
+)
+def test_integers_are_moved_and_added(
+    node: str, target: str, expected: list[str], elem_type: str, tmp_path: Path
+) -> None:
+    text = f"({elem_type}[4,2,1] X) => ({elem_type}[4,2,1] Y) <int64 a = {{-3}}> {{ {node} }}"
+    assert sorted(converted(text, target, tmp_path, 14)) == sorted(expected)
+
+
+def test_a_sum_joined_with_what_is_moved_is_joined_as_rows_along_the_first_axis(tmp_path: Path) -> None:
+    text = (
+        "(float[4,2,1] X) => (float[4,2,1] Y) <int64[1] o = {0}, int64[1] i = {1}, int64[1] t = {2}, int64[1] e = {4}> "
+        "{ p = Slice (X, o, i, o) q = Slice (X, i, t, o) r = Slice (X, t, e, o) s = Add (p, q) "
+        "Y = Concat <axis = 0> (p, s, r) }"
+    )
+    found = converted(text, "onnx2tf", tmp_path, 17)
+    assert found == ["Add", "Concat", "Reshape", "Reshape", "Reshape", "Reshape", "Slice", "Slice", "Slice"]
