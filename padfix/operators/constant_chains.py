@@ -353,7 +353,9 @@ def values_of(scope: Scope, chain: list[NodeProto], type_of: TypeOf | None = Non
             read = filter(None, _values_read(node))
             given = {name: values[name] if name in values else scope.constant(name) for name in read}
             given = _likened(scope, node, type_of) | given
-            if node.op_type in (*_MEASURING, *_PASSING) and any(value is None for value in given.values()):
+            if any(value is None for value in given.values()):
+                if node.op_type not in (*_MEASURING, *_PASSING):
+                    raise ValueError(f"What {node.op_type} reads is not known")
                 continue  # of which the lengths are picked that are known
             _require_room(node, [given.get(name) for name in node.input])
             values |= evaluated(node, given, scope.opset)

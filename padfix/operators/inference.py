@@ -83,7 +83,12 @@ def _steered(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | None
         # ONNX's inference knows as much, but for what a Reshape finds of open lengths.
         return _laid_out(scope, node, type_of) if node.op_type == "Reshape" else None
     partly = {"Expand": _expanded, "Range": _counted, "Reshape": _laid_out, "Slice": _untouched}.get(node.op_type)
-    return _alone(scope, node, type_of)[0] or (partly(scope, node, type_of) if partly is not None else None)
+    alone = _alone(scope, node, type_of)[0]
+    found = partly(scope, node, type_of) if partly is not None else None
+    if alone is None or alone.shape is None or found is None or found.rank != alone.rank:
+        return found if alone is None else alone
+    pairs = zip(alone.shape, found.shape or (), strict=True)
+    return ValueType(alone.elem_type, tuple(told if isinstance(told, int) else more or told for told, more in pairs))
 
 
 def _untouched(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | None:

@@ -87,7 +87,7 @@ from padfix.operators.slices import (
     slices_again_from_end,
     starts_before_first,
 )
-from padfix.operators.spelled_norms import norm_traits, squares_for_norm
+from padfix.operators.spelled_norms import norm_traits, scales_groups, squares_for_norm
 from padfix.operators.squares import roots_large, squares_large
 from padfix.targets.traits import COUNT, Traits
 
@@ -411,7 +411,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         **ranked(scope, node),
         "by-sum": attributes.integer(node, "p", 2) == 1,
     },
-    "Mul": _pairing(product_traits),
+    "Mul": _pairing(lambda scope, node: {**product_traits(scope, node), "scales-groups": scales_groups(scope, node)}),
     "MeanVarianceNormalization": ranked,
     **dict.fromkeys(REDUCTIONS, reduction_traits),
     "ReduceL2": lambda scope, node: {**reduction_traits(scope, node), "squares-far": squares_large(scope, node)},

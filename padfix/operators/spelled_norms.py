@@ -8,8 +8,10 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.dependence import reached
-from padfix.graph.scopes import Scope
+from padfix.graph.scopes import Scope, normal_domain
+from padfix.operators.data_order import AXES_OF_IMAGES
 from padfix.operators.fused_layers import AXES_OF_SEQUENCES, TERMS, constant_shape, made_by
+from padfix.operators.lists import depends_on_data
 from padfix.operators.reductions import reduced_axes
 from padfix.operators.window import Shape
 from padfix.targets.traits import Traits
@@ -112,3 +114,34 @@ def _is_root_of(scope: Scope, name: str) -> bool:
     summed = None if root is None else made_by(scope, root.input[0], "Add")
     means = [] if summed is None else [made_by(scope, each, "ReduceMean") for each in summed.input]
     return any(each is not None and made_by(scope, each.input[0], "Pow") is not None for each in means)
+
+
+def scales_groups(scope: Scope, node: NodeProto) -> bool:
+    """Whether a constant scales a norm of groups that Reshapes make, to which another constant is added.
+
+    But for planes that each channel of an image has one scale and one shift.
+    """
+    place = next((place for place, name in enumerate(node.input) if depends_on_data(scope, name)), 0)
+    laid = scope.own_producer(node.input[place])
+    while laid is not None and laid.op_type == "Reshape" and not normal_domain(laid.domain):
+        norm = scope.own_producer(laid.input[0])
+        if norm is not None and norm.op_type == "InstanceNormalization":
+            break
+        laid = norm
+    readers = scope.consumers(node.output[0])
+    if laid is None or laid.op_type != "Reshape" or len(readers) != 1 or readers[0].op_type != "Add":
+        return False
+    terms = [name for name in readers[0].input if name != node.output[0]]
+    constants = [*terms, *(name for number, name in enumerate(node.input) if number != place)]
+    if len(constants) != _FACTORS or any(depends_on_data(scope, name) for name in constants):
+        return False
+    known = scope.type_of(node.input[place])
+    shape = () if known is None or known.shape is None else known.shape
+    if len(shape) != AXES_OF_IMAGES:
+        return True
+    channels, told = (shape[1], 1, 1), [scope.type_of(name) for name in constants]
+    return not all(each is not None and each.shape in (channels, (1, *channels)) for each in told)
+
+
+_FACTORS = 2
+"""A scale, and a shift."""

@@ -62,12 +62,13 @@ class ComputedConstant(TargetRule):
         found = super().match(site)
         if found is not None or not site.target.facts:
             return found
-        reader, objection = _steered(site) or (None, None)
-        if reader is None or objection is None:
+        told = _steered(site)
+        if told is None:
             return None
+        reader, about, objection = told
         says = f"It computes a constant that is read where the target takes written ones: {reader.op_type}. "
         hint = f"padfix convert --target {site.target.name} writes the constant."
-        found = self.finding(site, says + objection.sentence(site.target, reader.op_type), hint)
+        found = self.finding(site, says + objection.sentence(site.target, about.op_type), hint)
         return dataclasses.replace(found, severity=objection.severity)
 
     def objection(self, site: Site) -> Objection | None:
@@ -91,18 +92,33 @@ class ComputedConstant(TargetRule):
         return beside_images(site)
 
 
-def _steered(site: Site) -> tuple[NodeProto, Objection] | None:
-    """Return what reads the constant as its amounts, scales or sizes, and what the target has against that."""
+def _steered(site: Site) -> tuple[NodeProto, NodeProto, Objection] | None:
+    """Return what reads the constant as its amounts, scales or sizes, and what the target has against which node.
+
+    That is what reads it; or a Shape whose lengths are not all known, of which some that are make the constant.
+    """
     names = set(filter(None, site.node.output))
     readers = [each for name in sorted(names) for each in site.scope.consumers(name)]
-    if not readers or chain_of(site.scope, site.node) is None:
+    chain = chain_of(site.scope, site.node)
+    if not readers or chain is None:
         return None
     for reader in readers:
-        traits = traits_of(site.scope, reader) or {}
-        found = list(objections(site.target, reader.op_type, site.opset, traits))
+        found = _against(site, reader)
         if not names & {reader.input[place] for place in _TOLD.get(reader.op_type, ()) if place < len(reader.input)}:
             is_data = not is_worked_out(site.scope, reader)
-            found = [each for each in found if is_data and "by-number-of-images" in each.fact.where]
+            found = [each for each in found if is_data and "by-number-of-images" in each[1].fact.where]
+        elif not found:
+            found = [one for each in chain if _measures_open(site, each) for one in _against(site, each)]
         if found:
-            return reader, max(found, key=lambda each: (not each.unknown, each.severity.rank))
+            return reader, *max(found, key=lambda each: (not each[1].unknown, each[1].severity.rank))
     return None
+
+
+def _against(site: Site, node: NodeProto) -> list[tuple[NodeProto, Objection]]:
+    traits = traits_of(site.scope, node) or {}
+    return [(node, each) for each in objections(site.target, node.op_type, site.opset, traits)]
+
+
+def _measures_open(site: Site, node: NodeProto) -> bool:
+    known = site.scope.type_of(node.input[0]) if node.op_type == "Shape" else None
+    return known is not None and known.lengths is None

@@ -118,6 +118,7 @@ MARKS = (
     "before-softmax",
     "gate-second",
     "divides-heads",  # Of Div: whether of scores of heads without biases or their number, or with a computed mask.
+    "scales-groups",  # Of Mul: whether it scales a norm of groups, but planes by one number for each channel.
     "scales-one-query",  # Of Mul: whether first come the heads of one row of which an attention makes its queries.
     "of-low-plane",  # Of HardSigmoid: whether its data are images of 9 to 15 rows, and no Conv is right before it.
     "leaves-channels",  # Of ArgMax and ArgMin: whether what they give has channels, and other axes behind these.

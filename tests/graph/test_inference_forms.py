@@ -103,6 +103,21 @@ def test_lengths_times_heads_as_pytorch_writes_attention() -> None:
     assert found["again"] == (5, "N", 4, 3)
 
 
+def test_what_a_reshape_finds_of_an_open_length_by_lengths_that_are_measured() -> None:
+    found = infer_text(
+        """main (float[N,2,8,5] X) => (float[a,b,c] Y, float[d,e,f] Z)
+        <int64[1] rest = {-1}, int64[1] two = {2}, int64[1] four = {4}, int64[1] zero = {0}, int64[2] told = {2, -1}> {
+            lengths = Shape (X) inner = Slice (lengths, two, four, zero) flat = Concat <axis = 0> (rest, inner)
+            Y = Reshape (X, flat) batch = Slice (lengths, zero, told_one, zero)
+            again = Concat <axis = 0> (batch, told) Z = Reshape (Y, again) }""".replace(
+            "told = {2, -1}", "told = {2, -1}, int64[1] told_one = {1}"
+        ),
+        13,
+    )
+    assert found["Y"] == ("2*N", 8, 5)
+    assert found["Z"] == ("N", 2, 40)
+
+
 def test_an_expand_that_keeps_axes_as_pytorch_writes_it() -> None:
     found = infer_text(
         """main (float[N,3] X) => (float[a,b,c] Y)

@@ -151,7 +151,7 @@ OPEN_SCORES = """(float[b,s,4] X) => (float[b,s,4] Y) <float h = {0.5}> {
     ("given", "expected"),
     [
         ("float[1,2,n]", [[1, 2, 1, -1], [1, 3, -1]]),
-        ("float[n,2,5]", [[0, 0, 1, 5], [0, 0, 1, -1], [0, 0, 10]]),
+        ("float[n,2,5]", [[0, 2, 1, 5], [2, 3, 1, 4], [0, 3, 10]]),
         ("float[1,2,5]", [[0, 0, 1, -1], [0, 0, 1, -1], [0, 0, -1]]),
     ],
 )
@@ -214,6 +214,38 @@ def test_axes_of_a_pool_over_an_open_length_are_taken_by_a_reshape(
     assert ("PF306" in rules) == is_found
     padfix.convert(source, tmp_path / "result.onnx", target="opencv@4.14")
     assert ("Reshape" in [node.op_type for node in onnx.load(tmp_path / "result.onnx").graph.node]) == is_found
+
+
+@pytest.mark.parametrize(
+    ("shape", "numbers", "is_found"),
+    [("2,4,6", "4,1", True), ("2,4,6", "1", True), ("2,4,3,2", "4,1,1", False), ("2,4,3,2", "1", True)],
+)
+def test_a_norm_of_groups_is_scaled_apart(shape: str, numbers: str, *, is_found: bool, tmp_path: Path) -> None:
+    """OpenCV 5 makes a GroupNormalization of it, which it has for planes with one number a channel."""
+    values = "1, 2, 3, 4" if numbers.startswith("4") else "2"
+    text = f"""<ir_version: 8, opset_import: ["" : 17]> g (float[{shape}] X) => (float[{shape}] Y)
+        <float[2] s = {{1, 1}}, float[2] b = {{0, 0}}, int64[3] groups = {{0, 2, -1}},
+         int64[{shape.count(",") + 1}] back = {{{shape}}}, float[{numbers}] c = {{{values}}}> {{
+            g = Reshape (X, groups) n = InstanceNormalization (g, s, b) l = Reshape (n, back)
+            m = Mul (l, c) Y = Add (m, c) }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv@5.0.0.93")
+    assert ("Max" in [node.op_type for node in onnx.load(tmp_path / "result.onnx").graph.node]) == is_found
+
+
+FLATTENED = """(float[N,2,8,5] X) => (float[N,2,8,5] Y) <int64[1] rest = {-1}, int64[1] two = {2}, int64[1] four = {4},
+    int64[1] zero = {0}, int64[1] parts = {2}> {
+        a = Relu (X) lengths = Shape (a) inner = Slice (lengths, two, four, zero)
+        flat = Concat <axis = 0> (rest, inner) b = Reshape (a, flat) c = Neg (b)
+        first = Slice (lengths, zero, parts, zero) all = Concat <axis = 0> (first, inner) Y = Reshape (c, all) }"""
+
+
+@pytest.mark.parametrize("target", ["opencv@4.14", "opencv@5.0.0.93", "opencv"])
+def test_lengths_that_are_picked_beside_an_open_batch_are_written(target: str, tmp_path: Path) -> None:
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {FLATTENED}'), tmp_path / "m.onnx")
+    padfix.convert(tmp_path / "m.onnx", tmp_path / "out.onnx", target=target)
+    graph = onnx.load(tmp_path / "out.onnx").graph
+    assert ("Shape" in [node.op_type for node in graph.node]) == (target == "opencv@5.0.0.93")
 
 
 INDEX = "i = Constant <value_ints = [2]> () "

@@ -116,7 +116,7 @@ def multiplied_by_one(site: Site) -> Form:
     return Form("its data times 1", operators, write, why_not)
 
 
-APART = ("by-channels-of-lines", "sums-dequantized-lines", "cuts-quantized", "from-other-bytes")
+APART = ("by-channels-of-lines", "sums-dequantized-lines", "cuts-quantized", "from-other-bytes", "scales-groups")
 """Traits of what a runtime joins with what is before it, and that a maximum keeps apart from that."""
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from padfix.graph import attributes
+from padfix.graph.scopes import ValueType
 from padfix.operators.data_order import is_in_blocks
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import transposed_traits, window_traits
@@ -104,20 +105,31 @@ class _Lines:
         """Return what is said of both axes."""
         return (*along, across) if self.column else (across, *along)
 
-    def put(self, builder: FragmentBuilder, value: Any, channels: int, *, is_data: bool) -> Any:
-        """Append what makes planes of lines."""
+    def put(self, builder: FragmentBuilder, value: Any, known: ValueType | None, *, is_data: bool) -> Any:
+        """Append what makes planes of lines, of data or of weights of a type."""
         if self.squeezes:
             return builder.unsqueezed(value, 2)
+        told = [each if isinstance(each, int) else 0 for each in (known.shape or () if known is not None else ())]
         if self.column:
-            return builder.reshaped(value, [0, channels if is_data else 0, 0, 1])
-        return builder.reshaped(value, [0, 0, 1, -1 if self.lengths is None or not is_data else self.lengths[0]])
+            return builder.reshaped(value, [0, told[1] if is_data and told else 0, 0, 1])
+        if self.lengths is None or not all(told[1:]) or not told:
+            return builder.reshaped(value, [0, 0, 1, -1])
+        # Some runtimes copy no length of a batch that is left open, nor of weights beside it.
+        return builder.reshaped(value, [0 if is_data else told[0], told[1], 1, told[2]])
 
-    def back(self, builder: FragmentBuilder, value: Any, cut: Pair) -> Any:
-        """Append what makes lines of planes."""
+    def back(self, builder: FragmentBuilder, value: Any, cut: Pair, known: ValueType | None) -> Any:
+        """Append what makes lines of planes, by the type that the lines have in the end."""
         if self.squeezes:
             return builder.unsqueezed(value, 2, back=True)
-        length = -1 if self.lengths is None else self.lengths[1] + sum(cut)
-        return builder.reshaped(value, [0, 0, 0 if self.column else length])
+        if self.lengths is None:
+            return builder.reshaped(value, [0, 0, 0 if self.column else -1])
+        channels = known.shape[1] if known is not None and known.rank == _LINES and known.shape else 0
+        told = channels if isinstance(channels, int) else 0
+        return builder.reshaped(value, [0, told, 0 if self.column else self.lengths[1] + sum(cut)])
+
+
+_LINES = 3
+"""Axes of data with one spatial axis."""
 
 
 def _has_open_lines(site: Site) -> bool:
@@ -197,12 +209,10 @@ def _fragment(
     else:
         attributes.remove(node, "output_padding")
     inputs = [builder.input(name) for name in site.node.input]
-    known = site.input_type(0)
-    channels = known.shape[1] if known is not None and known.shape else None
     for position in (0, 1) if window.operator.weights is not None else (0,):
-        number = channels if isinstance(channels, int) else 0
-        inputs[position] = lines.put(builder, inputs[position], number, is_data=position == 0)
-    result = lines.back(builder, builder.original(node, inputs), cut)
+        inputs[position] = lines.put(builder, inputs[position], site.input_type(position), is_data=position == 0)
+    gives = site.scope.type_of(site.node.output[0])
+    result = lines.back(builder, builder.original(node, inputs), cut, gives)
     result = sliced(builder, result, [cut[0]], [-cut[1] or TO_THE_END], [2]) if any(cut) else result
     builder.output(site.node.output[0], result)
     return builder.build()

@@ -62,7 +62,12 @@ def told_forms(site: Site) -> Iterator[Form]:
     known, name = site.input_type(0), site.input_name(1)
     shape = () if known is None or known.shape is None else known.shape
     gives = site.scope.type_of(site.node.output[0])
-    told = told_lengths(site.scope, name) or list((() if gives is None else gives.shape) or ())
+    given = list((() if gives is None else gives.shape) or ())
+    told = told_lengths(site.scope, name) or given
+    if len(given) == len(told):  # what it finds by itself may be known
+        told = [
+            length if each == -1 and isinstance(length, int) else each for each, length in zip(told, given, strict=True)
+        ]
     copied = [place < len(shape) and isinstance(each, str) and each == shape[place] for place, each in enumerate(told)]
     lengths = [
         each if isinstance(each, int) else 0 if is_copied else -1 for each, is_copied in zip(told, copied, strict=True)
