@@ -11,6 +11,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope, bodies_of, normal_domain
 from padfix.graph.types import TypeOf
 from padfix.operators.elementwise import COPYING, LAYING_OUT, PICKING_OUT, REDUCTIONS
+from padfix.operators.evaluation import evaluated, require_room
 
 COMPUTED = frozenset(
     """
@@ -49,9 +50,6 @@ _TOLD: Mapping[str, tuple[int, ...]] = {
 }
 """As :data:`STEERED`, and what else goes by the value of a number."""
 
-LARGEST = 1 << 22
-"""Elements of a constant that is worked out; more would make a file large for nothing."""
-
 LONGEST_CHAIN = 1000
 """Nodes that a constant may be computed by; more are looked at for nothing too often."""
 
@@ -60,17 +58,11 @@ _MEASURING = ("Shape", "Size")
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
 
-_SIZES = 3
-"""The input that gives a Resize its sizes, behind its scales."""
-
 _PICKING = ("Gather", "Slice")
 """What takes lengths from a list of them."""
 
 _PASSING = ("Cast", "Identity")
 """What may lie between: TensorFlow's shapes are of 32 bits."""
-
-_EVALUATED_SINCE = {"DequantizeLinear": 19}
-"""Versions that mean the same as those before them, which onnx's evaluator does not have."""
 
 
 def is_given_by_node(scope: Scope, name: str) -> bool:
@@ -357,57 +349,11 @@ def values_of(scope: Scope, chain: list[NodeProto], type_of: TypeOf | None = Non
                 if node.op_type not in (*_MEASURING, *_PASSING):
                     raise ValueError(f"What {node.op_type} reads is not known")
                 continue  # of which the lengths are picked that are known
-            _require_room(node, [given.get(name) for name in node.input])
+            require_room(node, [given.get(name) for name in node.input])
             values |= evaluated(node, given, scope.opset)
         else:
             values[node.output[0]] = lengths
     return values
-
-
-def evaluated(node: NodeProto, given: Mapping[str, np.ndarray | None], opset: int) -> dict[str, np.ndarray]:
-    """Return what a node of the default domain gives for the values of its inputs, by name.
-
-    Raises:
-        ValueError: It can't be run.
-    """
-    from padfix.kernels.reference_ops import SpecEvaluator  # imported late, for where something is computed only
-
-    tensors = [numpy_helper.from_array(np.asarray(value), name) for name, value in given.items()]
-    outputs = [name for name in node.output if name]
-    types = [helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None) for name in outputs]
-    graph = helper.make_graph([node], "constant", [], types, tensors)
-    imports = [helper.make_opsetid("", max(opset, _EVALUATED_SINCE.get(node.op_type, 1)))]
-    try:
-        found = SpecEvaluator(helper.make_model(graph, opset_imports=imports)).run(None, {})
-    except Exception as error:
-        raise ValueError(f"{node.op_type} can't be run: {error}") from error
-    return {name: np.asarray(each) for name, each in zip(outputs, found, strict=True)}
-
-
-def _require_room(node: NodeProto, given: list[np.ndarray | None]) -> None:
-    """Raise :class:`ValueError` for a node that would make very much of little."""
-    told = [np.ones(0) if each is None else np.maximum(each.astype(float).reshape(-1), 1) for each in given]
-    size = 0.0 if not given or given[0] is None else float(given[0].size)
-    match node.op_type:
-        case "ConstantOfShape" | "Expand":
-            number = _product(told[-1])
-        case "Tile":
-            number = size * _product(told[-1])
-        case "Resize":
-            is_sized = len(told) > _SIZES and told[_SIZES].size
-            number = _product(told[_SIZES]) if is_sized else size * _product(told[min(len(told) - 1, _SIZES - 1)])
-        case "Range" if all(each is not None for each in given):
-            start, limit, step = (float(each.reshape(-1)[0]) for each in given if each is not None)
-            number = abs((limit - start) / step) if step else np.inf
-        case _:
-            return
-    if not number <= LARGEST:
-        raise ValueError(f"{node.op_type} gives more than {LARGEST} elements")
-
-
-def _product(factors: np.ndarray) -> float:
-    with np.errstate(over="ignore"):
-        return float(np.prod(factors))
 
 
 def _in_order(scope: Scope, found: dict[int, NodeProto], last: NodeProto) -> list[NodeProto]:

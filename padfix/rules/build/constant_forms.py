@@ -11,12 +11,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 from padfix.graph import attributes
 from padfix.operators.constant_chains import (
-    LARGEST,
     chain_of,
     is_constant_boolean,
     is_given_by_node,
     values_of,
 )
+from padfix.operators.evaluation import LARGEST
 from padfix.operators.lists import lists_for_numbers
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of

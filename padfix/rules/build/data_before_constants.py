@@ -9,7 +9,8 @@ import numpy as np
 from onnx import NodeProto, TensorProto
 
 from padfix.graph.scopes import Scope
-from padfix.operators.constant_chains import LARGEST, chain_of, values_of
+from padfix.operators.constant_chains import chain_of, values_of
+from padfix.operators.evaluation import LARGEST
 from padfix.operators.numbers import numbers_of
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site, TrialInput

@@ -13,7 +13,8 @@ from padfix.files.model import Model
 from padfix.graph import attributes
 from padfix.graph.fragment import Fragment
 from padfix.graph.scopes import DEFAULT_DOMAIN, Scope, bodies_of
-from padfix.operators.constant_chains import evaluated, lengths_given
+from padfix.operators.constant_chains import lengths_given
+from padfix.operators.evaluation import evaluated
 from padfix.operators.inference import infer
 from padfix.operators.refusal import Refusal
 from padfix.operators.schemas import DRAWS, has_definition, schema
