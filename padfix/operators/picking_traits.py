@@ -9,7 +9,7 @@ from onnx import NodeProto, TensorProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, ValueType
 from padfix.operators.constant_chains import COMPUTED, is_constant, reads_constant_bytes, worked_out
-from padfix.operators.elementwise import LAYING_OUT, PICKING_OUT, PLACES
+from padfix.operators.elementwise import ELEMENTWISE, LAYING_OUT, PICKING_OUT, PLACES
 from padfix.operators.lists import depends_on_data
 from padfix.operators.long_results import ends_as_long, is_behind_images, turns_longs
 from padfix.operators.numbers import numbers_of
@@ -29,6 +29,8 @@ _PUTTING_ALONG_AXIS = ("Scatter", "ScatterElements")
 
 _ON_EACH = ("Abs", "Add", "Cast", "Clip", "Identity", "Max", "Min", "Mod", "Mul", "Neg", "Sub")
 _MOVING = LAYING_OUT | PICKING_OUT | {"Cast"}
+
+_GIVING_AXES = LAYING_OUT - {"Identity", "Transpose"}
 
 _MOST_MOVES = 4
 """Operators that may lie between a weight and what reads it."""
@@ -65,8 +67,31 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "joins": (reduction := attributes.text(node, "reduction", "none") or "none") != "none",
         "joins-extremes": reduction in ("max", "min"),
         "reads-constant-bytes": reads_constant_bytes(scope, node),
+        "laid-out-apart": _is_laid_out_apart(scope, node),
         "reduction-written": attributes.find(node, "reduction") is not None,
     }
+
+
+def _is_laid_out_apart(scope: Scope, node: NodeProto) -> bool:
+    """Whether some of the inputs have their axes of a Reshape and others have not, where a first length is open."""
+    if node.op_type.endswith("ND"):
+        return False
+    names = [name for name in node.input if not is_constant(scope, name)]
+    types = [scope.type_of(name) for name in names]
+    is_open = any(known is None or not known.shape or not isinstance(known.shape[0], int) for known in types)
+    return is_open and len({_is_laid_out(scope, name) for name in names}) > 1
+
+
+def _is_laid_out(scope: Scope, name: str) -> bool:
+    """Whether a value has its axes of a Reshape, or of what becomes one, before operators on each element."""
+    for _ in range(_MOST_MOVES + 1):
+        producer = scope.producer(name)
+        if producer is None or producer.op_type in _GIVING_AXES:
+            return producer is not None
+        if producer.op_type not in ELEMENTWISE:
+            return False
+        name = next((each for each in producer.input if each and not is_constant(scope, each)), name)
+    return False
 
 
 def gather_traits(scope: Scope, node: NodeProto) -> Traits:

@@ -385,6 +385,7 @@ MARKS = (
     # Of what puts single elements, which has joins as well: whether it keeps the larger or the smaller.
     "reduction-written",
     "joins-extremes",
+    "laid-out-apart",  # Whether some of its inputs are behind a Reshape, others are not, and the first length is open.
     # Of Pow: whether its exponents are of another type. Of EyeLike: whether what it gives is.
     "types-differ",
     # Of QuantizeLinear and DequantizeLinear, which have of-input and as-result as well: whether blocks have scales.

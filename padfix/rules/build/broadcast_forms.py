@@ -102,6 +102,13 @@ def rows_first(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iter
     return both
 
 
+def row_of(site: Site, place: int) -> list[int]:
+    """Return the shape of a matrix whose one row is a list; OpenCV 4.14 counts -1 wrong beside an open batch."""
+    known = site.input_type(place)
+    length = known.shape[0] if known is not None and known.shape else None
+    return [1, length if isinstance(length, int) else -1]
+
+
 def on_rows(site: Site) -> Iterator[Form]:
     """Yield an operator that has no axis of its own with lists that are computed as matrices of one row."""
     if site.node.op_type in PLACES:
@@ -114,7 +121,8 @@ def on_rows(site: Site) -> Iterator[Form]:
     def write(builder: FragmentBuilder, *values: Any) -> Any:
         # OpenCV 4.14 refuses an Unsqueeze of a list that another operator reads as well.
         rows = [
-            builder.reshaped(value, [1, -1]) if is_list else value for value, is_list in zip(values, lists, strict=True)
+            builder.reshaped(value, row_of(site, place)) if is_list else value
+            for place, (value, is_list) in enumerate(zip(values, lists, strict=True))
         ]
         result = builder.original(copied(site.node), rows)
         return builder.reshaped(result, [-1]) if max(rank or 0 for rank in ranks) == 1 else result
@@ -256,10 +264,10 @@ def in_rows(site: Site) -> Iterator[Form]:
     def write() -> Rewrite:
         builder = site.builder()
         rows = [
-            builder.reshaped(builder.input(name), [1, -1])
+            builder.reshaped(builder.input(name), row_of(site, place))
             if value is None
             else builder.constant(value.reshape(1, -1), "row")
-            for name, value in zip(site.node.input, told, strict=True)
+            for place, (name, value) in enumerate(zip(site.node.input, told, strict=True))
         ]
         joined = builder.op("Concat", rows, {"axis": 1})
         builder.output(site.node.output[0], builder.reshaped(joined, [-1]))

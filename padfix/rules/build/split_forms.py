@@ -18,26 +18,45 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.rules.build.written_forms import axis_forms
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
 _SIZES_AS_INPUT_SINCE = 13
 
+_OF_LENGTHS: Traits = {"numbers": "integer", "elements": "integer", "inputs": 2, "constants": "number"}
+
+_COUNTING: Operators = (
+    ("Shape", {"as-result": False}),
+    *((op_type, _OF_LENGTHS) for op_type in ("Add", "Div", "Mul")),
+    ("Slice", {"elements": "integer"}),
+    ("Slice", {"behind-window": False}),
+)
+"""What cuts pieces of a length out that a model works out as it runs."""
+
 
 def split_forms(site: Site) -> Iterator[Form]:
     """Yield a Split that says its axis, or the length of each piece, and as a Slice for each."""
     yield from axis_forms(site, 0)
     sizes = pieces_told(site.scope, site.node)
-    unread = Refusal("it needs the length that it splits (--shape)") if sizes is None else _why_not_empty(site, sizes)
+    untold = Refusal("it needs the length that it splits (--shape)") if sizes is None else None
+    unread = untold or _why_not_empty(site, sizes or [])
     told = {**(traits_of(site.scope, site.node) or {}), "axis-written": True, "split-evenly": True}
     told |= {"pieces-told": True, "empty-piece": False}
+    if sizes is not None and 0 in sizes:
+        named = (("Split", {**told, "empty-piece": True}),)
+        yield Form("the length of each piece, with those without elements", named, partial(_told, site, sizes))
     yield Form("the length of each piece", (("Split", told),), partial(_written, site, _split), unread)
     yield Form(
         "a Slice for each piece", (("Slice", {"behind-window": False}),), partial(_written, site, _sliced), unread
     )
+    known = site.input_type(0)
+    if sizes is None and attributes.integer(site.node, "num_outputs", 0) and known is not None and known.rank:
+        yield Form("a Slice for each piece, as many as are counted", _COUNTING, partial(_counted, site, known.rank))
 
 
 def _why_not_empty(site: Site, sizes: list[int]) -> Refusal | None:
@@ -63,6 +82,30 @@ def _written(site: Site, write: Callable[[Site, FragmentBuilder, Any, list[int]]
         if piece is value:
             piece = builder.op("Identity", [value])
         builder.output(name, _empty(site, builder) if piece is None else piece)
+    return Rewrite(builder.build(), trials_of(site), exact=True)
+
+
+def _told(site: Site, sizes: list[int]) -> Rewrite:
+    builder = site.builder()
+    pieces = _split(site, builder, builder.input(site.input_name(0)), sizes)
+    for name, piece in zip(site.node.output, pieces, strict=True):
+        if name:
+            builder.output(name, piece)
+    return Rewrite(builder.build(), trials_of(site), exact=True)
+
+
+def _counted(site: Site, rank: int) -> Rewrite:
+    """Write a Slice for each piece of a length that is left open; all are as long as the first, up to the end."""
+    builder, axis = site.builder(), (attributes.integer(site.node, "axis", 0) or 0) % rank
+    value = builder.input(site.input_name(0))
+    length = sliced(builder, builder.op("Shape", [value]), [axis], [axis + 1], [0])
+    count, places = len(site.node.output), builder.integers([axis], "axes")
+    rounded_up = builder.op("Add", [length, builder.integers([count - 1], "rest")])
+    each = builder.op("Div", [rounded_up, builder.integers([count], "count")])
+    bounds = [builder.op("Mul", [each, builder.integers([place], "place")]) for place in range(count + 1)]
+    for name, ends in zip(site.node.output, pairwise(bounds), strict=True):
+        if name:
+            builder.output(name, builder.op("Slice", [value, *ends, places]))
     return Rewrite(builder.build(), trials_of(site), exact=True)
 
 

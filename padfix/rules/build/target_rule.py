@@ -21,6 +21,7 @@ from padfix.rules.build.far_squares import of_smaller_squares
 from padfix.rules.build.fewer_axes import on_fewer_axes
 from padfix.rules.build.folded_batch import folded_batch
 from padfix.rules.build.forms import Form, by_another_rule, first_right
+from padfix.rules.build.laid_out_alike import laid_out_alike
 from padfix.rules.build.masked_forms import from_least_masked
 from padfix.rules.build.moved_forms import behind_convolution, behind_reshapes
 from padfix.rules.build.negative_forms import between_negatives
@@ -68,6 +69,7 @@ _BY_MARK: Mapping[str, Callable[[Site], Iterable[Form]]] = {
     "joins-a-copy": lambda site: [uncopied_form(site)],
     "squares-far": of_smaller_squares,
     "cuts-window-off-zero": lambda site: [between_negatives(site)],
+    "laid-out-apart": laid_out_alike,
     "kept-unwritten": lambda site: [kept_written(site)],
     "turns-longs": lambda site: [summed_with_nothing(site)],
     "masks-by-numbers": lambda site: [from_least_masked(site)],
