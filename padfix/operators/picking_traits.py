@@ -254,6 +254,7 @@ def _split(scope: Scope, node: NodeProto) -> Traits:
     counts = attributes.integer(node, "num_outputs", 0)
     is_even = None if length is None or isinstance(length, str) else length % (counts or 1) == 0
     has_lengths = len(node.input) > 1 or attributes.find(node, "split") is not None
+    pieces = pieces_told(scope, node)
     return {
         "axis-written": attributes.find(node, "axis") is not None,
         "split-evenly": is_even if counts else True,
@@ -261,7 +262,7 @@ def _split(scope: Scope, node: NodeProto) -> Traits:
         "open-lengths": isinstance(length, int) and known is not None and known.lengths is None,
         "as-result": scope.parent is None and any(scope.is_output(name) for name in node.output),
         "splits-constant": is_weight(scope, node.input[0]),
-        "empty-piece": 0 in (pieces_told(scope, node) or ()),
+        "empty-piece": None if pieces is None and counts else 0 in (pieces or ()),
     }
 
 

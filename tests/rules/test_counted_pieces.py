@@ -21,7 +21,7 @@ COUNTED = ["Shape", "Slice", "Add", "Div", "Mul", "Mul", "Mul", "Slice", "Slice"
         ("4,3", 0, 2, ["Split"]),
         ("N,3", 0, 2, COUNTED),
         ("N,3", -2, 2, COUNTED),
-        ("N,3", 1, 2, ["Split"]),
+        ("N,4", 1, 2, ["Split"]),
     ],
 )
 def test_pieces_are_told_or_counted(
