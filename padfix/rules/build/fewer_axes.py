@@ -1,20 +1,43 @@
-"""What works element by element on data of many axes, as on data of three: for runtimes that know no more of it."""
+"""What works element by element, or along axes side by side, on data of many axes, as on data of three."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+from padfix.graph import attributes
 from padfix.graph.scopes import normal_domain
-from padfix.operators.elementwise import ELEMENTWISE
+from padfix.operators.axis_order import alike_axes
+from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
+from padfix.operators.reductions import reduced_axes
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.elementary_forms import reduced, reduction_traits, written
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared
 from padfix.rules.build.objections import Operators
 from padfix.targets.marks import MARKS
+from padfix.targets.traits import Traits
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+_ALONG_THE_SECOND: Traits = {
+    "axes": 3,
+    "rank": 3,
+    "reduces-all": False,
+    "keeps-axis": True,
+    "over-batch": False,
+    "moves-batch": False,
+    "of-volume": False,
+    "several-of-volume": False,
+    "across-images": False,
+    "one-element": False,
+}
 
 _FEWER = 3
 """Axes that are left: the batch, the channels, and all others as one."""
@@ -22,6 +45,9 @@ _FEWER = 3
 
 def on_fewer_axes(site: Site) -> Iterator[Form]:
     """Yield an operator that works element by element, between a Reshape to three axes and one back."""
+    if site.node.op_type in REDUCTIONS and not normal_domain(site.node.domain):
+        yield from _reduced(site)
+        return
     node, result = site.node, site.scope.type_of(site.node.output[0])
     lengths = None if result is None else result.lengths
     if node.op_type not in ELEMENTWISE or normal_domain(node.domain) or len(node.output) != 1:
@@ -61,3 +87,37 @@ def on_fewer_axes(site: Site) -> Iterator[Form]:
         ("Reshape", {"rank": len(lengths or ())}),
     )
     yield Form("three axes in place of more", operators, write, why_not)
+
+
+def _unwritten() -> Refusal:
+    return Refusal("it is not written")
+
+
+def _reduced(site: Site) -> Iterator[Form]:
+    """Yield a reduction of axes that stand side by side as that of the second of three."""
+    data, result = site.input_type(0), site.scope.type_of(site.node.output[0])
+    lengths, given = (None if each is None else each.lengths for each in (data, result))
+    axes = reduced_axes(site.scope, site.node)
+    if lengths is None or given is None or not lengths or 0 in lengths or axes is None:
+        yield Form("fewer axes", (), _unwritten, Refusal("it needs the lengths of its data (--shape)"))
+        return
+    rank, op_type = len(lengths), site.node.op_type
+    listed = sorted({axis % rank for axis in axes}) or list(range(rank))
+    first, last = listed[0], listed[-1] + 1
+    fewer = [math.prod(lengths[:first]), math.prod(lengths[first:last]), math.prod(lengths[last:])]
+    why_not = None
+    if not axes and attributes.integer(site.node, "noop_with_empty_axes", 0):
+        why_not = Refusal("it reduces nothing")
+    elif len(listed) < last - first:
+        why_not = Refusal("the axes that it reduces are apart")
+    elif rank <= _FEWER:
+        why_not = Refusal("it has few axes already")
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        return builder.reshaped(reduced(builder, op_type, builder.reshaped(value, fewer), [1]), given)
+
+    own = {**(traits_of(site.scope, site.node) or {}), **reduction_traits(op_type, site.opset, [1])}
+    own |= {**dict.fromkeys(own.keys() & set(MARKS), False), **_ALONG_THE_SECOND}
+    own["alike"] = alike_axes([fewer, [fewer[0], 1, fewer[2]]])
+    operators: Operators = (("Reshape", {"rank": _FEWER}), (op_type, own), ("Reshape", {"rank": len(given)}))
+    yield Form("fewer axes", operators, partial(written, site, write), why_not)
