@@ -351,7 +351,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
         ("GreaterOrEqual", "LessOrEqual"),
         _first(exchanged_comparison, rows_first(_first(truth_forms, as_floats)), extreme_comparisons, either_forms),
     ),
-    "Equal": _first(rows_first(_first(equal_forms, as_floats)), extreme_comparisons),
+    "Equal": _first(rows_first(equal_forms), as_floats, extreme_comparisons),
     "Less": _first(rows_first(_first(PLAIN_FORMS["Less"], truth_forms, as_floats)), extreme_comparisons),
     "Not": truth_forms,
     **dict.fromkeys(("Elu", "HardSwish", "LeakyRelu", "Sigmoid"), _by_itself),

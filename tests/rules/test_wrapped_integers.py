@@ -102,3 +102,11 @@ def test_booleans_are_compared_as_numbers(target: str, tmp_path: Path) -> None:
     feeds = {"X": first, "Z": first[::-1].copy()}
     np.testing.assert_array_equal(run(result, feeds)[0], run(model, feeds)[0])
     assert types(result) == ["Cast", "Cast", "Equal"]
+
+
+def test_a_list_of_booleans_is_compared_as_numbers_with_one_for_all(tmp_path: Path) -> None:
+    text = "(bool[5] X) => (bool[5] Y) <bool t = {1}> { Y = Equal (X, t) }"
+    model, result = converted(text, 16, "tract", tmp_path)
+    feeds = {"X": np.arange(5) % 2 == 0}
+    np.testing.assert_array_equal(run(result, feeds)[0], run(model, feeds)[0])
+    assert types(result) == ["Cast", "Equal"]
