@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from onnx import FunctionProto, NodeProto
 
+from padfix.graph.lengths import length_of
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.lists import depends_on_data
 
@@ -24,7 +25,7 @@ def is_of_another_batch(scope: Scope, name: str) -> bool | None:
     """Whether the first axis of data is another than that of the model's inputs; None where that is not known.
 
     What has a length that the first axis of an input has as well is taken for that input's batch, and so is any open
-    length where an input leaves its own open: exporters name one batch in many ways.
+    length where an input leaves its own open: exporters name one batch in many ways. Several times as many are another.
     """
     known = scope.type_of(name)
     if known is None or not known.shape:
@@ -36,6 +37,9 @@ def is_of_another_batch(scope: Scope, name: str) -> bool | None:
         return None
     batches = _batches(scope)
     if not isinstance(length, int):
+        several = [symbol for symbol, count in length_of(length).factors if count > 1]
+        if any(symbol in batches for symbol in several) and length not in batches:
+            return True
         return False if any(not isinstance(each, int) for each in batches) else None
     return length not in batches
 

@@ -224,6 +224,20 @@ def test_attention_of_an_open_batch_as_pytorch_writes_it(target: str, tmp_path: 
         assert np.array_equal(before[0], after[0])
 
 
+@pytest.mark.parametrize(("rows", "is_declined"), [("-1, 4, 6", True), ("0, 8, 6", False)])
+def test_a_layer_over_several_times_as_many_images_is_declined(rows: str, *, is_declined: bool, tmp_path: Path) -> None:
+    channels = 4 if is_declined else 8
+    numbers = ", ".join(["0.5"] * (2 * channels))
+    graph = f"""(float[N,2,4,6] X) => (float[a,b,c] Y)
+        <int64[3] rows = {{{rows}}}, float[2,{channels},1] w = {{{numbers}}}> {{
+        A = Relu (X) B = Reshape (A, rows) Y = Conv (B, w) }}"""
+    if is_declined:
+        with pytest.raises(RefusedError, match="one image with the channels of all"):
+            written(tmp_path, graph, opset=17)
+    else:
+        assert written(tmp_path, graph, opset=17)[-1] == "Conv"
+
+
 @pytest.mark.parametrize("node", ["Y = Mod <fmod = 1> (X, c)", "t = Less (X, c) Y = Cast <to = 1> (t)"])
 def test_a_constant_of_several_images_is_declined_whatever_reads_it(node: str, tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="other numbers for each of several"):
