@@ -70,9 +70,11 @@ def roots_large(scope: Scope, node: NodeProto) -> bool:
 
 def _may_be_large(scope: Scope, name: str) -> bool:
     """Whether squares of data may be more than half precision holds, as far as what gives them tells."""
+    if numbers_of(scope, name) not in ("single", "half"):
+        return False
     maker = scope.own_producer(name)
-    if maker is None or numbers_of(scope, name) not in ("single", "half"):
-        return numbers_of(scope, name) in ("single", "half") and scope.constant(name) is None
+    if maker is None:
+        return scope.constant(name) is None
     if maker.op_type == "Clip":
         least, most = clip_bounds(scope, maker)
         return least < -_MOST or most > _MOST

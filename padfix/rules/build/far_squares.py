@@ -18,12 +18,12 @@ from padfix.operators.squares import root_of_squares
 from padfix.operators.traits import traits_of
 from padfix.operators.window import Window
 from padfix.operators.written import SAME
-from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.elementary_forms import AT_ONCE, reduction_traits, steps_of, stepwise
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import like, trials_of
+from padfix.rules.build.node_trials import declared, like, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.trials import trials
 
@@ -106,18 +106,13 @@ def _scaled_root(site: Site) -> Iterator[Form]:
         share, factor = _share(builder, builder.input(found.data), every, site, count)
         scale = factor if kept else stepwise("ReduceMax", every, AT_ONCE, kept=False)(builder, factor)
         value = stepwise(found.nodes[1].op_type, every, len(every), kept)(builder, builder.op("Mul", [share, share]))
-        given = {found.data: like(known)}
         if found.least:
             # The square of the factor may be less than half precision holds, but not before it is one.
             least = builder.op("Mul", [builder.op("Mul", [builder.input(found.least), scale]), scale])
             value = builder.op(found.nodes[2].op_type, [value, least])
-        for name in (each for node in found.nodes for each in node.input[1:]):
-            if (constant := site.scope.constant(name)) is not None:
-                given[name] = TrialInput.of(constant)
-        if found.least:
-            constant = site.scope.constant(found.least)
-            assert constant is not None
-            given[found.least] = TrialInput.of(constant)
+        read = (name for node in found.nodes for name in node.input)
+        constants = (name for name in (found.least, *read) if name and site.scope.constant(name) is not None)
+        given = {found.data: like(known), **declared(site.scope, constants)}
         root = builder.original(copied(site.node), [value])
         builder.output(site.node.output[0], builder.op("Div", [root, scale]))
         return Rewrite(builder.build(), (given,), replaces=found.nodes)

@@ -9,11 +9,11 @@ from padfix.graph import attributes
 from padfix.operators.masks import masked_sum
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
-from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.elementary_forms import reduced, reduction_traits
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import like
+from padfix.rules.build.node_trials import declared
 from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Traits
 
@@ -44,15 +44,9 @@ def from_least_masked(site: Site) -> Form:
 
     def write() -> Rewrite:
         assert found is not None
-        builder, given = site.builder(), dict[str, TrialInput]()
-        for name in (each for node in found.nodes for each in node.input):
-            if any(name in node.output for node in found.nodes):
-                continue
-            value, type_ = site.scope.constant(name), site.scope.type_of(name)
-            if value is not None:
-                given[name] = TrialInput.of(value)
-            elif type_ is not None:
-                given[name] = like(type_)
+        builder = site.builder()
+        made = {name for node in found.nodes for name in node.output}
+        given = declared(site.scope, (name for node in found.nodes for name in node.input if name not in made))
         dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
         largest = builder.input(mask)
         if axes >= -place:

@@ -7,7 +7,7 @@ not negative. What no role describes is data, which the local proof fills in by 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -368,12 +368,17 @@ def like(known: ValueType, open_length: int = OPEN_LENGTH) -> TrialInput:
 
 def as_declared(site: Site, open_length: int = OPEN_LENGTH) -> Trial:
     """Return the lengths and constants of a node as they are, for a form that is written for these alone."""
+    return declared(site.scope, site.node.input, open_length)
+
+
+def declared(scope: Scope, names: Iterable[str], open_length: int = OPEN_LENGTH) -> dict[str, TrialInput]:
+    """Return tensors as they are: constants, and data of the types that are known."""
     found: dict[str, TrialInput] = {}
-    for position, name in enumerate(site.node.input):
-        value, known = site.constant(position), site.input_type(position)
-        if name and value is not None:
+    for name in filter(None, names):
+        value, known = scope.constant(name), scope.type_of(name)
+        if value is not None:
             found[name] = TrialInput.of(value)
-        elif name and known is not None and known.shape is not None:
+        elif known is not None and known.shape is not None:
             found[name] = like(known, open_length)
     return found
 

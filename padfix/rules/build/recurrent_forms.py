@@ -156,7 +156,6 @@ def _in_full(site: Site) -> Form:
     traits |= dict.fromkeys(("cell-unnamed", "sequence-unnamed", "outputs-end-unnamed"), False)
     written = [name or ("zeros" if place == _BIAS else "") for place, name in enumerate(names)]
     traits["leaves-inputs-out"] = leaves_inputs_out(site.node.op_type, written)
-    traits["lengths-given"] = any(names[_SEQUENCE_LENGTHS : _SEQUENCE_LENGTHS + 1])
     traits["biased"] = True
     if reads_input:
         traits["steps-open-alone"] = False
@@ -166,20 +165,11 @@ def _in_full(site: Site) -> Form:
     return Form("its bias and all that it gives written", ((site.node.op_type, traits),), write, why_not)
 
 
-def _are_all_steps(site: Site) -> bool:
-    """Whether every sequence is told to last as long as there are steps."""
-    known, axis = site.input_type(0), 1 if attributes.integer(site.node, "layout", 0) else 0
-    steps = known.shape[axis] if known is not None and known.shape else None
-    told = site.constant(_SEQUENCE_LENGTHS)
-    return told is not None and isinstance(steps, int) and bool((told == steps).all())
-
-
 def _without_zeros(site: Site) -> list[str]:
-    """Return the inputs, but for states that are zeros, where both are, lengths of all steps, and names at the end."""
+    """Return the inputs, but for states that are zeros, where both are, and for empty names at their end."""
     states = [place for place in (_STATE, _STATE + 1) if site.input_name(place)]
     is_zero = all(holds_zeros(site.scope, site.input_name(place)) for place in states)
-    dropped = {*(states if is_zero else ()), *((_SEQUENCE_LENGTHS,) if _are_all_steps(site) else ())}
-    return _without_last(["" if place in dropped else name for place, name in enumerate(site.node.input)])
+    return _without_last(["" if is_zero and place in states else name for place, name in enumerate(site.node.input)])
 
 
 def _from_nothing(site: Site) -> Form:
@@ -199,8 +189,7 @@ def _from_nothing(site: Site) -> Form:
     traits["outputs-end-unnamed"] = False
     if is_zero:
         traits |= {"initial-state": "none", "numbers-images": False}
-    traits["lengths-given"] = any(names[_SEQUENCE_LENGTHS : _SEQUENCE_LENGTHS + 1])
-    is_less = len(names) < len(site.node.input) or not site.node.output[-1] or _are_all_steps(site)
+    is_less = len(names) < len(site.node.input) or not site.node.output[-1]
     why_not = None if is_less else Refusal("it starts from other states than zeros, or from none")
     return Form("zeros that it starts from left out", ((site.node.op_type, traits),), write, why_not)
 
