@@ -59,11 +59,11 @@ def plan_move(
 
 
 def set_opset(model: Model, opset: int) -> None:
-    """Let the model and its functions import ``opset`` of the default domain."""
+    """Let the model and its functions import ``opset`` of the default domain, those that imported none of it, too."""
     for container in (model.proto, *model.proto.functions):
-        for entry in container.opset_import:
-            if normal_domain(entry.domain) == DEFAULT_DOMAIN:
-                entry.version = opset
+        entries = [entry for entry in container.opset_import if normal_domain(entry.domain) == DEFAULT_DOMAIN]
+        for entry in entries or [container.opset_import.add(domain=DEFAULT_DOMAIN)]:
+            entry.version = opset
 
 
 def _rewritten_first(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from padfix.graph.scopes import Scope
+from padfix.graph.scopes import DEFAULT_DOMAIN, Scope
 from padfix.rules.base import Correction, ScopeRule
 from padfix.targets import Target
 
@@ -47,8 +47,11 @@ class LegacyOpset(ScopeRule):
     opt_in: ClassVar[Mapping[str, Any]] = {"minimum_opset": 13}
 
     def examine(self, scope: Scope, target: Target) -> Iterator[Correction]:
-        """Yield the move of a graph or function below the floor; bodies are moved with what is around them."""
-        if scope.parent is None and scope.opset < target.minimum_opset:
+        """Yield the move of a graph or function below the floor; bodies are moved with what is around them.
+
+        What imports none of ONNX's own operators (a model of classical machine learning alone) has no opset to be old.
+        """
+        if scope.parent is None and DEFAULT_DOMAIN in scope.opsets and scope.opset < target.minimum_opset:
             floor = target.minimum_opset
             yield Correction(
                 self.scope_finding(

@@ -124,3 +124,13 @@ def test_labels_are_picked_by_computed_places(shape: str, tmp_path: Path) -> Non
     data = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
     paths = (tmp_path / "before.onnx", tmp_path / "after.onnx")
     np.testing.assert_array_equal(*(onnxruntime.InferenceSession(path).run(None, {"X": data})[0] for path in paths))
+
+
+def test_a_model_that_imports_no_operators_of_onnx_gets_them(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["ai.onnx.ml" : 1]>
+        g (float[N,3] X) => (float[N,3] Y) { Y = ai.onnx.ml.Binarizer <threshold = 0.5> (X) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "before.onnx")
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="mnn")
+    written = onnx.load(tmp_path / "after.onnx")
+    assert ("", 11) in [(each.domain, each.version) for each in written.opset_import]
+    assert not padfix.check(tmp_path / "after.onnx", target="mnn").findings

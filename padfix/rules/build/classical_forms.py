@@ -53,10 +53,8 @@ def classical_forms(site: Site) -> Iterator[Form]:
     reason = None
     if known is None or known.elem_type not in _NUMBERS or known.rank not in (1, 2):
         reason = Refusal("its data are not known to be a list or matrix of floats or integers in single precision")
-    elif site.scope.opset < _COMPARING_FLOATS_SINCE:
-        reason = Refusal("its opset compares no floats")
     # Other parts are for the rules about these to judge.
-    yield Form("operators of ONNX", (), written, reason or why_not(site))
+    yield Form("operators of ONNX", (), written, reason or why_not(site), opset=_COMPARING_FLOATS_SINCE)
 
 
 def _floats(site: Site, name: str) -> np.ndarray:
