@@ -14,7 +14,7 @@ from padfix.runtimes.adapter import Request
 
 _TYPES = {
     **dict.fromkeys(("float16", "float32", "float64"), ("float", np.float32)),
-    **dict.fromkeys(("bool", "int8", "int16", "int32", "int64"), ("int", np.int32)),
+    **dict.fromkeys(("bool", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"), ("int", np.int32)),
     "uint8": ("uint8", np.uint8),
 }
 """What MNN's converter makes of inputs, by NumPy's types; but its package for Python makes no arrays of int8."""

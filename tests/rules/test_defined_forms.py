@@ -63,6 +63,35 @@ def test_a_grid_is_a_product_with_all_positions(size: str, theta: str, aligned: 
     assert converted(text, "mnn", tmp_path) == ["MatMul", "Reshape", "Transpose"]
 
 
+@pytest.mark.parametrize(
+    ("offsets", "settings", "mask", "target"),
+    [
+        ("2,18,6,7", "pads = [1, 1, 1, 1]", "", "mnn"),
+        (
+            "N,36,3,7",
+            "offset_group = 2, group = 2, strides = [2, 1], pads = [1, 0, 1, 2]",
+            "18",
+            "tvm",
+        ),
+        ("1,72,6,7", "offset_group = 4, pads = [1, 1, 1, 1]", "36", "onnx2tf"),
+    ],
+)
+def test_a_deformed_convolution_samples_what_each_tap_meets(
+    offsets: str, settings: str, mask: str, target: str, tmp_path: Path
+) -> None:
+    batch, _, *sizes = offsets.split(",")
+    group = 2 if " group" in settings else 1
+    given, names = f"float[{batch},4,6,7] X, float[{offsets}] o", f'X, W, o, ""{", m" if mask else ""}'
+    given += f", float[{batch},{mask},{','.join(sizes)}] m" if mask else ""
+    weights = ", ".join(str(each % 7 - 3) for each in range(8 * (4 // group) * 9))
+    text = f"""({given}) => (float[{batch},8,{",".join(sizes)}] Y) <float[8,{4 // group},3,3] W = {{{weights}}}> {{
+        Y = DeformConv <{settings}> ({names}) }}"""
+    written = converted(text, target, tmp_path)
+    groups = int(offsets.split(",")[1]) // 18
+    assert written.count("GridSample") == written.count("MatMul") == groups
+    assert written.count("Split") == (0 if groups == 1 else 3)
+
+
 def test_a_group_norm_is_the_norm_of_lines(tmp_path: Path) -> None:
     text = (
         "(float[N,6,4,5] X, float[6] s, float[6] b) => (float Y) { Y = GroupNormalization <num_groups = 3> (X, s, b) }"

@@ -19,6 +19,7 @@ from padfix.operators.written import Written
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.activation_forms import shrink_forms, swish_forms
 from padfix.rules.build.curve_forms import CURVE_FORMS
+from padfix.rules.build.deformed_forms import deformed_forms
 from padfix.rules.build.einsum_forms import einsum_forms
 from padfix.rules.build.exponential_forms import exponential_forms
 from padfix.rules.build.forms import Form
@@ -270,6 +271,7 @@ DEFINED_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "AffineGrid": grid_forms,
     "Col2Im": column_forms,
     "Compress": moved_forms,
+    "DeformConv": deformed_forms,
     "Einsum": einsum_forms,
     "Exp": exponential_forms,
     "EyeLike": diagonal_forms,
