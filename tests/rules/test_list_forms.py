@@ -129,3 +129,12 @@ def test_the_words_of_a_resize_by_other_than_whole_factors_are_written(tmp_path:
     (node,) = onnx.load(result).graph.node
     words = {each.name: each.s for each in node.attribute}
     assert words["coordinate_transformation_mode"] == b"half_pixel"
+
+
+@pytest.mark.parametrize("nodes", ["b = Less (z, n)", "b = Less (X, z)", "b = Less (n, z)"])
+def test_a_list_has_the_other_forms_too_where_lists_are_right(nodes: str, tmp_path: Path) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    onnx.save(onnx.parser.parse_model(text(f"{nodes} Y = Cast <to = 1> (b)")), source)
+    padfix.convert(source, result, target="mnn")
+    written = [each.op_type for each in onnx.load(result).graph.node if each.op_type != "Constant"]
+    assert written == ["ReduceSum", "Greater", "Cast"]

@@ -254,3 +254,18 @@ def test_an_lstm_of_how_many_sequences_is_open(lengths: str, stays: bool | None,
     padfix.convert(tmp_path / "model.onnx", tmp_path / "result.onnx", target="opencv@4.14")
     types = [each.op_type for each in onnx.load(tmp_path / "result.onnx").graph.node]
     assert ("LSTM" in types) == stays
+
+
+@pytest.mark.parametrize(("direction", "named"), [("forward", False), ("bidirectional", True)])
+def test_the_sequence_of_both_directions_has_a_name(direction: str, named: bool, tmp_path: Path) -> None:
+    count = 1 + named
+    weights, more = (", ".join(["1"] * 12 * each * count) for each in (2, 3))
+    text = f"""<ir_version: 8, opset_import: ["" : 17]> g (float[3,1,2] X) => (float Yh, float Yc)
+        <float[{count},12,2] W = {{{weights}}}, float[{count},12,3] R = {{{more}}}> {{
+        none, Yh, Yc = LSTM <direction = "{direction}", hidden_size = 3> (X, W, R) }}"""
+    model = onnx.parser.parse_model(text)
+    model.graph.node[0].output[0] = ""
+    onnx.save(model, tmp_path / "model.onnx")
+    converted(tmp_path, tmp_path / "model.onnx", "mnn")
+    (layer,) = (each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type == "LSTM")
+    assert bool(layer.output[0]) == named

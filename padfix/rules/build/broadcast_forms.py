@@ -91,11 +91,15 @@ def inverse_forms(site: Site) -> Iterator[Form]:
 
 
 def rows_first(forms: Callable[[Site], Iterator[Form]]) -> Callable[[Site], Iterator[Form]]:
-    """Return the forms of what works element by element: that on rows, where it spreads a list, which all others do."""
+    """Return the forms of what works element by element: that on rows first, where it spreads a list, as others do."""
 
     def both(site: Site) -> Iterator[Form]:
+        is_list_joined = joins_a_list(site.scope, site.node)
         yield _with_all_axes(site)
-        yield from on_rows(site) if joins_a_list(site.scope, site.node) else forms(site)
+        yield from on_rows(site) if is_list_joined else ()
+        for form in forms(site):
+            told = ((op_type, {"joins-a-list": is_list_joined, **traits}) for op_type, traits in form.operators)
+            yield dataclasses.replace(form, operators=tuple(told))
         yield _whole(site)
         yield by_channel(site)
 
