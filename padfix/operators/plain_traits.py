@@ -11,7 +11,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope
 from padfix.operators.batches import gives_each_image_its_own, numbers_images
 from padfix.operators.clip import clip_bounds
-from padfix.operators.constant_chains import is_constant, reads_constant_bytes
+from padfix.operators.constant_chains import is_constant, reads_constant_bytes, worked_out
 from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.equations import equation_traits
 from padfix.operators.followed_batch import equation_moves_images
@@ -25,7 +25,7 @@ from padfix.operators.fused_layers import (
 from padfix.operators.integer_ranges import wraps
 from padfix.operators.lists import ON_ONE, depends_on_data, is_given_number
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
-from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of, is_odd_integer, numbers_of
+from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of, is_odd_integer, is_whole, numbers_of
 from padfix.operators.open_lengths import is_behind_open_pool
 from padfix.operators.passing import PASSING, changes_type, gives_the_same, passing_traits
 from padfix.operators.picked_parts import picked_part, sorted_axes, squeezed_axes
@@ -47,7 +47,7 @@ PLAIN = (
     "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsNaN", "LeakyRelu", "Less", "LessOrEqual",
     "LinearAttention", "Loop", "MatMulInteger", "MaxRoiPool", "MelWeightMatrix", "Multinomial", "NonZero",
     "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "RandomNormal", "RandomNormalLike", "RandomUniform",
-    "RandomUniformLike", "Range", "RegexFullMatch", "Relu", "ReverseSequence", "RotaryEmbedding", "Round",
+    "RandomUniformLike", "RegexFullMatch", "Relu", "ReverseSequence", "RotaryEmbedding", "Round",
     "Scan", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
     "SequenceLength", "SequenceMap", "Shrink", "Sinh", "Softsign", "SplitToSequence", "StringConcat",
     "StringNormalizer", "StringSplit", "SwiGLU", "Tan", "TensorScatter", "TfIdfVectorizer", "ThresholdedRelu", "Tile",
@@ -210,6 +210,15 @@ def _squeezed(scope: Scope, node: NodeProto) -> Traits:
         else in_order is not None and in_order != squeezed_axes(scope, node),
         "gives-a-number": gives is not None and gives.shape == (),
         "behind-open-pool": is_behind_open_pool(scope, node),
+    }
+
+
+def _counted(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Range whether it counts down, and whether all that tells it what it lists is whole."""
+    step = worked_out(scope, node.input[2])
+    return {
+        "backwards": None if step is None else bool((step < 0).any()),
+        "by-fractions": not all(is_whole(scope, name) for name in node.input),
     }
 
 
@@ -430,6 +439,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "one-sided": not all(attributes.integer(node, f"detect_{sign}", 1) for sign in ("negative", "positive"))
     },
     **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), ranked),
+    "Range": _counted,
     "STFT": _stft,
     "Tile": _tile,
     "Trilu": ranked,

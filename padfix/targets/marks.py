@@ -136,8 +136,9 @@ MARKS = (
     "behind-product",  # Of Tanh and Sigmoid: whether its data is what a convolution or a product gives, with a bias.
     # As has a Transpose that padfix writes about the steps of such a layer.
     "over-batch",
-    # Of Slice: whether some step is negative; and of CumSum, which may leave each element out of its own sum.
+    # Of Slice and Range: whether some step is negative; and of CumSum, which may leave each element out of its own sum.
     "backwards",
+    "by-fractions",  # Of Range: whether a number that tells it what it lists has a fraction, or may have.
     "exclusive",
     # Of Identity, Dropout and Einsum, and of the norm that an Add ends.
     # Of all: whether their data are integers of 64 bits.

@@ -91,6 +91,16 @@ def _always(value: int) -> Role:
     return lambda wanted: np.full(wanted.shape, value)
 
 
+def _counted(up: int, down: int) -> Role:
+    """Return a begin or an end, by whether a Range counts up or down."""
+
+    def made(wanted: _Wanted) -> npt.ArrayLike:
+        step = wanted.site.constant(2)
+        return np.full(wanted.shape, down if step is not None and (step < 0).any() else up)
+
+    return made
+
+
 def _uniform(low: float, high: float) -> Role:
     return lambda wanted: wanted.random.uniform(low, high, wanted.shape)
 
@@ -216,8 +226,8 @@ _ROLES: dict[tuple[str, int], Role] = {
     ("QLinearMatMul", 4): _uniform(0.25, 2.0),
     ("QLinearMatMul", 6): _uniform(0.25, 2.0),
     ("QuantizeLinear", 1): _uniform(0.25, 2.0),
-    ("Range", 0): _always(1),
-    ("Range", 1): _always(9),
+    ("Range", 0): _counted(1, 9),
+    ("Range", 1): _counted(9, 1),
     ("Range", 2): _always(2),
     ("Reshape", 1): _same_shape,
     ("Resize", 1): _scales_or_region,

@@ -226,6 +226,29 @@ def _as_tensor(site: Site) -> Iterator[Form]:
     yield behind_data(site)
 
 
+def _counted(site: Site) -> Iterator[Form]:
+    """Yield a Range as what counts up from 0 and is taken off its start, and as a count by ones times its step."""
+    dtype, own = helper.tensor_dtype_to_np_dtype(site.elem_type(0)), traits_of(site.scope, site.node) or {}
+
+    def down(builder: FragmentBuilder, start: Any, limit: Any, step: Any) -> Any:
+        length, up = builder.op("Sub", [start, limit]), builder.op("Neg", [step])
+        return builder.op("Sub", [start, builder.op("Range", [builder.constant(np.zeros((), dtype)), length, up])])
+
+    def by_ones(builder: FragmentBuilder, start: Any, limit: Any, step: Any) -> Any:
+        zero, one = (builder.constant(np.array(each, dtype)) for each in (0, 1))
+        length = builder.op("Ceil", [builder.op("Div", [builder.op("Sub", [limit, start]), step])])
+        return builder.op("Add", [builder.op("Mul", [builder.op("Range", [zero, length, one]), step]), start])
+
+    up: Traits = {**own, "backwards": False}
+    operators: Operators = (("Sub", {}), ("Neg", {}), ("Range", up))
+    why_not = None if own.get("backwards") else Refusal("it counts up, or it is not known whether it does")
+    yield Form("what counts up from 0, off its start", operators, lambda: of_inputs(site, down, exact=False), why_not)
+    operators = tuple((op_type, {}) for op_type in ("Sub", "Div", "Ceil", "Mul", "Add"))
+    operators = (*operators, ("Range", {**up, "by-fractions": False}))
+    why_not = None if own.get("by-fractions") else Refusal("it counts whole numbers")
+    yield Form("a count by ones, times its step", operators, lambda: of_inputs(site, by_ones, exact=False), why_not)
+
+
 PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **SLOPE_FORMS,
     **dict.fromkeys(PICKING, element_forms),
@@ -247,6 +270,7 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "MatMul": matrix_forms,
     **dict.fromkeys(("MatMulInteger", "QLinearMatMul"), byte_forms),
     "NonMaxSuppression": _limited,
+    "Range": _counted,
     "STFT": spectrum_forms,
     "Split": split_forms,
     "Squeeze": _named,
