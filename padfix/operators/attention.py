@@ -28,6 +28,7 @@ def attention_traits(scope: Scope, node: NodeProto) -> Traits:
         "remembers": len(node.input) > _PAST and bool(node.input[_PAST]),
         "as-many-keys": _has_as_many_keys(scope, node),
         "bounded": softcap is not None and softcap.f != 0,
+        "within-window": any(attributes.integer(node, f"{side}_window_size", -1) != -1 for side in ("left", "right")),
         "gives-products": len(node.output) > _PRODUCTS and scope.is_used(node.output[_PRODUCTS]),
     }
 

@@ -110,6 +110,11 @@ def _sliced(scope: Scope, node: NodeProto) -> str:
     return str(node.input[0]) if is_whole else _if_the_shape_stays(scope, node, node.input[0])
 
 
+def _putting_nothing(scope: Scope, node: NodeProto) -> str:
+    updates = scope.type_of(node.input[2])
+    return str(node.input[0]) if updates is not None and 0 in (updates.shape or ()) else ""
+
+
 def _cast(scope: Scope, node: NodeProto) -> str:
     return "" if changes_type(scope, node) is not False else node.input[0]
 
@@ -129,6 +134,7 @@ _READ: Mapping[str, Callable[[Scope, NodeProto], str]] = {
     "Mul": _with(1, swaps=True),
     "Pad": _padded,
     "Pow": _with(1, swaps=False),
+    **dict.fromkeys(("Scatter", "ScatterElements", "ScatterND"), _putting_nothing),
     "Reshape": lambda scope, node: _if_the_shape_stays(scope, node, node.input[0]),
     "Slice": _sliced,
     "Sub": _with(0, swaps=False),

@@ -50,6 +50,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
     updates = shapes[2] if len(shapes) > 2 else None
     return {
         **ranked(scope, node),
+        "takes-nothing": any(0 in (shape or ()) for shape in shapes),
         "axis-from-end": (attributes.integer(node, "axis", 0) or 0) < 0,
         "of-fewer-rows": _has_fewer_rows(node, shapes),
         "of-more-rows": _has_more_rows(node, shapes),
@@ -103,6 +104,7 @@ def gather_traits(scope: Scope, node: NodeProto) -> Traits:
     is_matrix = matrix is not None and matrix.rank == 2 and scope.is_initializer(node.input[0])
     rows = matrix.shape[0] if matrix is not None and matrix.shape else None
     return {
+        "takes-nothing": indices is not None and 0 in (indices.shape or ()),
         "several-of-batch": _picks_along_first(node, matrix)
         and indices is not None
         and set(indices.shape or ()) - {1} != set(),

@@ -184,7 +184,7 @@ MARKS = (
     "joins-a-number",  # Of Concat: whether it joins data with a constant of one element.
     "joins-nothing",
     "lists-differ",  # Of Concat: whether some of the lists that it joins are made of what is none, and some are not.
-    "takes-nothing",
+    "takes-nothing",  # Of Slice, and of what picks or puts elements: whether that is none.
     # Of Expand and Tile: whether products or recurrent layers read what they repeat.
     "multiplied-copies",
     # Of Squeeze, and of Unsqueeze.
@@ -328,6 +328,7 @@ MARKS = (
     "causal",
     "remembers",
     "gives-products",
+    "within-window",  # Of Attention: whether each query looks at the keys near it alone.
     # Of Cast, Constant, Dropout, Shape and Split: whether what it gives is a result of the model. Of windows: whether
     # that is one, or what a Relu, LeakyRelu or Clip makes of it.
     "as-result",

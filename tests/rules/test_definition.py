@@ -55,6 +55,15 @@ def test_masks_and_bounds_of_an_attention_are_written_out(
     assert converted(text, target, tmp_path)["Attention"] == 0
 
 
+@pytest.mark.parametrize("target", ["openvino", "tract"])
+@pytest.mark.parametrize("window", ["left_window_size = 1", "left_window_size = 0, right_window_size = 1"])
+def test_a_window_of_keys_is_a_mask(window: str, target: str, tmp_path: Path) -> None:
+    text = f"""(float[2,2,3,8] Q, float[2,2,4,8] K, float[2,2,4,8] V) => (float[2,2,3,8] Y) {{
+      Y = Attention <{window}> (Q, K, V)
+    }}"""
+    assert converted(text, target, tmp_path, 25)["Attention"] == 0
+
+
 def test_an_attention_that_a_runtime_has_stays(tmp_path: Path) -> None:
     text = "(float[2,2,3,8] Q, float[2,2,3,8] K, float[2,2,3,8] V) => (float[2,2,3,8] Y) { Y = Attention (Q, K, V) }"
     for target in ("opencv@5.0.0.93", "openvino", "tract"):

@@ -17,6 +17,7 @@ from padfix.files.model import Model
 from padfix.operators.inference import infer
 from padfix.operators.traits import traits_of
 from padfix.runtimes import open_runtime
+from tests.support.proven import operators_for
 
 STEPS = "int64[1] b = {%d}, int64[1] e = {1000}, int64[1] a = {%d}, int64[1] s = {%d}"
 SKIPPED = {
@@ -200,3 +201,18 @@ def saved(folder: Path, content: str) -> Path:
     path = folder / "saved.onnx"
     onnx.save(onnx.parser.parse_model(content), path)
     return path
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ("Z = ScatterND (X, none, updates)", ["Identity"]),
+        ("Z = ScatterElements <axis = 0> (X, rows, updates)", ["Identity"]),
+        ("p = Gather (X, list) Z = Concat <axis = 0> (X, p)", ["Identity", "Concat"]),
+        ("p = GatherElements (X, rows) Z = Concat <axis = 0> (X, p)", ["Identity", "Concat"]),
+    ],
+)
+def test_nothing_is_picked_or_put(node: str, expected: list[str], tmp_path: Path) -> None:
+    constants = "int64[0,1] none = {}, int64[0,3] rows = {}, int64[0] list = {}, float[0,3] updates = {}"
+    text = f"(float[2,3] X) => (float[2,3] Y) <{constants}> {{ {node} Y = Relu (Z) }}"
+    assert list(operators_for(text, "openvino", tmp_path, 17, ir_version=8)) == [*expected, "Relu"]

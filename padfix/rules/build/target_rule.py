@@ -32,6 +32,7 @@ from padfix.rules.build.passing_forms import (
     kept_written,
     negated_twice,
     of_fewer_axes,
+    of_nothing,
     summed_with_nothing,
 )
 from padfix.rules.build.told_batch import pooled_before
@@ -72,6 +73,7 @@ _BY_MARK: Mapping[str, Callable[[Site], Iterable[Form]]] = {
     "laid-out-apart": laid_out_alike,
     "kept-unwritten": lambda site: [kept_written(site)],
     "turns-longs": lambda site: [summed_with_nothing(site)],
+    "takes-nothing": lambda site: [of_nothing(site)],
     "masks-by-numbers": lambda site: [from_least_masked(site)],
 }
 """By what a fact that fits a node says of it: the forms that are without that, for a target with such a fact alone."""
