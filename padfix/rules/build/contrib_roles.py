@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
-Role = Callable[[Any], npt.ArrayLike]
-"""Makes the values of an input that is wanted (see ``node_trials``)."""
+from padfix.rules.build.trial_roles import Role, Wanted
 
 
 def _rows_of(position: int) -> Role:
     """Return what makes indices of the rows of another input."""
 
-    def role(wanted: Any) -> npt.ArrayLike:
+    def role(wanted: Wanted) -> npt.ArrayLike:
         known = wanted.site.input_type(position)
         rows = known.shape[0] if known is not None and known.shape else None
         return np.asarray(wanted.below(rows if isinstance(rows, int) else 2))
@@ -23,12 +21,12 @@ def _rows_of(position: int) -> Role:
     return role
 
 
-def _places(wanted: Any) -> npt.ArrayLike:
+def _places(wanted: Wanted) -> npt.ArrayLike:
     """Return the place of each word, or that of the first alone."""
     return np.zeros(wanted.shape) if wanted.shape == (1,) else _rows_of(2)(wanted)
 
 
-def _kept(wanted: Any) -> npt.ArrayLike:
+def _kept(wanted: Wanted) -> npt.ArrayLike:
     """Return a mask that keeps the first word and some others; or how many words are kept."""
     if len(wanted.shape) < 2:
         return np.asarray(1 + wanted.below(wanted.data[1] if len(wanted.data) > 1 else 1))
