@@ -1,4 +1,4 @@
-"""What is computed from constants and lengths alone, as the constant that it is; and constants as initializers."""
+"""What depends on no data, or has no elements, as the constant that it is; and constants as initializers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from padfix.operators.constant_chains import (
 )
 from padfix.operators.evaluation import LARGEST
 from padfix.operators.lists import lists_for_numbers
+from padfix.operators.passing import passed_on
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import chain_trial, trials_of
+from padfix.rules.build.node_trials import as_declared, chain_trial, trials_of
 from padfix.rules.build.objections import Operators
 
 CONSTANTS_APART = ("constants-again", "constants-turned", "number-again")
@@ -47,6 +48,25 @@ def constant_form(site: Site) -> Form:
         (("Constant", {"of-tensor": True, "as-result": True, "gives-a-constant": True}),) if is_result else ()
     )
     return Form("a constant", operators, partial(_worked_out, site), why_not)
+
+
+def of_nothing(site: Site) -> Form:
+    """Return what puts no element as the data that it gives as they are, and what takes none as such a constant."""
+    name, known = passed_on(site.scope, site.node), site.scope.type_of(site.node.output[0])
+    lengths = None if known is None else known.lengths
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        if name:
+            given = builder.input(name)
+        else:
+            dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+            given = builder.constant(np.zeros(lengths or (), dtype), "nothing")
+        builder.output(site.node.output[0], builder.op("Identity", [given]))
+        return Rewrite(builder.build(), (as_declared(site),), exact=True)
+
+    why_not = None if name or 0 in (lengths or ()) else Refusal("it has elements, or how many is left open (--shape)")
+    return Form("what it takes or puts, which is nothing", (("Identity", {}),), write, why_not)
 
 
 def initialized_form(site: Site) -> Form:

@@ -1,4 +1,4 @@
-"""Equal forms of what gives its data as they are, of a Concat with nothing, of what takes nothing, and of a power."""
+"""Equal forms of what gives its data as they are, of a Concat with nothing, and of a power."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.index_forms import MAXIMUM_OF_INTEGERS_SINCE
 from padfix.rules.build.node_forms import of_inputs
-from padfix.rules.build.node_trials import as_declared, chain_trial, like, trials_of
+from padfix.rules.build.node_trials import chain_trial, like, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
 from padfix.targets.traits import Traits
@@ -61,25 +61,6 @@ def reducing_nothing(site: Site) -> Form:
 
     traits: Traits = {"gate-second": False} if op_type == "Mul" else {}
     return Form("what it does to each element", ((op_type, traits),), write)
-
-
-def of_nothing(site: Site) -> Form:
-    """Return what puts no element as the data that it gives as they are, and what takes none as such a constant."""
-    name, known = passed_on(site.scope, site.node), site.scope.type_of(site.node.output[0])
-    lengths = None if known is None else known.lengths
-
-    def write() -> Rewrite:
-        builder = site.builder()
-        if name:
-            given = builder.input(name)
-        else:
-            dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
-            given = builder.constant(np.zeros(lengths or (), dtype), "nothing")
-        builder.output(site.node.output[0], builder.op("Identity", [given]))
-        return Rewrite(builder.build(), (as_declared(site),), exact=True)
-
-    why_not = None if name or 0 in (lengths or ()) else Refusal("it has elements, or how many is left open (--shape)")
-    return Form("what it takes or puts, which is nothing", (("Identity", {}),), write, why_not)
 
 
 def negated_twice(site: Site) -> Form:

@@ -15,7 +15,14 @@ from padfix.rules.base import Rewrite, Rule, Site
 from padfix.rules.build.as_floats import MOVING, as_floats, in_single_precision
 from padfix.rules.build.axis_forms import as_images, beside_an_axis, joined_reshapes
 from padfix.rules.build.broadcast_forms import on_rows
-from padfix.rules.build.constant_forms import CONSTANTS_APART, asked_form, constant_form, initialized_form, number_form
+from padfix.rules.build.constant_forms import (
+    CONSTANTS_APART,
+    asked_form,
+    constant_form,
+    initialized_form,
+    number_form,
+    of_nothing,
+)
 from padfix.rules.build.data_before_constants import behind_data
 from padfix.rules.build.far_squares import of_smaller_squares
 from padfix.rules.build.fewer_axes import on_fewer_axes
@@ -32,7 +39,6 @@ from padfix.rules.build.passing_forms import (
     kept_written,
     negated_twice,
     of_fewer_axes,
-    of_nothing,
     summed_with_nothing,
 )
 from padfix.rules.build.told_batch import pooled_before
