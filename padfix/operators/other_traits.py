@@ -81,6 +81,7 @@ from padfix.operators.shuffles import shuffles_pixels
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import (
     ends_far,
+    listed_axes,
     may_start_before_first,
     slice_steps,
     sliced_axes,
@@ -292,6 +293,7 @@ def _slice(scope: Scope, node: NodeProto) -> Traits:
         "backwards": None if steps is None else any(step < 0 for step in steps),
         "strided": None if steps is None else any(abs(step) > 1 for step in steps),
         "again-from-end": slices_again_from_end(scope, node),
+        "axes-negative": any(axis < 0 for axis in listed_axes(scope, node)),
         "by-number-of-images": computes_with_count(scope, node, 1),
         "axes-unlisted": attributes.find(node, "axes") is None and not any(node.input[3:4]),
     }

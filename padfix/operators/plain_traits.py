@@ -30,7 +30,7 @@ from padfix.operators.open_lengths import is_behind_open_pool
 from padfix.operators.passing import PASSING, changes_type, gives_the_same, passing_traits
 from padfix.operators.picked_parts import picked_part, sorted_axes, squeezed_axes
 from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked
-from padfix.operators.quantizers import multiplies_wide
+from padfix.operators.quantizers import leaves_zero_point_out, multiplies_wide
 from padfix.operators.repeats import multiplies_copies
 from padfix.operators.shape_questions import copied_along_first, is_by_a_number, is_spread
 from padfix.operators.told_lengths import measures_images
@@ -45,7 +45,7 @@ PLAIN = (
     "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CastLike", "CausalConvWithState", "CenterCropPad",
     "Compress", "ConcatFromSequence", "Cosh", "CumProd", "DeformConv", "Det", "Equal", "Greater", "GreaterOrEqual",
     "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsNaN", "LeakyRelu", "Less", "LessOrEqual",
-    "LinearAttention", "Loop", "MatMulInteger", "MaxRoiPool", "MelWeightMatrix", "Multinomial", "NonZero",
+    "LinearAttention", "Loop", "MaxRoiPool", "MelWeightMatrix", "Multinomial", "NonZero",
     "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "RandomNormal", "RandomNormalLike", "RandomUniform",
     "RandomUniformLike", "RegexFullMatch", "Relu", "ReverseSequence", "RotaryEmbedding", "Round",
     "Scan", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
@@ -424,6 +424,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "reads-constant-bytes": reads_constant_bytes(scope, node),
         "numbers-images": gives_each_image_its_own(scope, node),
     },
+    "MatMulInteger": lambda scope, node: {"zero-point-left-out": leaves_zero_point_out(node)},
     "MaxUnpool": lambda scope, node: {"output-shape": len(node.input) > 2 and bool(node.input[2])},
     "QLinearMatMul": lambda scope, node: {
         "half-scales": numbers_of(scope, node.input[1]) == "half",

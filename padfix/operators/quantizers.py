@@ -405,8 +405,14 @@ def traits_of_bytes(scope: Scope, node: NodeProto, operator: Operator) -> Traits
         "lists-scales": True if any(lists) else None if None in lists else False,
         "leaves-bytes": operator.is_maximum and leaves_bytes(scope, node),
         "saturates": node.op_type == OPERATOR_OF_BYTES and multiplies_wide(scope, node),
+        "zero-point-left-out": node.op_type == "ConvInteger" and leaves_zero_point_out(node),
         "joined-bytes": weights is not None and dequantized[1] and is_behind_joined_bytes(scope, data),
     }
+
+
+def leaves_zero_point_out(node: NodeProto) -> bool:
+    """Whether a product of bytes leaves the zero point of its data out, before one of its weights."""
+    return len(node.input) > 3 and bool(node.input[3]) and not node.input[2]
 
 
 def _is_dequantized(scope: Scope, name: str) -> bool:

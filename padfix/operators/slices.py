@@ -84,11 +84,11 @@ def slices_again_from_end(scope: Scope, node: NodeProto) -> bool:
     known = scope.type_of(node.input[0])
     if before is None or before.op_type != "Slice" or normal_domain(before.domain) or known is None or not known.rank:
         return False
-    first, again = (_listed_axes(scope, each) for each in (before, node))
+    first, again = (listed_axes(scope, each) for each in (before, node))
     return any(axis < 0 and axis + known.rank in first for axis in again)
 
 
-def _listed_axes(scope: Scope, node: NodeProto) -> list[int]:
+def listed_axes(scope: Scope, node: NodeProto) -> list[int]:
     """Return the axes as they are listed, the first ones where none are; none where they are not constant."""
     starts = _told(scope, node, "starts") or []
     if scope.opset < SLICE_AS_INPUTS_SINCE:

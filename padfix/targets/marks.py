@@ -25,6 +25,7 @@ MARKS = (
     "saturates",  # Of DequantizeLinear, QLinearConv and QLinearMatMul: whether products of bytes may not fit 16 bits.
     "computed-scale",  # Of QuantizeLinear and DequantizeLinear: whether the scale or zero point is no constant.
     "joined-bytes",
+    "zero-point-left-out",  # Of ConvInteger and MatMulInteger: whether the weights have one, and the data none.
     "leaves-bytes",
     "by-channels-of-lines",  # Whether constants of several elements change what reduced lines are made into.
     # Of the operators that reduce axes.

@@ -302,3 +302,25 @@ def test_floats_that_are_both_broadcast_are_compared_by_their_extremes(
     padfix.convert(source, result, target="mnn")
     found = types_of(result)
     assert [each for each in found if each in ("Max", "Min", "Greater", "GreaterOrEqual", "LessOrEqual")] == written
+
+
+@pytest.mark.parametrize("zero", ["0", "5"])
+@pytest.mark.parametrize("node", ["ConvInteger (X, w, , z)", "MatMulInteger (X, w, , z)"])
+def test_a_zero_point_that_is_left_out_before_another_is_written(node: str, zero: str, tmp_path: Path) -> None:
+    weights = "uint8[1,2,1,1] w = {7, 9}" if node.startswith("Conv") else "uint8[2,1] w = {7, 9}"
+    shape = "1,2,3,2" if node.startswith("Conv") else "3,2"
+    text = f"(uint8[{shape}] X) => (int32 Y) <{weights}, uint8 z = {{{zero}}}> {{ Y = {node} }}"
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}'), source)
+    padfix.convert(source, result, target="openvino")
+    assert all(onnx.load(result).graph.node[-1].input)
+
+
+@pytest.mark.parametrize("opset", [7, 9])
+def test_an_older_slice_has_its_axes_from_the_begin(opset: int, tmp_path: Path) -> None:
+    text = "(float[2,3,4] X) => (float[2,2,1] Y) { Y = Slice <axes = [-1, 1], starts = [1, 0], ends = [2, -1]> (X) }"
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> g {text}'), source)
+    padfix.convert(source, result, target="tract")
+    (node,) = onnx.load(result).graph.node
+    assert {each.name: list(each.ints) for each in node.attribute}["axes"] == [2, 1]

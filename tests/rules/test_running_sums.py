@@ -1,4 +1,4 @@
-"""Running sums of integers, which no product gives without a loss."""
+"""Running sums of integers, which no product gives without a loss, and running products."""
 
 from __future__ import annotations
 
@@ -34,3 +34,19 @@ def test_a_sum_joined_with_what_is_moved_is_joined_as_rows_along_the_first_axis(
     )
     found = converted(text, "onnx2tf", tmp_path, 17)
     assert found == ["Add", "Concat", "Reshape", "Reshape", "Reshape", "Reshape", "Slice", "Slice", "Slice"]
+
+
+@pytest.mark.parametrize("elem_type", ["float", "int32"])
+@pytest.mark.parametrize("target", ["openvino", "tract"])
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ("", ["Slice"] * 3 + ["Mul", "Mul", "Concat"]),
+        ("<exclusive = 1, reverse = 1>", ["Slice"] * 3 + ["Add", "Concat", "Mul", "Sub"]),
+    ],
+)
+def test_pieces_are_multiplied(
+    attributes: str, expected: list[str], target: str, elem_type: str, tmp_path: Path
+) -> None:
+    text = f"({elem_type}[2,3] X) => ({elem_type}[2,3] Y) <int64 a = {{-1}}> {{ Y = CumProd {attributes} (X, a) }}"
+    assert converted(text, target, tmp_path, 26) == sorted(expected)

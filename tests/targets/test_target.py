@@ -261,6 +261,7 @@ EXAMPLES = {
     "BatchNormalization": "(float[1,2] X) => (float[1,2] Y) { Y = BatchNormalization (X, X, X, X, X) }",
     "MaxUnpool": "(float[1,2] X, int64[1,2] I) => (float Y) { Y = MaxUnpool <kernel_shape = [2]> (X, I) }",
     "STFT": "(float[1,9] X, int64 s, float[4] w) => (float[A,B,C,2] Y) { Y = STFT (X, s, w) }",
+    "ConvInteger": "(uint8[1,2,3,3] X, uint8[1,2,1,1] W) => (int32 Y) { Y = ConvInteger (X, W) }",
     "MatMulInteger": "(uint8[1,2] X, uint8[2,2] W) => (int32[1,2] Y) { Y = MatMulInteger (X, W) }",
     "MatMul": "(float[1,2] X, float[2,2] W) => (float[1,2] Y) { Y = MatMul (X, W) }",
     "Squeeze": "(float[1,2,3] X) => (float[2,3] Y) <int64[1] a = {0}> { Y = Squeeze (X, a) }",

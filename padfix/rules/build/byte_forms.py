@@ -10,9 +10,12 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from padfix.graph import attributes
+from padfix.operators.quantizers import leaves_zero_point_out
 from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.elementary_forms import clipped
+from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
@@ -107,13 +110,27 @@ def byte_forms(site: Site) -> Iterator[Form]:
         yield Form(
             "whole numbers in floats", operators, lambda: _written(site, rounded, _ROUND_SINCE), why_not, _ROUND_SINCE
         )
-    elif site.node.op_type == "MatMulInteger":
+        return
+    if leaves_zero_point_out(site.node):
+        yield _told_zero(site)
+    if site.node.op_type == "MatMulInteger":
         operators = (*_STEPS, *_PRODUCT, *_BACK)
         yield Form("whole numbers in floats", operators, lambda: _written(site, product), why_not)
     else:
         padded = attributes.text(site.node, "auto_pad", "NOTSET") or "NOTSET"
         why_not = why_not or (None if padded in ("NOTSET", "VALID") else Refusal("its pads are implicit"))
         yield Form("whole numbers in floats", (*_STEPS, *_BACK), lambda: _written(site, convolution), why_not)
+
+
+def _told_zero(site: Site) -> Form:
+    """Return a product with the zero point of its data, which is 0, where it is left out before that of the weights."""
+    own = {**(traits_of(site.scope, site.node) or {}), "zero-point-left-out": False}
+
+    def write(builder: FragmentBuilder, given: list[Any]) -> Any:
+        given[2] = builder.constant(np.zeros((), helper.tensor_dtype_to_np_dtype(site.elem_type(0))), "zero")
+        return builder.original(copied(site.node), given)
+
+    return Form("a zero point of 0", ((site.node.op_type, own),), lambda: _written(site, write))
 
 
 def _centred(site: Site, builder: FragmentBuilder, given: list[Any], data: int, zero: int, axis: int) -> Any:

@@ -259,7 +259,7 @@ PLAIN_FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Constant": _as_tensor,
     "ConstantOfShape": filled_forms,
     "Compress": compressed_forms,
-    "CumSum": running_sum_forms,
+    **dict.fromkeys(("CumProd", "CumSum"), running_sum_forms),
     "DFT": transform_forms,
     "DynamicQuantizeLinear": dynamic_forms,
     "Dropout": _passed,

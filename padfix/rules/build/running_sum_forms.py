@@ -1,4 +1,4 @@
-"""Equal forms of a CumSum: a product with ones, and for integers, which add up in any order, sums of what is moved."""
+"""Equal forms of a CumSum and CumProd: a product with ones, for integers sums of what is moved, and piece by piece."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension
+from padfix.operators.numbers import elements_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
@@ -18,6 +19,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -32,7 +34,10 @@ _MOST_PIECES = 64
 
 
 def running_sum_forms(site: Site) -> Iterator[Form]:
-    """Yield a CumSum as a product with ones on one side of a diagonal, as its data moved and added, and of pieces."""
+    """Yield a CumSum as a product with ones on one side of a diagonal, as its data moved and added, and of pieces.
+
+    A CumProd is of pieces alone, since it is another number in another order.
+    """
     known, number = site.input_type(0), site.constant(1)
     lengths = () if known is None or known.shape is None else tuple(known.shape)
     axis = 0 if number is None or not lengths else int(number.reshape(-1)[0]) % len(lengths)
@@ -40,8 +45,15 @@ def running_sum_forms(site: Site) -> Iterator[Form]:
     unknown = None
     if number is None or not isinstance(size, int):
         unknown, size = Refusal("its axis, or how long that is, is not known"), 0
+    if site.node.op_type == "CumProd":
+        yield _of_pieces(site, axis, size, unknown)
+        return
     yield _of_ones(site, lengths, axis, size, unknown)
-    yield from _of_integers(site, axis, size, unknown)
+    why_not = unknown
+    if why_not is None and site.elem_type(0) not in _INTEGERS:
+        why_not = Refusal("it adds up no integers, but in an order of its own")
+    yield _of_integers(site, axis, size, why_not)
+    yield _of_pieces(site, axis, size, why_not)
 
 
 def _of_ones(site: Site, lengths: tuple[Dimension, ...], axis: int, size: int, unknown: Refusal | None) -> Form:
@@ -56,14 +68,10 @@ def _of_ones(site: Site, lengths: tuple[Dimension, ...], axis: int, size: int, u
     return Form("a product with ones", operators, lambda: of_inputs(site, write, exact=False), why_not)
 
 
-def _of_integers(site: Site, axis: int, size: int, unknown: Refusal | None) -> Iterator[Form]:
-    """Yield the sums of what stands 1, 2, 4, … places further, and of one piece after another."""
+def _of_integers(site: Site, axis: int, size: int, unknown: Refusal | None) -> Form:
+    """Return the sums of what stands 1, 2, 4, … places further."""
     data = {**(traits_of(site.scope, site.node) or {}), "elements": "integer"}
-    why_not = unknown
-    if why_not is None and site.elem_type(0) not in _INTEGERS:
-        why_not = Refusal("it adds up no integers, but in an order of its own")
-    if why_not is None and size <= _skipped(site):
-        why_not = Refusal("it gives nothing but zeros")
+    why_not = unknown or (None if size > _skipped(site) else Refusal("it gives nothing but zeros"))
     turned, skipped = _is_turned(site), _skipped(site)
 
     def moved(builder: FragmentBuilder, value: Any, steps: int, rank: int) -> Any:
@@ -84,28 +92,49 @@ def _of_integers(site: Site, axis: int, size: int, unknown: Refusal | None) -> I
             steps *= 2
         return value if size > 1 else builder.op("Identity", [value])
 
-    left_out = dict.fromkeys(("backwards", "axes-out-of-order", "takes-nothing", "behind-window", "strided"), False)
-    part = {**data, **left_out, "first-axis": axis == 0}
     pad = {**data, "mode": "constant", "mode-written": True, "amounts": "sizes", "negative": False, "value": "zero"}
     pad |= {"axes-listed": False, "outer-axes": axis < _SPATIAL, "batch-axis": axis == 0}
-    operators: Operators = (("Slice", part), ("Pad", pad), ("Add", data))
-    yield Form("its data moved and added", operators, lambda: of_inputs(site, doubled, exact=True), why_not)
+    operators: Operators = (("Slice", _part(data, axis)), ("Pad", pad), ("Add", data))
+    return Form("its data moved and added", operators, lambda: of_inputs(site, doubled, exact=True), why_not)
+
+
+def _of_pieces(site: Site, axis: int, size: int, unknown: Refusal | None) -> Form:
+    """Return the sums, or products, of one piece after another."""
+    data = {**(traits_of(site.scope, site.node) or {}), "elements": elements_of(site.elem_type(0))}
+    joining = "Mul" if site.node.op_type == "CumProd" else "Add"
+    turned, skipped = _is_turned(site), _skipped(site)
 
     def in_pieces(builder: FragmentBuilder, value: Any, _: Any) -> Any:
         parts = [sliced(builder, value, [place], [place + 1], [axis]) for place in range(size)]
         ordered = parts[::-1] if turned else parts
         sums = [ordered[0]]
         for part in ordered[1 : size - skipped]:
-            sums.append(builder.op("Add", [sums[-1], part]))
+            sums.append(builder.op(joining, [sums[-1], part]))
         if skipped:
-            sums = [builder.op("Sub", [parts[0], parts[0]]), *sums]
+            nothing = builder.op("Sub", [parts[0], parts[0]])
+            if joining == "Mul":
+                one = np.ones((), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+                nothing = builder.op("Add", [nothing, builder.constant(one, "one")])
+            sums = [nothing, *sums]
         joined = sums[::-1] if turned else sums
         return builder.op("Concat", joined, {"axis": axis})
 
+    why_not = unknown
     if why_not is None and not 1 < size <= _MOST_PIECES:
         why_not = Refusal("its axis is not taken apart, being one element, or too long")
-    operators = (*operators[:1], ("Add", data), ("Sub", data), ("Concat", {**data, "first-axis": axis == 0}))
-    yield Form("its pieces added one by one", operators, lambda: of_inputs(site, in_pieces, exact=True), why_not)
+    operators: Operators = (
+        ("Slice", _part(data, axis)),
+        *((each, data) for each in {joining, "Add"}),
+        ("Sub", data),
+        ("Concat", {**data, "first-axis": axis == 0}),
+    )
+    return Form("its pieces joined one by one", operators, lambda: of_inputs(site, in_pieces, exact=True), why_not)
+
+
+def _part(data: Traits, axis: int) -> Traits:
+    """Return what a Slice is like that takes a part of an axis."""
+    left_out = ("backwards", "axes-out-of-order", "takes-nothing", "behind-window", "strided")
+    return {**data, **dict.fromkeys(left_out, False), "first-axis": axis == 0}
 
 
 def _skipped(site: Site) -> int:

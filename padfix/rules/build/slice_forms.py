@@ -27,6 +27,9 @@ from padfix.targets.traits import Traits
 
 _NAMES = ("starts", "ends", "axes", "steps")
 
+_SPECIAL = ("again-from-end", "axes-negative", "axes-out-of-order", "axes-unlisted", "ends-far", "starts-before")
+"""What nothing is of once the axes are listed in order, from the begin."""
+
 _LONGEST_TRIAL = 256
 """Elements of an open axis that a Slice is tried with."""
 
@@ -74,7 +77,7 @@ def _reordered(site: Site) -> Iterator[Form]:
 
     told: Traits = {
         **(traits_of(site.scope, site.node) or {}),
-        **dict.fromkeys(("again-from-end", "axes-out-of-order", "axes-unlisted", "starts-before", "ends-far"), False),
+        **dict.fromkeys(_SPECIAL, False),
     }
     yield Form("its axes listed in order", (("Slice", told),), write, why_not)
 
