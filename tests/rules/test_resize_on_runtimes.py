@@ -51,6 +51,14 @@ def test_scales_in_place_of_sizes_give_them_in_double_precision_too(target: str,
     assert convert(text, target, tmp_path) == ["Resize", "Add"]
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_volumes_of_an_empty_batch_are_resized(mode: str, tmp_path: Path) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 18]>
+        main (float[N,2,3,4,5] X) => (float[N,2,5,7,9] Y) <float[5] scales = {{1, 1, 1.7, 1.8, 1.9}}> {{
+            Y = Resize <mode = "{mode}"> (X, , scales) }}"""
+    assert "Resize" not in convert(text, "ncnn", tmp_path)
+
+
 @pytest.mark.parametrize(
     ("text", "target"),
     [

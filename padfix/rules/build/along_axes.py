@@ -152,7 +152,7 @@ def _is_flat(site: Site | None, lengths: Lengths) -> bool:
 def _fits(lengths: Lengths, axis: int) -> bool:
     """Whether a Reshape can bring the axis before the last, and another one back.
 
-    It copies the first length, and leaves the second open where the axis is another: neither has to be known.
+    It copies the first length, and tells the second, if it can, where the axis is another: neither has to be known.
     """
     return all(isinstance(each, int) for each in lengths[min(axis, _LEADING) :])
 
@@ -161,12 +161,13 @@ def _flattened(builder: FragmentBuilder, value: Any, weights: Any, lengths: Leng
     kept = min(axis, _LEADING)
     known = [each for each in lengths[kept:] if isinstance(each, int)]
     between, size, behind = known[: axis - kept], known[axis - kept], math.prod(known[axis - kept + 1 :])
-    # The second length is copied where it can be: in an empty batch none can be found.
-    second = -1 if between else 0
+    # The second length is copied or told where it can be: in an empty batch none can be found.
     is_last = axis == len(lengths) - 1
+    folded = 1 if is_last else math.prod(between)
+    channels = lengths[1] if kept == _LEADING and isinstance(lengths[1], int) else -1
+    first, second = (0, 0) if folded == 1 else (channels * folded if channels > 0 else -1, channels)
     plane = [math.prod(between), size] if is_last else [size, behind]
-    second = 0 if is_last else second
-    flat = builder.reshaped(value, [0 if kept else 1, second if kept == _LEADING else 1, *plane])
+    flat = builder.reshaped(value, [0 if kept else 1, first if kept == _LEADING else 1, *plane])
     leading = [0, second][:kept]
     product = builder.op("MatMul", [flat, weights] if is_last else [weights, flat])
     return builder.reshaped(product, [*leading, *between, output, *known[axis - kept + 1 :]])
