@@ -161,10 +161,11 @@ def _flattened(builder: FragmentBuilder, value: Any, weights: Any, lengths: Leng
     kept = min(axis, _LEADING)
     known = [each for each in lengths[kept:] if isinstance(each, int)]
     between, size, behind = known[: axis - kept], known[axis - kept], math.prod(known[axis - kept + 1 :])
-    # The second length is copied or told where it can be: in an empty batch none can be found.
+    # The second length is copied where it can be, or told where the first is open: in an empty batch none can be found.
     is_last = axis == len(lengths) - 1
     folded = 1 if is_last else math.prod(between)
-    channels = lengths[1] if kept == _LEADING and isinstance(lengths[1], int) else -1
+    is_told = kept == _LEADING and not isinstance(lengths[0], int)
+    channels = length if is_told and isinstance(length := lengths[1], int) else -1
     first, second = (0, 0) if folded == 1 else (channels * folded if channels > 0 else -1, channels)
     plane = [math.prod(between), size] if is_last else [size, behind]
     flat = builder.reshaped(value, [0 if kept else 1, first if kept == _LEADING else 1, *plane])

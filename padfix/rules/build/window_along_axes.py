@@ -121,6 +121,20 @@ def lengths_of(site: Site, window: Window | TransposedWindow) -> Lengths:
     return (*leading, *window.sizes)
 
 
+def _tried_lengths(site: Site, window: Window) -> Lengths:
+    """Return the lengths of all axes of the data, without the number of channels where very many would be tried."""
+    batch, channels, *sizes = lengths_of(site, window)
+    lengths = [each for each in (channels, *sizes) if isinstance(each, int)]
+    is_tried = len(lengths) > len(sizes) and math.prod(lengths) <= _MOST_TRIED
+    return (batch, channels if is_tried else None, *sizes)
+
+
+def _channels(site: Site, window: Window) -> int | None:
+    """Return how many channels what is written says there are; None where that is not known, or very many are tried."""
+    channels = _tried_lengths(site, window)[1]
+    return channels if isinstance(channels, int) else None
+
+
 def _axes(window: Window) -> tuple[_Axis, ...] | Refusal:
     if window.domain or window.op_type not in _PLAIN_POOLS or window.has_indices:
         return Refusal("it is more than a pool of numbers")
@@ -218,12 +232,12 @@ class _Maximum:
             dtype = helper.tensor_dtype_to_np_dtype(self.window.elem_type or 1)
             sizes = {axis.number: axis.size for axis in self.axes}
             matrices = {axis: selection(each, sizes[axis]).astype(dtype) for axis, each in self.indices.items()}
-            value = multiplied(builder, value, matrices, lengths_of(self.site, self.window), self.site)
+            value = multiplied(builder, value, matrices, _tried_lengths(self.site, self.window), self.site)
         else:
             value = taken(builder, value, self.indices)
         pooled = self._in_planes(builder, value) if self.apart else self._pooled(builder, value, slice(None))
         bind(builder, self.site.node, pooled)
-        cases = trials(self.site, self.window, same=False, as_declared=True, channels=self._channels())
+        cases = trials(self.site, self.window, same=False, as_declared=True, channels=_channels(self.site, self.window))
         return Rewrite(builder.build(), cases, exact=True)
 
     def _pooled(self, builder: FragmentBuilder, value: Any, spatial: slice, *, more: int = 0) -> Any:
@@ -241,19 +255,12 @@ class _Maximum:
         rows, columns = self.plain.sizes[1:]
         assert isinstance(rows, int)
         assert isinstance(columns, int)
-        channels = self._channels()  # -1 does not suit an empty batch
+        channels = _channels(self.site, self.window)  # -1 does not suit an empty batch
         planes = -1 if channels is None else channels * deep
         value = self._pooled(builder, builder.reshaped(value, [0, planes, rows, columns]), slice(1, None))
         value = builder.reshaped(value, [0, channels or -1, deep, height * width])
         value = self._pooled(builder, value, slice(1), more=1)
         return builder.reshaped(value, [0, channels or -1, depth, height, width])
-
-    def _channels(self) -> int | None:
-        """Return how many channels are written in planes; None where that is not known, or very many are tried."""
-        _, channels, *sizes = lengths_of(self.site, self.window)
-        lengths = [each for each in (channels, *sizes) if isinstance(each, int)]
-        is_tried = self.apart and len(lengths) > len(sizes) and math.prod(lengths) <= _MOST_TRIED
-        return channels if isinstance(channels, int) and is_tried else None
 
 
 def _averages(site: Site, window: Window, axes: tuple[_Axis, ...] | Refusal) -> Form:
@@ -264,7 +271,7 @@ def _averages(site: Site, window: Window, axes: tuple[_Axis, ...] | Refusal) -> 
     counts = [axis.counted(pads=window.written.count_include_pad) for axis in known]
     if why_not is None and window.operator.is_average and any(0 in count for count in counts):
         why_not = Refusal("some window lies in the pads with all its taps")
-    data = lengths_of(site, window)
+    data = _tried_lengths(site, window)
     power = (attributes.integer(site.node, "p", 2) or 0) if window.op_type == "LpPool" else 1
 
     def write() -> Rewrite | Refusal:
@@ -273,7 +280,7 @@ def _averages(site: Site, window: Window, axes: tuple[_Axis, ...] | Refusal) -> 
         for axis, count in zip(known, counts, strict=True):
             sums = axis.sums() / np.array(count)[:, None] if window.operator.is_average else axis.sums()
             matrices[axis.number] = sums.astype(dtype)
-        cases = trials(site, window, same=False, as_declared=True)
+        cases = trials(site, window, same=False, as_declared=True, channels=_channels(site, window))
         if window.operator.is_average:
             return Rewrite(weighed_and_summed(site, matrices, data), cases)
         builder = site.builder()
