@@ -32,12 +32,12 @@ _MOST_READERS = 64
 def ends_as_long(scope: Scope, node: NodeProto) -> bool:
     """Whether the 64-bit integers that a node makes are a result of the main graph, or are counted with, as they are.
 
-    Those of a Cast are looked at where it makes them of other numbers, which depend on data.
+    Those of a Cast are looked at where they depend on data.
     """
-    gives, reads = (scope.type_of(names[0]) for names in (node.output, node.input))
+    gives = scope.type_of(node.output[0])
     if gives is None or gives.elem_type != TensorProto.INT64 or scope.parent is not None:
         return False
-    if node.op_type == "Cast" and (reads is None or reads.elem_type == gives.elem_type or _is_of_lengths(scope, node)):
+    if node.op_type == "Cast" and _is_of_lengths(scope, node):
         return False
     return any(
         scope.is_output(name) or any(reader.op_type in _COUNTING for reader in scope.consumers(name))

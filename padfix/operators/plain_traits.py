@@ -30,7 +30,7 @@ from padfix.operators.open_lengths import is_behind_open_pool
 from padfix.operators.passing import PASSING, changes_type, gives_the_same, passing_traits
 from padfix.operators.picked_parts import picked_part, sorted_axes, squeezed_axes
 from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked
-from padfix.operators.quantizers import leaves_zero_point_out, multiplies_wide
+from padfix.operators.quantizers import leaves_zero_point_out, product_traits
 from padfix.operators.repeats import multiplies_copies
 from padfix.operators.shape_questions import copied_along_first, is_by_a_number, is_spread
 from padfix.operators.told_lengths import measures_images
@@ -426,10 +426,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     },
     "MatMulInteger": lambda scope, node: {"zero-point-left-out": leaves_zero_point_out(node)},
     "MaxUnpool": lambda scope, node: {"output-shape": len(node.input) > 2 and bool(node.input[2])},
-    "QLinearMatMul": lambda scope, node: {
-        "half-scales": numbers_of(scope, node.input[1]) == "half",
-        "saturates": multiplies_wide(scope, node),
-    },
+    "QLinearMatMul": product_traits,
     "Einsum": _equation,
     "Expand": _expand,
     "MatMul": _product,

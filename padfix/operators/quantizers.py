@@ -13,7 +13,7 @@ from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.data_order import is_behind_joined_bytes, is_of_bytes
-from padfix.operators.numbers import bytes_of
+from padfix.operators.numbers import bytes_of, numbers_of
 from padfix.operators.table import Operator
 from padfix.targets.traits import Traits
 
@@ -59,6 +59,9 @@ _LOOKED_UP = frozenset(
     """.split()  # noqa: SIM905
 )
 """What a table of all bytes stands for between a DequantizeLinear and a QuantizeLinear."""
+
+_SCALES = (1, 4, 6)
+"""Positions of the scales of a QLinearMatMul."""
 
 _NARROW = 64
 """The largest signed byte of which two products with unsigned ones fit 16 bits with a sign."""
@@ -407,6 +410,16 @@ def traits_of_bytes(scope: Scope, node: NodeProto, operator: Operator) -> Traits
         "saturates": node.op_type == OPERATOR_OF_BYTES and multiplies_wide(scope, node),
         "zero-point-left-out": node.op_type == "ConvInteger" and leaves_zero_point_out(node),
         "joined-bytes": weights is not None and dequantized[1] and is_behind_joined_bytes(scope, data),
+    }
+
+
+def product_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a QLinearMatMul what its scales are, and whether products of its bytes may not fit 16 bits."""
+    shapes = [known.shape for place in _SCALES if (known := scope.type_of(node.input[place])) is not None]
+    return {
+        "half-scales": numbers_of(scope, node.input[1]) == "half",
+        "lists-scales": any(set(each or ()) - {1} for each in shapes),
+        "saturates": multiplies_wide(scope, node),
     }
 
 

@@ -171,6 +171,13 @@ def test_integers_that_become_results_are_no_lengths(nodes: str, result: str, ba
     assert found["CastLike"] == (not is_constant)
 
 
+@pytest.mark.parametrize("nodes", ["Y = CumSum (i, axis)", "c = CumSum (i, axis) Y = Sub (c, one)", "Y = Add (i, one)"])
+def test_a_cast_that_changes_no_type_makes_no_lengths(nodes: str, tmp_path: Path) -> None:
+    constants = "<int64[1] one = {1}, int64 axis = {1}>"
+    text = f"(int64[N,3] X) => (int64[N,3] Y) {constants} {{ i = Cast <to = 7> (X) {nodes} }}"
+    assert converted(text, "tract", tmp_path, 17)["Cast"] == 0
+
+
 def test_lengths_that_are_results_and_shapes_at_once_are_declined(tmp_path: Path) -> None:
     text = "(float[N,3] X, float[K] Z) => (int64[2] s, float[N,3] Y) { s = Shape (X) Y = Reshape (Z, s) }"
     assert "say what others do" in declined(text, "tract", tmp_path)

@@ -324,3 +324,13 @@ def test_an_older_slice_has_its_axes_from_the_begin(opset: int, tmp_path: Path) 
     padfix.convert(source, result, target="tract")
     (node,) = onnx.load(result).graph.node
     assert {each.name: list(each.ints) for each in node.attribute}["axes"] == [2, 1]
+
+
+@pytest.mark.parametrize("opset", [10, 13])
+def test_a_scale_for_each_column_is_a_product_of_numbers(opset: int, tmp_path: Path) -> None:
+    text = """(int8[2,3,2] X) => (int8[2,3,3] Y) <float s = {0.1}, int8 z = {1}, int8[2,3] w = {1, -2, 3, 4, -5, 6},
+      float[3] t = {0.01, 0.02, 0.03}, int8[3] o = {1, 2, 3}> { Y = QLinearMatMul (X, s, z, w, t, o, s, z) }"""
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> g {text}'), source)
+    padfix.convert(source, result, target="openvino")
+    assert "QLinearMatMul" not in {each.op_type for each in onnx.load(result).graph.node}
