@@ -10,7 +10,7 @@ from padfix.operators.batches import gives_each_image_its_own
 from padfix.operators.data_order import joins_images
 from padfix.operators.followed_batch import joins_along_images
 from padfix.operators.lists import appends_to_input, depends_on_data, joins_made_lists
-from padfix.operators.open_rows import joins_open_rows
+from padfix.operators.loaded_lengths import counted_lengths_differ
 from padfix.operators.passing import pieces_of
 from padfix.operators.shared_constants import joins_constant_again
 from padfix.targets.traits import Traits
@@ -34,6 +34,6 @@ def joined_traits(scope: Scope, node: NodeProto) -> Traits:
         "joins-a-number": any(of_data)
         and any(value is not None and value.size == 1 for value in map(scope.constant, node.input)),
         "axis-from-end": axis < 0,
-        "joins-open-rows": joins_open_rows(scope, node),
+        "counts-differ": any(of_data) and counted_lengths_differ(scope, node),
         "of-constants-too": any(of_data) and not all(of_data),
     }

@@ -61,7 +61,6 @@ from padfix.operators.long_results import ends_as_long, turns_longs
 from padfix.operators.masks import masked_sum, may_leave_rows_out
 from padfix.operators.measured_copies import measured_copy
 from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
-from padfix.operators.open_lengths import spreads_over_open
 from padfix.operators.picked_parts import is_taken_apart
 from padfix.operators.picking_traits import gather_traits, is_weight, ranked
 from padfix.operators.plain_traits import PLAINLY, power_traits
@@ -74,7 +73,7 @@ from padfix.operators.quantizers import (
 )
 from padfix.operators.recurrent_layers import RECURRENT, recurrent_traits
 from padfix.operators.reductions import reduction_traits
-from padfix.operators.reshape_traits import is_batch_told, leaves_images_to_rest, reshape_traits
+from padfix.operators.reshape_traits import is_batch_told, reshape_traits
 from padfix.operators.sampled_places import sample_traits
 from padfix.operators.shape_questions import any_of, is_spread
 from padfix.operators.shuffles import shuffles_pixels
@@ -148,7 +147,6 @@ def _on_images(scope: Scope, node: NodeProto) -> Traits:
     return {
         **ranked(scope, node),
         "behind-window": is_behind_window(scope, node.input[0]),
-        "images-by-rest": node.op_type == "Flatten" and leaves_images_to_rest(scope, node),
         "epsilon-written": attributes.find(node, "epsilon") is not None,
         "numbers-computed": not all(is_weight(scope, name) for name in node.input[1:3]),
     }
@@ -362,7 +360,6 @@ def _pairing(own: Callable[[Scope, NodeProto], Traits]) -> Callable[[Scope, Node
             "fewer-axes": has_fewer_axes(scope, node),
             "moves-fewer-axes": moves_fewer_axes(scope, node),
             "spreads-data": spreads_data(scope, node),
-            "spreads-over-open": spreads_over_open(scope, node),
             "constants": spread_of_constants(scope, node),
             "one-first": is_one_first(scope, node),
             "one-of-more-axes": reads_one_of_more_axes(scope, node),

@@ -24,6 +24,7 @@ from padfix.operators.fused_layers import (
 )
 from padfix.operators.integer_ranges import wraps
 from padfix.operators.lists import ON_ONE, depends_on_data, is_given_number
+from padfix.operators.loaded_lengths import counted_lengths_differ
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
 from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of, is_odd_integer, is_whole, numbers_of
 from padfix.operators.open_lengths import is_behind_open_pool
@@ -269,6 +270,7 @@ def _product(scope: Scope, node: NodeProto) -> Traits:
         "copied-along-first": bool(copied_along_first(scope, node)),
         "scaled": _is_scaled(scope, node),
         "squares": len(node.input) > 1 and len(set(node.input)) == 1,
+        "counts-differ": counted_lengths_differ(scope, node),
         "by-fewer-constants": _is_by_fewer_constants(scope, node),
         "numbers-images": gives_each_image_its_own(scope, node, MATRIX),
     }

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from onnx import NodeProto
 
-from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.batches import is_of_another_batch, numbers_images
 from padfix.operators.constant_chains import chain_of, worked_out
@@ -42,7 +40,6 @@ def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
     return {
         "rank": rank,
         "of-number-given": is_given_number(scope, node.input[0], by_constants=False),
-        "images-by-rest": leaves_images_to_rest(scope, node),
         "numbers-images": numbers_images(scope, node),
         "copies-channels": copies_channels(scope, node),
         "copies-behind-reshape": copies_behind_reshape(scope, node),
@@ -56,37 +53,6 @@ def reshape_traits(scope: Scope, node: NodeProto) -> Traits:
         "taken-apart": is_taken_apart(scope, node),
         "batch-told": is_batch_told(scope, node) and is_of_another_batch(scope, node.output[0]) is False,
     }
-
-
-def leaves_images_to_rest(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Reshape or Flatten gives an open number of rows that is found and not copied, and joined later on."""
-    given = scope.type_of(node.input[0])
-    shape = () if given is None or given.shape is None else given.shape
-    if len(shape) <= _MATRIX or isinstance(shape[0], int):
-        return False
-    if node.op_type == "Reshape":
-        told = worked_out(scope, node.input[1]) if len(node.input) > 1 else None
-        rest = [each for each in shape[1:] if isinstance(each, int)]
-        if told is None or told.size != _MATRIX or told[0] != -1 or len(rest) < len(shape) - 1:
-            return False
-        if math.prod(rest) != told[1]:
-            return False
-    elif attributes.integer(node, "axis", 1) != 1:
-        return False
-    return _is_joined(scope, node.output[0])
-
-
-def _is_joined(scope: Scope, name: str) -> bool:
-    """Whether a Concat reads data, or what is made of them within a few operators."""
-    seen, left = set[str](), [name]
-    while left and len(seen) < _MOST_BETWEEN:
-        each = left.pop(0)
-        seen.add(each)
-        readers = scope.consumers(each)
-        if any(reader.op_type == "Concat" for reader in readers):
-            return True
-        left += [reader.output[0] for reader in readers if reader.output[0] not in seen]
-    return False
 
 
 def _measures_by_lists(scope: Scope, node: NodeProto) -> bool:

@@ -266,7 +266,7 @@ def _measured(scope: Scope, node: NodeProto, of: str, type_of: TypeOf) -> list[D
     if node.input[0] == of:
         lengths = [each if isinstance(each, int) else _own_length(axis) for axis, each in enumerate(known.shape)]
     else:
-        lengths = [None if _is_shared(scope, each) else each for each in known.shape]
+        lengths = [None if of and _is_shared(scope, each) else each for each in known.shape]
     start, end = attributes.integer(node, "start", 0), attributes.integer(node, "end", len(lengths))
     return lengths[start:end]
 

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from onnx import NodeProto
 
 from padfix.operators.constant_chains import COMPUTED, STEERED, chain_of, is_read_by_data, is_worked_out
+from padfix.operators.counted_rows import counted_rows
 from padfix.operators.traits import computed_traits, traits_of
 from padfix.results import Finding
 from padfix.rules.base import Site
+from padfix.rules.build.counted_places import counted_places
 from padfix.rules.build.forms import Form
 from padfix.rules.build.image_constants import beside_images
 from padfix.rules.build.objections import Objection, objections
@@ -33,7 +35,8 @@ class ComputedConstant(TargetRule):
     the target wants to see them.
 
     Refused: constants of more than four million elements, and those that depend on a length which is left open, unless
-    that is how many images there are, each of which has them once.
+    that is how many images there are, each of which has them once, or how many of its rows are taken, as of the places
+    of words.
 
     Before, opset 17, for opencv:
 
@@ -73,8 +76,6 @@ class ComputedConstant(TargetRule):
 
     def objection(self, site: Site) -> Objection | None:
         """Return the worst that a fact says of what computes a constant, where data meets it."""
-        if not any("of-constants" in fact.where for fact in site.target.facts):
-            return None
         is_open = chain_of(site.scope, site.node) is None
         chain = chain_of(site.scope, site.node, open_lengths=True)
         if chain is None or not is_read_by_data(site.scope, site.node, open_lengths=is_open):
@@ -85,11 +86,14 @@ class ComputedConstant(TargetRule):
             for one in objections(site.target, each.op_type, site.opset, computed_traits(site.scope, each))
             if "of-constants" in one.fact.where
         ]
+        if not found and counted_rows(site.scope, site.node) is not None:  # of which the lengths may be what is refused
+            found = [one for each in chain for _, one in _against(site, each)]
         return max(found, key=lambda each: (not each.unknown, each.severity.rank), default=None)
 
     def forms(self, site: Site) -> Iterator[Form]:
-        """Yield the constant for each image; that of known lengths every rule about a target has."""
-        return beside_images(site)
+        """Yield the constant for each image, or its first rows; that of known lengths every rule about a target has."""
+        yield from beside_images(site)
+        yield from counted_places(site)
 
 
 def _steered(site: Site) -> tuple[NodeProto, NodeProto, Objection] | None:

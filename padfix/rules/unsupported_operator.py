@@ -33,6 +33,7 @@ from padfix.rules.build.activation_forms import (
     tanh_forms,
 )
 from padfix.rules.build.as_floats import as_floats
+from padfix.rules.build.axes_put_last import axes_put_last
 from padfix.rules.build.broadcast_forms import (
     apart_forms,
     appended_forms,
@@ -44,12 +45,12 @@ from padfix.rules.build.broadcast_forms import (
     negated_forms,
     paired_forms,
     reciprocal_forms,
-    rows_copied,
     rows_first,
     summed_forms,
 )
 from padfix.rules.build.classical_forms import CLASSICAL_FORMS
 from padfix.rules.build.constant_forms import constant_form
+from padfix.rules.build.copied_lengths import copied_lengths
 from padfix.rules.build.defined_forms import DEFINED_FORMS
 from padfix.rules.build.definition import definition_forms
 from padfix.rules.build.determinant_forms import determinant_forms
@@ -67,7 +68,6 @@ from padfix.rules.build.image_constants import beside_images
 from padfix.rules.build.joined_images import in_matrices
 from padfix.rules.build.layer_forms import (
     batch_norm_forms,
-    copied_images,
     dense_forms,
     flattening_forms,
     instance_norm_forms,
@@ -339,8 +339,8 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **{name: _first(PLAIN_FORMS[name], DEFINED_FORMS[name]) for name in PLAIN_FORMS.keys() & DEFINED_FORMS.keys()},
     "QLinearMatMul": _first(DEFINED_FORMS["QLinearMatMul"], PLAIN_FORMS["QLinearMatMul"]),
     **dict.fromkeys(TAKING, list_forms),
-    "Unsqueeze": _first(axes_of_number, reshaped_forms),
-    "Squeeze": _first(part_forms, number_forms, PLAIN_FORMS["Squeeze"], largest_of_one, reshaped_forms),
+    "Unsqueeze": _first(axes_of_number, axes_put_last, reshaped_forms),
+    "Squeeze": _first(part_forms, number_forms, PLAIN_FORMS["Squeeze"], largest_of_one, axes_put_last, reshaped_forms),
     "Split": _first(PLAIN_FORMS["Split"], moved_forms),
     **{name: _first(PLAIN_FORMS[name], beside_images, moved_forms) for name in ("Expand", "Tile")},
     "ConstantOfShape": _first(PLAIN_FORMS["ConstantOfShape"], beside_images),
@@ -366,7 +366,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **dict.fromkeys(("Abs", "Neg", "Sign"), signed_forms),
     "Concat": _first(
         in_matrices,
-        rows_copied,
+        copied_lengths,
         parted_forms,
         in_rows,
         joined_forms,
@@ -384,9 +384,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Flatten": _first(flattening_forms, moved_forms),
     "DepthToSpace": depth_forms,
     "SpaceToDepth": depth_forms,
-    "Reshape": _first(
-        axes_of_number, copied_images, number_forms, told_forms, image_forms, _numbered, listed_first, pooled_forms
-    ),
+    "Reshape": _first(axes_of_number, number_forms, told_forms, image_forms, _numbered, listed_first, pooled_forms),
     "Sub": rows_first(_first(apart_forms, negated_forms)),
     "Div": rows_first(_first(score_forms, apart_forms, reciprocal_forms, negated_forms, inverse_forms, divided_forms)),
     "ReverseSequence": _first(reversed_forms, PLAIN_FORMS["ReverseSequence"]),
@@ -400,7 +398,8 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "RoiAlign": roi_forms,
     "Round": round_forms,
     "Transpose": _first(written_order, reshaped_forms, exchange_forms, moved_forms, pooled_forms),
-    "Gemm": dense_forms,
+    "Gemm": _first(copied_lengths, dense_forms),
+    "MatMul": _first(copied_lengths, PLAIN_FORMS["MatMul"]),
     "LayerNormalization": _first(layer_norm_forms, definition_forms),
     "Gather": _first(part_forms, counted_axis_forms, single_forms, picking_forms, listed_forms, moved_forms, as_floats),
     "Shape": _first(long_forms, picked_lengths, _lengths),

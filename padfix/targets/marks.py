@@ -77,7 +77,6 @@ MARKS = (
     "by-integers-of-32-bits",  # Of Gather: whether data give its indices, and of 32 bits.
     "joins-images",  # Of Concat: whether it joins the batch of what layers work on image by image.
     "unlike-batches",  # Of layers of images: whether inputs and results of the model are of unlike numbers of them.
-    "spreads-over-open",  # Of what a constant number meets: whether a product behind it sums over an open length.
     "leaves-known-lengths",  # Of a Reshape that copies or finds what is known beside what is open.
     "taken-apart",
     # Of Sub and Div, and of Div alone: whether 0 is among what it divides by.
@@ -269,8 +268,8 @@ MARKS = (
     "activations-written",
     # Of Reshape, as numbers-images is.
     "measures-images",
-    "joins-open-rows",  # Of Concat: whether the open number of rows is that of something of two tensors in some alone.
-    "images-by-rest",  # Of Reshape and Flatten: whether the number of images is what is left, and a Concat joins them.
+    # Of Concat, Gemm and MatMul: whether open lengths that have to be alike come of two tensors in some alone.
+    "counts-differ",
     "measures-by-lists",
     # Of QLinearMatMul: whether its scales are in half precision. Of Concat and what works element by element:
     # whether it joins constants with data.

@@ -75,6 +75,8 @@ def test_numbers_of_lengths_are_worked_out_where_they_are_no_floats(
         "wanted = Mul (shape, ones)",
         "turned = Neg (shape) wanted = Neg (turned)",
         "places = Range (none, four, one) wanted = Gather (shape, places)",
+        "wanted = Max (shape, ones)",
+        "wanted = Pow (shape, one)",
     ],
 )
 def test_a_list_of_lengths_that_is_computed_with_is_worked_out(computed: str, tmp_path: Path) -> None:

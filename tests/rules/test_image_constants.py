@@ -62,8 +62,8 @@ def test_a_constant_is_a_sum_with_zeros_of_the_images(name: str, tmp_path: Path)
 @pytest.mark.parametrize(
     ("constant", "body", "inputs"),
     [
-        # Nothing says that as many images come by another input.
-        (TOKEN, COPIES["Expand"][1].replace("Shape (X)", "Shape (Z)"), "float[N,3,2] X, float[N,3] Z"),
+        # Nothing says how many images come by another input.
+        (TOKEN, COPIES["Expand"][1].replace("Shape (X)", "Shape (Z)"), "float[N,3,2] X, float[N,M] Z"),
         # The token is another one for each of two images.
         ("float[2,1,2] token = {1, 2, 3, 4}", COPIES["Expand"][1], "float[N,3,2] X"),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import onnx
 import onnx.parser
 import pytest
@@ -169,32 +168,58 @@ def test_opencv_4_14_is_told_what_is_known_beside_open_lengths(
     assert shapes == expected
 
 
-@pytest.mark.parametrize(("factor", "order"), [("Mul", "Mul MatMul"), ("Div", "Div MatMul"), ("Add", "")])
-def test_opencv_4_14_multiplies_before_scores_of_open_lengths(factor: str, order: str, tmp_path: Path) -> None:
-    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {OPEN_SCORES % factor}')
-    onnx.save(model, tmp_path / "m.onnx")
-    if not order:
-        with pytest.raises(padfix.PadfixError, match="takes an open length for 1"):
-            padfix.convert(tmp_path / "m.onnx", tmp_path / "out.onnx", target="opencv@4.14")
-        return
-    padfix.convert(tmp_path / "m.onnx", tmp_path / "out.onnx", target="opencv@4.14")
-    found = " ".join(node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node if node.op_type != "Constant")
-    assert found == f"Relu Transpose {order} Softmax MatMul"
-
-
 OPEN_KEYS = """(float[N,T,4] X) => (float Y) <float c = {0.5}> {
     k = Transpose <perm = [0, 2, 1]> (X) d = %s s = MatMul (X, d) p = Softmax <axis = -1> (s) Y = MatMul (p, X) }"""
+OPEN_MASK = """(float[b,s,4] X, float[b,1,s] M) => (float[b,s,4] Y) {
+    A = Relu (X) K = Transpose <perm = [0, 2, 1]> (A) S = MatMul (A, K) %s P = Softmax (T) Y = MatMul (P, A) }"""
 
 
-@pytest.mark.parametrize(("keys", "factor"), [("Mul (k, c)", 0.5), ("Mul (c, k)", 0.5), ("Div (k, c)", 2.0)])
-def test_opencv_4_14_multiplies_keys_of_open_lengths_by_a_matrix(keys: str, factor: float, tmp_path: Path) -> None:
-    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {OPEN_KEYS % keys}')
-    onnx.save(model, tmp_path / "m.onnx")
+@pytest.mark.parametrize(
+    ("graph", "ends"),
+    [
+        (OPEN_SCORES % "Mul", "MatMul Mul Softmax Reshape MatMul"),
+        (OPEN_SCORES % "Div", "MatMul Div Softmax Reshape MatMul"),
+        (OPEN_SCORES % "Add", "MatMul Add Softmax Reshape MatMul"),
+        (OPEN_KEYS % "Mul (k, c)", "Mul MatMul Softmax Reshape MatMul"),
+        (OPEN_KEYS % "Div (k, c)", "Div MatMul Softmax Reshape MatMul"),
+        (OPEN_MASK % "T = Add (S, M)", "Add Softmax Reshape MatMul"),
+        (OPEN_MASK % "T = Identity (S)", "Transpose MatMul Softmax MatMul"),
+        (OPEN_MASK.replace("(P, A)", "(P, B)") % "T = Add (S, M) B = Add (X, X)", "Add Add Softmax MatMul"),
+    ],
+)
+def test_opencv_4_14_counts_open_lengths_of_products_alike(graph: str, ends: str, tmp_path: Path) -> None:
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {graph}'), tmp_path / "m.onnx")
     padfix.convert(tmp_path / "m.onnx", tmp_path / "out.onnx", target="opencv@4.14")
-    graph = onnx.load(tmp_path / "out.onnx").graph
-    assert [node.op_type for node in graph.node] == ["Transpose", "MatMul", "MatMul", "Softmax", "MatMul"]
-    matrix = next(each for each in graph.initializer if each.name == graph.node[1].input[0])
-    assert onnx.numpy_helper.to_array(matrix).tolist() == (np.eye(4) * factor).tolist()
+    found = [node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node]
+    assert [each for each in found if each not in ("Constant", "Identity")][-len(ends.split()) :] == ends.split()
+    assert not padfix.check(tmp_path / "out.onnx", target="opencv@4.14").findings
+
+
+@pytest.mark.parametrize(
+    ("nodes", "data", "written"),
+    [
+        ("a = Add (X, X) Y = Concat <axis = 1> (a, X)", "float[b,3,h,w] X", "Add Reshape Concat"),
+        (
+            "a = Sigmoid (X) b = Mul (a, X) Y = Concat <axis = 1> (b, X)",
+            "float[1,3,h,5] X",
+            "Sigmoid Mul Reshape Concat",
+        ),
+        ("a = Relu (X) Y = Concat <axis = 1> (a, X)", "float[b,3,h,w] X", "Relu Concat"),
+        ("a = Add (X, X) Y = Concat <axis = 2> (a, X)", "float[1,3,h,4] X", "Add Concat"),
+        ("a = Add (X, X) Y = Concat <axis = 2> (a, X)", "float[b,3,h,4] X", "Add Reshape Concat"),
+        ("a = Add (X, X) b = Mul (X, X) Y = Concat <axis = 1> (a, b)", "float[b,3,h,w] X", "Add Mul Concat"),
+        ("a = Add (X, X) Y = MatMul (a, Z)", "float[b,5,s] X, float[b,7,3] Z", "Add Reshape MatMul"),
+        ("a = Add (X, X) Y = Gemm (a, Z)", "float[5,s] X, float[s,3] Z", "Add Reshape Gemm"),
+    ],
+)
+def test_opencv_4_14_copies_lengths_that_it_counts_otherwise(
+    nodes: str, data: str, written: str, tmp_path: Path
+) -> None:
+    rules, source = findings(nodes, data, "opencv@4.14", tmp_path)
+    assert ("PF306" in rules) == ("Reshape" in written)
+    padfix.convert(source, tmp_path / "result.onnx", target="opencv@4.14")
+    found = [node.op_type for node in onnx.load(tmp_path / "result.onnx").graph.node]
+    assert " ".join(each for each in found if each != "Constant") == written
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from onnx import TensorProto, helper
 from padfix.operators.elementwise import PLACES
 from padfix.operators.fused_layers import adds_wide_constant, narrowest
 from padfix.operators.lists import depends_on_data, is_computed_list, joins_a_list
-from padfix.operators.open_rows import is_counted_of_two
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import axes_of, traits_of
@@ -235,27 +234,6 @@ def appended_forms(site: Site) -> Iterator[Form]:
     own["joins-constant-again"] = False  # for another form to mend
     operators: Operators = (("Concat", own),)
     yield Form("an Identity before it", operators, lambda: of_inputs(site, write, exact=True))
-
-
-def rows_copied(site: Site) -> Iterator[Form]:
-    """Yield a Concat with the open number of rows copied of each tensor that something of two tensors gives."""
-    own = traits_of(site.scope, site.node) or {}
-    if not own.get("joins-open-rows"):
-        return
-    types = [site.scope.type_of(name) for name in site.node.input]
-    rest = [list(known.shape[1:]) if known is not None and known.shape else [None] for known in types]
-    is_told = all(isinstance(length, int) for each in rest for length in each)
-
-    def write(builder: FragmentBuilder, *values: Any) -> Any:
-        rows = [
-            builder.reshaped(value, [0, *each]) if is_counted_of_two(site.scope, name) else value
-            for value, each, name in zip(values, rest, site.node.input, strict=True)
-        ]
-        return builder.original(copied(site.node), rows)
-
-    operators: Operators = (("Reshape", {"rank": len(rest[0]) + 1}), ("Concat", {**own, "joins-open-rows": False}))
-    why_not = None if is_told else Refusal("it needs the lengths of all but its rows (--shape)")
-    yield Form("its rows copied", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def in_rows(site: Site) -> Iterator[Form]:

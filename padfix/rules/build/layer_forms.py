@@ -20,7 +20,7 @@ from padfix.rules.build.computed_norms import computed_batch_norm, computed_inst
 from padfix.rules.build.elementary_forms import reduced, reduction_traits
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import as_declared, trials_of
+from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.written_forms import EPSILON, epsilon_forms
 from padfix.targets.traits import Traits
@@ -142,22 +142,6 @@ def flattening_forms(site: Site) -> Iterator[Form]:
 
     why_not = None if is_known else Refusal("an equal form needs the lengths before its axis (--shape)")
     yield Form("a Reshape", (("Reshape", {"rank": 2}),), write, why_not)
-
-
-def copied_images(site: Site) -> Iterator[Form]:
-    """Yield a Reshape that copies the number of images, which it would find as what is left."""
-    own, told = traits_of(site.scope, site.node) or {}, site.constant(1)
-
-    def write() -> Rewrite:
-        assert told is not None
-        builder = site.builder()
-        shape = [0, *(int(each) for each in told[1:])]
-        builder.output(site.node.output[0], builder.reshaped(builder.input(site.input_name(0)), shape))
-        return Rewrite(builder.build(), (as_declared(site),), exact=True)
-
-    is_found = own.get("images-by-rest") and told is not None
-    why_not = None if is_found else Refusal("it finds no number of images")
-    yield Form("the number of images copied", (("Reshape", {**own, "images-by-rest": False}),), write, why_not)
 
 
 def listed_first(site: Site) -> Iterator[Form]:

@@ -1,10 +1,8 @@
-"""A factor of scores, which a product gives, as one of what it multiplies; and that of keys as a matrix."""
+"""A factor of scores, which a product gives, as one of what it multiplies."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-import numpy as np
 
 from padfix.graph.scopes import normal_domain
 from padfix.operators.constant_chains import worked_out
@@ -14,17 +12,14 @@ from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import as_declared, like
+from padfix.rules.build.node_trials import like
 from padfix.rules.build.objections import Operators
 
 
 def score_forms(site: Site) -> Iterator[Form]:
-    """Yield a product by a number, or a quotient, of what a MatMul gives as one of the first that this multiplies.
-
-    One of what none gives is a product with a matrix that holds the number for each row.
-    """
+    """Yield a product by a number, or a quotient, of what a MatMul gives as one of the first that this multiplies."""
     own = traits_of(site.scope, site.node) or {}
-    if not own.get("spreads-over-open") and not own.get("divides-heads"):
+    if not own.get("divides-heads"):
         return
     node, scope = site.node, site.scope
     place = int(not depends_on_data(scope, node.input[0]))
@@ -55,43 +50,7 @@ def score_forms(site: Site) -> Iterator[Form]:
         return Rewrite(builder.build(), (trial,), replaces=(product,))
 
     operators: Operators = (
-        (node.op_type, {**own, "spreads-over-open": False, "divides-heads": False, "constants": "number"}),
+        (node.op_type, {**own, "divides-heads": False, "constants": "number"}),
         ("MatMul", {}),
     )
     yield Form("a factor of what its product multiplies", operators, write, why_not)
-    if own.get("spreads-over-open"):
-        yield _diagonal(site, place)
-
-
-def _diagonal(site: Site, place: int) -> Form:
-    """Return a product by a number as one with a matrix that has it on its diagonal, and zeros elsewhere."""
-    known, value = site.input_type(place), worked_out(site.scope, site.node.input[1 - place])
-    shape = () if known is None or known.shape is None else known.shape
-    rows = shape[-2] if len(shape) > 1 else None
-    is_divided = site.node.op_type == "Div"
-    why_not = None
-    if site.node.op_type not in ("Div", "Mul") or (place and is_divided) or site.elem_type(place) not in FLOATS:
-        why_not = Refusal("it is no product of floats, nor a quotient by a number")
-    elif value is None or value.size != 1 or not np.isfinite(value).all() or (is_divided and not value.all()):
-        why_not = Refusal("it is by no constant number")
-    elif not isinstance(rows, int) or rows > _MOST_ROWS:
-        why_not = Refusal(f"it has more than {_MOST_ROWS} rows, or how many is not known (--shape)")
-
-    def write() -> Rewrite:
-        assert value is not None
-        assert isinstance(rows, int)
-        builder = site.builder()
-        number = value.reshape(())[()]
-        matrix = np.eye(rows, dtype=value.dtype) * (1 / number if is_divided else number)
-        data = builder.input(site.input_name(place))
-        matrix = builder.constant(matrix.astype(value.dtype), "matrix")
-        builder.output(site.node.output[0], builder.op("MatMul", [matrix, data]))
-        trial = dict(as_declared(site))
-        trial[site.node.input[1 - place]] = TrialInput.of(value, constant=site.constant(1 - place) is not None)
-        return Rewrite(builder.build(), (trial,))
-
-    return Form("a product with a matrix", (("MatMul", {}),), write, why_not)
-
-
-_MOST_ROWS = 256
-"""Rows of a matrix that does nothing but multiply: more take longer than is worth it."""
