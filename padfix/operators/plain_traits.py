@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 
 from onnx import NodeProto, TensorProto
@@ -16,16 +15,15 @@ from padfix.operators.data_order import CHANNELS, is_in_blocks
 from padfix.operators.equations import equation_traits
 from padfix.operators.followed_batch import equation_moves_images
 from padfix.operators.fused_layers import (
-    MATRIX,
     given_by,
     is_activated_convolution,
     is_of_transposed_groups,
     is_product,
 )
 from padfix.operators.integer_ranges import wraps
-from padfix.operators.lists import ON_ONE, depends_on_data, is_given_number
-from padfix.operators.loaded_lengths import counted_lengths_differ
+from padfix.operators.lists import ON_ONE, is_given_number
 from padfix.operators.long_results import ends_as_long, is_result_of_whole_numbers
+from padfix.operators.matrix_traits import matrix_traits
 from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of, is_odd_integer, is_whole, numbers_of
 from padfix.operators.open_lengths import is_behind_open_pool
 from padfix.operators.passing import PASSING, changes_type, gives_the_same, passing_traits
@@ -33,7 +31,7 @@ from padfix.operators.picked_parts import picked_part, sorted_axes, squeezed_axe
 from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked
 from padfix.operators.quantizers import leaves_zero_point_out, product_traits
 from padfix.operators.repeats import multiplies_copies
-from padfix.operators.shape_questions import copied_along_first, is_by_a_number, is_spread
+from padfix.operators.shape_questions import is_spread
 from padfix.operators.told_lengths import measures_images
 from padfix.targets.traits import Trait, Traits
 
@@ -258,51 +256,6 @@ def _expand(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
-def _product(scope: Scope, node: NodeProto) -> Traits:
-    ranks = [None if (known := scope.type_of(name)) is None else known.rank for name in node.input[:2]]
-    first, second = (None if rank is None else rank == 1 for rank in ranks)
-    return {
-        "rank": ranks[0],
-        "list-first": first,
-        "list-second": second,
-        "by-a-matrix": ranks[1] == 2,
-        "by-a-number": is_by_a_number(scope, node),
-        "copied-along-first": bool(copied_along_first(scope, node)),
-        "scaled": _is_scaled(scope, node),
-        "squares": len(node.input) > 1 and len(set(node.input)) == 1,
-        "counts-differ": counted_lengths_differ(scope, node),
-        "by-fewer-constants": _is_by_fewer_constants(scope, node),
-        "numbers-images": gives_each_image_its_own(scope, node, MATRIX),
-    }
-
-
-def _is_scaled(scope: Scope, node: NodeProto) -> bool:
-    """Whether a product with a number, or a quotient by one, that data have no part in, alone reads the result."""
-    name, readers = node.output[0], _readers_of_data(scope, node.output[0])
-    while len(readers) == 1 and readers[0].op_type == "Identity":
-        name, readers = readers[0].output[0], _readers_of_data(scope, readers[0].output[0])
-    if len(readers) != 1 or readers[0].op_type not in ("Div", "Mul"):
-        return False
-    others = [each for each in readers[0].input if each != name]
-    known = scope.type_of(others[0]) if len(others) == 1 else None
-    is_one = known is not None and known.lengths is not None and set(known.lengths) <= {1}
-    return is_one and not depends_on_data(scope, others[0])
-
-
-def _readers_of_data(scope: Scope, name: str) -> list[NodeProto]:
-    return [each for each in scope.consumers(name) if each.op_type != "Shape"]
-
-
-def _is_by_fewer_constants(scope: Scope, node: NodeProto) -> bool:
-    """Whether several constant matrices come second that are repeated, or may be: the result has more than they are."""
-    matrices, result = (scope.type_of(name) for name in (node.input[1], node.output[0]))
-    if matrices is None or matrices.lengths is None or not is_constant(scope, node.input[1]):
-        return False
-    number = math.prod(matrices.lengths[:-2])
-    lengths = None if result is None else result.lengths
-    return number > 1 and (lengths is None or math.prod(lengths[:-2]) != number)
-
-
 def _cast(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Cast what its data are and what it gives; nothing of that where their type is not known."""
     known = scope.type_of(node.input[0])
@@ -431,7 +384,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "QLinearMatMul": product_traits,
     "Einsum": _equation,
     "Expand": _expand,
-    "MatMul": _product,
+    "MatMul": matrix_traits,
     "PRelu": _prelu,
     "Size": lambda scope, node: {"ends-as-long": ends_as_long(scope, node)},
     "Squeeze": _squeezed,
