@@ -37,6 +37,16 @@ def test_bytes_are_taken_for_the_numbers_that_they_stand_for(scales: str, pads: 
     assert operators(text, "openvino", tmp_path) == expected
 
 
+def test_bytes_of_open_images_are_tried_with_as_many_channels_as_there_are_weights_for(tmp_path: Path) -> None:
+    node = (
+        'Y = QLinearConv <kernel_shape = [3, 2], auto_pad = "SAME_LOWER", strides = [2, 3]> (X, s, z, w, k, o, t, v, b)'
+    )
+    text = f"g (uint8[N,2,H,W] X) => (uint8 Y) <{HELD}, {CHANNELS}> {{ {node} }}"
+    written = operators(text, "openvino", tmp_path)
+    assert "QLinearConv" not in written
+    assert "Conv" in written
+
+
 NODE = "QLinearConv <kernel_shape = [3, 2]> (q, s, z, w, k, o, t, v, b)"
 WITHIN = f"q = QuantizeLinear (X, s, z) r = {NODE} Y = DequantizeLinear (r, t, v)"
 PAIR = "q = QuantizeLinear (X, s, z) r = DequantizeLinear (q, t, v) Y = Relu (r)"

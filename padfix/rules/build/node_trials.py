@@ -186,7 +186,8 @@ def _trial_shape(site: Site, position: int, known: ValueType | None) -> tuple[in
         shape = [size if isinstance(size, int) else _run_time_size(site, axis) for axis, size in enumerate(known.shape)]
         return _shortened(site, shape, position)
     if site.node.op_type == "BatchNormalization":
-        return (_channels(site),) if position > 0 else (2, _channels(site), 3)
+        channels = _channels(site) or 3
+        return (channels,) if position > 0 else (2, channels, 3)
     if site.domain == CONTRIB and position and site.input_type(0) is not None:  # the other term of a sum
         return _trial_shape(site, 0, site.input_type(0))
     pads = attributes.integers(site.node, "pads") or attributes.integers(site.node, "paddings") or []
@@ -209,14 +210,17 @@ def _run_time_size(site: Site, axis: int) -> int:
         weights = site.input_type(1)
         length = weights.shape[-1] if weights is not None and weights.shape else None
         return length if isinstance(length, int) else _UNKNOWN_SIZE
-    return _channels(site) if site.node.op_type == "BatchNormalization" and axis == 1 else _UNKNOWN_SIZE
+    return (_channels(site) if axis == 1 else None) or _UNKNOWN_SIZE
 
 
-def _channels(site: Site) -> int:
-    """Return how many channels a BatchNormalization has, as far as one of its parameters tells."""
-    known = (site.scope.type_of(name) for name in site.node.input[1:] if name)
-    lengths = (type_.lengths for type_ in known if type_ is not None)
-    return next((shape[0] for shape in lengths if shape), 3)
+def _channels(site: Site) -> int | None:
+    """Return how many channels a BatchNormalization or a convolution has, as far as one of its parameters tells."""
+    if operator_of(site.node) is not None:
+        window = read(site.scope, site.node)
+        return window.channels if isinstance(window, Window) and not window.channels_last else None
+    names = site.node.input[1:] if site.node.op_type == "BatchNormalization" else ()
+    lengths = (known.lengths for name in filter(None, names) if (known := site.scope.type_of(name)) is not None)
+    return next((shape[0] for shape in lengths if shape), None)
 
 
 def _shortened(site: Site, shape: list[int], position: int) -> tuple[int, ...]:
