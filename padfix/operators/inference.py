@@ -43,7 +43,7 @@ _TYPE_WORDS = {number: name.lower() for name, number in TensorProto.DataType.ite
 _COVERED = (
     frozenset(key for key in OPERATORS if key[1] not in ("DeformConv", "MaxUnpool") and not OPERATORS[key].declined)
     | frozenset((CONTRIB, name) for name in (*_PRODUCTS, *_LAYERS, "QLinearReduceMean"))
-    | frozenset(("", name) for name in STEERED)
+    | frozenset(("", name) for name in (*STEERED, "Concat", "Transpose"))
 )
 
 
@@ -60,7 +60,8 @@ def _result(scope: Scope, node: NodeProto, bound: NodeProto, type_of: TypeOf) ->
     if not bound.input or any(each.ref_attr_name for each in bound.attribute):
         return None
     if operator_of(bound) is None and normal_domain(bound.domain) == "":
-        return _steered(scope, bound, type_of)
+        partly = {"Concat": _joined, "Transpose": _turned}.get(bound.op_type)
+        return _steered(scope, bound, type_of) if partly is None else partly(bound, type_of)
     data = type_of(bound.input[0])
     if data is None or data.shape is None:
         return None
@@ -69,6 +70,26 @@ def _result(scope: Scope, node: NodeProto, bound: NodeProto, type_of: TypeOf) ->
     reading = read(scope, node, type_of) if bound is node else read_at(bound, place_in(scope, bound, type_of))
     shape = _shape(reading, bound, data.shape, type_of)
     return None if shape is None else ValueType(data.elem_type, shape)
+
+
+def _joined(node: NodeProto, type_of: TypeOf) -> ValueType | None:
+    """Return the lengths beside the axis of a Concat as one input tells them, where nothing is known of another."""
+    types = [type_of(name) for name in node.input]
+    known = [each for each in types if each is not None and each.shape is not None]
+    axis = attributes.integer(node, "axis", 0)
+    if not known or len(known) == len(types) or not -len(known[0].shape or ()) <= axis < len(known[0].shape or ()):
+        return None
+    shape = list(known[0].shape or ())
+    shape[axis] = None
+    return ValueType(known[0].elem_type, tuple(shape))
+
+
+def _turned(node: NodeProto, type_of: TypeOf) -> ValueType | None:
+    """Return how many axes a Transpose gives that lists them, where nothing is known of its data's lengths."""
+    data, order = type_of(node.input[0]), attributes.integers(node, "perm")
+    if data is None or data.shape is not None or not order:
+        return None
+    return ValueType(data.elem_type, (None,) * len(order))
 
 
 def _steered(scope: Scope, node: NodeProto, type_of: TypeOf) -> ValueType | None:

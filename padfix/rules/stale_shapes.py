@@ -6,13 +6,15 @@ import dataclasses
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
+import numpy as np
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper, numpy_helper
 
 from padfix.graph.scopes import OVERRIDABLE_SINCE, Dimension, Scope, ValueType, label, names_of
 from padfix.graph.types import contradicts, value_type
 from padfix.operators.numbers import numbers_of
 from padfix.results import Finding
 from padfix.rules.base import Correction, ScopeRule
+from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE
 from padfix.rules.build.objections import Objection, worst_objection
 from padfix.targets import DECLARED, Target
 from padfix.targets.traits import COUNT, Traits
@@ -46,7 +48,8 @@ class StaleShapes(ScopeRule):
     that is contradicted or that the target refuses, the shape that a body declares for its input or output, and
     corrects the shape of a model's output, or declares one, names such nodes otherwise, and lets an Identity read such
     an input. An old file it writes as one of version 4, without the constants that it lists among the inputs: no caller
-    could replace them before either.
+    could replace them before either. Where the body of a Loop declares a list of one for the number of its turn, it is
+    given the number, and makes the list itself.
     Symbolic and unknown lengths contradict nothing.
 
     Refused: open lengths of inputs, which only you know, and inputs and outputs of a name, of a type or of as many axes
@@ -104,7 +107,9 @@ class StaleShapes(ScopeRule):
             for value in container.input:
                 known = self._contradiction(scope, value)
                 if known is not None:
-                    yield Correction(self._finding(scope, value, known, "input"), _writer(scope, value.type, known))
+                    is_list = _is_list_for_number(value, known) and scope.opset >= SHAPE_AS_INPUT_SINCE
+                    correct = _lister(scope, value) if is_list else _writer(scope, value.type, known)
+                    yield Correction(self._finding(scope, value, known, "input"), correct)
 
     def _odd_names(self, scope: Scope, target: Target) -> Iterator[Correction]:
         """Yield a correction of the names of nodes that the target can't take."""
@@ -299,6 +304,29 @@ def _namer(scope: Scope, odd: Sequence[NodeProto]) -> Callable[[], None]:
             taken.add(node.name)
 
     return name
+
+
+def _is_list_for_number(value: ValueInfoProto, known: ValueType) -> bool:
+    """Whether a list of one is declared of a number: PyTorch counts turns so where it tells how many in one."""
+    claimed = value_type(value.type)
+    return known.lengths == () and claimed == dataclasses.replace(known, shape=(1,))
+
+
+def _lister(scope: Scope, value: ValueInfoProto) -> Callable[[], None]:
+    """Return what declares a number, and makes the list of it that the body reads."""
+
+    def write() -> None:
+        given, number, lengths = value.name, f"{value.name}_number", f"{value.name}_lengths"
+        while any(each.defines(number) or each.defines(lengths) for each in (scope, *scope.bodies)):
+            number, lengths = f"{number}_", f"{lengths}_"
+        value.name = number
+        del value.type.tensor_type.shape.dim[:]
+        graph = scope.container
+        assert isinstance(graph, GraphProto)
+        graph.initializer.append(numpy_helper.from_array(np.ones(1, np.int64), lengths))
+        graph.node.insert(0, helper.make_node("Reshape", [number, lengths], [given], number))
+
+    return write
 
 
 def _writer(scope: Scope, declared: TypeProto, known: ValueType) -> Callable[[], None]:

@@ -181,3 +181,13 @@ def test_axes_that_an_old_file_tells_are_taken_away_alone() -> None:
         '<ir_version: 3, opset_import: ["" : 7]> main (float[1,1] X) => (float[a] Y) { Y = Squeeze <axes = [0]> (X) }'
     )
     assert infer(Model(model))[0].types["Y"].shape == (1,)
+
+
+def test_what_is_taken_of_a_list_has_the_axes_that_its_readers_tell() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        main (float[2,N,5] X, seq(float) L, int64 i) => (float Y, float Z) {
+        a = SequenceAt (L, i) Y = Concat <axis = 1> (a, X) Z = Transpose <perm = [0, 2, 1, 3]> (a) }""")
+    model.graph.input[1].type.sequence_type.elem_type.tensor_type.ClearField("shape")
+    found = {name: known.shape for name, known in infer(Model(model))[0].types.items()}
+    assert found["Y"] == (2, None, 5)
+    assert found["Z"] == (None,) * 4

@@ -271,3 +271,36 @@ def test_an_input_that_nothing_reads_gets_a_node_where_the_target_wants_one(
     read = [name for node in onnx.load(tmp_path / "after.onnx").graph.node for name in node.input]
     assert "Z" in read
     assert not padfix.check(tmp_path / "after.onnx", target="opencv@4.14").findings
+
+
+COUNTED = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[2,4,5] X) => (float[2,N,5] Y)
+<int64[1] turns = {2}, bool yes = {1}, int64[3] bounds = {0, 1, 3}, int64[1] axis = {1}, int64 place = {1}> {
+  none = SequenceEmpty <dtype = 1> ()
+  pieces = Loop (turns, yes, none) <body = b
+    (int64[1] turn, bool on, seq(float[?,?,?]) made) => (bool goes, seq(float[?,?,?]) more) {
+    goes = Identity (on)
+    one = Constant <value_int = 1> ()
+    next = Add (turn, one)
+    first = Gather (bounds, turn)
+    last = Gather (bounds, next)
+    piece = Slice (X, first, last, axis)
+    more = SequenceInsert (made, piece)
+  }>
+  Y = SequenceAt (pieces, place)
+}"""
+
+
+def test_a_loop_that_takes_its_turn_as_a_list_of_one_is_given_a_number(tmp_path: Path) -> None:
+    source, result = tmp_path / "before.onnx", tmp_path / "after.onnx"
+    onnx.save(parse(COUNTED), source)
+    padfix.convert(source, result)
+    (loop,) = (each for each in onnx.load(result).graph.node if each.op_type == "Loop")
+    body = loop.attribute[0].g
+    assert not body.input[0].type.tensor_type.shape.dim
+    assert [each.op_type for each in body.node][:1] == ["Reshape"]
+    assert list(body.node[0].output) == ["turn"]
+    assert not padfix.check(result).findings
+    data = np.random.default_rng(0).standard_normal((2, 4, 5)).astype(np.float32)
+    for path in (source, result):
+        np.testing.assert_array_equal(session(onnx.load(path), optimised=True).run(None, {"X": data})[0], data[:, 1:3])
