@@ -78,6 +78,7 @@ from padfix.rules.build.layer_forms import (
 from padfix.rules.build.moved_forms import listed_forms, moved_forms, reshaped_forms
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.objections import Objection, Operators
+from padfix.rules.build.open_reductions import open_reductions
 from padfix.rules.build.part_forms import part_forms
 from padfix.rules.build.passing_forms import (
     doubled_forms,
@@ -407,8 +408,8 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Slice": _first(slice_forms, slices_of_picked, moved_forms),
     **dict.fromkeys(QUANTIZERS, zero_point_forms),
     "Softplus": _first(_by_itself, softplus_forms, exponential_forms, logarithm_of_sum),
-    **dict.fromkeys(REDUCTIONS, reduction_forms),
-    **dict.fromkeys(("ReduceMax", "ReduceMin"), _first(reduction_forms, as_floats)),
+    **dict.fromkeys(REDUCTIONS, _first(reduction_forms, open_reductions)),
+    **dict.fromkeys(("ReduceMax", "ReduceMin"), _first(reduction_forms, open_reductions, as_floats)),
     "Hardmax": hardmax_forms,
     "InstanceNormalization": instance_norm_forms,
     "Softmax": softmax_forms,

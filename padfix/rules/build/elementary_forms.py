@@ -283,7 +283,13 @@ _BY_SUM: Mapping[str, tuple[Write, Write]] = {
 """What stands before and behind the sum; the logarithm of a sum of powers is written apart, so that none overflows."""
 
 
-_OF_ONES = frozenset({"ReduceSum", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare"})
+OF_ONES = frozenset({"ReduceSum", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare"})
+"""What is a sum of something, which a product with ones gives."""
+
+
+def about_sum(op_type: str) -> tuple[Write, Write]:
+    """Return what stands before and behind the sum, or the mean, that a reduction is."""
+    return _BY_SUM.get(op_type, (_same, _same))
 
 
 def _by_ones(site: Site, axes: Sequence[int], kept: bool) -> Iterator[Form]:
@@ -292,7 +298,7 @@ def _by_ones(site: Site, axes: Sequence[int], kept: bool) -> Iterator[Form]:
     shape = None if known is None else known.shape
     mean = site.node.op_type == "ReduceMean"
     is_told = len(axes) == 1 or _is_over_batch(site)
-    if not is_told or shape is None or not (mean or site.node.op_type in _OF_ONES):
+    if not is_told or shape is None or not (mean or site.node.op_type in OF_ONES):
         return
     why_not, dtype = why_not_multiplied(site.elem_type(0), []), helper.tensor_dtype_to_np_dtype(site.elem_type(0))
     ones = {}
@@ -303,19 +309,21 @@ def _by_ones(site: Site, axes: Sequence[int], kept: bool) -> Iterator[Form]:
         ones[axis] = np.full((1, length), 1 / length if mean else 1, dtype)
     # One element is its own sum; ncnn gives no network of a product with a matrix of one.
     ones = {axis: row for axis, row in ones.items() if row.size > 1} or ones
-    if not kept and not all(isinstance(each, int) for each in shape[1:]):
-        why_not = Refusal("an equal form needs the lengths of its input (--shape)")
-    before, after = _BY_SUM.get(site.node.op_type, (_same, _same))
+    is_open = not all(isinstance(each, int) for each in shape[1:])
+    before, after = about_sum(site.node.op_type)
 
     def write(builder: FragmentBuilder, value: Any) -> Any:
         value = after(builder, multiplied(builder, before(builder, value), ones, shape))
+        if kept or is_open:
+            return value if kept else builder.unsqueezed(value, *axes, back=True)
         left = [each for axis, each in enumerate(shape) if axis and axis not in axes and isinstance(each, int)]
-        return value if kept else builder.reshaped(value, [0, *left])
+        return builder.reshaped(value, [0, *left])
 
     operators = multiplying(ones, shape)
     if not kept:
         why_not = why_not or (Refusal("it takes out the batch") if 0 in axes else None)
-        operators = (*operators, ("Reshape", {"rank": len(shape) - len(axes)}))
+        last = ("Squeeze", {"rank": len(shape)}) if is_open else ("Reshape", {"rank": len(shape) - len(axes)})
+        operators = (*operators, last)
     yield Form("a product with ones", operators, partial(written, site, write), why_not)
 
 

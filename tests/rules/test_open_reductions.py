@@ -1,0 +1,39 @@
+"""Reductions for ncnn along axes that are an input, of lines and images whose lengths are open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.test_defined_forms import converted
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+@pytest.mark.parametrize(
+    ("op_type", "shape", "axes", "expected"),
+    [
+        ("ReduceMean", "N,T,8", "1", {"Unsqueeze", "ReduceMean"}),
+        ("ReduceSum", "N,8,T", "-1", {"Unsqueeze", "ReduceSum"}),
+        ("ReduceL2", "N,T,8", "1", {"Unsqueeze", "ReduceL2"}),
+        ("ReduceMax", "N,T,8", "1", {"Transpose", "GlobalMaxPool"}),
+        ("ReduceMin", "N,8,T", "2", {"Neg", "GlobalMaxPool"}),
+        ("ReduceMax", "N,3,H,W", "2, 3", {"GlobalMaxPool"}),
+        ("ReduceMax", "N,3,H,W", "1", {"Transpose", "MaxPool"}),
+        ("ReduceMin", "N,3,H,5", "3", {"Neg", "MaxPool"}),
+        ("ReduceMax", "N,3,4,W", "-2", {"MaxPool"}),
+        ("ReduceMean", "N,3,H,5", "3", {"MatMul"}),
+        ("ReduceMean", "N,3,H,W", "1", {"Conv"}),
+        ("ReduceL2", "N,3,H,W", "1", {"Mul", "Conv", "Sqrt"}),
+    ],
+)
+def test_it_needs_one_length_at_most(
+    op_type: str, shape: str, axes: str, expected: set[str], kept: int, tmp_path: Path
+) -> None:
+    number = axes.count(",") + 1
+    text = (
+        f"(float[{shape}] X) => (float Y) <int64[{number}] a = {{{axes}}}> "
+        f"{{ Y = {op_type} <keepdims = {kept}> (X, a) }}"
+    )
+    found = set(converted(text, "ncnn", tmp_path, 18)) - {"Squeeze"}
+    assert found == expected
