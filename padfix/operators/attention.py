@@ -10,7 +10,7 @@ from padfix.operators.numbers import numbers_of
 from padfix.targets.traits import Trait, Traits
 
 _MASK, _PAST = 3, 4
-_PRODUCTS = 3
+_PRODUCTS, _COUNT = 3, 6
 """Positions of inputs, and of the output that has the products before or behind their Softmax."""
 
 _HEADS = 4
@@ -28,6 +28,7 @@ def attention_traits(scope: Scope, node: NodeProto) -> Traits:
         "remembers": len(node.input) > _PAST and bool(node.input[_PAST]),
         "as-many-keys": _has_as_many_keys(scope, node),
         "bounded": softcap is not None and softcap.f != 0,
+        "counts-keys": len(node.input) > _COUNT and bool(node.input[_COUNT]),
         "within-window": any(attributes.integer(node, f"{side}_window_size", -1) != -1 for side in ("left", "right")),
         "gives-products": len(node.output) > _PRODUCTS and scope.is_used(node.output[_PRODUCTS]),
     }

@@ -328,6 +328,7 @@ MARKS = (
     "causal",
     "remembers",
     "gives-products",
+    "counts-keys",  # Of Attention: whether it is told of how many keys each batch has the first alone.
     "within-window",  # Of Attention: whether each query looks at the keys near it alone.
     # Of Cast, Constant, Dropout, Shape and Split: whether what it gives is a result of the model. Of windows: whether
     # that is one, or what a Relu, LeakyRelu or Clip makes of it.

@@ -53,7 +53,7 @@ def test_an_extreme_that_takes_out_axes_is_a_pool(tmp_path: Path) -> None:
 
 
 def test_an_extreme_of_open_lengths_is_refused(tmp_path: Path) -> None:
-    text = "(float[1,3,N] X) => (float[1,3,1] Y) <int64[1] a = {2}> { Y = ReduceMax (X, a) }"
+    text = "(float[1,3,M,N] X) => (float[1,3,M,1] Y) <int64[1] a = {3}> { Y = ReduceMax (X, a) }"
     with pytest.raises(padfix.PadfixError, match="it needs the lengths of its input"):
         converted(tmp_path, text)
 

@@ -356,7 +356,7 @@ def test_what_the_target_gets_right_is_left_alone(text: str, tmp_path: Path) -> 
         ),
         ("(float[1,C,6,4] X) => (float[1,N,A,B] Y) { Y = SpaceToDepth <blocksize = 2> (X) }", "ncnn", "channels"),
         ("(float[1,3,H,4] X) => (int64[4] Y) { Y = Shape (X) }", "opencv@4.14", "--shape"),
-        ("(float[1,3,L] X) => (float[1,3,1] Y) <int64[1] a = {2}> { Y = ReduceMean (X, a) }", "ncnn", "--shape"),
+        ("(float[1,3,K,L] X) => (float[1,3,K,1] Y) <int64[1] a = {3}> { Y = ReduceMean (X, a) }", "ncnn", "--shape"),
         (
             BOXES + '{ Y = RoiAlign <mode = "max", output_height = 2, output_width = 2> (X, B, I) }',
             "openvino",
