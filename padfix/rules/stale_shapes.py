@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper, numpy_helper
@@ -22,7 +22,7 @@ from padfix.targets.traits import COUNT, Traits
 _PLAIN_NAME, _ODD = re.compile(r"[A-Za-z0-9_.\\/>:-]*"), re.compile(r"[^A-Za-z0-9_.\\/>:-]")
 """What TensorFlow takes for a name, and the colon, which converters to it replace; and what it does not."""
 
-_WITHOUT_SIGN = (TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64)
+_WITHOUT_SIGN: Mapping[int, str] = {TensorProto.UINT16: "bits-16", TensorProto.UINT32: "bits-32", TensorProto.UINT64: "bits-64"}
 
 _FIXED: Traits = {"sizes": "static", "shape-given": True, "of-input": False, "inputs": 1}
 """What is said of nothing but a name or the file."""
@@ -159,7 +159,7 @@ class StaleShapes(ScopeRule):
                 "of-input": kind == "input",
                 "odd-output": kind == "output" and not _PLAIN_NAME.fullmatch(name),
                 "numbers": numbers_of(scope, name),
-                "without-sign": known is not None and known.elem_type in _WITHOUT_SIGN,
+                "without-sign": "none" if known is None else _WITHOUT_SIGN.get(known.elem_type, "none"),
                 "axes": 1 if rank is None else min(rank, COUNT[-1]),
                 "inputs": inputs,
             }

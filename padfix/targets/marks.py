@@ -6,7 +6,6 @@ MARKS = (
     "odd-node",
     "old-file",  # Of files: whether ONNX's version is one that lists constants among the inputs.
     "unread",  # Of inputs of the model: whether nothing reads more of it than its lengths.
-    "without-sign",  # Of inputs and outputs of the model: whether they are integers of 16 bits and more without a sign.
     # Of convolutions, transposed convolutions and pools.
     "strided",
     "far-strides",

@@ -212,6 +212,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of all operators: what kind of numbers their data are.
     "numbers": ("single", "half", "double", "integer", "boolean"),
     "bytes": ("none", "signed", "unsigned"),
+    "without-sign": ("none", "bits-16", "bits-32", "bits-64"),
     # Of all operators: how many axes what they read or give has, an image's where it is not known
     # (less one of one element that a Transpose between Reshapes leaves in its place).
     "axes": COUNT,
@@ -234,6 +235,7 @@ UNSAID: Mapping[str, Trait] = {
     "from-least-byte": True,
     "numbers": "single",
     "bytes": "none",
+    "without-sign": "none",
     "constants": "none",
     "channels-last": True,
     "behind-pad": "none",
