@@ -22,7 +22,11 @@ from padfix.targets.traits import COUNT, Traits
 _PLAIN_NAME, _ODD = re.compile(r"[A-Za-z0-9_.\\/>:-]*"), re.compile(r"[^A-Za-z0-9_.\\/>:-]")
 """What TensorFlow takes for a name, and the colon, which converters to it replace; and what it does not."""
 
-_WITHOUT_SIGN: Mapping[int, str] = {TensorProto.UINT16: "bits-16", TensorProto.UINT32: "bits-32", TensorProto.UINT64: "bits-64"}
+_WITHOUT_SIGN: Mapping[int, str] = {
+    TensorProto.UINT16: "bits-16",
+    TensorProto.UINT32: "bits-32",
+    TensorProto.UINT64: "bits-64",
+}
 
 _FIXED: Traits = {"sizes": "static", "shape-given": True, "of-input": False, "inputs": 1}
 """What is said of nothing but a name or the file."""

@@ -27,7 +27,7 @@ _MATRIX = 2
 def einsum_forms(site: Site) -> Iterator[Form]:
     """Yield an Einsum as sums along axes and products of matrices, one for each data but the first."""
     written, gives = letters_of(site.scope, site.node) or ([], "")
-    lengths = _lengths(site, written)
+    lengths = _lengths(site, written, gives)
     terms = [_without_repeats(each) for each in written]
 
     def write() -> Rewrite:
@@ -47,18 +47,24 @@ def einsum_forms(site: Site) -> Iterator[Form]:
     ranks = sorted({*map(len, terms), *map(len, written), len(gives)})
     slices = {"strided": True, "backwards": False, "behind-window": False}
     turned: dict[str, Any] = {"turned-back": False, "turned-back-alike": False, "about-a-product": False}
-    product = {"list-first": False, "list-second": False, "by-a-matrix": False}
+    is_open = not isinstance(lengths, Refusal) and 0 in lengths.values()
+    product = {"list-first": False, "list-second": False, "by-a-matrix": is_open}
+    products = {3, 4, *map(len, terms)} if is_open else {3}
     operators: Operators = (
         *(("Transpose", {"rank": each, **turned}) for each in ranks if each >= _MATRIX),
         *(("Reshape", {"rank": each}) for each in (3, *ranks) if each),
         *(("Slice", {"rank": len(term), **slices}) for term, own in zip(terms, written, strict=True) if term != own),
-        *((("MatMul", {"rank": 3, **product}),) if len(terms) > 1 else ()),
+        *((("MatMul", {"rank": rank, **product}) for rank in sorted(products)) if len(terms) > 1 else ()),
         *((("ReduceSum", reduction_traits("ReduceSum", site.opset, [0])),) if _sums(terms, gives) else ()),
     )
     yield Form("products of matrices", operators, write, lengths if isinstance(lengths, Refusal) else None)
 
 
-def _lengths(site: Site, terms: Sequence[str]) -> Lengths | Refusal:
+def _lengths(site: Site, terms: Sequence[str], gives: str) -> Lengths | Refusal:
+    """Return the length of each letter; 0, which a Reshape copies, of those that are left open.
+
+    That is one that comes first of all; or any where nothing is reshaped, since each product has one axis of each kind.
+    """
     if not terms:
         return Refusal("what its dots stand for is not known")
     if len(terms) == 1 and terms[0].isalpha() and len(set(terms[0])) == len(terms[0]) and site.elem_type(0) in FLOATS:
@@ -66,14 +72,46 @@ def _lengths(site: Site, terms: Sequence[str]) -> Lengths | Refusal:
     found: dict[str, int] = {}
     for place, term in enumerate(terms):
         known = site.input_type(place)
-        lengths = None if known is None else known.lengths
+        shape = None if known is None else known.shape
         if not term.isalpha():
             return Refusal("it is of a number")
-        if lengths is None or len(lengths) != len(term) or 0 in lengths:
+        if shape is None or len(shape) != len(term) or 0 in shape:
             return Refusal("it needs the lengths of its input (--shape)")
-        if any(found.setdefault(*pair) != pair[1] for pair in zip(term, lengths, strict=True)):
-            return Refusal("it takes one element for several")
+        told = [each if isinstance(each, int) else 0 for each in shape]
+        if any(found.setdefault(*pair) != pair[1] for pair in zip(term, told, strict=True)):
+            return Refusal("it takes one element for several, or may do so")
+    left_open = {letter for letter, length in found.items() if not length}
+    is_first = len(left_open) < _MATRIX and all(_comes_first(each, left_open) for each in (*terms, gives))
+    if left_open and not is_first and not _is_plain(terms, gives):
+        return Refusal("it needs the lengths of its input (--shape)")
     return found if site.elem_type(0) in FLOATS else Refusal("its data are no floats")
+
+
+def _comes_first(term: str, left_open: set[str]) -> bool:
+    """Whether a term has the letter that is left open once, and as its first, or not at all."""
+    return not left_open & set(term) or (term[0] in left_open and term.count(term[0]) == 1)
+
+
+def _is_plain(terms: Sequence[str], gives: str) -> bool:
+    """Whether two data are multiplied along one axis of both, and have one of their own each."""
+    if len(terms) != _MATRIX or any(len(set(each)) != len(each) for each in terms) or set(gives) - set("".join(terms)):
+        return False
+    return _kinds(terms, set(gives)) == (1, 1, 1)
+
+
+def _kinds(terms: Sequence[str], needed: set[str]) -> tuple[int, int, int]:
+    """Return how many axes are rows, summed over and columns of a product."""
+    first, second = map(set, terms)
+    summed = len((first & second) - needed)
+    own = [each & needed for each in (first - second, second - first)]
+    dropped = (first ^ second) - needed
+    return (len(own[0]), summed, len(own[1])) if not dropped else (0, 0, 0)
+
+
+def _first_open(lengths: Lengths) -> str:
+    """Return the letter whose length is left open, if there is one alone."""
+    left_open = [letter for letter, length in lengths.items() if not length]
+    return left_open[0] if len(left_open) == 1 else ""
 
 
 def _without_repeats(term: str) -> str:
@@ -115,15 +153,26 @@ def _product(
     """Return the product of two data along what they share and nothing needs any more, and its letters."""
     first, have = _summed(builder, values[0], terms[0], needed | set(terms[1]))
     second, others = _summed(builder, values[1], terms[1], needed | set(terms[0]))
-    images = [each for each in have if each in others and each in needed]
     inner = [each for each in have if each in others and each not in needed]
+    images = [each for each in have if each in others and each in needed]
     rows = [each for each in have if each not in others]
     columns = [each for each in others if each not in have]
+    if 0 in lengths.values() and [len(each) for each in (rows, inner, columns)] == [1, 1, 1]:
+        left = _turned(builder, first, have, [*images, *rows, *inner])
+        right = _turned(builder, second, others, [*images, *inner, *columns])
+        return builder.op("MatMul", [left, right]), "".join([*images, *rows, *columns])
+    first_open = _first_open(lengths)
+    images, rows, columns = ([each for each in group if each != first_open] for group in (images, rows, columns))
+    kept = [[first_open] if first_open and first_open in letters else [] for letters in (have, others)]
     sizes = [math.prod(lengths[each] for each in group) for group in (images, rows, inner, columns)]
-    left = _shaped(builder, _turned(builder, first, have, [*images, *rows, *inner]), len(have), sizes[:3])
-    right_sizes = [sizes[0], sizes[2], sizes[3]]
-    right = _shaped(builder, _turned(builder, second, others, [*images, *inner, *columns]), len(others), right_sizes)
-    result = [*images, *rows, *columns]
+    # Beside an open length that stays the first of all, a single image is no axis.
+    image = [] if first_open and not images else [sizes[0]]
+    left_sizes = [*[0] * len(kept[0]), *image, sizes[1], sizes[2]]
+    left = _shaped(builder, _turned(builder, first, have, [*kept[0], *images, *rows, *inner]), len(have), left_sizes)
+    right_sizes = [*[0] * len(kept[1]), *image, sizes[2], sizes[3]]
+    turned = _turned(builder, second, others, [*kept[1], *images, *inner, *columns])
+    right = _shaped(builder, turned, len(others), right_sizes)
+    result = [*(kept[0] or kept[1]), *images, *rows, *columns]
     product = builder.op("MatMul", [left, right])
     return builder.reshaped(product, [lengths[each] for each in result]), "".join(result)
 
