@@ -25,6 +25,7 @@ PUT_ROWS = """(float[4,3] X, float[2,3] U) => (float Y) <int64[2,1] i = {1, -1}>
 
 
 CHOSEN = "(float[3,4] X, bool[3,4] C) => (float Y) <float f = {%s}> { Y = Where (%s) }"
+_PICKED = "(float[2,5,7] X, int64[3] I) => (float Y) { Y = Gather <axis = %d> (X, I) }"
 TABLE = ") => (float Y) <float[9,2] t = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}> {"
 
 
@@ -48,6 +49,8 @@ TABLE = ") => (float Y) <float[9,2] t = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 
         (f"(int32[5] I{TABLE} Y = Gather (t, I) }}", "onnx2tf", ["Cast", "Gather"]),
         (f"(int32[2,3] I{TABLE} Y = Gather (t, I) }}", "onnx2tf", ["Cast", "Reshape", "Gather", "Reshape"]),
         (f"(int64[2,3] I{TABLE} Y = Gather (t, I) }}", "onnx2tf", ["Reshape", "Gather", "Reshape"]),
+        *((_PICKED % axis, "onnx2tf", ["Transpose", "Gather", "Transpose"]) for axis in (1, -2)),
+        ("(float[2,5,7] X, int64 I) => (float Y) { Y = Gather <axis = 1> (X, I) }", "onnx2tf", ["Transpose", "Gather"]),
         (CHOSEN % ("-inf", "C, X, f"), "onnx2tf", ["Cast", "Log", "Add"]),
         (CHOSEN % ("-inf", "C, f, X"), "onnx2tf", ["Not", "Cast", "Log", "Add"]),
         (CHOSEN % ("inf", "C, X, f"), "onnx2tf", ["Cast", "Log", "Sub"]),
@@ -186,3 +189,17 @@ def test_a_mask_of_booleans_that_may_leave_a_row_out_is_refused(tmp_path: Path) 
     graph = "(float[1,2,2,8] X, bool[2,2] M) => (float Y) { Y = Attention (X, X, X, M) }"
     with pytest.raises(padfix.PadfixError):
         padfix.convert(saved(tmp_path, graph, 23), tmp_path / "result.onnx", target="qnn")
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "(float[5,7] X, int64[3] I) => (float Y) { Y = Gather <axis = 1> (X, I) }",
+        "(float[2,5,7] X, int64[3] I) => (float Y) { Y = Gather (X, I) }",
+        "(float[5,7] X, int64[3,2] I) => (float Y) { Y = GatherND (X, I) }",
+        "(float[5,7] X) => (float Y) <int64 a = {1}> { Y = CumSum (X, a) }",
+    ],
+)
+def test_lists_and_matrices_stay_for_onnx2tf(graph: str, tmp_path: Path) -> None:
+    found = padfix.check(saved(tmp_path, graph, 14), target="onnx2tf").findings
+    assert "PF306" not in {each.rule for each in found}

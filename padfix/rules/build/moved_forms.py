@@ -239,10 +239,38 @@ def _by_image(places: np.ndarray, shapes: Sequence[Shape]) -> np.ndarray | None:
 
 
 def listed_forms(site: Site) -> Iterator[Form]:
-    """Yield what picks by indices of other axes as what picks by a list of them; and by integers of 64 bits."""
+    """Yield what picks by indices of other axes as what picks by a list of them; by integers of 64 bits; and first."""
     yield _listed(site, is_long=False)
-    if (traits_of(site.scope, site.node) or {}).get("by-integers-of-32-bits"):
+    own = traits_of(site.scope, site.node) or {}
+    if own.get("by-integers-of-32-bits"):
         yield _listed(site, is_long=True)
+    if not own.get("first-axis"):
+        yield _along_first(site, own)
+
+
+def _along_first(site: Site, own: Traits) -> Form:
+    """Return a Gather along the first axis between Transposes that bring its axis there, and back."""
+    known, picks = site.input_type(0), site.input_type(1)
+    rank = 0 if known is None or known.rank is None else known.rank
+    axis = (attributes.integer(site.node, "axis", 0) or 0) % max(rank, 1)
+    is_list = picks is not None and picks.rank == 1
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        data, indices = (builder.input(name) for name in site.node.input)
+        turned = builder.op("Transpose", [data], {"perm": [axis, *(each for each in range(rank) if each != axis)]})
+        result = builder.original(copied(site.node, without=("axis",)), [turned, indices])
+        if is_list:
+            order = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
+            result = builder.op("Transpose", [result], {"perm": order})
+        builder.output(site.node.output[0], result)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    is_known = rank and picks is not None and picks.rank in (0, 1)
+    why_not = None if is_known else Refusal("how many axes its inputs have is not known, or it picks by a matrix")
+    gather = {**own, "first-axis": True, "axis-from-end": False, "axis-written": False}
+    operators: Operators = (("Transpose", {"rank": rank}), ("Gather", gather))
+    return Form("its axis first, and back", operators, write, why_not)
 
 
 def _listed(site: Site, *, is_long: bool) -> Form:
