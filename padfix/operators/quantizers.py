@@ -40,6 +40,8 @@ _MOVING_BYTES = frozenset(
 )
 """What gives bytes that it reads."""
 
+_MOVING = _MOVING_BYTES - {"MaxPool"} | {"Pad", "Resize"}
+
 _SUMMED = ("Conv", "ConvTranspose", "Gemm")
 """What may have a bias as its third input."""
 
@@ -318,16 +320,18 @@ def _is_of_other_bytes(scope: Scope, node: NodeProto) -> bool:
 
 
 def _is_among_floats(scope: Scope, node: NodeProto) -> bool:
-    """Whether bytes are made of what is computed in floats, by no layer, and computed with in floats, by no layer."""
+    """Whether bytes are made of what is computed in floats, by no layer, and computed with in floats, by no layer.
+
+    What the caller gives are floats, beside which what moves bytes alone computes in floats as well, and a result.
+    """
     quantizer = scope.own_producer(node.input[0])
     if quantizer is None or quantizer.op_type != "QuantizeLinear":
         return False
-    maker = scope.own_producer(quantizer.input[0])
-    if maker is None:
-        return False
-    makes_floats = maker.op_type not in _FILTERS and _computes_in_floats(scope, maker)
+    maker, of_caller = scope.own_producer(quantizer.input[0]), is_of_caller(scope, quantizer.input[0])
+    makes_floats = of_caller if maker is None else maker.op_type not in _FILTERS and _computes_in_floats(scope, maker)
     readers = [each for each in scope.consumers(node.output[0]) if each.op_type not in (*_FILTERS, *_POOLS)]
-    return makes_floats and any(_computes_in_floats(scope, each) for each in readers)
+    reads_floats = any(_computes_in_floats(scope, each) or (of_caller and each.op_type in _MOVING) for each in readers)
+    return makes_floats and (reads_floats or (of_caller and scope.is_output(node.output[0])))
 
 
 def _computes_in_floats(scope: Scope, node: NodeProto) -> bool:

@@ -231,6 +231,7 @@ UNSAID: Mapping[str, Trait] = {
     **dict.fromkeys(MARKS, False),
     "alike": "none",
     "axes": 4,
+    "axes-negative": False,
     "axes-written": True,
     "from-least-byte": True,
     "numbers": "single",

@@ -92,7 +92,8 @@ WEIGHED = """(float[1,2,6,6] X) => (float Y)
 
 def test_a_softmax_of_bytes_is_read_for_what_it_is_where_0_is_another_byte_than_the_least(tmp_path: Path) -> None:
     padfix.convert(saved(tmp_path, SHARES_OF_BYTES % 30), tmp_path / "result.onnx", target="qnn")
-    assert [each.op_type for each in onnx.load(tmp_path / "result.onnx").graph.node][2:4] == ["Softmax", "Relu"]
+    types = [each.op_type for each in onnx.load(tmp_path / "result.onnx").graph.node]
+    assert types[types.index("Softmax") + 1] == "Relu"
 
 
 @pytest.mark.parametrize(
@@ -281,6 +282,30 @@ def test_quantization_among_floats_is_rounded_and_cut_off_in_floats(
     """QNN leaves it out where no layer of images, and nothing of bytes, is beside it."""
     padfix.convert(saved(tmp_path, AMONG % (before, behind)), tmp_path / "result.onnx", target="qnn")
     assert types_of(tmp_path / "result.onnx") == (written or ["Neg", *BYTES, "Abs", *BYTES])
+
+
+@pytest.mark.parametrize(
+    ("behind", "written"),
+    [
+        ("Y = Identity (d)", [*STEPPED, "Identity"]),
+        ("a = Add (d, X) Y = Relu (a)", [*STEPPED, "Add", "Relu"]),
+        ("t = Transpose (d) b = QuantizeLinear (t, s, m) Y = DequantizeLinear (b, s, m)", None),
+        ("Y = MaxPool <kernel_shape = [2, 2]> (d)", [*BYTES, "MaxPool"]),
+        ("Y = Conv (d, w)", [*BYTES, "Conv"]),
+    ],
+)
+def test_what_a_caller_gives_is_rounded_in_floats(behind: str, written: list[str] | None, tmp_path: Path) -> None:
+    graph = AMONG.replace("QuantizeLinear (n", "QuantizeLinear (X", 1) % ("", behind)
+    padfix.convert(saved(tmp_path, graph), tmp_path / "result.onnx", target="qnn")
+    assert types_of(tmp_path / "result.onnx") == (written or [*STEPPED, "Transpose", *BYTES])
+
+
+@pytest.mark.parametrize("opset", [7, 9])
+def test_axes_that_are_attributes_are_counted_from_the_begin(opset: int, tmp_path: Path) -> None:
+    graph = "(float[2,3,8,8] X) => (float Y) { Y = Slice <axes = [2, -1], starts = [1, 2], ends = [5, 7]> (X) }"
+    padfix.convert(saved(tmp_path, graph, opset), tmp_path / "result.onnx", target="qnn")
+    (node,) = onnx.load(tmp_path / "result.onnx").graph.node
+    assert [list(each.ints) for each in node.attribute if each.name == "axes"] == [[2, 3]]
 
 
 @pytest.mark.parametrize(
