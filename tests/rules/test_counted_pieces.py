@@ -61,3 +61,11 @@ def test_a_list_beside_open_rows_has_its_length_told(op_type: str, tmp_path: Pat
     assert written(text, "opencv@4.14", tmp_path) == ["Reshape", op_type]
     shape = onnx.load(tmp_path / "result.onnx").graph.initializer[0]
     np.testing.assert_array_equal(onnx.numpy_helper.to_array(shape), [1, 5])
+
+
+@pytest.mark.parametrize(("pieces", "expected"), [("2, 0, 2", "Split"), ("4, 0, 0", "Identity")])
+def test_a_piece_without_elements_is_none_for_ncnn(pieces: str, expected: str, tmp_path: Path) -> None:
+    text = f"""(float[1,4,3,5] X) => (float[1,4,3,5] Y) <int64[3] k = {{{pieces}}}> {{
+      p, q, r = Split <axis = 1> (X, k) Y = Concat <axis = 1> (r, q, p)
+    }}"""
+    assert expected in written(text, "ncnn", tmp_path, 17)
