@@ -92,6 +92,14 @@ def test_a_deformed_convolution_samples_what_each_tap_meets(
     assert written.count("Split") == (0 if groups == 1 else 3)
 
 
+@pytest.mark.parametrize("lengths", ["1,6,H,W", "N,6,T"])
+def test_a_group_norm_over_open_lengths_is_laid_out_by_its_data(lengths: str, tmp_path: Path) -> None:
+    text = f"""(float[{lengths}] X, float[6] s, float[6] b) => (float Y) {{
+        Y = GroupNormalization <num_groups = 3> (X, s, b) }}"""
+    expected = ["Add", "InstanceNormalization", "Mul", *["Reshape"] * 4, "Shape"]
+    assert converted(text, "mnn", tmp_path) == expected
+
+
 def test_a_group_norm_is_the_norm_of_lines(tmp_path: Path) -> None:
     text = (
         "(float[N,6,4,5] X, float[6] s, float[6] b) => (float Y) { Y = GroupNormalization <num_groups = 3> (X, s, b) }"

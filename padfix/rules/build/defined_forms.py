@@ -196,8 +196,9 @@ def group_norm_forms(site: Site) -> Iterator[Form]:
     known, groups = site.input_type(0), attributes.integer(site.node, "num_groups", 1) or 1
     lengths = () if known is None or known.shape is None else known.shape
     inner = [each for each in lengths[1:] if isinstance(each, int)]
+    channels, is_told = (lengths[1] if len(lengths) > 1 else None), len(inner) == len(lengths) - 1
     scale, bias = (site.constant(place) for place in (1, 2))
-    why_not = None if lengths and len(inner) == len(lengths) - 1 else _LENGTHS
+    why_not = None if isinstance(channels, int) else _LENGTHS
     if site.opset < _SCALE_OF_CHANNELS_SINCE and (scale is None or bias is None):
         why_not = Refusal("it needs its scale and bias as constants")
     epsilon = attributes.find(site.node, "epsilon")
@@ -207,10 +208,12 @@ def group_norm_forms(site: Site) -> Iterator[Form]:
         data, *factors = (builder.input(name) for name in site.node.input)
         dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
         plain = [builder.constant(np.full(groups, each, dtype), "plain") for each in (1, 0)]
-        flat = builder.reshaped(data, [-1, groups, *between, math.prod(inner) // groups])
+        first, last = (-1, math.prod(inner) // groups) if is_told else (0, -1)
         told = {"epsilon": 1e-5 if epsilon is None else epsilon.f}
-        result = builder.reshaped(builder.op("InstanceNormalization", [flat, *plain], told), [-1, *inner])
-        shape = [inner[0], *[1] * (len(inner) - 1)]
+        flat = builder.reshaped(data, [first, groups, *between, last])
+        result = builder.op("InstanceNormalization", [flat, *plain], told)
+        back = builder.integers([-1, *inner], "shape") if is_told else builder.op("Shape", [data])
+        result, shape = builder.op("Reshape", [result, back]), [inner[0], *[1] * (len(lengths) - 2)]
         for op_type, factor, value in zip(("Mul", "Add"), factors, (scale, bias), strict=True):
             if value is not None:
                 each = np.repeat(value, inner[0] // value.size).reshape(shape)
@@ -225,6 +228,7 @@ def group_norm_forms(site: Site) -> Iterator[Form]:
         operators: Operators = (
             ("Reshape", {"rank": rank}),
             ("InstanceNormalization", {"rank": rank, "behind-window": False}),
+            *(() if is_told else (("Shape", {}),)),
             ("Reshape", {"rank": len(lengths)}),
             ("Mul", {"gate-second": False}),
             ("Add", {}),
