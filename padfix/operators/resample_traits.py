@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
@@ -61,6 +62,7 @@ def resample_traits(scope: Scope, node: NodeProto, resize: Resample) -> Traits:
         "keeps-a-length": _keeps_a_length(changed or ()),
         "keeps-all-lengths": False if axes is None else _keeps_all_lengths(axes),
         "just-short": any(axis.is_just_short for axis in changed or ()),
+        "inferred-shorter": any(axis.is_inferred_shorter for axis in changed or ()),
         "from-one": axes is not None and any(axis.from_one and axis.changes for axis in axes[2:]),
         "slips": _slips_by_lengths(resize),
         "slips-by-inverse": _slips(resize, slips_by_the_inverse),
@@ -102,8 +104,11 @@ class _Axis:
         self.gives_one: bool | None = None
         self.keeps_length: bool | None = False  # though it is sampled
         self.is_just_short = False  # of one element more
+        self.is_inferred_shorter = False  # than what it gives, since ONNX's inference multiplies in double precision
         if scale is not None:
             self.is_just_short = size is not None and bool(0 < -(size * float(np.float32(scale))) % 1 < _JUST_SHORT)
+            if size is not None:
+                self.is_inferred_shorter = math.floor(size * float(np.float32(scale))) != output_size(size, scale)
             self.keeps_length = scale != 1 and output_size(size, scale) == size if size is not None else None
             if size is None and not 1 < scale < _KEEPS_SEVERAL:
                 self.keeps_length = False

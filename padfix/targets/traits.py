@@ -89,6 +89,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "keeps-a-length": SWITCH,
     "keeps-all-lengths": SWITCH,
     "just-short": SWITCH,
+    "inferred-shorter": SWITCH,
     "from-one": SWITCH,
     "slips": SWITCH,
     "slips-by-inverse": SWITCH,

@@ -461,3 +461,22 @@ def test_integers_of_64_bits_of_five_axes_are_declined(tmp_path: Path) -> None:
     source = saved(tmp_path, "(int64[1,2,3,2,2] X) => (float Y) { Y = Cast <to = 1> (X) }")
     with pytest.raises(padfix.PadfixError, match="64 bits of more than four axes"):
         padfix.convert(source, tmp_path / "result.onnx", target="qnn")
+
+
+@pytest.mark.parametrize(("length", "ratio", "is_found"), [(12, 17 / 12, True), (12, 1.5, False), (10, 1.7, False)])
+def test_a_resize_that_inference_counts_shorter_is_by_no_scales(
+    length: int, ratio: float, *, is_found: bool, tmp_path: Path
+) -> None:
+    scale = np.float32(ratio)
+    text = f"""(float[1,2,{length},{length}] X) => (float Y) <float[4] s = {{1, 1, {scale!s}, {scale!s}}}> {{
+        Y = Resize <mode = "linear"> (X, , s) }}"""
+    source = saved(tmp_path, text)
+    padfix.convert(source, tmp_path / "out.onnx", target="qnn")
+    graph = onnx.load(tmp_path / "out.onnx").graph
+    by_scales = [node for node in graph.node if node.op_type == "Resize" and node.input[2]]
+    assert bool(by_scales) != is_found
+    data = np.arange(2 * length * length, dtype=np.float32).reshape(1, 2, length, length)
+    before, after = (
+        onnxruntime.InferenceSession(str(path)).run(None, {"X": data})[0] for path in (source, tmp_path / "out.onnx")
+    )
+    np.testing.assert_allclose(after, before, rtol=1e-4)
