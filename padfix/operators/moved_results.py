@@ -25,6 +25,8 @@ _OF_TWO = ("Add", "Div", "Max", "Mean", "Min", "Mul", "Pow", "Sub", "Sum")
 
 _DEEPEST = 20
 
+_MATRIX = 2
+
 _SQUARE = 2
 
 
@@ -56,6 +58,15 @@ def reads_moved_result(scope: Scope, node: NodeProto) -> bool:
             return False
         name = producer.input[0]
     return False
+
+
+def cuts_squeezed(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Clip gives a result of the model, of three axes or more that a Squeeze has just taken some of."""
+    before = scope.own_producer(node.input[0])
+    if before is None or before.op_type != "Squeeze" or not scope.is_output(node.output[0]):
+        return False
+    known = scope.type_of(before.input[0])
+    return known is None or known.rank is None or known.rank > _MATRIX
 
 
 def activates_result(scope: Scope, node: NodeProto) -> bool:

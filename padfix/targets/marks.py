@@ -335,6 +335,7 @@ MARKS = (
     "ends-model",
     "places-computed",  # Of Gather: whether its indices are computed from constants, and none of them is data's.
     "value-unread",  # Of Pad: whether it has a value as an input that its mode does not read.
+    "cuts-squeezed",  # Of Clip: whether a result of the model is what a Squeeze has just taken axes of.
     # Of what changes elements one by one: whether they are a result of the model that a Reshape or a product gives.
     "reads-moved-result",
     # Of Gemm: whether what is added is no list, or one of a single element. Of LayerNormalization: whether it gives its

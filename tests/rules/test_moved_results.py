@@ -47,3 +47,21 @@ def test_a_product_with_one_lies_between(nodes: str, expected: list[str], tmp_pa
 def test_the_maxima_of_volumes_are_written_for_an_empty_batch_as_well(tmp_path: Path) -> None:
     nodes = "Y = MaxPool <kernel_shape = [1, 2, 2], strides = [1, 2, 2]> (X)"
     assert written(nodes, "float[N,6,3,4,4] X", "float Y", tmp_path).count("Reshape") == 3
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ("s = Squeeze (X, a) Y = Clip (s, l, h)", ["Squeeze", "Max", "Min"]),
+        ("s = Squeeze (X, a) c = Clip (s, l, h) Y = Add (c, c)", ["Squeeze", "Clip", "Add"]),
+        ("s = Flatten (X) Y = Clip (s, l, h)", ["Flatten", "Clip"]),
+    ],
+)
+def test_a_clip_that_is_a_result_behind_a_squeeze_is_two_extremes(
+    nodes: str, expected: list[str], tmp_path: Path
+) -> None:
+    text = f"""<ir_version: 9, opset_import: ["" : 17]> g (float[2,3,1,8] X) => (float Y)
+        <int64[1] a = {{2}}, float l = {{-0.5}}, float h = {{0.75}}> {{ {nodes} }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "before.onnx")
+    padfix.convert(tmp_path / "before.onnx", tmp_path / "after.onnx", target="mnn")
+    assert [each.op_type for each in onnx.load(tmp_path / "after.onnx").graph.node] == expected
