@@ -17,6 +17,9 @@ from padfix.operators.told_lengths import told_lengths
 _PASSING = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 """Operators behind which a list of positions has as many elements as before, in the same order."""
 
+GIVING_ROWS = ("Gather", "Slice")
+"""Operators that may give the first rows of a constant."""
+
 _NUMBERS = (TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64)
 
 
@@ -37,7 +40,7 @@ class CountedRows:
 
 def counted_rows(scope: Scope, node: NodeProto) -> CountedRows | None:
     """Return the first rows of a constant that a node gives, where an open length is how many; None otherwise."""
-    if normal_domain(node.domain) or node.op_type not in ("Gather", "Slice"):
+    if normal_domain(node.domain) or node.op_type not in GIVING_ROWS:
         return None
     chain = chain_of(scope, node, open_lengths=True)
     found = _looked_up(scope, node) if node.op_type == "Gather" else _cut(scope, node)
@@ -70,9 +73,9 @@ def _looked_up(scope: Scope, node: NodeProto) -> tuple[np.ndarray, int, Dimensio
         listed = None if cut is None or cut[0].ndim != 1 else cut[0]
         is_within = listed is not None and listed.dtype.kind == "i" and bool((np.abs(listed) < len(table)).all())
         return None if cut is None or not is_within else (table[listed], len(shape) - 1, cut[2])
-    start, step = (
-        (worked_out(scope, each.input[place]) for place in (0, 2)) if each.op_type == "Range" else (None, None)
-    )
+    if each.op_type != "Range":
+        return None
+    start, step = (worked_out(scope, each.input[place]) for place in (0, 2))
     is_counting = start is not None and step is not None and not start.any() and bool((step == 1).all())
     told = told_lengths(scope, each.input[1]) if is_counting else None
     is_open = told is not None and len(told) == 1 and isinstance(told[0], str)

@@ -22,6 +22,7 @@ from padfix.operators.lists import depends_on_data
 from padfix.operators.reading import operator_of, read
 from padfix.operators.reductions import reduced_axes
 from padfix.operators.resample import Resample
+from padfix.operators.shape_questions import rank_of
 from padfix.operators.slices import slice_amounts, sliced_axes
 from padfix.operators.window import Window
 
@@ -62,7 +63,7 @@ def counted_lengths_differ(scope: Scope, node: NodeProto) -> bool:
 
 def alike_axes(scope: Scope, node: NodeProto) -> list[list[tuple[int, int]]]:
     """Return the axes, by the place of an input, that have to be of one length in a Concat, a Gemm or a MatMul."""
-    ranks = [_rank(scope, name) for name in node.input]
+    ranks = [rank_of(scope, name) for name in node.input]
     if node.op_type == "Concat":
         joined = (attributes.integer(node, "axis", 1) or 0) % max(*ranks, 1)
         others = [axis for axis in range(min(ranks)) if axis != joined]
@@ -116,7 +117,7 @@ def _given(
     scope: Scope, node: NodeProto, axis: int, rank: int, other: str, before: Callable[[int, int | None], Counted | None]
 ) -> Counted | None:
     """Return how long an axis is counted as of what a node gives."""
-    operator, first = operator_of(node), _rank(scope, node.input[0]) if node.input else 0
+    operator, first = operator_of(node), rank_of(scope, node.input[0]) if node.input else 0
     match node.op_type:
         case op_type if op_type in OF_TWO:
             return before(0, axis) if len(node.input) < 2 or _is_bias(scope, node) else 1
@@ -129,7 +130,7 @@ def _given(
             return before(0, perm[axis])
         case "MatMul":
             factor = int(axis == rank - 1)
-            return before(factor, axis - rank + _rank(scope, node.input[factor]))
+            return before(factor, axis - rank + rank_of(scope, node.input[factor]))
         case "Gemm":
             return before(0, (1 if attributes.integer(node, "transA", 0) else 0) if axis == 0 else None)
         case "Squeeze" | "Unsqueeze" | "Gather":
@@ -149,11 +150,6 @@ def _given(
             return other if joined % max(rank, 1) == axis else before(0, axis)
         case _:
             return before(0, axis if first == rank else None)
-
-
-def _rank(scope: Scope, name: str) -> int:
-    known = scope.type_of(name)
-    return 0 if known is None or known.shape is None else len(known.shape)
 
 
 def _laid_out(scope: Scope, node: NodeProto, axis: int, rank: int, other: str, given: Counted | None) -> Counted:
@@ -199,7 +195,7 @@ def _moved(
 ) -> Counted | None:
     """Return what is counted of an axis where others are added, taken away or picked from."""
     if node.op_type == "Gather":
-        picked, places = (attributes.integer(node, "axis", 0) or 0) % max(first, 1), _rank(scope, node.input[1])
+        picked, places = (attributes.integer(node, "axis", 0) or 0) % max(first, 1), rank_of(scope, node.input[1])
         if picked <= axis < picked + places:
             return before(1, axis - picked)
         return before(0, axis if axis < picked else axis - places + 1)

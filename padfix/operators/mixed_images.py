@@ -13,6 +13,7 @@ from padfix.operators.batches import images_at_once, open_batches
 from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.equations import letters_of
 from padfix.operators.lists import depends_on_data
+from padfix.operators.shape_questions import rank_of
 
 _MOST = 16
 """Nodes that are looked through, as far as a result."""
@@ -44,11 +45,6 @@ def _puts_images_first(scope: Scope, node: NodeProto) -> bool:
     return told in moved or (are_all and math.prod(rest[0]) == math.prod(rest[1]))
 
 
-def _rank(scope: Scope, name: str) -> int:
-    known = scope.type_of(name)
-    return 0 if known is None or known.rank is None else known.rank
-
-
 def _is_along_images(scope: Scope, name: str, batch: int) -> bool:
     """Whether the first axis of data is as long as there are images."""
     known = scope.type_of(name)
@@ -58,9 +54,9 @@ def _is_along_images(scope: Scope, name: str, batch: int) -> bool:
 def _product(scope: Scope, node: NodeProto, batch: int) -> bool:
     """Whether the second factor, a list or a matrix, is made of images, or the first is a list of them."""
     first, second = (depends_on_data(scope, name) for name in node.input[:2])
-    if second and 0 < _rank(scope, node.input[1]) <= 2:
+    if second and 0 < rank_of(scope, node.input[1]) <= 2:
         return first or _is_along_images(scope, node.input[1], batch)
-    return first and _rank(scope, node.input[0]) == 1
+    return first and rank_of(scope, node.input[0]) == 1
 
 
 def _dense(scope: Scope, node: NodeProto, batch: int) -> bool:
@@ -90,7 +86,7 @@ def _equation(scope: Scope, node: NodeProto, batch: int) -> bool:
 
 def _laid_out(scope: Scope, node: NodeProto, batch: int) -> bool:
     """Whether a Flatten puts all images in one row."""
-    axis, rank = attributes.integer(node, "axis", 1), _rank(scope, node.input[0])
+    axis, rank = attributes.integer(node, "axis", 1), rank_of(scope, node.input[0])
     return (
         axis in (0, -rank) and _is_along_images(scope, node.input[0], batch) and depends_on_data(scope, node.input[0])
     )

@@ -106,9 +106,10 @@ class _Axis:
         self.is_just_short = False  # of one element more
         self.is_inferred_shorter = False  # than what it gives, since ONNX's inference multiplies in double precision
         if scale is not None:
-            self.is_just_short = size is not None and bool(0 < -(size * float(np.float32(scale))) % 1 < _JUST_SHORT)
             if size is not None:
-                self.is_inferred_shorter = math.floor(size * float(np.float32(scale))) != output_size(size, scale)
+                exact = size * float(np.float32(scale))
+                self.is_just_short = 0 < -exact % 1 < _JUST_SHORT
+                self.is_inferred_shorter = math.floor(exact) != output_size(size, scale)
             self.keeps_length = scale != 1 and output_size(size, scale) == size if size is not None else None
             if size is None and not 1 < scale < _KEEPS_SEVERAL:
                 self.keeps_length = False

@@ -14,6 +14,12 @@ _VOLUMES, _MATRICES = 5, 3
 """Axes of matrices in planes, one of which is there for each image; and of matrices at all."""
 
 
+def rank_of(scope: Scope, name: str) -> int:
+    """Return how many axes a value has; 0 where that is not known, as of a number."""
+    known = scope.type_of(name)
+    return 0 if known is None else known.rank or 0
+
+
 def is_by_a_number(scope: Scope, node: NodeProto) -> bool:
     """Whether one of the matrices that a node multiplies has one element, and depends on no data."""
     return any(is_a_number(scope, name) for name in node.input)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from onnx import NodeProto
 
 from padfix.operators.constant_chains import COMPUTED, STEERED, chain_of, is_read_by_data, is_worked_out
-from padfix.operators.counted_rows import counted_rows
+from padfix.operators.counted_rows import GIVING_ROWS, counted_rows
 from padfix.operators.traits import computed_traits, traits_of
 from padfix.results import Finding
 from padfix.rules.base import Site
@@ -76,6 +76,9 @@ class ComputedConstant(TargetRule):
 
     def objection(self, site: Site) -> Objection | None:
         """Return the worst that a fact says of what computes a constant, where data meets it."""
+        is_asked = any("of-constants" in fact.where for fact in site.target.facts)
+        if not is_asked and (site.node.op_type not in GIVING_ROWS or not site.target.facts):
+            return None
         is_open = chain_of(site.scope, site.node) is None
         chain = chain_of(site.scope, site.node, open_lengths=True)
         if chain is None or not is_read_by_data(site.scope, site.node, open_lengths=is_open):

@@ -10,8 +10,6 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE, Form
 from padfix.rules.build.node_trials import trials_of
 
-_ADDING = {"Squeeze": False, "Unsqueeze": True}
-
 
 def axes_put_last(site: Site) -> Iterator[Form]:
     """Yield a Reshape that copies all lengths but those of one element, which come last, and a Transpose.
@@ -22,7 +20,7 @@ def axes_put_last(site: Site) -> Iterator[Form]:
     before = None if known is None else known.shape
     if before is None or not listed:
         return
-    adds = _ADDING[site.node.op_type]
+    adds = site.node.op_type == "Unsqueeze"
     rank = len(before) + len(listed) * adds
     axes = sorted({axis % rank for axis in listed}) if rank and all(-rank <= axis < rank for axis in listed) else []
     others = [axis for axis in range(rank) if axis not in axes]

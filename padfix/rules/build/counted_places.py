@@ -11,7 +11,7 @@ from onnx import TensorProto
 
 from padfix.operators.counted_rows import CountedRows, counted_rows
 from padfix.rules.base import Rewrite, Site
-from padfix.rules.build.elementary_forms import reduced, reduction_traits
+from padfix.rules.build.elementary_forms import reduced, reduction_traits, zeros_of
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import chain_trial
 from padfix.rules.build.objections import Operators
@@ -28,8 +28,8 @@ _SINCE = 11
 def counted_places(site: Site) -> Iterator[Form]:
     """Yield a Gather of the rows by a sum that runs over ones, made of the data whose length says how many.
 
-    A value is equal to itself or, where it is no number, not; either gives zero as a product with zero. Zeros of all
-    images are added where the rows lie along another axis than in the data: a sum of no image at all is zero as well.
+    Zeros of all images are added where the rows lie along another axis than in the data: a sum of no image at all is
+    zero as well.
     """
     counted = counted_rows(site.scope, site.node)
     known = None if counted is None else site.scope.type_of(counted.measured)
@@ -62,14 +62,13 @@ class _Data:
 
 def _places(builder: FragmentBuilder, counted: CountedRows, measured: _Data) -> Any:
     """Return the places 0, 1, 2 and so on, as many as the measured data have along their axis."""
-    single, axis = {"to": int(TensorProto.FLOAT)}, counted.axis
-    is_float = measured.elem_type == TensorProto.FLOAT
+    axis, is_float = counted.axis, measured.elem_type == TensorProto.FLOAT
     data = builder.input(counted.measured)
-    data = data if is_float else builder.op("Cast", [data], single)
+    data = data if is_float else builder.op("Cast", [data], {"to": int(TensorProto.FLOAT)})
     if measured.cut:
         data = sliced(builder, data, [0] * len(measured.cut), [1] * len(measured.cut), list(measured.cut))
-    data = builder.op("Cast", [builder.op("Equal", [data, data])], single) if is_float else data
-    zeros = builder.op("Mul", [data, builder.constant(np.zeros(1, np.float32), "zero")])
+    zero = builder.constant(np.zeros(1, np.float32), "zero")
+    zeros = zeros_of(builder, data) if is_float else builder.op("Mul", [data, zero])
     zeros = reduced(builder, "ReduceSum", zeros, measured.summed) if measured.summed else zeros
     one = builder.constant(np.ones(1, np.float32), "one")
     up_to = builder.op("CumSum", [builder.op("Add", [zeros, one]), builder.constant(np.array(axis), "axis")])

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 
 from padfix.graph import attributes
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
@@ -208,6 +208,16 @@ def reduction_traits(op_type: str, opset: int, axes: Sequence[int]) -> dict[str,
 
 def _takes_axes_as_input(op_type: str, opset: int) -> bool:
     return opset >= (13 if op_type == "ReduceSum" else 18)
+
+
+def zeros_of(builder: FragmentBuilder, value: Any, elem_type: int = TensorProto.FLOAT) -> Any:
+    """Return zeros in the shape of floats, infinite ones and what is no number among them.
+
+    A value is equal to itself or, where it is no number, not; either gives zero as a product with zero.
+    """
+    same = builder.op("Cast", [builder.op("Equal", [value, value])], {"to": int(elem_type)})
+    zero = np.zeros(1, helper.tensor_dtype_to_np_dtype(elem_type))
+    return builder.op("Mul", [same, builder.constant(zero, "zero")])
 
 
 def reduced(builder: FragmentBuilder, op_type: str, value: Any, axes: Sequence[int], *, kept: bool = True) -> Any:

@@ -14,7 +14,7 @@ from padfix.operators.constant_chains import chain_of, leaves_of, worked_out
 from padfix.operators.refusal import Refusal
 from padfix.operators.told_lengths import told_lengths
 from padfix.rules.base import Rewrite, Site
-from padfix.rules.build.elementary_forms import reduced
+from padfix.rules.build.elementary_forms import reduced, zeros_of
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import chain_trial
 from padfix.rules.build.objections import Operators
@@ -23,10 +23,7 @@ _COPYING = ("ConstantOfShape", "Expand", "Tile")
 
 
 def beside_images(site: Site) -> Iterator[Form]:
-    """Yield a constant, copied for each image, as the sum of itself and zeros that are made of the images.
-
-    A value is equal to itself or, where it is no number, not; either gives zero as a product with zero.
-    """
+    """Yield a constant, copied for each image, as the sum of itself and zeros that are made of the images."""
     if site.node.op_type not in _COPYING or site.node.domain:
         return
     chain = chain_of(site.scope, site.node, open_lengths=True)
@@ -54,9 +51,7 @@ def beside_images(site: Site) -> Iterator[Form]:
         builder = site.builder()
         rows = builder.reshaped(builder.input(name), [0, elements])
         largest = reduced(builder, "ReduceMax", rows, [1])
-        same = builder.op("Cast", [builder.op("Equal", [largest, largest])], {"to": int(TensorProto.FLOAT)})
-        zeros = builder.op("Mul", [same, builder.constant(np.zeros(1, np.float32), "zero")])
-        zeros = builder.reshaped(zeros, [0, *[1] * (rank - 1)])
+        zeros = builder.reshaped(zeros_of(builder, largest), [0, *[1] * (rank - 1)])
         builder.output(site.node.output[0], builder.op("Add", [zeros, builder.constant(one, "one")]))
         return Rewrite(builder.build(), (chain_trial(site.scope, chain),), exact=True, replaces=tuple(chain[:-1]))
 
