@@ -14,7 +14,8 @@ from padfix.operators.numbers import elements_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Site
-from padfix.rules.build.along_axes import multiplied, multiplying, why_not_multiplied
+from padfix.rules.build.along_axes import FLOATS, multiplied, multiplying, why_not_multiplied
+from padfix.rules.build.elementary_forms import zeros_of
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.objections import Operators
@@ -101,8 +102,15 @@ def _of_integers(site: Site, axis: int, size: int, unknown: Refusal | None) -> F
 def _of_pieces(site: Site, axis: int, size: int, unknown: Refusal | None) -> Form:
     """Return the sums, or products, of one piece after another."""
     data = {**(traits_of(site.scope, site.node) or {}), "elements": elements_of(site.elem_type(0))}
-    joining = "Mul" if site.node.op_type == "CumProd" else "Add"
+    joining, is_float = "Mul" if site.node.op_type == "CumProd" else "Add", site.elem_type(0) in FLOATS
     turned, skipped = _is_turned(site), _skipped(site)
+
+    def neutral(builder: FragmentBuilder, part: Any) -> Any:
+        if joining == "Add":
+            return builder.op("Sub", [part, part])
+        one = np.ones((), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+        zeros = zeros_of(builder, part, site.elem_type(0)) if is_float else builder.op("Sub", [part, part])
+        return builder.op("Add", [zeros, builder.constant(one, "one")])
 
     def in_pieces(builder: FragmentBuilder, value: Any, _: Any) -> Any:
         parts = [sliced(builder, value, [place], [place + 1], [axis]) for place in range(size)]
@@ -111,11 +119,7 @@ def _of_pieces(site: Site, axis: int, size: int, unknown: Refusal | None) -> For
         for part in ordered[1 : size - skipped]:
             sums.append(builder.op(joining, [sums[-1], part]))
         if skipped:
-            nothing = builder.op("Sub", [parts[0], parts[0]])
-            if joining == "Mul":
-                one = np.ones((), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
-                nothing = builder.op("Add", [nothing, builder.constant(one, "one")])
-            sums = [nothing, *sums]
+            sums = [neutral(builder, parts[0]), *sums]
         joined = sums[::-1] if turned else sums
         return builder.op("Concat", joined, {"axis": axis})
 
@@ -125,7 +129,7 @@ def _of_pieces(site: Site, axis: int, size: int, unknown: Refusal | None) -> For
     operators: Operators = (
         ("Slice", _part(data, axis)),
         *((each, data) for each in {joining, "Add"}),
-        ("Sub", data),
+        *((("Equal", data), ("Cast", data)) if joining == "Mul" and is_float and skipped else (("Sub", data),)),
         ("Concat", {**data, "first-axis": axis == 0}),
     )
     return Form("its pieces joined one by one", operators, lambda: of_inputs(site, in_pieces, exact=True), why_not)
