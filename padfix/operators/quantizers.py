@@ -10,6 +10,13 @@ from onnx import NodeProto, TensorProto
 from padfix.graph import attributes
 from padfix.graph.dependence import reached
 from padfix.graph.scopes import Dimension, Scope
+from padfix.operators.bytes_among_floats import (
+    MOVING_BYTES,
+    is_among_floats,
+    is_dequantized,
+    is_of_caller,
+    leaves_floats_over,
+)
 from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.data_order import is_behind_joined_bytes, is_of_bytes
@@ -32,24 +39,10 @@ _KEEPING_BYTES = frozenset(
 )
 """What importers of quantized networks move a DequantizeLinear behind."""
 
-_MOVING_BYTES = frozenset(
-    """
-    Concat DepthToSpace Expand Flatten Gather Identity MaxPool Reshape Slice SpaceToDepth Split Squeeze Tile Transpose
-    Unsqueeze
-    """.split()  # noqa: SIM905
-)
-"""What gives bytes that it reads."""
-
-_MOVING = _MOVING_BYTES - {"MaxPool"} | {"Pad", "Resize"}
-
 _SUMMED = ("Conv", "ConvTranspose", "Gemm")
 """What may have a bias as its third input."""
 
 _CUTTING = ("Clip", "Relu")
-
-_FILTERS = ("Conv", "ConvTranspose")
-
-_POOLS = ("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool")
 
 _TURNING = ("Identity", "Neg", "Relu")
 """What keeps or turns the limits of what is quantized, beside what moves its elements."""
@@ -104,7 +97,8 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "computed-scale": any(not is_constant(scope, each) for each in names),
         "saturates": node.op_type == "DequantizeLinear" and _meets_bytes(scope, node),
         "undoes-quantizer": node.op_type == "DequantizeLinear" and _is_quantized(scope, name),
-        "among-floats": node.op_type == "DequantizeLinear" and _is_among_floats(scope, node),
+        "among-floats": node.op_type == "DequantizeLinear" and is_among_floats(scope, node),
+        "leaves-floats-over": node.op_type == "QuantizeLinear" and leaves_floats_over(scope, node),
         "from-other-bytes": node.op_type == "QuantizeLinear" and _is_of_other_bytes(scope, node),
         "behind-cut-sum": node.op_type == "QuantizeLinear" and _is_behind_cut_sum(scope, node.input[0]),
         **_of_weights(scope, node),
@@ -135,7 +129,7 @@ def _number_of_scales(scope: Scope, node: NodeProto) -> int:
 
 def _gives_bytes_of_bytes(scope: Scope, node: NodeProto) -> bool:
     """Whether a convolution or product is of what is dequantized, and a QuantizeLinear reads what it gives."""
-    if node.op_type not in (*_PRODUCTS, "ConvTranspose") or not _is_dequantized(scope, node.input[0]):
+    if node.op_type not in (*_PRODUCTS, "ConvTranspose") or not is_dequantized(scope, node.input[0]):
         return False
     behind = scope.consumers(node.output[0])
     if len(behind) == 1 and behind[0].op_type in _CUTTING and not scope.is_output(node.output[0]):
@@ -154,7 +148,7 @@ def _cuts_sum_of_bytes_off(scope: Scope, node: NodeProto) -> bool:
     before = scope.own_producer(node.input[0])
     if before is None or before.op_type not in _SUMMED or len(before.input) < len(_SUMMED) or not before.input[2]:
         return False
-    return _is_dequantized(scope, before.input[0]) and _cuts_within_bytes(scope, node) is True
+    return is_dequantized(scope, before.input[0]) and _cuts_within_bytes(scope, node) is True
 
 
 def _cuts_within_bytes(scope: Scope, node: NodeProto) -> bool | None:
@@ -254,12 +248,12 @@ def _are_bytes_apart(scope: Scope, node: NodeProto) -> bool:
     """
 
     def behind(name: str) -> list[str]:
-        moved = [each for each in scope.consumers(name) if each.op_type in _MOVING_BYTES]
+        moved = [each for each in scope.consumers(name) if each.op_type in MOVING_BYTES]
         return [result for each in moved for result in each.output if result]
 
     def before(name: str) -> list[str]:
         maker = scope.own_producer(name)
-        is_moved = maker is not None and maker.op_type in _MOVING_BYTES
+        is_moved = maker is not None and maker.op_type in MOVING_BYTES
         return list(maker.input if maker.op_type == "Concat" else maker.input[:1]) if maker and is_moved else []
 
     if node.op_type == "QuantizeLinear":
@@ -275,7 +269,7 @@ def _are_bytes_apart(scope: Scope, node: NodeProto) -> bool:
 
 
 def _keeps_or_takes_bytes(node: NodeProto) -> bool:
-    return node.op_type in _MOVING_BYTES or node.op_type == "DequantizeLinear" or "QLinear" in node.op_type
+    return node.op_type in MOVING_BYTES or node.op_type == "DequantizeLinear" or "QLinear" in node.op_type
 
 
 def is_between_quantizers(scope: Scope, node: NodeProto) -> bool:
@@ -298,7 +292,7 @@ def cuts_quantized(scope: Scope, node: NodeProto) -> bool:
 
     def before(name: str) -> list[str]:
         maker = scope.own_producer(name)
-        return [maker.input[0]] if maker is not None and maker.op_type in (*_MOVING_BYTES, *_TURNING) else []
+        return [maker.input[0]] if maker is not None and maker.op_type in (*MOVING_BYTES, *_TURNING) else []
 
     makers = (scope.own_producer(name) for name in reached(computed, before))
     return any(
@@ -317,34 +311,6 @@ def _is_of_other_bytes(scope: Scope, node: NodeProto) -> bool:
     makers = [scope.own_producer(name) for name in reached([node.input[0]], before)]
     quantized = [node.output[0], *(each.input[0] for each in makers if each is not None and each.op_type in QUANTIZERS)]
     return {"signed", "unsigned"} == {bytes_of(scope, name) for name in quantized}
-
-
-def _is_among_floats(scope: Scope, node: NodeProto) -> bool:
-    """Whether bytes are made of what is computed in floats, by no layer, and computed with in floats, by no layer.
-
-    What the caller gives are floats, beside which what moves bytes alone computes in floats as well, and a result.
-    """
-    quantizer = scope.own_producer(node.input[0])
-    if quantizer is None or quantizer.op_type != "QuantizeLinear":
-        return False
-    maker, of_caller = scope.own_producer(quantizer.input[0]), is_of_caller(scope, quantizer.input[0])
-    makes_floats = of_caller if maker is None else maker.op_type not in _FILTERS and _computes_in_floats(scope, maker)
-    readers = [each for each in scope.consumers(node.output[0]) if each.op_type not in (*_FILTERS, *_POOLS)]
-    reads_floats = any(_computes_in_floats(scope, each) or (of_caller and each.op_type in _MOVING) for each in readers)
-    return makes_floats and (reads_floats or (of_caller and scope.is_output(node.output[0])))
-
-
-def _computes_in_floats(scope: Scope, node: NodeProto) -> bool:
-    """Whether a node reads anything but what is dequantized, or gives anything but what is quantized."""
-    behind = scope.consumers(node.output[0])
-    gives_bytes = bool(behind) and all(each.op_type == "QuantizeLinear" for each in behind)
-    is_given_bytes = all(_is_dequantized(scope, name) for name in node.input if name and not is_constant(scope, name))
-    return scope.is_output(node.output[0]) or not (gives_bytes and is_given_bytes)
-
-
-def is_of_caller(scope: Scope, name: str) -> bool:
-    """Whether a value is an input or an output of the model."""
-    return scope.parent is None and (name in scope.inputs or scope.is_output(name))
 
 
 def _is_one_element(shape: tuple[Dimension, ...] | None) -> bool | None:
@@ -405,7 +371,7 @@ def traits_of_bytes(scope: Scope, node: NodeProto, operator: Operator) -> Traits
     weights = None if operator.weights is None else node.input[operator.weights]
     ranks = [scope.type_of(node.input[place]) for place in operator.scales if place < len(node.input)]
     lists = [None if each is None or each.rank is None else each.rank > 0 for each in ranks]
-    dequantized = [_is_dequantized(scope, name) for name in (data, *([] if weights is None else [weights]))]
+    dequantized = [is_dequantized(scope, name) for name in (data, *([] if weights is None else [weights]))]
     return {
         "dequantized": all(dequantized),
         "of-bytes": is_of_bytes(scope, data),
@@ -430,8 +396,3 @@ def product_traits(scope: Scope, node: NodeProto) -> Traits:
 def leaves_zero_point_out(node: NodeProto) -> bool:
     """Whether a product of bytes leaves the zero point of its data out, before one of its weights."""
     return len(node.input) > 3 and bool(node.input[3]) and not node.input[2]
-
-
-def _is_dequantized(scope: Scope, name: str) -> bool:
-    producer = scope.own_producer(name)
-    return producer is not None and producer.op_type == "DequantizeLinear"

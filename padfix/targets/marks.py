@@ -162,6 +162,7 @@ MARKS = (
     # Of QuantizeLinear and DequantizeLinear: whether anything but them and what moves bytes makes or reads theirs.
     "bytes-apart",
     "behind-cut-sum",
+    "leaves-floats-over",  # Of QuantizeLinear: whether it is of a row of floats whose number is no multiple of 128.
     # Of DequantizeLinear: whether the bytes are what a QuantizeLinear gives, and whether they are made of floats that
     # something else than a convolution computes, and read by what computes with floats, and is no layer of images.
     "undoes-quantizer",

@@ -249,8 +249,8 @@ BIASED = "n = Conv (d, v, b) c = Relu (n) "
         ("n = Conv (X, v) Y = Relu (n)", ["Conv", "Relu"]),
         ("c = Conv (d, v) " + ROUND, ["DequantizeLinear", "Conv", *BYTES]),
         (BIASED + ROUND, ["DequantizeLinear", "Conv", *BYTES, "Relu", *BYTES]),
-        ("n = Conv (d, v, b) c = Clip (n, k, six) " + ROUND, ["Conv", "Max", "Min", *BYTES]),
-        ("n = Conv (d, v) " + CUT + ROUND, ["DequantizeLinear", "Conv", *BYTES, "Max", "Min", *BYTES]),
+        ("n = Conv (d, v, b) c = Clip (n, k, six) " + ROUND, ["Conv", "Max", "Min", "Clip", *BYTES]),
+        ("n = Conv (d, v) " + CUT + ROUND, ["DequantizeLinear", "Conv", *BYTES, "Max", "Min", "Clip", *BYTES]),
     ],
 )
 def test_bytes_are_multiplied_as_it_takes_them(then: str, written: list[str], tmp_path: Path) -> None:
@@ -270,9 +270,9 @@ AMONG = """(float[1,2,6,6] X) => (float Y)
     [
         ("n = Neg (X)", "Y = Softmax (d)", ["Neg", *STEPPED, "Softmax"]),
         ("n = Neg (X)", "t = Transpose (d) Y = Relu (t)", ["Neg", *STEPPED, "Transpose", "Relu"]),
-        ("n = Neg (X)", "Y = MaxPool <kernel_shape = [2, 2]> (d)", ["Neg", *BYTES, "MaxPool"]),
+        ("n = Neg (X)", "Y = MaxPool <kernel_shape = [2, 2]> (d)", ["Neg", "Clip", *BYTES, "MaxPool"]),
         ("n = Neg (X)", "a = Abs (d) b = QuantizeLinear (a, s, m) Y = DequantizeLinear (b, s, m)", []),
-        ("n = Neg (X)", "Y = Conv (d, w)", ["Neg", *BYTES, "Conv"]),
+        ("n = Neg (X)", "Y = Conv (d, w)", ["Neg", "Clip", *BYTES, "Conv"]),
         ("n = Conv (X, w)", "Y = Neg (d)", ["Conv", *BYTES, "Neg"]),
     ],
 )
@@ -281,7 +281,22 @@ def test_quantization_among_floats_is_rounded_and_cut_off_in_floats(
 ) -> None:
     """QNN leaves it out where no layer of images, and nothing of bytes, is beside it."""
     padfix.convert(saved(tmp_path, AMONG % (before, behind)), tmp_path / "result.onnx", target="qnn")
-    assert types_of(tmp_path / "result.onnx") == (written or ["Neg", *BYTES, "Abs", *BYTES])
+    assert types_of(tmp_path / "result.onnx") == (written or ["Neg", "Clip", *BYTES, "Abs", *BYTES])
+
+
+@pytest.mark.parametrize("lengths", ["1,2,6,6", "2,2,4,8", "3,50", "1,2,8,8", "6,2,8,8", "2,64", "3,4,32"])
+def test_the_rest_of_a_row_of_floats_is_rounded_as_bytes_are(lengths: str, tmp_path: Path) -> None:
+    """QNN quantizes 128 at a time, and rounds what is left over down where nothing cuts it off before."""
+    counted = [int(each) for each in lengths.split(",")]
+    graph = f"""(float[{lengths}] X) => (int8 Y) <float s = {{0.05}}, int8 m = {{3}}>
+                {{ a = Neg (X) Y = QuantizeLinear (a, s, m) }}"""
+    source, result = saved(tmp_path, graph), tmp_path / "result.onnx"
+    padfix.convert(source, result, target="qnn")
+    leaves_some = np.prod(counted[1:] if len(counted) > 3 else counted) % 128 != 0
+    assert types_of(result) == ["Neg", *(["Clip"] if leaves_some else []), "QuantizeLinear"]
+    data = np.linspace(-9, 9, int(np.prod(counted)), dtype=np.float32).reshape(counted)
+    given, written = (onnxruntime.InferenceSession(each).run(None, {"X": data})[0] for each in (source, result))
+    np.testing.assert_array_equal(written, given)
 
 
 @pytest.mark.parametrize(
@@ -297,7 +312,7 @@ def test_quantization_among_floats_is_rounded_and_cut_off_in_floats(
 def test_what_a_caller_gives_is_rounded_in_floats(behind: str, written: list[str] | None, tmp_path: Path) -> None:
     graph = AMONG.replace("QuantizeLinear (n", "QuantizeLinear (X", 1) % ("", behind)
     padfix.convert(saved(tmp_path, graph), tmp_path / "result.onnx", target="qnn")
-    assert types_of(tmp_path / "result.onnx") == (written or [*STEPPED, "Transpose", *BYTES])
+    assert types_of(tmp_path / "result.onnx") == (written or [*STEPPED, "Transpose", "Clip", *BYTES])
 
 
 @pytest.mark.parametrize("opset", [7, 9])

@@ -16,13 +16,17 @@ from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.byte_forms import caller_forms
 from padfix.rules.build.constant_forms import constant_form
+from padfix.rules.build.elementary_forms import clipped
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import like, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
-from padfix.rules.build.rounded_forms import stepped_forms
+from padfix.rules.build.rounded_forms import BOUNDS, stepped_forms
 from padfix.targets.traits import Traits
+
+_QUARTER = 0.25
+"""Of a step: the ends of bytes lie as much further in, or importers take the cut for the QuantizeLinear's own."""
 
 _SHORT = 3
 """In place of a length that is not known, where a form is tried."""
@@ -53,6 +57,8 @@ def zero_point_forms(site: Site) -> Iterator[Form]:
     yield Form("a zero point in the shape of its scale", ((site.node.op_type, traits),), write, why_not)
     if traits["one-element"] and site.node.op_type == "QuantizeLinear":
         yield _doubled(site)
+    if traits["leaves-floats-over"]:
+        yield _cut_off(site)
     if site.node.op_type == "DequantizeLinear":
         yield _set_apart(site)
     if traits["behind-cut-sum"]:
@@ -62,6 +68,33 @@ def zero_point_forms(site: Site) -> Iterator[Form]:
     if chain_of(site.scope, site.node) is not None:
         yield constant_form(site)
     yield from caller_forms(site)
+
+
+def _cut_off(site: Site) -> Form:
+    """Return a QuantizeLinear of its data within what its bytes stand for, or a quarter of a step less.
+
+    What is cut off is rounded to the first or the last byte all the same.
+    """
+    scale, known = site.constant(1), site.input_type(0)
+    zero = site.constant(ZERO_POINT) if site.input_name(ZERO_POINT) else np.zeros(1, np.uint8)
+    limits = BOUNDS.get(_elem_type(site))
+    why_not = None if known is not None and known.rank else Refusal("how many axes it has is not known")
+    if scale is None or scale.size != 1 or zero is None or zero.size != 1 or limits is None:
+        why_not = Refusal("it has several scales, or none that are known, or makes no bytes")
+
+    def write() -> Rewrite:
+        assert scale is not None
+        assert zero is not None
+        assert limits is not None
+        builder = site.builder()
+        data, *steps = (builder.input(name) if name else None for name in site.node.input)
+        ends = (limits[0] + _QUARTER - int(zero.item()), limits[1] - _QUARTER - int(zero.item()))
+        within = clipped(builder, data, *(np.array(each * float(scale.item()), scale.dtype) for each in ends))
+        return Rewrite(builder.ending_in(copied(site.node), [within, *steps]), trials_of(site), exact=True)
+
+    traits = {**quantizer_traits(site.scope, site.node), "leaves-floats-over": False}
+    operators: Operators = (("Clip", {"cuts-one-end-of-bytes": False}), ("QuantizeLinear", traits))
+    return Form("its data cut off before it", operators, write, why_not)
 
 
 def _quantized_first(site: Site) -> Form:

@@ -1,0 +1,82 @@
+"""Bytes that are made of floats, and floats that are computed of bytes, side by side."""
+
+from __future__ import annotations
+
+from math import prod
+
+from onnx import NodeProto
+
+from padfix.graph.scopes import Scope
+from padfix.operators.constant_chains import is_constant
+from padfix.operators.elementwise import LAYING_OUT, REDUCTIONS
+
+MOVING_BYTES = frozenset(
+    """
+    Concat DepthToSpace Expand Flatten Gather Identity MaxPool Reshape Slice SpaceToDepth Split Squeeze Tile Transpose
+    Unsqueeze
+    """.split()  # noqa: SIM905
+)
+"""What gives bytes that it reads."""
+
+_MOVING = MOVING_BYTES - {"MaxPool"} | {"Pad", "Resize"}
+
+_FILTERS = ("Conv", "ConvTranspose")
+
+_POOLS = ("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool")
+
+# fmt: off
+_IN_A_ROW = LAYING_OUT | frozenset(REDUCTIONS) | {
+    "Abs", "Add", "Ceil", "Concat", "Cos", "CumSum", "DepthToSpace", "Div", "Elu", "Floor", "Gather", "GatherElements",
+    "HardSigmoid", "Log", "LpNormalization", "Max", "MaxPool", "Min", "Mul", "Neg", "Round", "Sigmoid", "Sign", "Sin",
+    "Slice", "Softplus", "Sqrt", "Sub", "Sum", "Tanh", "Tile", "TopK",
+}
+# fmt: on
+"""What gives its elements in a row, as they lie in the data or one after the other."""
+
+_IN_ONE_GO = 128
+"""How many elements of a row are quantized at once."""
+
+_OF_IMAGES = 4
+"""The number of axes from which on each of the batch is a row of its own."""
+
+
+def is_of_caller(scope: Scope, name: str) -> bool:
+    """Whether a value is an input or an output of the model."""
+    return scope.parent is None and (name in scope.inputs or scope.is_output(name))
+
+
+def leaves_floats_over(scope: Scope, node: NodeProto) -> bool:
+    """Whether a QuantizeLinear is of a row of floats that some are left over of where all are taken 128 at a time."""
+    maker, known = scope.own_producer(node.input[0]), scope.type_of(node.input[0])
+    lengths = None if known is None else known.lengths
+    if maker is None or lengths is None or maker.op_type not in _IN_A_ROW or not _computes_in_floats(scope, maker):
+        return False
+    return prod(lengths[1:] if len(lengths) >= _OF_IMAGES else lengths) % _IN_ONE_GO != 0
+
+
+def is_among_floats(scope: Scope, node: NodeProto) -> bool:
+    """Whether bytes are made of what is computed in floats, by no layer, and computed with in floats, by no layer.
+
+    What the caller gives are floats, beside which what moves bytes alone computes in floats as well, and a result.
+    """
+    quantizer = scope.own_producer(node.input[0])
+    if quantizer is None or quantizer.op_type != "QuantizeLinear":
+        return False
+    maker, of_caller = scope.own_producer(quantizer.input[0]), is_of_caller(scope, quantizer.input[0])
+    makes_floats = of_caller if maker is None else maker.op_type not in _FILTERS and _computes_in_floats(scope, maker)
+    readers = [each for each in scope.consumers(node.output[0]) if each.op_type not in (*_FILTERS, *_POOLS)]
+    reads_floats = any(_computes_in_floats(scope, each) or (of_caller and each.op_type in _MOVING) for each in readers)
+    return makes_floats and (reads_floats or (of_caller and scope.is_output(node.output[0])))
+
+
+def _computes_in_floats(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node reads anything but what is dequantized, or gives anything but what is quantized."""
+    behind = scope.consumers(node.output[0])
+    gives_bytes = bool(behind) and all(each.op_type == "QuantizeLinear" for each in behind)
+    is_given_bytes = all(is_dequantized(scope, name) for name in node.input if name and not is_constant(scope, name))
+    return scope.is_output(node.output[0]) or not (gives_bytes and is_given_bytes)
+
+
+def is_dequantized(scope: Scope, name: str) -> bool:
+    producer = scope.own_producer(name)
+    return producer is not None and producer.op_type == "DequantizeLinear"
