@@ -23,7 +23,7 @@ _WEIGHING = ("Add", "Div", "Mul", "Sub", "Where")
 _MAKING_MASKS = _PASSING | {*COMPARING, *JOINING_TRUTHS, *_WEIGHING, "Concat", "CumSum", "Max", "Min", "Neg", "Not"}
 """What makes a mask of what the caller gives."""
 
-_SMALL, _FAR = 16.0, 1e6
+_SMALL, _FAR = 16.0, 1e7
 """What scores are added to without a loss in half precision; and what nothing is left of them behind, in any."""
 
 _NEAR = 32
@@ -121,6 +121,8 @@ def _masking(scope: Scope, name: str, axis: int) -> tuple[bool, bool]:
             return False, False
         values = [worked_out(scope, given) for given in node.input if node.op_type in _WEIGHING]
         sizes = [np.abs(given) for given in values if given is not None and given.dtype.kind == "f"]
+        if node.op_type == "Mul" and any(bool((size >= _FAR).all()) for size in sizes):
+            continue  # to what leaves nothing of scores, or to 0
         is_large = is_large or any(bool(((size > _SMALL) & (size < _FAR)).any()) for size in sizes)
         left += node.input
     return (is_large or of_caller) and not left, of_caller

@@ -21,6 +21,9 @@ BESIDE = """(float[1,2,3,4] X, int64[1,1,1,4] K) => (float Y)
 <float[4,4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2},
  float[1,2,3,4] p = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1, 2, 3, 4, 5, 6, 7, 8}, float c = {-1000}> {
   s = MatMul (X, w) f = Cast <to = 1> (K) m = Mul (f, c) b = Add (p, m) a = Add (s, b) Y = Softmax <axis = -1> (a) }"""
+SCALED = """(float[1,2,3,4] X, float[1,1,1,4] K) => (float Y)
+<float[4,4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2}, float c = {%s}> {
+  s = MatMul (X, w) m = Mul (K, c) a = Add (s, m) Y = Softmax <axis = -1> (a) }"""
 SHIFTED = ["ReduceMax", "Max", "Sub"]
 
 
@@ -38,6 +41,7 @@ def types_of(folder: Path, graph: str, opset: int = 13) -> list[str]:
         (GIVEN, [*SHIFTED, "Max", "Add", "Softmax"]),
         (MADE % ("-10000", "s, m", -1), ["MatMul", "Where", *SHIFTED, "Add", "Softmax"]),
         (MADE % ("-1000", "m, s", 3), ["MatMul", "Where", *SHIFTED, "Add", "Softmax"]),
+        (SCALED % "-65504", ["MatMul", "Mul", *SHIFTED, "Max", "Add", "Softmax"]),
         (BESIDE, ["MatMul", "Cast", "Mul", *SHIFTED, "Add", "Add", "Softmax"]),
     ],
 )
@@ -50,6 +54,8 @@ def test_the_largest_that_masks_a_row_is_taken_off(graph: str, found: list[str],
     [
         MADE % ("-1000000000", "s, m", -1),
         MADE % ("-3.4e38", "s, m", -1),
+        SCALED % "-1000000000",
+        SCALED % "-3.4e38",
         "(float[1,2,3,4] X) => (float Y) <float[4] b = {-0.5, 1, 2, 3}> { a = Add (X, b) Y = Softmax <axis = -1> (a) }",
     ],
 )

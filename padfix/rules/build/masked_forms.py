@@ -17,9 +17,9 @@ from padfix.rules.build.node_trials import declared
 from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Traits
 
-_MOST = 30000.0
-"""By how much a row is moved at the most: single precision holds scores beside it, and what is left of a mask of -1e9
-and less is still so large in half precision that nothing is left of scores beside that, as in single precision."""
+_MOST = 65504.0
+"""By how much a row is moved at the most, the largest number of half precision: what is left of a mask of -1e9 and less
+is still so large in half precision that nothing is left of scores beside that, as in single precision."""
 
 
 def from_least_masked(site: Site) -> Form:
