@@ -9,6 +9,7 @@ from onnx import NodeProto
 from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.elementwise import LAYING_OUT, REDUCTIONS
+from padfix.operators.numbers import numbers_of
 
 MOVING_BYTES = frozenset(
     """
@@ -27,11 +28,14 @@ _POOLS = ("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool")
 # fmt: off
 _IN_A_ROW = LAYING_OUT | frozenset(REDUCTIONS) | {
     "Abs", "Add", "Ceil", "Concat", "Cos", "CumSum", "DepthToSpace", "Div", "Elu", "Floor", "Gather", "GatherElements",
-    "HardSigmoid", "Log", "LpNormalization", "Max", "MaxPool", "Min", "Mul", "Neg", "Round", "Sigmoid", "Sign", "Sin",
-    "Slice", "Softplus", "Sqrt", "Sub", "Sum", "Tanh", "Tile", "TopK",
+    "GatherND", "HardSigmoid", "Log", "LpNormalization", "Max", "MaxPool", "Min", "Mul", "Neg", "Round", "Sigmoid",
+    "Sign", "Sin", "Slice", "Softplus", "Sqrt", "Sub", "Sum", "Tanh", "Tile", "TopK",
 }
 # fmt: on
 """What gives its elements in a row, as they lie in the data or one after the other."""
+
+_OF_FLOATS_ALONE = ("GatherND",)
+"""What is computed in floats between bytes as well."""
 
 _IN_ONE_GO = 128
 """How many elements of a row are quantized at once."""
@@ -49,7 +53,10 @@ def leaves_floats_over(scope: Scope, node: NodeProto) -> bool:
     """Whether a QuantizeLinear is of a row of floats that some are left over of where all are taken 128 at a time."""
     maker, known = scope.own_producer(node.input[0]), scope.type_of(node.input[0])
     lengths = None if known is None else known.lengths
-    if maker is None or lengths is None or maker.op_type not in _IN_A_ROW or not _computes_in_floats(scope, maker):
+    if maker is None or lengths is None or maker.op_type not in _IN_A_ROW:
+        return False
+    beside = [is_constant(scope, name) and numbers_of(scope, name) == "single" for name in maker.input]
+    if maker.op_type not in _OF_FLOATS_ALONE and not any(beside) and not _computes_in_floats(scope, maker):
         return False
     return prod(lengths[1:] if len(lengths) >= _OF_IMAGES else lengths) % _IN_ONE_GO != 0
 

@@ -21,12 +21,11 @@ from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.data_order import is_behind_joined_bytes, is_of_bytes
 from padfix.operators.numbers import bytes_of, numbers_of
+from padfix.operators.steps_of_bytes import OPERATOR_OF_BYTES, is_quantized
 from padfix.operators.table import Operator
 from padfix.targets.traits import Traits
 
 QUANTIZERS = ("DequantizeLinear", "QuantizeLinear")
-
-OPERATOR_OF_BYTES = "QLinearConv"
 
 _PRODUCTS = ("Conv", "Gemm", "MatMul")
 
@@ -96,7 +95,7 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "lists-scales": bool(shapes and shapes[0]) and shapes[0] != (1,),
         "computed-scale": any(not is_constant(scope, each) for each in names),
         "saturates": node.op_type == "DequantizeLinear" and _meets_bytes(scope, node),
-        "undoes-quantizer": node.op_type == "DequantizeLinear" and _is_quantized(scope, name),
+        "undoes-quantizer": node.op_type == "DequantizeLinear" and is_quantized(scope, name),
         "among-floats": node.op_type == "DequantizeLinear" and is_among_floats(scope, node),
         "leaves-floats-over": node.op_type == "QuantizeLinear" and leaves_floats_over(scope, node),
         "from-other-bytes": node.op_type == "QuantizeLinear" and _is_of_other_bytes(scope, node),
@@ -276,12 +275,7 @@ def is_between_quantizers(scope: Scope, node: NodeProto) -> bool:
     """Whether the bytes that a node reads are made in the model, and what it gives is taken for numbers there."""
     behind = scope.consumers(node.output[0])
     are_taken = bool(behind) and all(each.op_type in ("DequantizeLinear", OPERATOR_OF_BYTES) for each in behind)
-    return _is_quantized(scope, node.input[0]) and are_taken and not scope.is_output(node.output[0])
-
-
-def _is_quantized(scope: Scope, name: str) -> bool:
-    producer = scope.own_producer(name)
-    return producer is not None and producer.op_type in ("QuantizeLinear", OPERATOR_OF_BYTES)
+    return is_quantized(scope, node.input[0]) and are_taken and not scope.is_output(node.output[0])
 
 
 def cuts_quantized(scope: Scope, node: NodeProto) -> bool:
@@ -296,7 +290,7 @@ def cuts_quantized(scope: Scope, node: NodeProto) -> bool:
 
     makers = (scope.own_producer(name) for name in reached(computed, before))
     return any(
-        each is not None and each.op_type == "DequantizeLinear" and _is_quantized(scope, each.input[0])
+        each is not None and each.op_type == "DequantizeLinear" and is_quantized(scope, each.input[0])
         for each in makers
     )
 

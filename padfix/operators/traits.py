@@ -54,6 +54,7 @@ from padfix.operators.shape_questions import any_of
 from padfix.operators.shared_constants import reads_constant_again, reads_turned_constant, weighs_number_again
 from padfix.operators.skips import what_a_window_skips
 from padfix.operators.squares import squares_large
+from padfix.operators.steps_of_bytes import byte_traits
 from padfix.operators.told_lengths import reads_list_of_lengths
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Shape, Window
@@ -80,11 +81,10 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
         return None
     by_nodes = any(is_given_by_node(scope, name) for name in node.input)
     data = node.input[0] if node.input else ""
-    found = {**found, **order_traits(scope, node), "numbers": numbers_of(scope, data)}
+    found = {**found, **order_traits(scope, node), **byte_traits(scope, node), "numbers": numbers_of(scope, data)}
     found["of-odd-integers"] = is_odd_integer(scope, data)
     is_told = bool(node.input) and all(scope.constant(name) is not None for name in node.input if name)
     found["constant-result"] = is_told and scope.parent is None and scope.is_output(node.output[0])
-    found["bytes"] = bytes_of(scope, data)
     found["axes"] = axes_of(scope, node)
     found["of-untold-volume"] = is_untold_volume(scope, data)
     found["lists-for-numbers"] = bool(lists_for_numbers(scope, node))

@@ -161,6 +161,7 @@ MARKS = (
     "cuts-one-end-of-bytes",
     # Of QuantizeLinear and DequantizeLinear: whether anything but them and what moves bytes makes or reads theirs.
     "bytes-apart",
+    "of-quantizer",  # Of what moves bytes: whether a QuantizeLinear in the model makes them.
     "behind-cut-sum",
     "leaves-floats-over",  # Of QuantizeLinear: whether it is of a row of floats whose number is no multiple of 128.
     # Of DequantizeLinear: whether the bytes are what a QuantizeLinear gives, and whether they are made of floats that

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
+from padfix.graph import attributes
 from padfix.operators.lists import COMPARING
 from padfix.operators.refusal import Refusal
+from padfix.operators.steps_of_bytes import steps_beside
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
@@ -24,6 +26,8 @@ _HELD: Mapping[int, Traits] = {
     TensorProto.UINT8: {"numbers": "integer", "elements": "byte", "unsigned": True},
     TensorProto.INT8: {"numbers": "integer", "elements": "byte", "unsigned": False},
 }
+_WITH_STEPS = (TensorProto.INT8, TensorProto.UINT8)
+
 _PICKING = ("Gather", "GatherElements", "GatherND")
 """What picks elements of its first input by others."""
 
@@ -72,6 +76,69 @@ MOVING = ("Concat", "Expand", "Gather", "GatherND", "Identity", "ScatterND", "Ti
 """What gives elements as they are, in whatever type holds them."""
 
 
+_KEPT = frozenset(
+    """
+    ArgMax ArgMin Clip DepthToSpace Flatten Max MaxPool Min Pad ReduceMax ReduceMin Reshape Slice SpaceToDepth Squeeze
+    Unsqueeze Where
+    """.split()  # noqa: SIM905
+).union(MOVING, COMPARING)
+"""What gives bytes that it takes, or tells which they are."""
+
+_QUANTIZED_SINCE = 10
+"""The first opset of DequantizeLinear and QuantizeLinear."""
+
+_OF_STEPS: Traits = {"zero-point-written": True, "zero-point-alike": True, "quantized-to": "bytes"}
+
+
+def between_steps(site: Site) -> Form:
+    """Return what moves or compares bytes as of the floats that a DequantizeLinear makes of them.
+
+    In the steps that they are made or taken in, or else in steps of 1. A QuantizeLinear in the same steps gives of
+    each of these floats the byte that it stands for.
+    """
+    node, own = site.node, traits_of(site.scope, site.node) or {}
+    places = [
+        place for place in _DATA.get(node.op_type, range(len(node.input))) if site.elem_type(place) in _WITH_STEPS
+    ]
+    elem_type = site.elem_type(places[0]) if places else TensorProto.UINT8
+    dtype = helper.tensor_dtype_to_np_dtype(elem_type)
+    made = site.scope.type_of(node.output[0])
+    gives_bytes = made is None or made.elem_type in _WITH_STEPS
+    is_nearest = node.op_type == "Resize" and attributes.text(node, "mode", "nearest") == "nearest"
+    found = steps_beside(site.scope, node, places)
+    why_not = None if places else Refusal("its data are no bytes")
+    if node.op_type not in _KEPT and not is_nearest:
+        why_not = Refusal("it makes other bytes of them")
+    elif len(list(filter(None, node.output))) > 1:
+        why_not = Refusal("it gives more than its data")
+    elif found is None:
+        why_not = Refusal("its bytes are made or taken in steps that differ, or are not known")
+
+    def write() -> Rewrite:
+        assert found is not None
+        builder = site.builder(max(site.opset, _QUANTIZED_SINCE))
+        scale, zero = np.array(found[0], np.float32), np.array(found[1], dtype)
+        steps = [builder.constant(scale, "step"), builder.constant(zero, "zero_point")]
+        given: list[Any] = []
+        for place, name in enumerate(node.input):
+            told = site.constant(place) if name and place in places else None
+            if told is not None:
+                given.append(builder.constant((told.astype(np.float32) - zero.astype(np.float32)) * scale, "numbers"))
+            else:
+                value = builder.input(name)
+                given.append(builder.op("DequantizeLinear", [value, *steps]) if place in places else value)
+        result = builder.original(copied(node), given)
+        result = builder.op("QuantizeLinear", [result, *steps]) if gives_bytes else result
+        builder.output(node.output[0], result)
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    steps = {**_OF_STEPS, "unsigned": elem_type == TensorProto.UINT8}
+    made_of: Operators = (("QuantizeLinear", steps),) if gives_bytes else ()
+    numbers = {**own, **_OF_FLOATS, "of-quantizer": False}
+    operators: Operators = (("DequantizeLinear", steps), (node.op_type, numbers), *made_of)
+    return Form("floats that bytes stand for", operators, write, why_not, _QUANTIZED_SINCE)
+
+
 def in_single_precision(site: Site) -> Form:
     """Return a node of halves between a Cast of all of them to floats and one of its result."""
     node, own = site.node, traits_of(site.scope, site.node) or {}
@@ -87,7 +154,7 @@ def in_single_precision(site: Site) -> Form:
             elif is_half:
                 given.append(builder.op("Cast", [builder.input(name)], {"to": TensorProto.FLOAT}))
             else:
-                given.append(builder.input(name) if name else "")
+                given.append(builder.input(name))
         result = builder.op("Cast", [builder.original(copied(node), given)], {"to": TensorProto.FLOAT16})
         builder.output(node.output[0], result)
         return Rewrite(builder.build(), trials_of(site))
@@ -112,7 +179,7 @@ def _held_as(site: Site, holder: int, name: str) -> Form:
         for place, name in enumerate(node.input):
             told = site.constant(place)
             if place not in places or not name:
-                given.append(builder.input(name) if name else "")
+                given.append(builder.input(name))
             elif told is not None:
                 given.append(builder.constant(told.astype(helper.tensor_dtype_to_np_dtype(holder)), "numbers"))
             else:

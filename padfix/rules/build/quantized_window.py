@@ -8,8 +8,9 @@ import numpy as np
 from onnx import TensorProto
 
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
-from padfix.operators.quantizers import OPERATOR_OF_BYTES, is_between_quantizers
+from padfix.operators.quantizers import is_between_quantizers
 from padfix.operators.refusal import Refusal
+from padfix.operators.steps_of_bytes import OPERATOR_OF_BYTES
 from padfix.operators.window import Window
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.byte_forms import OF_CALLER

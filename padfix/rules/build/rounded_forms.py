@@ -13,8 +13,9 @@ from onnx import NodeProto, TensorProto, helper
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
-from padfix.operators.quantizers import OPERATOR_OF_BYTES, ZERO_POINT
+from padfix.operators.quantizers import ZERO_POINT
 from padfix.operators.refusal import Refusal
+from padfix.operators.steps_of_bytes import OPERATOR_OF_BYTES
 from padfix.rules.base import Rewrite, Site, TrialInput
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.elementary_forms import clipped, unranked, written

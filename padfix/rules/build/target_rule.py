@@ -9,10 +9,11 @@ from itertools import chain
 
 from padfix.operators.constant_chains import chain_of, is_worked_out
 from padfix.operators.refusal import Refusal
+from padfix.operators.steps_of_bytes import is_of_quantizer
 from padfix.operators.traits import traits_of
 from padfix.results import Finding, Severity
 from padfix.rules.base import Rewrite, Rule, Site
-from padfix.rules.build.as_floats import MOVING, as_floats, in_single_precision
+from padfix.rules.build.as_floats import MOVING, as_floats, between_steps, in_single_precision
 from padfix.rules.build.axis_forms import as_images, beside_an_axis, joined_reshapes
 from padfix.rules.build.broadcast_forms import on_rows
 from padfix.rules.build.constant_forms import (
@@ -67,6 +68,9 @@ _OF_DATA = (
     "of-weights",
 )
 """What is said of the data of a node, and of who reads its result, whatever form it has."""
+
+_OF_BYTES = frozenset(("bytes", "elements", "numbers", "of-odd-integers", "of-quantizer"))
+"""What is said of the type of data."""
 
 _OF_ORDER = frozenset(("channels-last", "orders-differ", "put-back"))
 """What is said of the order in which the axes of data are."""
@@ -205,9 +209,14 @@ class TargetRule(Rule):
                 yield from joined_reshapes(site) if site.node.op_type == "Reshape" else beside_an_axis(site)
             if any("axes" in each.fact.where for each in every):
                 yield from on_fewer_axes(site)
+            is_quantized = is_of_quantizer(site.scope, site.node)
+            if marks & _OF_BYTES and is_quantized:
+                yield between_steps(site)
             yield from self.forms(site)
             if "bytes" in marks and site.node.op_type in MOVING:
                 yield from as_floats(site)
+            if marks & _OF_BYTES and not is_quantized:
+                yield between_steps(site)
             if "numbers" in marks:
                 yield in_single_precision(site)
             if "channels-last" in marks:

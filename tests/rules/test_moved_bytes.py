@@ -1,0 +1,101 @@
+"""What moves bytes, for QNN: as the floats that they stand for, in the steps that they are made in or in steps of 1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime
+import pytest
+from onnx import numpy_helper
+
+import padfix
+
+CALLER = "(%s[1,2,4,4] X%s) => (%s Y) <int64[1] a = {0}, int64[1] b = {1}, int64[2] c = {2, -1}> { Y = %s }"
+WITHIN = """(float[1,2,4,4] Z) => (float Y) <float s = {0.05}, %s m = {5}, int64[1] a = {0}, int64[1] b = {1},
+  int64[2] c = {2, -1}> {
+  n = Neg (Z) X = QuantizeLinear (n, s, m) q = %s d = DequantizeLinear (q, s, m) Y = Tanh (d) }"""
+STEPS = ["DequantizeLinear", "QuantizeLinear"]
+
+
+def written(folder: Path, graph: str, data: np.ndarray, opset: int = 14) -> onnx.ModelProto:
+    """Convert, see that nothing is found in the result and that ONNX Runtime gives the same of it."""
+    source, result = folder / "model.onnx", folder / "result.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]> g {graph}'), source)
+    padfix.convert(source, result, target="qnn")
+    assert not padfix.check(result, target="qnn").findings
+    sessions = [onnxruntime.InferenceSession(each) for each in (source, result)]
+    given = {each.name: data for each in sessions[0].get_inputs()}
+    before, after = (session.run(None, given)[0] for session in sessions)
+    np.testing.assert_array_equal(after, before)
+    return onnx.load(result)
+
+
+def types_of(model: onnx.ModelProto) -> list[str]:
+    return [node.op_type for node in model.graph.node if node.op_type != "Constant"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "gives", "expression"),
+    [
+        *(
+            ("int8", "", "int8", each)
+            for each in (
+                "Reshape (X, c)",
+                "Unsqueeze (X, a)",
+                "Flatten (X)",
+                "Identity (X)",
+                "Concat <axis = 1> (X, X)",
+                "Slice (X, a, b, b)",
+                "DepthToSpace <blocksize = 1> (X)",
+                "MaxPool <kernel_shape = [2, 2]> (X)",
+            )
+        ),
+        ("int8", ", int8[1,2,4,4] W", "int8", "Max (X, W)"),
+        ("int8", ", int8[1,2,4,4] W", "bool", "Equal (X, W)"),
+        ("uint8", "", "uint8", "DepthToSpace <blocksize = 1> (X)"),
+        ("uint8", "", "int64", "ArgMax <axis = 1> (X)"),
+    ],
+)
+def test_bytes_of_the_caller_are_moved_in_steps_of_one(
+    kind: str, inputs: str, gives: str, expression: str, tmp_path: Path
+) -> None:
+    data = np.random.default_rng(1).integers(0, 256, (1, 2, 4, 4)).astype(np.uint8).view(kind)
+    model = written(tmp_path, CALLER % (kind, inputs, gives, expression), data)
+    found = types_of(model)
+    assert found[0] == STEPS[0]
+    assert (found[-1] == STEPS[1]) == gives.endswith("int8")
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@pytest.mark.parametrize(
+    ("expression", "op_type"),
+    [
+        ("Reshape (X, c)", "Reshape"),
+        ("Slice (X, a, b, b)", "Slice"),
+        ("Flatten (X)", "Flatten"),
+        ("Concat <axis = 1> (X, X)", "Concat"),
+        ("Transpose (X)", "Transpose"),
+        ("Max (X, X)", "Max"),
+        ("MaxPool <kernel_shape = [2, 2]> (X)", "MaxPool"),
+    ],
+)
+def test_quantized_bytes_are_moved_in_their_steps(kind: str, expression: str, op_type: str, tmp_path: Path) -> None:
+    data = np.random.default_rng(2).standard_normal((1, 2, 4, 4)).astype(np.float32)
+    model = written(tmp_path, WITHIN % (kind, expression), data)
+    about = [each for each in types_of(model) if each in (*STEPS, op_type)]
+    assert about == [*STEPS[::-1], *STEPS[:1] * (op_type in ("Concat", "Max")), op_type, *STEPS[::-1]]
+    constants = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
+    scales = {constants[node.input[1]].item() for node in model.graph.node if node.op_type in STEPS}
+    assert scales == {np.float32(0.05).item()}
+
+
+def test_sums_of_bytes_are_declined(tmp_path: Path) -> None:
+    """Floats do not wrap around."""
+    source = tmp_path / "model.onnx"
+    graph = CALLER % ("int8", ", int8[1,2,4,4] W", "int8", "Add (X, W)")
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 14]> g {graph}'), source)
+    with pytest.raises(padfix.PadfixError):
+        padfix.convert(source, tmp_path / "result.onnx", target="qnn")
