@@ -25,7 +25,8 @@ def is_of_another_batch(scope: Scope, name: str) -> bool | None:
     """Whether the first axis of data is another than that of the model's inputs; None where that is not known.
 
     What has a length that the first axis of an input has as well is taken for that input's batch, and so is any open
-    length where an input leaves its own open: exporters name one batch in many ways. Several times as many are another.
+    length where an input leaves its own open: exporters name one batch in many ways. Several times as many are another,
+    and so is what is open where no input leaves its own open.
     """
     known = scope.type_of(name)
     if known is None or not known.shape:
@@ -40,7 +41,7 @@ def is_of_another_batch(scope: Scope, name: str) -> bool | None:
         several = [symbol for symbol, count in length_of(length).factors if count > 1]
         if any(symbol in batches for symbol in several) and length not in batches:
             return True
-        return False if any(not isinstance(each, int) for each in batches) else None
+        return all(isinstance(each, int) for each in batches) if batches else None
     return length not in batches
 
 

@@ -8,7 +8,7 @@ from onnx import NodeProto, TensorProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
-from padfix.operators.batches import gives_each_image_its_own, numbers_images
+from padfix.operators.batches import OF_IMAGES, gives_each_image_its_own, is_of_another_batch, numbers_images
 from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant, reads_constant_bytes, worked_out
 from padfix.operators.data_order import CHANNELS, is_in_blocks
@@ -194,6 +194,15 @@ def _reranked(scope: Scope, node: NodeProto) -> Traits:
         "of-number-given": ranks[0] == 0 and is_given_number(scope, node.input[0], by_constants=True),
         "adds-several": None if ranks[0] is None or ranks[1] is None else ranks[1] - ranks[0] > 1,
     }
+
+
+def _unsqueezed(scope: Scope, node: NodeProto) -> Traits:
+    """Return of an Unsqueeze whether nothing but layers of images reads it, which tell which axis is the batch."""
+    name = node.output[0]
+    readers = [] if scope.is_output(name) else scope.consumers(name)
+    are_layers = all(each.op_type in OF_IMAGES and each.input[0] == name for each in readers)
+    is_told = bool(readers) and are_layers and is_of_another_batch(scope, name) is False
+    return {**_reranked(scope, node), "batch-told": is_told}
 
 
 def _squeezed(scope: Scope, node: NodeProto) -> Traits:
@@ -396,6 +405,6 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "STFT": _stft,
     "Tile": _tile,
     "Trilu": ranked,
-    "Unsqueeze": _reranked,
+    "Unsqueeze": _unsqueezed,
 }
 """By the type of an operator: what reads its traits."""

@@ -340,7 +340,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     **{name: _first(PLAIN_FORMS[name], DEFINED_FORMS[name]) for name in PLAIN_FORMS.keys() & DEFINED_FORMS.keys()},
     "QLinearMatMul": _first(DEFINED_FORMS["QLinearMatMul"], PLAIN_FORMS["QLinearMatMul"]),
     **dict.fromkeys(TAKING, list_forms),
-    "Unsqueeze": _first(axes_of_number, axes_put_last, reshaped_forms),
+    "Unsqueeze": _first(axes_of_number, axes_put_last, reshaped_forms, pooled_forms),
     "Squeeze": _first(part_forms, number_forms, PLAIN_FORMS["Squeeze"], largest_of_one, axes_put_last, reshaped_forms),
     "Split": _first(PLAIN_FORMS["Split"], moved_forms),
     **{name: _first(PLAIN_FORMS[name], beside_images, moved_forms) for name in ("Expand", "Tile")},

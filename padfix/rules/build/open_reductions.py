@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,33 +24,36 @@ from padfix.rules.build.along_axes import FLOATS, LONGEST
 from padfix.rules.build.elementary_forms import OF_ONES, about_sum, reduced, reduction_traits, written
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.told_batch import pool_traits, pooled
 from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
-_LINES, _IMAGES = 3, 4
-"""Axes of lines and of images, with their batch and channels."""
+_LINES, _IMAGES, _VOLUMES = 3, 4, 5
+"""Axes of lines, of images and of volumes, with their batch and channels."""
 
 _EXTREMES = ("ReduceMax", "ReduceMin")
 
 
 def open_reductions(site: Site) -> Iterator[Form]:
-    """Yield a reduction of lines or images, but for their batch, in forms that need one length at most."""
+    """Yield a reduction of lines, images or volumes, but for their batch, in forms that leave lengths open."""
     known, listed = site.input_type(0), reduced_axes(site.scope, site.node)
     shape = () if known is None or known.shape is None else tuple(known.shape)
-    if not listed or len(shape) not in (_LINES, _IMAGES):
+    if not listed or len(shape) not in (_LINES, _IMAGES, _VOLUMES):
         return
     axes, kept = sorted({axis % len(shape) for axis in listed}), attributes.integer(site.node, "keepdims", 1) != 0
     if 0 in axes or site.elem_type(0) not in FLOATS:
         return
     if len(shape) == _LINES and len(axes) == 1:
         yield _beside_one(site, axes[0], kept=kept)
-    if site.node.op_type in _EXTREMES:
+    if site.node.op_type in _EXTREMES and len(shape) != _VOLUMES:
         yield _of_all(site, axes, len(shape), kept=kept)
         yield from _along(site, axes, shape, kept=kept)
     elif site.node.op_type in {"ReduceMean", *OF_ONES} and axes == [CHANNELS]:
         yield from _weighed(site, shape, kept=kept)
+    if len(shape) != _LINES and len(axes) == 1:
+        yield _laid_out(site, axes[0], shape, kept=kept)
 
 
 def _beside_one(site: Site, axis: int, *, kept: bool) -> Form:
@@ -64,6 +68,56 @@ def _beside_one(site: Site, axis: int, *, kept: bool) -> Form:
     operators: Operators = (("Unsqueeze", {"rank": _LINES}), (op_type, told))
     operators = (*operators, *((("Squeeze", {"rank": _IMAGES}),) if kept else ()))
     return Form("an axis of one element beside it", operators, partial(written, site, write))
+
+
+def _laid_out(site: Site, axis: int, shape: Sequence[Dimension], *, kept: bool) -> Form:
+    """Return the reduction along an axis and one of one element, with all before it in one axis, and all behind it."""
+    op_type = site.node.op_type
+    outer, length, inner = (_in_one(part) for part in (shape[1:axis], shape[axis : axis + 1], shape[axis + 1 :]))
+    before, pair = ([outer], [2, 3]) if outer != 1 else ([], [1, 2])
+    told = [0, *before, *([length, 1, inner] if not before or inner != 1 else [1, length])]
+    left = [*shape[1:axis], *([1] if kept else []), *shape[axis + 1 :]]
+    result = [0, *(each if isinstance(each, int) else -1 for each in left)]
+    why_not = None
+    if max(told.count(-1), result.count(-1)) > 1 or 0 in shape:
+        why_not = Refusal("it needs all lengths of its data but one (--shape)")
+    elif -1 in (*told, *result) and not isinstance(shape[0], int):
+        why_not = Refusal("a batch without images leaves no length to be found")
+    elif _VOLUMES in (len(told), len(result)) and is_of_another_batch(site.scope, site.input_name(0)) is not False:
+        why_not = Refusal("its first axis is another than the batch")
+
+    def write(builder: FragmentBuilder, value: Any) -> Any:
+        for at, lengths in enumerate((told, result)):
+            value = builder.reshaped(value, lengths)
+            value = pooled(builder, value) if len(lengths) == _VOLUMES else value
+            value = value if at else reduced(builder, op_type, value, pair)
+        return value
+
+    is_volume = len(told) == _VOLUMES
+    traits = {"rank": len(told), "keeps-axis": True, "of-volume": is_volume, "several-of-volume": is_volume}
+    operators: Operators = (
+        *_reshaping(site, told),
+        (op_type, {**reduction_traits(op_type, site.opset, pair), **traits}),
+        *_reshaping(site, result),
+    )
+    return Form("its axis beside one of one element", operators, partial(written, site, write), why_not)
+
+
+def _in_one(lengths: Sequence[Dimension]) -> int:
+    """Return how many elements axes have together, -1 where that is not known."""
+    return math.prod(each for each in lengths if isinstance(each, int)) if _are_known(lengths) else -1
+
+
+def _are_known(lengths: Sequence[Dimension]) -> bool:
+    return all(isinstance(each, int) for each in lengths)
+
+
+def _reshaping(site: Site, told: Sequence[int]) -> Operators:
+    """Return a Reshape to these lengths, of which a volume is told which axis is its batch."""
+    is_volume = len(told) == _VOLUMES
+    reshape = ("Reshape", {"rank": len(told), "batch-told": is_volume})
+    sizes: list[Dimension] = [each if each > 0 else None for each in told]
+    return (reshape, *((("MaxPool", pool_traits(site, sizes)),) if is_volume else ()))
 
 
 def _of_all(site: Site, axes: Sequence[int], rank: int, *, kept: bool) -> Form:

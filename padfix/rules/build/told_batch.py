@@ -22,6 +22,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -49,6 +50,21 @@ def pooled_forms(site: Site) -> Iterator[Form]:
     yield from _with_layer(site, shape, why_not, is_before=False)
 
 
+def pool_traits(site: Site, shape: Sequence[Dimension]) -> Traits:
+    """Return what :func:`pooled` is like, of a volume of this shape."""
+    return window_traits(_telling(site, shape))
+
+
+def pooled(builder: FragmentBuilder, value: Any) -> Any:
+    """Return a volume behind a pool of its single elements, which tells that its first axis is the batch."""
+    return builder.op("MaxPool", [value], {"kernel_shape": list(_ONE), "strides": list(_ONE)})
+
+
+def _telling(site: Site, shape: Sequence[Dimension]) -> Window:
+    written = Written(kernel_shape=_ONE, strides=_ONE)
+    return Window("", "MaxPool", written, _ONE, _ONE, _ONE, tuple(shape[-_SPATIAL:]), site.elem_type(0))
+
+
 def _with_layer(site: Site, shape: Sequence[Dimension], why_not: Refusal | None, *, is_before: bool) -> Iterator[Form]:
     """Yield the node with a pool of single elements, or a convolution with weights of 1, before or behind it."""
     own = {**(traits_of(site.scope, site.node) or {}), "batch-told": True, "of-untold-volume": False}
@@ -59,12 +75,11 @@ def _with_layer(site: Site, shape: Sequence[Dimension], why_not: Refusal | None,
     channels = shape[1] if len(shape) > 1 and isinstance(shape[1], int) else 0
 
     def told(builder: FragmentBuilder, layer: str, value: Any) -> Any:
-        given, attributes = [value], {"kernel_shape": list(_ONE), "strides": list(_ONE)}
-        if layer == "Conv":
-            dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
-            given.append(builder.constant(np.ones((channels, 1, *_ONE), dtype), "ones"))
-            return builder.op(layer, given, {**attributes, "group": channels})
-        return builder.op(layer, given, attributes)
+        if layer == "MaxPool":
+            return pooled(builder, value)
+        ones = np.ones((channels, 1, *_ONE), helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
+        told = {"kernel_shape": list(_ONE), "strides": list(_ONE), "group": channels}
+        return builder.op(layer, [value, builder.constant(ones, "ones")], told)
 
     def write(layer: str) -> Rewrite:
         builder = site.builder()
@@ -77,10 +92,13 @@ def _with_layer(site: Site, shape: Sequence[Dimension], why_not: Refusal | None,
         builder.output(site.node.output[0], told(builder, layer, result))
         return Rewrite(builder.build(), trials, exact=is_exact)
 
-    written = Written(kernel_shape=_ONE, strides=_ONE)
-    plain = Window("", "MaxPool", written, _ONE, _ONE, _ONE, tuple(shape[-_SPATIAL:]), site.elem_type(0))
+    plain = _telling(site, shape)
     grouped = dataclasses.replace(
-        plain, op_type="Conv", written=dataclasses.replace(written, group=channels), channels=channels, maps=channels
+        plain,
+        op_type="Conv",
+        written=dataclasses.replace(plain.written, group=channels),
+        channels=channels,
+        maps=channels,
     )
     for name, layer in (("a pool of single elements", plain), ("a convolution with weights of 1", grouped)):
         reason = why_not or (None if channels or layer is plain else Refusal("how many channels it has is not known"))
