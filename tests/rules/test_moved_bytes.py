@@ -92,6 +92,24 @@ def test_quantized_bytes_are_moved_in_their_steps(kind: str, expression: str, op
     assert scales == {np.float32(0.05).item()}
 
 
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+def test_bytes_of_the_caller_and_for_the_caller(kind: str, tmp_path: Path) -> None:
+    """A result is none of bytes of the caller, and what is quantized none of its numbers, as they are."""
+    data = np.random.default_rng(3).integers(0, 256, (2, 5)).astype(np.uint8).view(kind)
+    graph = "(%s[2,5] X) => (float Y) <float s = {0.05}, %s m = {5}> { Y = DequantizeLinear (X, s, m) }"
+    assert types_of(written(tmp_path, graph % (kind, kind), data)) == [STEPS[0], "Max"]
+    graph = "(float[2,5] X) => (%s Y) <float s = {0.05}, %s m = {5}> { Y = QuantizeLinear (X, s, m) }"
+    numbers = np.linspace(-9, 9, 10, dtype=np.float32).reshape(2, 5)
+    assert types_of(written(tmp_path, graph % (kind, kind), numbers)) == ["Clip", STEPS[1]]
+
+
+def test_steps_that_nodes_give_are_worked_out(tmp_path: Path) -> None:
+    graph = """(float[2,5] X) => (float Y) <float c = {0.05}, uint8 m = {5}> {
+      s = Identity (c) q = QuantizeLinear (X, s, m) Y = DequantizeLinear (q, s, m) }"""
+    numbers = np.linspace(-9, 9, 10, dtype=np.float32).reshape(2, 5)
+    assert "Round" in types_of(written(tmp_path, graph, numbers))
+
+
 def test_sums_of_bytes_are_declined(tmp_path: Path) -> None:
     """Floats do not wrap around."""
     source = tmp_path / "model.onnx"

@@ -151,7 +151,6 @@ def test_an_average_of_many_channels_or_without_pads_is_right(channels: int, pad
             "qnn",
             "more than five axes",
         ),
-        ("(uint8[3,4] X) => (float Y) <float s = {0.1}> { Y = DequantizeLinear (X, s) }", "qnn", "as a result"),
         ("(uint8[3,4] X, uint8[3,4] Z) => (uint8 Y) { Y = Add (X, Z) }", "qnn", "integers of 32 bits"),
         ("(float[3,4] X) => (double Y) { Y = Cast <to = 11> (X) }", "qnn", "gives no doubles"),
         ("(float[1,3,8,8] X) => (float Y) { Y = LpPool <kernel_shape = [3, 3], p = 3> (X) }", "qnn", "powers above 2"),

@@ -57,7 +57,7 @@ def zero_point_forms(site: Site) -> Iterator[Form]:
     yield Form("a zero point in the shape of its scale", ((site.node.op_type, traits),), write, why_not)
     if traits["one-element"] and site.node.op_type == "QuantizeLinear":
         yield _doubled(site)
-    if traits["leaves-floats-over"]:
+    if traits["leaves-floats-over"] or (traits["of-input"] and site.node.op_type == "QuantizeLinear"):
         yield _cut_off(site)
     if site.node.op_type == "DequantizeLinear":
         yield _set_apart(site)
@@ -92,7 +92,7 @@ def _cut_off(site: Site) -> Form:
         within = clipped(builder, data, *(np.array(each * float(scale.item()), scale.dtype) for each in ends))
         return Rewrite(builder.ending_in(copied(site.node), [within, *steps]), trials_of(site), exact=True)
 
-    traits = {**quantizer_traits(site.scope, site.node), "leaves-floats-over": False}
+    traits = {**quantizer_traits(site.scope, site.node), "leaves-floats-over": False, "of-input": False}
     operators: Operators = (("Clip", {"cuts-one-end-of-bytes": False}), ("QuantizeLinear", traits))
     return Form("its data cut off before it", operators, write, why_not)
 
@@ -178,7 +178,7 @@ def _set_apart(site: Site) -> Form:
         builder.output(site.node.output[0], builder.op("Max", [numbers, builder.constant(np.array(least), "least")]))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    traits = {**quantizer_traits(site.scope, site.node), "saturates": False}
+    traits = {**quantizer_traits(site.scope, site.node), "saturates": False, "as-result": False}
     operators: Operators = (("DequantizeLinear", traits), ("Max", {"inputs": 2, "constants": "number"}))
     return Form("a maximum behind it", operators, write)
 

@@ -13,6 +13,7 @@ from onnx import NodeProto, TensorProto, helper
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.clip import BOUNDS_AS_INPUT_SINCE
+from padfix.operators.constant_chains import worked_out
 from padfix.operators.quantizers import ZERO_POINT
 from padfix.operators.refusal import Refusal
 from padfix.operators.steps_of_bytes import OPERATOR_OF_BYTES
@@ -120,7 +121,7 @@ def stepped_forms(site: Site) -> Iterator[Form]:
         assert known is not None
         trial = {first.input[0]: like(known, _SHORT)}
         for name in filter(None, (*first.input[1:], *node.input[1:])):
-            told = scope.constant(name)
+            told = worked_out(scope, name)
             assert told is not None
             trial[name] = TrialInput.of(told)
         return Rewrite(builder.build(), (trial,), exact=True, replaces=(first,))
@@ -153,9 +154,9 @@ def _bytes_between(scope: Scope, node: NodeProto) -> tuple[_Steps, _Steps, tuple
 
 
 def _steps(scope: Scope, node: NodeProto, rank: int) -> _Steps | None:
-    scale = scope.constant(node.input[1])
+    scale = worked_out(scope, node.input[1])
     name = node.input[ZERO_POINT] if len(node.input) > ZERO_POINT else ""
-    zero = scope.constant(name) if name else np.zeros(1, np.int64)
+    zero = worked_out(scope, name) if name else np.zeros(1, np.int64)
     if normal_domain(node.domain) or scale is None or zero is None or scale.dtype != np.float32 or scale.ndim > 1:
         return None
     if attributes.integer(node, "block_size", 0) or len(set(zero.reshape(-1).tolist())) != 1:
