@@ -39,9 +39,16 @@ def any_of(known: Sequence[bool | None]) -> bool | None:
     return None if None in known else False
 
 
+_JOINING = ("Add", "Div", "Max", "Min", "Mul", "Sub")
+"""What gives each of its inputs the shape of all."""
+
+
 def is_spread(scope: Scope, node: NodeProto, position: int) -> bool | None:
     """Return whether an input takes a shape of the result that is not its own; None where that is not known."""
     given, gives = scope.type_of(node.input[position]), scope.type_of(node.output[0])
+    maker, others = scope.own_producer(node.input[position]), {*node.input} - {node.input[position]}
+    if maker is not None and maker.op_type in _JOINING and others and others <= {*maker.input}:
+        return False  # it has taken the shapes of the others already
     if given is None or gives is None or given.shape is None or gives.shape is None:
         return None
     if len(given.shape) != len(gives.shape):

@@ -18,7 +18,7 @@ MARKS = (
     # Of pools of planes: whether windows of one column go two further on both axes. Of Conv: whether every channel
     # has one map of its own, a single channel among them.
     "column-by-twos",
-    "multiplies-channels",  # Of ConvTranspose: whether each channel makes several maps by itself.
+    "multiplies-channels",  # Of Conv and ConvTranspose: whether each channel makes several maps by itself.
     "map-each",
     "lists-scales",
     "saturates",  # Of DequantizeLinear, QLinearConv and QLinearMatMul: whether products of bytes may not fit 16 bits.

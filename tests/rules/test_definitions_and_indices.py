@@ -293,6 +293,7 @@ def test_one_image_is_turned_against_the_order_of_its_layers_in_two_steps(
         ("float[3,1] X, float[1,4] Z", "Equal (X, Z)", ["Min", "Max", "LessOrEqual"]),
         ("float[3,4] X, float[3,1] Z", "Greater (X, Z)", ["Greater"]),
         ("int32[3,1] X, int32[1,4] Z", "Greater (X, Z)", ["Greater"]),
+        ("float[A,B] X, float[C,D] Z", "Greater (X, Z)", ["Max", "Greater"]),
     ],
 )
 def test_floats_that_are_both_broadcast_are_compared_by_their_extremes(
@@ -302,6 +303,24 @@ def test_floats_that_are_both_broadcast_are_compared_by_their_extremes(
     padfix.convert(source, result, target="mnn")
     found = types_of(result)
     assert [each for each in found if each in ("Max", "Min", "Greater", "GreaterOrEqual", "LessOrEqual")] == written
+
+
+@pytest.mark.parametrize(
+    ("lengths", "maps", "number"),
+    [("1,3,W", "6,1,3", 4), ("N,3,W", "6,1,3", 4), ("N,3,8", "6,1,3", 2), ("N,3,W", "3,1,3", 2)],
+)
+def test_several_maps_of_each_channel_of_open_lines_are_of_a_plane(
+    lengths: str, maps: str, number: int, tmp_path: Path
+) -> None:
+    numbers = ", ".join(map(str, range(int(maps[0]) * 3)))
+    text = f"""(float[{lengths}] X) => (float Y) <float[{maps}] w = {{{numbers}}}> {{
+      a = Abs (X) c = Conv <group = 3, pads = [1, 1]> (a, w) Y = Tanh (c) }}"""
+    padfix.convert(saved(tmp_path, text, 13), tmp_path / "r.onnx", target="mnn")
+    nodes = onnx.load(tmp_path / "r.onnx").graph.node
+    pads = [
+        list(each.ints) for node in nodes if node.op_type == "Conv" for each in node.attribute if each.name == "pads"
+    ]
+    assert [len(each) for each in pads] == [number]
 
 
 @pytest.mark.parametrize("zero", ["0", "5"])
