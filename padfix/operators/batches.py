@@ -9,6 +9,7 @@ from onnx import FunctionProto, NodeProto
 
 from padfix.graph.lengths import length_of
 from padfix.graph.scopes import Dimension, Scope
+from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.lists import depends_on_data
 
 OF_IMAGES = frozenset(
@@ -19,6 +20,9 @@ OF_IMAGES = frozenset(
     }
 )
 """Operators to which the first axis is a batch of images, or of lists."""
+
+_WEIGHED = ("Conv", "ConvTranspose")
+"""Operators that multiply images with weights, which an input may give."""
 
 
 def is_of_another_batch(scope: Scope, name: str) -> bool | None:
@@ -63,7 +67,7 @@ def open_batches(scope: Scope) -> set[str]:
 def is_of_unlike_batches(scope: Scope, name: str) -> bool:
     """Whether data are as many images as an input is of, and the model's inputs and results are not all of as many.
 
-    Where their number is left open, another input may be of a certain number.
+    Of an open number, images come one by one beside an input that holds something for all of them.
     """
     known, root = scope.type_of(name), scope.root
     length = known.shape[0] if known is not None and known.shape else None
@@ -71,9 +75,27 @@ def is_of_unlike_batches(scope: Scope, name: str) -> bool:
         return False
     results = {each.shape[0] for each in map(root.type_of, root.outputs) if each is not None and each.shape}
     batches = _batches(scope)
-    if not isinstance(length, int):
-        return length in batches and any(isinstance(each, int) for each in batches)
-    return length in batches and len(batches | results) > 1
+    if isinstance(length, int):
+        return length in batches and len(batches | results) > 1
+    others = [each for each in root.inputs if isinstance(_number_of_images(root, each), int)]
+    is_apart = any(isinstance(each, int) for each in results) or not all(_is_for_all(root, each) for each in others)
+    return length in batches and bool(others) and is_apart
+
+
+def _is_for_all(scope: Scope, name: str) -> bool:
+    """Whether a converter guesses no batch of an input: a list, one image, joined with others, or weights."""
+    known = scope.type_of(name)
+    if known is None or not known.shape or known.rank == 1 or known.shape[0] == 1:
+        return known is not None
+    return all(
+        node.op_type in ELEMENTWISE or (node.op_type in _WEIGHED and name != node.input[0])
+        for node in scope.consumers(name)
+    )
+
+
+def _number_of_images(scope: Scope, name: str) -> Dimension:
+    known = scope.type_of(name) if scope.constant(name) is None else None
+    return known.shape[0] if known is not None and known.shape else None
 
 
 def numbers_images(scope: Scope, node: NodeProto) -> bool:
@@ -172,5 +194,4 @@ def gives_each_image_its_own(scope: Scope, node: NodeProto, within: int = 0) -> 
 def _batches(scope: Scope) -> set[Dimension]:
     """Return how long the first axes of the inputs of the model, or of the function, are."""
     root = scope.root
-    types = [root.type_of(name) for name in root.inputs if root.constant(name) is None]
-    return {each.shape[0] if each is not None and each.shape else None for each in types}
+    return {_number_of_images(root, name) for name in root.inputs if root.constant(name) is None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import math
 import re
@@ -94,12 +95,17 @@ def _image_by_image(
     import onnx
 
     model = onnx.load_from_string(request.model)
-    batch = _batch_of(request, moves=any(node.op_type in _MOVING for node in model.graph.node))
+    fed = _fed_by_images(model, request)
+    batch = _batch_of(request, fed, moves=any(node.op_type in _MOVING for node in model.graph.node))
     if batch is None:
         return run(request)
     if any(node.op_type in _LAYERS_OVER_STEPS for node in model.graph.node) and keeps_steps(request):
         return run(request)
-    images = _images(run, model, request, batch)
+    if len(fed) < len(request.feeds):
+        # What some inputs leave open need be no number of images.
+        with contextlib.suppress(RuntimeError):
+            return run(request)
+    images = _images(run, model, request, fed, batch)
     found = [] if images is None else zip(images[0], request.shapes, strict=True)
     axes = [_axis_of_images(one, shape, batch) for one, shape in found]
     if images is None or None in axes:
@@ -107,28 +113,42 @@ def _image_by_image(
     return [np.concatenate(each, axis=axis or 0) for each, axis in zip(zip(*images, strict=True), axes, strict=True)]
 
 
-def _images(run: Callable[[Request], list[Any]], model: Any, request: Request, batch: int) -> list[list[Any]] | None:
+def _fed_by_images(model: Any, request: Request) -> frozenset[str]:
+    """Return the inputs of images: all of them, or those that leave open how many, where others tell their lengths."""
+    given = [value for value in model.graph.input if value.name in request.feeds]
+    of_open = [each.name for each in given if not all(_is_told(dim) for dim in each.type.tensor_type.shape.dim[:1])]
+    return frozenset(of_open or request.feeds)
+
+
+def _is_told(dimension: Any) -> bool:
+    return bool(dimension.HasField("dim_value"))
+
+
+def _images(
+    run: Callable[[Request], list[Any]], model: Any, request: Request, fed: frozenset[str], batch: int
+) -> list[list[Any]] | None:
     """Return what is given for each image; None where that fails, as where the first axis is none of images."""
     for value, shape in zip(model.graph.output, request.shapes, strict=True):
         value.type.tensor_type.shape.dim[shape.index(batch)].dim_value = 1
-    for value in (each for each in model.graph.input if each.name in request.feeds):  # others are constants
+    for value in (each for each in model.graph.input if each.name in fed):  # others are constants, or for all images
         value.type.tensor_type.shape.dim[0].dim_value = 1
     serialized, shapes = model.SerializeToString(), [_of_one(shape, shape.index(batch)) for shape in request.shapes]
+
+    def of_image(place: int) -> dict[str, Any]:
+        return {name: array[place, None] if name in fed else array for name, array in request.feeds.items()}
+
     try:
-        return [
-            run(Request(serialized, {name: array[place, None] for name, array in request.feeds.items()}, shapes))
-            for place in range(batch)
-        ]
+        return [run(Request(serialized, of_image(place), shapes)) for place in range(batch)]
     except RuntimeError:
         return None
 
 
-def _batch_of(request: Request, *, moves: bool) -> int | None:
-    """Return how many images all inputs are of; None where that is one, or a result has no axis that is as long.
+def _batch_of(request: Request, fed: frozenset[str], *, moves: bool) -> int | None:
+    """Return how many images the inputs of images are of; None where that is one, or a result has no such axis.
 
     Unless something moves them, images are along the first axis of the results.
     """
-    first = {array.shape[:1] for array in request.feeds.values()}
+    first = {request.feeds[name].shape[:1] for name in fed}
     lengths = first.pop() if len(first) == 1 else ()
     batch = lengths[0] if lengths else 1
     return batch if batch > 1 and all(batch in (shape if moves else shape[:1]) for shape in request.shapes) else None

@@ -310,7 +310,7 @@ BY_IDS = "(int32[2,5] X) => (float[2,5,2] Y) <float[9,2] t> { Y = Gather (t, X) 
         (PAIRED, "takes several together"),
         (TWICE % ("1,3,2,2", "Softmax (X)", "A"), ""),
         (TWICE % ("1,3,2,2", "PRelu (X, s) B = Reshape (A, r)", "B"), ""),
-        (BESIDE % ("N", "GlobalMaxPool"), "of another number of images"),
+        (BESIDE % ("N", "GlobalMaxPool"), ""),
         (BESIDE % ("1", "GlobalMaxPool"), ""),
         (BESIDE % ("N", "Exp"), ""),
     ],

@@ -97,3 +97,22 @@ def test_elements_of_all_images_that_are_as_many_are_no_images() -> None:
     data = np.random.default_rng(0).standard_normal((3, 3)).astype(np.float32)
     (found,) = on_ncnn.load()(Request(model.SerializeToString(), {"X": data}, [(3,)]))
     np.testing.assert_array_equal(found, data.min(0))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "node"), [("4", "Mul (C, S)"), ("1,2,3,4", "Add (C, S)"), ("2,2,1,1", "Conv (C, S)")]
+)
+def test_what_is_for_all_images_stays_whole(lengths: str, node: str) -> None:
+    from padfix.runtimes import on_ncnn
+
+    random = np.random.default_rng(0)
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+        main (float[N,2,3,4] X, float[{lengths}] S) => (float[N,2,3,4] Y) {{
+            C = MaxPool <kernel_shape = [1, 1]> (X) Y = {node} }}""")
+    feeds = {
+        "X": random.standard_normal((3, 2, 3, 4)).astype(np.float32),
+        "S": random.standard_normal([int(each) for each in lengths.split(",")]).astype(np.float32),
+    }
+    (found,) = on_ncnn.load()(Request(model.SerializeToString(), feeds, [(3, 2, 3, 4)]))
+    (expected,) = session(model, optimised=False).run(None, feeds)
+    np.testing.assert_allclose(found, expected, atol=1e-5)

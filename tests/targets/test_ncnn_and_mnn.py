@@ -313,7 +313,7 @@ def test_images_behind_a_turned_volume_tell_ncnn_its_batch(nodes: str, is_refuse
         ('Y = Resize <mode = "linear"> (X, , z)', ["MatMul", "MatMul", "MatMul", "MaxPool"]),
         ('Y = Resize <mode = "nearest", nearest_mode = "floor"> (X, , z)', ["MatMul", "MatMul", "MatMul", "MaxPool"]),
         (
-            "Y = LpPool <kernel_shape = [2, 3, 1], pads = [1, 0, 0, 0, 1, 0]> (X)",
+            "Y = LpPool <kernel_shape = [2, 3, 1], pads = [1, 0, 0, 0, 1, 0], dilations = [2, 1, 1]> (X)",
             ["MatMul", "MatMul", "MaxPool", "Sqrt"],
         ),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,16 +19,32 @@ from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import flat, is_too_long
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.pad_node import known_amounts
 from padfix.rules.build.trials import trials
+from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
 _SQUARE = 2
 
+_PADS_AS_INPUT_SINCE = 11
+"""The opset from which on a Pad is told its amounts by an input."""
 
-def averaged_powers(site: Site, window: Window, pairs: Sequence[Pair]) -> Form:
-    """Return an LpPool as the root of an AveragePool of powers that counts the pads, times its taps."""
+
+def averaged_powers(site: Site, window: Window, pairs: Sequence[Pair], pad: Traits) -> Iterator[Form]:
+    """Yield an LpPool as the root of an AveragePool of powers that counts the pads, times its taps.
+
+    Its pads are the pool's, or those of a Pad before the powers.
+    """
+    yield _averaged(site, window, pairs, None)
+    if any(map(any, pairs)):
+        none = ((0, 0),) * window.rank
+        written = dataclasses.replace(window.written, pads=tuple(flat(none)), auto_pad=None)
+        yield _averaged(site, dataclasses.replace(window, written=written), none, (known_amounts(window, pairs), pad))
+
+
+def _averaged(site: Site, window: Window, pairs: Sequence[Pair], pad: tuple[list[int], Traits] | None) -> Form:
     power = attributes.integer(site.node, "p", _SQUARE) or 0
     taps = [each or 0 for each in window.kernel]
     written = dataclasses.replace(
@@ -49,6 +65,7 @@ def averaged_powers(site: Site, window: Window, pairs: Sequence[Pair]) -> Form:
         dtype: Any = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
         builder = site.builder()
         data = builder.input(site.input_name(0))
+        data = data if pad is None else _behind_pad(builder, data, pad[0], dtype)
         terms = raised(builder, data if power == _SQUARE else builder.op("Abs", [data]), power, dtype)
         told = {"kernel_shape": taps, "strides": list(window.strides), "pads": flat(pairs), "count_include_pad": 1}
         averaged = builder.op("AveragePool", [terms], told, name=site.node.name)
@@ -57,7 +74,17 @@ def averaged_powers(site: Site, window: Window, pairs: Sequence[Pair]) -> Form:
         return Rewrite(builder.build(), trials(site, window, same=False))
 
     operators = (("AveragePool", window_traits(average)), ("Mul", {"gate-second": False}), *powers_in(power))
-    return Form("an average of its powers", operators, write, why_not)
+    if pad is None:
+        return Form("an average of its powers", operators, write, why_not)
+    return Form("a Pad before an average of its powers", (("Pad", pad[1]), *operators), write, why_not)
+
+
+def _behind_pad(builder: FragmentBuilder, data: Any, amounts: list[int], dtype: Any) -> Any:
+    """Return data behind a Pad, which no runtime takes into the pool: the powers stand between."""
+    if builder.opset < _PADS_AS_INPUT_SINCE:
+        return builder.op("Pad", [data], {"mode": "constant", "pads": amounts, "value": 0.0})
+    told = [builder.constant(np.array(amounts, np.int64), "pads"), builder.constant(np.array(0, dtype), "zero")]
+    return builder.op("Pad", [data, *told], {"mode": "constant"})
 
 
 def powers_in(power: int) -> Operators:

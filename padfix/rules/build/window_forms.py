@@ -98,7 +98,7 @@ def _of_same_groups(site: Site, window: Window, own: Traits) -> Iterator[Form]:
     if window.operator.is_maximum:
         yield _behind_edges(site, explicit, pairs)
     if window.op_type == "LpPool":
-        yield averaged_powers(site, explicit, pairs)
+        yield from averaged_powers(site, explicit, pairs, _pad_traits(window, pairs))
     if window.rank == 1:
         yield from plane_forms(site, explicit, pairs)
     yield from pools_along_axes(site, as_it_was)
