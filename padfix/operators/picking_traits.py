@@ -301,16 +301,18 @@ def is_weight(scope: Scope, name: str, depth: int = 0) -> bool:
 def computed_weights(scope: Scope, node: NodeProto) -> Traits:
     """Return whether the weights and the bias of a convolution are computed, or an input of the model.
 
-    And whether every channel is a group of its own, and makes several maps.
+    And of a Conv whether every channel is a group of its own, and makes several maps.
     """
     weights, bias = (node.input[place] if place < len(node.input) else "" for place in (1, 2))
-    known, group = scope.type_of(weights), attributes.integer(node, "group", 1) or 1
-    maps, each = (None, None) if known is None or not known.shape else known.shape[:2]
-    return {
-        "multiplies-channels": group > 1 and each == 1 and maps != group,
+    found: Traits = {
         "weights-computed": bool(weights) and not is_weight(scope, weights),
         "bias-computed": bool(bias) and not is_weight(scope, bias),
     }
+    if node.op_type != "Conv":
+        return found  # how many maps a transposed one makes of each channel its reader tells
+    known, group = scope.type_of(weights), attributes.integer(node, "group", 1) or 1
+    maps, each = (None, None) if known is None or not known.shape else known.shape[:2]
+    return {**found, "multiplies-channels": group > 1 and each == 1 and maps != group}
 
 
 def _suppression(scope: Scope, node: NodeProto) -> Traits:
