@@ -31,6 +31,9 @@ _WITHOUT_SIGN: Mapping[int, str] = {
 _FIXED: Traits = {"sizes": "static", "shape-given": True, "of-input": False, "inputs": 1}
 """What is said of nothing but a name or the file."""
 
+_BEFORE_NEW = 13
+"""The version of files before the one that came with opset 28."""
+
 _MEASURING = ("Shape", "Size")
 """Operators that read the lengths of their data, and nothing else of them."""
 
@@ -98,7 +101,7 @@ class StaleShapes(ScopeRule):
         yield from self._odd_names(scope, target)
         if isinstance(container, FunctionProto):
             return
-        yield from self._old_file(scope, container, target)
+        yield from self._odd_version(scope, container, target)
         yield from self._open_inputs(scope, container, target)
         yield from self._refused_ends(scope, container, target)
         yield from self._unread_inputs(scope, container, target)
@@ -125,15 +128,21 @@ class StaleShapes(ScopeRule):
             found = self.scope_finding(scope, odd[0].name, says, hint, odd[0].op_type)
             yield Correction(dataclasses.replace(found, severity=objection.severity), _namer(scope, odd))
 
-    def _old_file(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
-        """Yield a correction of a file of versions that list all constants among the inputs, if the target minds."""
-        is_old = scope.model is not None and scope.ir_version < OVERRIDABLE_SINCE
-        objection = worst_objection(target, DECLARED, scope.opset, {**_FIXED, "old-file": True}) if is_old else None
+    def _odd_version(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
+        """Yield a correction of a file whose version the target minds: it is too old, or too new for it."""
+        if scope.model is None:
+            return
+        mark, wanted, renew = "old-file", OVERRIDABLE_SINCE, _renewer(scope, graph)
+        if scope.ir_version > _BEFORE_NEW:
+            mark, wanted, renew = "new-file", _BEFORE_NEW, _dater(scope)
+        elif scope.ir_version >= OVERRIDABLE_SINCE:
+            return
+        objection = worst_objection(target, DECLARED, scope.opset, {**_FIXED, mark: True})
         if objection is not None:
             says = f"The file is of ONNX's version {scope.ir_version}. {objection.sentence(target, DECLARED)}"
-            hint = f"padfix convert --target {target.name} writes version {OVERRIDABLE_SINCE}."
+            hint = f"padfix convert --target {target.name} writes version {wanted}."
             found = self.scope_finding(scope, graph.name, says, hint, "ir_version")
-            yield Correction(dataclasses.replace(found, severity=objection.severity), _renewer(scope, graph))
+            yield Correction(dataclasses.replace(found, severity=objection.severity), renew)
 
     def _open_inputs(self, scope: Scope, graph: GraphProto, target: Target) -> Iterator[Correction]:
         """Yield what nobody but the user can mend: lengths of the model's inputs that are left open."""
@@ -282,6 +291,16 @@ def _renewer(scope: Scope, graph: GraphProto) -> Callable[[], None]:
             scope.model.ir_version = OVERRIDABLE_SINCE
 
     return renew
+
+
+def _dater(scope: Scope) -> Callable[[], None]:
+    """Return what gives the file the version before the newest: nothing else of it is written otherwise there."""
+
+    def date() -> None:
+        if scope.model is not None:
+            scope.model.ir_version = _BEFORE_NEW
+
+    return date
 
 
 def _reader(scope: Scope, names: Sequence[str]) -> Callable[[], None]:

@@ -64,7 +64,7 @@ def test_truths_are_joined(joint: str, tmp_path: Path) -> None:
     [
         ("c = Greater (X, z) l = Log (X) Y = Where (c, l, z)", "may be infinite"),
         ("c = Greater (X, z) Y = Where (c, X, w)", "infinite or not a number"),
-        ("c = Equal (X, i) Y = Cast <to = 1> (c)", "compares with what is infinite"),
+        ("c = Less (X, i) Y = Cast <to = 1> (c)", "compares with what is infinite"),
         ("a = ArgMax <axis = 2> (X) b = ArgMax <axis = 2> (Z) c = Equal (a, b) Y = Where (c, X, Z)", "of one type"),
     ],
 )
@@ -73,3 +73,12 @@ def test_what_may_be_no_number_is_declined(nodes: str, says: str, tmp_path: Path
     assert any(says in each.hint for each in findings)
     with pytest.raises(RefusedError, match="can't be rewritten"):
         padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="ncnn")
+
+
+@pytest.mark.parametrize("infinity", ["i", "X"])
+def test_what_is_infinite_lies_beyond_the_largest_number(infinity: str, tmp_path: Path) -> None:
+    other = "X" if infinity == "i" else "i"
+    source = saved(f"c = Equal ({infinity}, {other}) Y = Cast <to = 1> (c)", tmp_path)
+    padfix.convert(source, tmp_path / "out.onnx", target="ncnn")
+    nodes = onnx.load(tmp_path / "out.onnx").graph.node
+    assert [node.op_type for node in nodes if node.op_type != "Constant"] == ["Sub", "Relu", "Sign"]

@@ -350,3 +350,13 @@ def test_sizes_for_several_images_become_scales_for_ncnn(tmp_path: Path) -> None
     padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="ncnn")
     (node,) = onnx.load(tmp_path / "out.onnx").graph.node
     assert [bool(each) for each in node.input] == [True, False, True]
+
+
+@pytest.mark.parametrize(("version", "opset"), [(14, 17), (14, 28), (13, 17)])
+def test_ncnn_is_given_no_file_newer_than_its_converter(version: int, opset: int, tmp_path: Path) -> None:
+    text = f"""<ir_version: {version}, opset_import: ["" : {opset}]> g (float[1,2,3,4] X) => (float[1,2,3,4] Y) {{
+        A = Relu (X) Y = Sin (A) }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="ncnn")
+    assert onnx.load(tmp_path / "out.onnx").ir_version == 13
+    assert not padfix.check(tmp_path / "out.onnx", target="ncnn").findings

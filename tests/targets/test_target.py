@@ -146,6 +146,7 @@ MADE_BY_FORMS: dict[str, set[str]] = {
         "odd-node",
         "odd-output",
         "of-input",
+        "new-file",
         "old-file",
         "shape-given",
         "sizes",

@@ -14,6 +14,7 @@ from padfix.graph.lengths import filled
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.lists import COMPARING
+from padfix.operators.numbers import constant_before_casts
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, TrialInput
@@ -155,7 +156,7 @@ def _why_not(site: Site, truths: _Truths, gives: int) -> Refusal | None:
         return Refusal("its numbers are no floats of one type")
     for name in truths.numbers:
         constant = scope.constant(name)
-        if constant is not None and not np.isfinite(constant).all():
+        if constant is not None and not np.isfinite(constant).all() and not _is_met_alone(scope, truths, name):
             return Refusal("it compares with what is infinite")
     for name in node.input[1:] if node.op_type == "Where" else ():
         constant = scope.constant(name)
@@ -165,6 +166,12 @@ def _why_not(site: Site, truths: _Truths, gives: int) -> Refusal | None:
         if constant is not None and is_infinite and (truths.nodes or not np.isneginf(constant).all()):
             return Refusal("what it chooses is infinite or not a number, and where is only known at run time")
     return None
+
+
+def _is_met_alone(scope: Scope, truths: _Truths, name: str) -> bool:
+    """Whether a constant is one infinity, and it is but asked what is equal to it."""
+    readers = [node for node in truths.nodes.values() if name in node.input]
+    return bool(_infinity_of(scope, name)) and all(node.op_type == "Equal" for node in readers)
 
 
 def _may_be_infinite(scope: Scope, name: str) -> bool:
@@ -240,6 +247,9 @@ class _Written:
         return self.builder.op("Sub", [self.builder.constant(np.array(1, self.dtype), "one"), mask])
 
     def _compared(self, node: NodeProto) -> Any:
+        infinities = [_infinity_of(self.scope, name) for name in node.input]
+        if node.op_type == "Equal" and any(infinities):
+            return self._beyond(node.input[0 if infinities[1] else 1], infinities[1] or infinities[0])
         first, second = (self.builder.input(name) for name in node.input)
         if node.op_type in ("Less", "GreaterOrEqual"):
             first, second = second, first
@@ -247,6 +257,25 @@ class _Written:
         part = self.builder.op("Abs" if node.op_type == "Equal" else "Relu", [distance])
         sign = self.builder.op("Sign", [part])
         return sign if node.op_type in ("Greater", "Less") else self._without(sign)
+
+    def _beyond(self, data: str, infinity: float) -> Any:
+        """Return which data are one infinity as which lie beyond the largest number: no number is as far from it."""
+        known = self.scope.type_of(data)
+        assert known is not None
+        dtype = helper.tensor_dtype_to_np_dtype(known.elem_type or TensorProto.FLOAT)
+        value, most = self.builder.input(data), np.finfo(dtype).max
+        if infinity < 0:
+            distance = self.builder.op("Sub", [self.builder.constant(np.array(-most, dtype), "least"), value])
+        else:
+            distance = self.builder.op("Sub", [value, self.builder.constant(np.array(most, dtype), "most")])
+        return self.builder.op("Sign", [self.builder.op("Relu", [distance])])
+
+
+def _infinity_of(scope: Scope, name: str) -> float:
+    """Return the one infinity that a constant is, or that is made of it in another type; 0 of all else."""
+    value = constant_before_casts(scope, name)
+    is_one = value is not None and value.size == 1 and value.dtype.kind == "f" and np.isinf(value).all()
+    return float(value.reshape(-1)[0]) if value is not None and is_one else 0
 
 
 def _trial(scope: Scope, names: Mapping[str, None]) -> dict[str, TrialInput]:
@@ -259,5 +288,8 @@ def _trial(scope: Scope, names: Mapping[str, None]) -> dict[str, TrialInput]:
             continue
         assert known is not None
         dtype = helper.tensor_dtype_to_np_dtype(known.elem_type or TensorProto.FLOAT)
+        if infinity := _infinity_of(scope, name):
+            trial[name] = TrialInput.of(np.full(filled(known.shape, 1), infinity, dtype), constant=False)
+            continue
         trial[name] = TrialInput.of(random.integers(-2, 3, filled(known.shape, _SHORT)).astype(dtype), constant=False)
     return trial
