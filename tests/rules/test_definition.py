@@ -55,7 +55,7 @@ def test_masks_and_bounds_of_an_attention_are_written_out(
     assert converted(text, target, tmp_path)["Attention"] == 0
 
 
-@pytest.mark.parametrize("target", ["openvino", "tract"])
+@pytest.mark.parametrize("target", ["openvino", "qnn", "tract"])
 @pytest.mark.parametrize("window", ["left_window_size = 1", "left_window_size = 0, right_window_size = 1"])
 def test_a_window_of_keys_is_a_mask(window: str, target: str, tmp_path: Path) -> None:
     text = f"""(float[2,2,3,8] Q, float[2,2,4,8] K, float[2,2,4,8] V) => (float[2,2,3,8] Y) {{
@@ -64,11 +64,12 @@ def test_a_window_of_keys_is_a_mask(window: str, target: str, tmp_path: Path) ->
     assert converted(text, target, tmp_path, 25)["Attention"] == 0
 
 
-def test_keys_that_are_counted_are_masked_behind_these(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["qnn", "tract"])
+def test_keys_that_are_counted_are_masked_behind_these(target: str, tmp_path: Path) -> None:
     text = """(float[2,2,3,8] Q, float[2,2,4,8] K, float[2,2,4,8] V, int64[2] n) => (float[2,2,3,8] Y) {
       Y = Attention (Q, K, V, , , , n)
     }"""
-    assert converted(text, "tract", tmp_path, 24)["Attention"] == 0
+    assert converted(text, target, tmp_path, 24)["Attention"] == 0
 
 
 def test_an_attention_that_a_runtime_has_stays(tmp_path: Path) -> None:
