@@ -42,3 +42,9 @@ def test_it_needs_one_length_at_most(
     found = set(converted(text, "ncnn", tmp_path, 18)) - {"Squeeze"}
     # A volume that is an input, or that remains, is told its batch by a pool.
     assert found - {"MaxPool"} == expected - {"MaxPool"}
+
+
+@pytest.mark.parametrize("op_type", ["ReduceL1", "ReduceL2", "ReduceMean", "ReduceSum"])
+def test_axes_without_elements_are_left_out(op_type: str, tmp_path: Path) -> None:
+    text = f"(float[3,2,2] X) => (float[1,1,1] Y) <int64[0] a = {{}}> {{ Y = {op_type} (X, a) }}"
+    assert converted(text, "ncnn", tmp_path, 18) == [op_type]

@@ -58,7 +58,8 @@ def reduction_forms(site: Site) -> Iterator[Form]:
     axes = sorted({axis % max(rank, 1) for axis in axes} & {*range(rank)}) or list(range(rank))
     op_type, kept = site.node.op_type, attributes.integer(site.node, "keepdims", 1) != 0
     if len(axes) == rank:
-        own = {**(traits_of(site.scope, site.node) or {}), "axes-listed": False, "axes-as-input": False}
+        bare = dict.fromkeys(("axes-listed", "axes-as-input", "axes-empty"), False)
+        own = {**(traits_of(site.scope, site.node) or {}), **bare}
 
         def whole(builder: FragmentBuilder, value: Any) -> Any:
             return builder.op(op_type, [value], {"keepdims": int(kept)})
