@@ -383,6 +383,7 @@ PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         PLACES,
         lambda scope, node: {
             **ranked(scope, node),
+            "axis-from-end": (attributes.integer(node, "axis", 0) or 0) < 0,
             "takes-last": attributes.integer(node, "select_last_index", 0) != 0,
             "keeps-axis": attributes.integer(node, "keepdims", 1) != 0,
             "kept-unwritten": attributes.find(node, "keepdims") is None,

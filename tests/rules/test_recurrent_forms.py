@@ -269,3 +269,26 @@ def test_the_sequence_of_both_directions_has_a_name(direction: str, named: bool,
     converted(tmp_path, tmp_path / "model.onnx", "mnn")
     (layer,) = (each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type == "LSTM")
     assert bool(layer.output[0]) == named
+
+
+@pytest.mark.parametrize("target", ["opencv@4.14.0", "opencv@5.0.0.93"])
+def test_the_usual_activations_are_left_out_of_both_directions(target: str, tmp_path: Path) -> None:
+    """What keras2onnx writes: OpenCV counts those of one direction."""
+    source = saved(tmp_path, direction="bidirectional", activations=["Sigmoid", "Tanh", "Tanh"] * 2)
+    assert "LSTM" in converted(tmp_path, source, target)
+    (layer,) = (each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type == "LSTM")
+    assert not any(each.name.startswith("activation") for each in layer.attribute)
+
+
+@pytest.mark.parametrize(("alpha", "is_written"), [(0.2, True), (0.25, False)])
+def test_the_numbers_that_a_hard_sigmoid_has_anyway_may_be_written(
+    alpha: float, is_written: bool, tmp_path: Path
+) -> None:
+    source = saved(
+        tmp_path, "GRU", activations=["HardSigmoid", "Tanh"], activation_alpha=[alpha], activation_beta=[0.5]
+    )
+    if is_written:
+        assert "HardSigmoid" in converted(tmp_path, source, "mnn")
+    else:
+        with pytest.raises(RefusedError, match="others than are written out"):
+            converted(tmp_path, source, "mnn")

@@ -20,6 +20,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.index_forms import MAXIMUM_OF_INTEGERS_SINCE, REST_SINCE, rest_forms
 from padfix.rules.build.joined_elements import JOINS, joined_forms, neutral
 from padfix.rules.build.moved_forms import moved_forms
+from padfix.rules.build.node_forms import axis_from_begin
 from padfix.rules.build.node_trials import like, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.picked_elements import rows_of_picked
@@ -40,10 +41,10 @@ _LENGTHS = Refusal("it needs the lengths of its inputs (--shape)")
 def element_forms(site: Site) -> Iterator[Form]:
     """Yield what takes or puts elements by indices in the forms of its type."""
     if site.node.op_type == "Scatter":
-        yield from (_axis_from_begin(site), _renamed(site))
+        yield from (axis_from_begin(site), _renamed(site))
         return
     if not site.node.op_type.endswith("ND"):
-        yield _axis_from_begin(site)
+        yield axis_from_begin(site)
     yield _counted(site)
     if site.node.op_type.startswith("Scatter"):
         yield _unsaid(site)
@@ -69,16 +70,6 @@ def element_forms(site: Site) -> Iterator[Form]:
         yield _of_more(site)
         yield part_alone(site)
     yield from joined_forms(site) if site.node.op_type.startswith("Scatter") else as_floats(site)
-
-
-def _axis_from_begin(site: Site) -> Form:
-    known, axis = site.input_type(0), attributes.integer(site.node, "axis", 0) or 0
-    rank = 0 if known is None or known.rank is None else known.rank
-    node = copied(site.node)
-    attributes.set_integer(node, "axis", axis % max(rank, 1))
-    own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False}
-    why_not = None if rank and axis < 0 else Refusal("its axis is counted from the begin, or of how many is not known")
-    return Form("its axis from the begin", ((node.op_type, own),), lambda: _written(site, node), why_not)
 
 
 def _renamed(site: Site) -> Form:
@@ -405,7 +396,7 @@ def _of_more(site: Site) -> Form:
 
 def counted_axis_forms(site: Site) -> Iterator[Form]:
     """Yield what picks along an axis that is counted from the begin."""
-    yield _axis_from_begin(site)
+    yield axis_from_begin(site)
 
 
 def single_forms(site: Site) -> Iterator[Form]:

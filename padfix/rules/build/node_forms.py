@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from padfix.graph import attributes
+from padfix.operators.refusal import Refusal
+from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
+from padfix.rules.build.explicit_pads import copied
+from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import trials_of
 
 
@@ -15,3 +20,20 @@ def of_inputs(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:
     inputs = [builder.input(name) for name in site.node.input if name]
     builder.output(site.node.output[0], write(builder, *inputs))
     return Rewrite(builder.build(), trials_of(site), exact=exact)
+
+
+def axis_from_begin(site: Site) -> Form:
+    """Return the node with its ``axis``, which is told from the end, counted from the begin."""
+    known, axis = site.input_type(0), attributes.integer(site.node, "axis", 0) or 0
+    rank = 0 if known is None or known.rank is None else known.rank
+    node = copied(site.node)
+    attributes.set_integer(node, "axis", axis % max(rank, 1))
+    own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False}
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        given = [builder.input(name) for name in site.node.input]
+        return Rewrite(builder.ending_in(node, given), trials_of(site), exact=True)
+
+    why_not = None if rank and axis < 0 else Refusal("its axis is counted from the begin, or of how many is not known")
+    return Form("its axis from the begin", ((node.op_type, own),), write, why_not)

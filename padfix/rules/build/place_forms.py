@@ -18,7 +18,7 @@ from padfix.rules.build.along_axes import TAKING, multiplied, multiplying, selec
 from padfix.rules.build.elementary_forms import reduced, reduction_traits
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_forms import of_inputs
+from padfix.rules.build.node_forms import axis_from_begin, of_inputs
 from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Traits
 
@@ -32,6 +32,7 @@ _NEEDS_LENGTHS = Refusal("it needs the lengths of its input (--shape)")
 
 def extreme_place_forms(site: Site) -> Iterator[Form]:
     """Yield the places of extremes with their axis kept, which a Squeeze takes out, and counted from the end."""
+    yield axis_from_begin(site)
     kept = copied(site.node)
     attributes.set_integer(kept, "keepdims", 1)
     axis = attributes.integer(site.node, "axis", 0) or 0

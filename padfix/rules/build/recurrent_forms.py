@@ -66,6 +66,7 @@ def recurrent_forms(site: Site) -> Iterator[Form]:
     yield Form("a Slice that turns it round", operators, write, why_not)
     yield from without_lengths(site)
     yield _from_nothing(site)
+    yield _usually_activated(site)
     yield _in_full(site)
     yield _squeezed(site)
     yield _filled(site, behind_reshape=False)
@@ -192,6 +193,21 @@ def _from_nothing(site: Site) -> Form:
     is_less = len(names) < len(site.node.input) or not site.node.output[-1]
     why_not = None if is_less else Refusal("it starts from other states than zeros, or from none")
     return Form("zeros that it starts from left out", ((site.node.op_type, traits),), write, why_not)
+
+
+def _usually_activated(site: Site) -> Form:
+    """Return the layer without a word of its activations, which are those that it has anyway."""
+    node = copied(site.node, without=("activations", "activation_alpha", "activation_beta"))
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        return Rewrite(builder.ending_in(node, [builder.input(name) for name in node.input]), trials_of(site))
+
+    traits = OTHERS[node.op_type](site.scope, site.node)
+    is_usual = traits["activations"] == "usual" and traits["activations-written"]
+    why_not = None if is_usual else Refusal("its activations are others than the usual ones, or not written")
+    left = {**traits, "activations-written": False}
+    return Form("its usual activations left out", ((node.op_type, left),), write, why_not)
 
 
 def _without_last(names: Sequence[str]) -> list[str]:

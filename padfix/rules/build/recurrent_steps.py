@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import helper
+from onnx import NodeProto, helper
 
 from padfix.graph import attributes
 from padfix.operators.constant_chains import holds_zeros
@@ -35,6 +35,9 @@ _INPUTS = ("data", "weights", "recurrence", "bias", "lengths", "state", "cell", 
 _LENGTHS = _INPUTS.index("lengths")
 _PLAIN_ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "hardsigmoid": "HardSigmoid"}
 """Those that need no numbers, by their names in a layer."""
+
+_USUAL_NUMBERS = {"alpha": 0.2, "beta": 0.5}
+"""The numbers that a HardSigmoid has where nothing else is said, the only one of these that has any."""
 
 _TURNING = {"turned-back": False, "turned-back-alike": False}
 
@@ -66,6 +69,15 @@ class _Layer:
     resets_after: bool
     lengths: np.ndarray | None  # of each sequence, where they are constants, and not all as long as there are steps
     whole: np.ndarray  # 1 in the element type
+
+
+def _are_numbers_usual(node: NodeProto) -> bool:
+    """Whether no numbers are told to the activations, or those alone that they have anyway."""
+    told = {each: attributes.find(node, f"activation_{each}") for each in _USUAL_NUMBERS}
+    return all(
+        found is None or all(number == np.float32(_USUAL_NUMBERS[each]) for number in found.floats)
+        for each, found in told.items()
+    )
 
 
 def form_in_steps(site: Site) -> Form:
@@ -105,7 +117,7 @@ def _layer(site: Site) -> _Layer | Refusal:
         return Refusal("it needs their number (--shape)")
     if steps * len(reverses) > MOST_STEPS:
         return Refusal(f"it has more than {MOST_STEPS} steps, more than are written out")
-    if not all(names) or any(attributes.find(node, f"activation_{each}") for each in ("alpha", "beta")):
+    if not all(names) or not _are_numbers_usual(node):
         return Refusal("its activations are others than are written out")
     dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
     clip = attributes.find(node, "clip")
