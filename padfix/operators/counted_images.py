@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from onnx import NodeProto
@@ -14,6 +14,7 @@ _LONGEST = 64
 """Nodes of a chain that is worked out to see what it counts."""
 
 _COUNTS = (5, 7)
+_MOST_ASKED_FOR = 8
 _OPEN_LENGTH = 11
 """Lengths to work it out with where they are left open."""
 
@@ -31,12 +32,19 @@ def _counts(scope: Scope, name: str) -> bool:
     chain = None if producer is None else chain_of(scope, producer, open_lengths=True)
     if chain is None or len(chain) > _LONGEST or not any(each.op_type in ("Shape", "Size") for each in chain):
         return False
-    counts = _COUNTS if chain_of(scope, chain[-1]) is None else (None,)
+    counts = (*_COUNTS, *_asked_for(scope, chain)) if chain_of(scope, chain[-1]) is None else (None,)
     try:
         one, *found = (values_of(scope, chain, _with_images(scope, count))[name] for count in (1, *counts))
     except (KeyError, ValueError):
         return False
     return any(not np.array_equal(one, each) for each in found)
+
+
+def _asked_for(scope: Scope, chain: Sequence[NodeProto]) -> list[int]:
+    """Return the numbers in a chain that may be those of images, which it may compare with or take off."""
+    held = (scope.constant(name) for node in chain for name in node.input if name)
+    numbers = {int(value.item()) for value in held if value is not None and value.size == 1}
+    return sorted({number + more for number in numbers for more in (0, 1) if number >= 1})[:_MOST_ASKED_FOR]
 
 
 def _with_images(scope: Scope, count: int | None) -> Callable[[str], ValueType | None]:

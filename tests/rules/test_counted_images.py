@@ -127,6 +127,8 @@ def test_an_if_that_asks_for_the_number_of_images_is_decided(tmp_path: Path) -> 
     )
     nodes = f"s = Shape (X) n = Gather (s, first) q = Equal (n, both) Y = If (q) {body}"
     assert written(tmp_path, nodes, "2,3") == ["Relu"]
+    with pytest.raises(RefusedError, match="No equal form"):
+        written(tmp_path, nodes.replace("[2,3]", "[n,3]"), "n,3")  # it is taken as one, and two are asked for
 
 
 @pytest.mark.parametrize(

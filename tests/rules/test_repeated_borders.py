@@ -130,6 +130,12 @@ def test_no_axes_are_an_input_along_one_axis(node: str, opset: int, expected: li
     assert written(text, "ncnn", tmp_path, opset, exact=False) == expected
 
 
+@pytest.mark.parametrize("target", ["mnn", "onnx2tf"])
+def test_a_norm_of_zeros_is_zero(target: str, tmp_path: Path) -> None:
+    text = "(float[2,3,5] X) => (float Y) { Y = LpNormalization <axis = -1> (X) }"
+    assert written(text, target, tmp_path, exact=False) == ["ReduceL2", "Clip", "Div"]
+
+
 LAYER = """(float[4,2,2] X) => (float Y, float Z) <int32[2] l = {%s}> {
 w = Constant <value_floats = [0.5, -0.5, 1.0, 2.0]> () k = Constant <value_ints = [1, 2, 2]> ()
 m = Reshape (w, k) Y, Z = RNN <hidden_size = 2, direction = "%s"> (X, m, m, , l) }"""
