@@ -14,7 +14,9 @@ _LONGEST = 64
 """Nodes of a chain that is worked out to see what it counts."""
 
 _COUNTS = (5, 7)
-_MOST_ASKED_FOR = 8
+_MOST_ASKED_FOR = 64
+"""The most images that a chain is worked out for because it names them."""
+
 _OPEN_LENGTH = 11
 """Lengths to work it out with where they are left open."""
 
@@ -43,8 +45,8 @@ def _counts(scope: Scope, name: str) -> bool:
 def _asked_for(scope: Scope, chain: Sequence[NodeProto]) -> list[int]:
     """Return the numbers in a chain that may be those of images, which it may compare with or take off."""
     held = (scope.constant(name) for node in chain for name in node.input if name)
-    numbers = {int(value.item()) for value in held if value is not None and value.size == 1}
-    return sorted({number + more for number in numbers for more in (0, 1) if number >= 1})[:_MOST_ASKED_FOR]
+    numbers = [value.item() for value in held if value is not None and value.size == 1 and value.dtype.kind in "iuf"]
+    return sorted({int(number) + more for number in numbers for more in (0, 1) if 1 <= number < _MOST_ASKED_FOR})
 
 
 def _with_images(scope: Scope, count: int | None) -> Callable[[str], ValueType | None]:

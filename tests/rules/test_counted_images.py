@@ -150,3 +150,23 @@ def test_one_image_of_several_is_left_to_no_layer(nodes: str, shape: str, tmp_pa
 def test_one_image_that_a_number_picks_is_an_image(tmp_path: Path) -> None:
     nodes = "a = Gather (X, second) u = Unsqueeze (a, zero) Y = MaxPool <kernel_shape = [2]> (u)"
     assert written(tmp_path, nodes, "3,3,4") == ["Gather", "Unsqueeze", "MaxPool"]
+
+
+@pytest.mark.parametrize("number", ["inf", "nan", "1e30"])
+def test_a_number_that_no_images_are_of_is_asked_for_by_none(number: str, tmp_path: Path) -> None:
+    text = """(float[n,6,3] X) => (float Y) <int64 first = {0}> {
+        s = Shape (X) g = Gather (s, first) c = Cast <to = 1> (g) m = Min (c, far) Y = Mul (X, m) }"""
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}')
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(float(number), np.float32), "far"))
+    onnx.save(model, tmp_path / "model.onnx")
+    findings = padfix.check(tmp_path / "model.onnx", target="ncnn").findings
+    assert any("counts but one" in each.message for each in findings)
+
+
+@pytest.mark.parametrize("number", [64, 1 << 62, (1 << 63) - 1])
+def test_more_images_than_a_chain_is_worked_out_for_are_those_that_others_count(number: int, tmp_path: Path) -> None:
+    text = f"""(float[n,6,3] X) => (float Y) <int64 first = {{0}}, int64 far = {{{number}}}> {{
+        s = Shape (X) g = Gather (s, first) m = Min (g, far) c = Cast <to = 1> (m) Y = Mul (X, c) }}"""
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {text}'), tmp_path / "model.onnx")
+    findings = padfix.check(tmp_path / "model.onnx", target="ncnn").findings
+    assert any("counts but one" in each.message for each in findings)
