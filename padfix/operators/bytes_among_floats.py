@@ -44,6 +44,20 @@ _OF_IMAGES = 4
 """The number of axes from which on each of the batch is a row of its own."""
 
 
+def moved_from(scope: Scope, name: str) -> list[str]:
+    """Return which bytes the node that gives these moves; none where it moves no bytes."""
+    maker = scope.own_producer(name)
+    if maker is None or maker.op_type not in MOVING_BYTES:
+        return []
+    return list(maker.input if maker.op_type == "Concat" else maker.input[:1])
+
+
+def moved_to(scope: Scope, name: str) -> list[str]:
+    """Return what the nodes give that move these bytes."""
+    moved = [each for each in scope.consumers(name) if each.op_type in MOVING_BYTES]
+    return [result for each in moved for result in each.output if result]
+
+
 def is_of_caller(scope: Scope, name: str) -> bool:
     """Whether a value is an input or an output of the model."""
     return scope.parent is None and (name in scope.inputs or scope.is_output(name))

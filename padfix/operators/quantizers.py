@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
+from functools import partial
 
 import numpy as np
 from onnx import NodeProto, TensorProto
@@ -16,6 +17,8 @@ from padfix.operators.bytes_among_floats import (
     is_dequantized,
     is_of_caller,
     leaves_floats_over,
+    moved_from,
+    moved_to,
 )
 from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant
@@ -245,20 +248,11 @@ def _are_bytes_apart(scope: Scope, node: NodeProto) -> bool:
 
     And whether bytes that a DequantizeLinear reads come from anything but quantizers and constants.
     """
-
-    def behind(name: str) -> list[str]:
-        moved = [each for each in scope.consumers(name) if each.op_type in MOVING_BYTES]
-        return [result for each in moved for result in each.output if result]
-
-    def before(name: str) -> list[str]:
-        maker = scope.own_producer(name)
-        is_moved = maker is not None and maker.op_type in MOVING_BYTES
-        return list(maker.input if maker.op_type == "Concat" else maker.input[:1]) if maker and is_moved else []
-
+    before = partial(moved_from, scope)
     if node.op_type == "QuantizeLinear":
         return any(
             scope.is_output(name) or not all(_keeps_or_takes_bytes(each) for each in scope.consumers(name))
-            for name in reached([node.output[0]], behind)
+            for name in reached([node.output[0]], partial(moved_to, scope))
         )
     names = [name for name in reached([node.input[0]], before) if name and not before(name)]
     makers = [scope.own_producer(name) for name in names if not is_constant(scope, name)]

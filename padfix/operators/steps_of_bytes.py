@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 from onnx import NodeProto
 
 from padfix.graph.dependence import reached
 from padfix.graph.scopes import Scope
-from padfix.operators.bytes_among_floats import MOVING_BYTES
+from padfix.operators.bytes_among_floats import moved_from, moved_to
 from padfix.operators.numbers import bytes_of
 from padfix.targets.traits import Traits
 
@@ -30,13 +31,7 @@ def byte_traits(scope: Scope, node: NodeProto) -> Traits:
 
 def _byte_makers(scope: Scope, name: str) -> list[NodeProto | None]:
     """Return what gives bytes, and what moves them before others do; None for what is given."""
-
-    def before(name: str) -> list[str]:
-        maker = scope.own_producer(name)
-        is_moved = maker is not None and maker.op_type in MOVING_BYTES
-        return list(maker.input if maker.op_type == "Concat" else maker.input[:1]) if maker and is_moved else []
-
-    return [scope.own_producer(each) for each in reached([name], before)]
+    return [scope.own_producer(each) for each in reached([name], partial(moved_from, scope))]
 
 
 def steps_beside(scope: Scope, node: NodeProto, places: Iterable[int]) -> tuple[float, int] | None:
@@ -45,12 +40,8 @@ def steps_beside(scope: Scope, node: NodeProto, places: Iterable[int]) -> tuple[
     None where they differ, or are lists, or not known.
     """
     makers = [each for place in places for each in _byte_makers(scope, node.input[place])]
-
-    def behind(name: str) -> list[str]:
-        moved = [each for each in scope.consumers(name) if each.op_type in MOVING_BYTES]
-        return [result for each in moved for result in each.output if result]
-
-    takers = [each for name in reached([node.output[0]], behind) for each in scope.consumers(name)]
+    results = reached([node.output[0]], partial(moved_to, scope))
+    takers = [each for name in results for each in scope.consumers(name)]
     beside = [
         *(each.input[1:] for each in makers if each is not None and each.op_type == "QuantizeLinear"),
         *(each.input[6:8] for each in makers if each is not None and each.op_type == OPERATOR_OF_BYTES),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -20,7 +19,7 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.index_forms import MAXIMUM_OF_INTEGERS_SINCE, REST_SINCE, rest_forms
 from padfix.rules.build.joined_elements import JOINS, joined_forms, neutral
 from padfix.rules.build.moved_forms import moved_forms
-from padfix.rules.build.node_forms import axis_from_begin
+from padfix.rules.build.node_forms import as_node, axis_from_begin
 from padfix.rules.build.node_trials import like, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.picked_elements import rows_of_picked
@@ -92,7 +91,10 @@ def _unsaid(site: Site) -> Form:
     node = copied(site.node, without=("reduction",))
     is_said = attributes.find(site.node, "reduction") is not None and not own.get("joins")
     return Form(
-        "nothing said of joining", ((node.op_type, own),), lambda: _written(site, node), None if is_said else why_not
+        "nothing said of joining",
+        ((node.op_type, own),),
+        lambda: as_node(site, node, exact=True),
+        None if is_said else why_not,
     )
 
 
@@ -176,7 +178,10 @@ def _counted(site: Site) -> Form:
         node = copied(site.node)
         if not op_type.endswith("ND"):
             attributes.set_integer(node, "axis", axis)
-        return _written(site, node, counted)
+        builder = site.builder()
+        given = [builder.input(name) for name in node.input]
+        given[1] = builder.constant(counted, "indices")
+        return Rewrite(builder.ending_in(node, given), trials_of(site), exact=True)
 
     own = {**(traits_of(site.scope, site.node) or {}), "negative-indices": False, "axis-from-end": False}
     return Form("indices from the begin", ((op_type, own),), write, why_not)
@@ -431,11 +436,3 @@ def type_forms(site: Site) -> Iterator[Form]:
     elements = elements_of(here)
     traits = {"elements": elements, "unsigned": here == TensorProto.UINT8, "changes-numbers": False}
     yield Form("a Cast", (("Cast", traits),), write, None if there else Refusal("its type is not known"))
-
-
-def _written(site: Site, node: Any, indices: np.ndarray | None = None) -> Rewrite:
-    builder = site.builder()
-    given = [builder.input(name) for name in site.node.input]
-    if indices is not None:
-        given[1] = builder.constant(indices, "indices")
-    return Rewrite(builder.ending_in(node, given), trials_of(site), exact=True)

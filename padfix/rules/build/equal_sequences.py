@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
@@ -14,7 +12,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared
 from padfix.rules.build.objections import Operators
-from padfix.rules.build.pad_node import sliced
+from padfix.rules.build.pad_node import padded_by, sliced
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -24,9 +22,6 @@ _LENGTHS = 4
 
 _RANK = 4
 """Axes of all that a layer gives, behind the steps the directions, the batch and the state."""
-
-_AMOUNTS_AS_INPUT_SINCE = 11
-"""The first opset whose Pad takes its amounts as an input."""
 
 
 def without_lengths(site: Site) -> Iterator[Form]:
@@ -76,6 +71,4 @@ def _with_zeros(builder: FragmentBuilder, value: Any, axis: int, steps: int) -> 
     """Return a sequence with so many steps of zeros behind it."""
     amounts = [0] * (2 * _RANK)
     amounts[_RANK + axis] = steps
-    if builder.opset < _AMOUNTS_AS_INPUT_SINCE:
-        return builder.op("Pad", [value], {"mode": "constant", "pads": amounts, "value": 0.0})
-    return builder.op("Pad", [value, builder.constant(np.array(amounts, np.int64), "pads")], {"mode": "constant"})
+    return padded_by(builder, value, amounts)

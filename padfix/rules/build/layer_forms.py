@@ -20,6 +20,7 @@ from padfix.rules.build.computed_norms import computed_batch_norm, computed_inst
 from padfix.rules.build.elementary_forms import reduced, reduction_traits
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.node_forms import as_node
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.written_forms import EPSILON, epsilon_forms
@@ -231,10 +232,9 @@ def _counted_from_end(site: Site) -> Form:
     rank = 0 if known is None or known.rank is None else known.rank
 
     def write() -> Rewrite:
-        builder, node = site.builder(), copied(site.node)
+        node = copied(site.node)
         attributes.set_integer(node, "axis", axis - rank)
-        given = [builder.input(name) for name in site.node.input]
-        return Rewrite(builder.ending_in(node, given), trials_of(site))
+        return as_node(site, node, exact=False)
 
     why_not = Refusal("it is, or how many axes its data have is not known") if axis < 0 or not rank else None
     own = {**OTHERS["LayerNormalization"](site.scope, site.node), "axis-from-end": True}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from onnx import NodeProto
+
 from padfix.graph import attributes
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
@@ -22,6 +24,13 @@ def of_inputs(site: Site, write: Callable[..., Any], *, exact: bool) -> Rewrite:
     return Rewrite(builder.build(), trials_of(site), exact=exact)
 
 
+def as_node(site: Site, node: NodeProto, *, exact: bool) -> Rewrite:
+    """Return another node of the same inputs and outputs."""
+    builder = site.builder()
+    inputs = [builder.input(name) for name in site.node.input]
+    return Rewrite(builder.ending_in(node, inputs), trials_of(site), exact=exact)
+
+
 def axis_from_begin(site: Site) -> Form:
     """Return the node with its ``axis``, which is told from the end, counted from the begin."""
     known, axis = site.input_type(0), attributes.integer(site.node, "axis", 0) or 0
@@ -29,11 +38,5 @@ def axis_from_begin(site: Site) -> Form:
     node = copied(site.node)
     attributes.set_integer(node, "axis", axis % max(rank, 1))
     own = {**(traits_of(site.scope, site.node) or {}), "axis-from-end": False}
-
-    def write() -> Rewrite:
-        builder = site.builder()
-        given = [builder.input(name) for name in site.node.input]
-        return Rewrite(builder.ending_in(node, given), trials_of(site), exact=True)
-
     why_not = None if rank and axis < 0 else Refusal("its axis is counted from the begin, or of how many is not known")
-    return Form("its axis from the begin", ((node.op_type, own),), write, why_not)
+    return Form("its axis from the begin", ((node.op_type, own),), lambda: as_node(site, node, exact=True), why_not)

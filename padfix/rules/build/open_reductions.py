@@ -105,11 +105,8 @@ def _laid_out(site: Site, axis: int, shape: Sequence[Dimension], *, kept: bool) 
 
 def _in_one(lengths: Sequence[Dimension]) -> int:
     """Return how many elements axes have together, -1 where that is not known."""
-    return math.prod(each for each in lengths if isinstance(each, int)) if _are_known(lengths) else -1
-
-
-def _are_known(lengths: Sequence[Dimension]) -> bool:
-    return all(isinstance(each, int) for each in lengths)
+    known = [each for each in lengths if isinstance(each, int)]
+    return math.prod(known) if len(known) == len(lengths) else -1
 
 
 def _reshaping(site: Site, told: Sequence[int]) -> Operators:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx import TensorProto, helper
-
-if TYPE_CHECKING:
-    from padfix.graph.fragment_builder import FragmentBuilder
-
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from padfix.operators.refusal import Refusal
 from padfix.operators.window import Pair, Window
@@ -21,6 +15,9 @@ from padfix.rules.build.explicit_pads import flat, reads_padding_only
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
+
+_PADS_AS_INPUT_SINCE = 11
+"""The opset from which on a Pad is told its amounts by an input."""
 
 
 def lowest(elem_type: int) -> np.ndarray:
@@ -80,15 +77,19 @@ def padded(builder: FragmentBuilder, source: Any, pads: Any, value: Any, window:
     """Return ``source`` behind a Pad; ``pads`` is a list, or a computed vector."""
     fusible = window.domain == "" and window.operator.is_pool and not _is_lowest_below_zero(window)
     elem_type = window.elem_type or TensorProto.FLOAT
-    if isinstance(pads, list) and builder.opset < 11:
+    result = padded_by(builder, source, pads, value)
+    return no_op_pad(builder, result, 2 + window.rank, elem_type) if fusible else result
+
+
+def padded_by(builder: FragmentBuilder, source: Any, pads: Any, value: Any = None) -> Any:
+    """Return ``source`` behind a Pad with a value, zeros where there is none; ``pads`` is a list, or computed."""
+    if isinstance(pads, list) and builder.opset < _PADS_AS_INPUT_SINCE:
         constant = float(value.values) if hasattr(value, "values") else 0.0
-        result = builder.op("Pad", [source], {"mode": "constant", "pads": pads, "value": constant})
-        return no_op_pad(builder, result, 2 + window.rank, elem_type) if fusible else result
+        return builder.op("Pad", [source], {"mode": "constant", "pads": pads, "value": constant})
     if isinstance(pads, list):
         pads = builder.constant(np.array(pads, np.int64), "pads")
     # The input axes of Pad-18 is left out: ONNX Runtime 1.31 can't push a Transpose through a Pad that has it.
-    result = builder.op("Pad", [source, pads, value], {"mode": "constant"})
-    return no_op_pad(builder, result, 2 + window.rank, elem_type) if fusible else result
+    return builder.op("Pad", [source, pads, *([] if value is None else [value])], {"mode": "constant"})
 
 
 def _is_lowest_below_zero(window: Window) -> bool:

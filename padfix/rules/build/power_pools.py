@@ -19,7 +19,7 @@ from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import flat, is_too_long
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
-from padfix.rules.build.pad_node import known_amounts
+from padfix.rules.build.pad_node import known_amounts, padded_by
 from padfix.rules.build.trials import trials
 from padfix.targets.traits import Traits
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
 _SQUARE = 2
-
-_PADS_AS_INPUT_SINCE = 11
-"""The opset from which on a Pad is told its amounts by an input."""
 
 
 def averaged_powers(site: Site, window: Window, pairs: Sequence[Pair], pad: Traits) -> Iterator[Form]:
@@ -65,7 +62,8 @@ def _averaged(site: Site, window: Window, pairs: Sequence[Pair], pad: tuple[list
         dtype: Any = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
         builder = site.builder()
         data = builder.input(site.input_name(0))
-        data = data if pad is None else _behind_pad(builder, data, pad[0], dtype)
+        if pad is not None:  # which no runtime takes into the pool: the powers stand between
+            data = padded_by(builder, data, pad[0], builder.constant(np.array(0, dtype), "zero"))
         terms = raised(builder, data if power == _SQUARE else builder.op("Abs", [data]), power, dtype)
         told = {"kernel_shape": taps, "strides": list(window.strides), "pads": flat(pairs), "count_include_pad": 1}
         averaged = builder.op("AveragePool", [terms], told, name=site.node.name)
@@ -77,14 +75,6 @@ def _averaged(site: Site, window: Window, pairs: Sequence[Pair], pad: tuple[list
     if pad is None:
         return Form("an average of its powers", operators, write, why_not)
     return Form("a Pad before an average of its powers", (("Pad", pad[1]), *operators), write, why_not)
-
-
-def _behind_pad(builder: FragmentBuilder, data: Any, amounts: list[int], dtype: Any) -> Any:
-    """Return data behind a Pad, which no runtime takes into the pool: the powers stand between."""
-    if builder.opset < _PADS_AS_INPUT_SINCE:
-        return builder.op("Pad", [data], {"mode": "constant", "pads": amounts, "value": 0.0})
-    told = [builder.constant(np.array(amounts, np.int64), "pads"), builder.constant(np.array(0, dtype), "zero")]
-    return builder.op("Pad", [data, *told], {"mode": "constant"})
 
 
 def powers_in(power: int) -> Operators:

@@ -19,6 +19,7 @@ from padfix.rules.build.along_axes import multiplied, multiplying
 from padfix.rules.build.equal_sequences import without_lengths
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.node_forms import as_node
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.pad_node import sliced
@@ -198,16 +199,13 @@ def _from_nothing(site: Site) -> Form:
 def _usually_activated(site: Site) -> Form:
     """Return the layer without a word of its activations, which are those that it has anyway."""
     node = copied(site.node, without=("activations", "activation_alpha", "activation_beta"))
-
-    def write() -> Rewrite:
-        builder = site.builder()
-        return Rewrite(builder.ending_in(node, [builder.input(name) for name in node.input]), trials_of(site))
-
     traits = OTHERS[node.op_type](site.scope, site.node)
     is_usual = traits["activations"] == "usual" and traits["activations-written"]
     why_not = None if is_usual else Refusal("its activations are others than the usual ones, or not written")
     left = {**traits, "activations-written": False}
-    return Form("its usual activations left out", ((node.op_type, left),), write, why_not)
+    return Form(
+        "its usual activations left out", ((node.op_type, left),), lambda: as_node(site, node, exact=False), why_not
+    )
 
 
 def _without_last(names: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.elementary_forms import reduced, reduction_traits
 from padfix.rules.build.explicit_pads import bind, copied
 from padfix.rules.build.forms import Form
+from padfix.rules.build.node_forms import as_node
 from padfix.rules.build.node_trials import trials_of
 from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Traits
@@ -72,9 +73,7 @@ def sorted_forms(site: Site) -> Iterator[Form]:
     def write() -> Rewrite:
         node = copied(site.node, without=("sorted",))
         attributes.set_integer(node, "axis", axis % rank)
-        builder = site.builder()
-        given = [builder.input(name) for name in site.node.input]
-        return Rewrite(builder.ending_in(node, given), trials_of(site), exact=True)
+        return as_node(site, node, exact=True)
 
     why_not = None if rank else Refusal("how many axes its data have is not known")
     if not attributes.integer(site.node, "sorted", 1) and (number is None or number.reshape(-1)[0] != 1):

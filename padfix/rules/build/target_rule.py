@@ -209,13 +209,14 @@ class TargetRule(Rule):
                 yield from joined_reshapes(site) if site.node.op_type == "Reshape" else beside_an_axis(site)
             if any("axes" in each.fact.where for each in every):
                 yield from on_fewer_axes(site)
-            is_quantized = is_of_quantizer(site.scope, site.node)
-            if marks & _OF_BYTES and is_quantized:
+            of_bytes = bool(marks & _OF_BYTES)
+            is_quantized = of_bytes and is_of_quantizer(site.scope, site.node)
+            if is_quantized:
                 yield between_steps(site)
             yield from self.forms(site)
             if "bytes" in marks and site.node.op_type in MOVING:
                 yield from as_floats(site)
-            if marks & _OF_BYTES and not is_quantized:
+            if of_bytes and not is_quantized:
                 yield between_steps(site)
             if "numbers" in marks:
                 yield in_single_precision(site)
