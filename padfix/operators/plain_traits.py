@@ -41,7 +41,7 @@ DFT_AXIS_AS_INPUT_SINCE = 20
 # fmt: off
 PLAIN = (
     "Acos", "Acosh", "AffineGrid", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitCast", "BitShift", "BitwiseAnd",
-    "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CastLike", "CausalConvWithState", "CenterCropPad",
+    "BitwiseNot", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "CausalConvWithState", "CenterCropPad",
     "Compress", "ConcatFromSequence", "Cosh", "CumProd", "DeformConv", "Det", "Equal", "Greater", "GreaterOrEqual",
     "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsNaN", "LeakyRelu", "Less", "LessOrEqual",
     "LinearAttention", "Loop", "MaxRoiPool", "MelWeightMatrix", "Multinomial", "NonZero",
@@ -265,6 +265,9 @@ def _expand(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
+_OF_BYTES = ("unsigned", "gives-signed-bytes")
+
+
 def _cast(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Cast what its data are and what it gives; nothing of that where their type is not known."""
     known = scope.type_of(node.input[0])
@@ -278,6 +281,7 @@ def _cast(scope: Scope, node: NodeProto) -> Traits:
         "cast-back": elements == "float" and _is_cast_back(scope, node),
         "gives-odd-integers": is_odd_integer(scope, node.output[0]),
         "gives-unsigned-bytes": bytes_of(scope, node.output[0]) == "unsigned",
+        "gives-signed-bytes": bytes_of(scope, node.output[0]) == "signed",
         "bytes-of-input": bytes_of(scope, node.output[0]) == "unsigned" and _is_of_input(scope, node.input[0]),
         "wraps": wraps(scope, node),
         "as-result": is_result_of_whole_numbers(scope, node),
@@ -360,6 +364,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **dict.fromkeys(PASSING, passing_traits),
     "BatchNormalization": _batch_norm,
     "Cast": _cast,
+    "CastLike": lambda scope, node: {each: _cast(scope, node)[each] for each in ("elements", *_OF_BYTES)},
     **dict.fromkeys(
         ("Celu", "Swish"),
         lambda scope, node: {"of-one": (found := attributes.find(node, "alpha")) is None or found.f == 1},

@@ -378,6 +378,7 @@ MARKS = (
     # Of Cast: whether it makes integers that few runtimes have; and of all operators: whether their data are such.
     "gives-odd-integers",
     "gives-unsigned-bytes",  # Of Cast: whether it gives bytes without a sign.
+    "gives-signed-bytes",  # Of Cast and CastLike: whether it gives bytes with one.
     "of-odd-integers",
     # Of LpPool: whether its power is above 2.
     "high-power",

@@ -121,6 +121,17 @@ def test_constants_of_bytes_are_declined_for_mnn(op_type: str, tmp_path: Path) -
     assert written(tmp_path, two, "mnn") == [op_type]
 
 
+@pytest.mark.parametrize("node", ["Cast <to = 3> (X)", "CastLike (X, k)"])
+@pytest.mark.parametrize("given", ["uint8", "int32"])
+def test_mnn_makes_bytes_with_a_sign_of_others_by_whole_numbers(given: str, node: str, tmp_path: Path) -> None:
+    graph = f"({given}[256] X) => (int8[256] Y) <int8 k = {{0}}> {{ Y = {node} }}"
+    expected = ["Cast", "Cast"] if given == "uint8" else [node.split()[0]]
+    assert written(tmp_path, graph, "mnn") == expected
+    data = {"X": np.arange(256).astype(given)}
+    session = onnxruntime.InferenceSession(tmp_path / "result.onnx", providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(session.run(None, data)[0], np.arange(256).astype("int8"))
+
+
 def test_mnn_compares_bytes_with_a_constant_as_other_numbers(tmp_path: Path) -> None:
     graph = "(int8[2,3] X) => (bool Y) <int8 c = {2}> { Y = Equal (X, c) }"
     assert written(tmp_path, graph, "mnn") == ["Cast", "Equal"]

@@ -424,15 +424,21 @@ def single_forms(site: Site) -> Iterator[Form]:
 
 
 def type_forms(site: Site) -> Iterator[Form]:
-    """Yield a CastLike as a Cast to the type that it is to be like."""
+    """Yield a CastLike as a Cast to the type that it is to be like, of bytes by way of whole numbers of 32 bits too."""
     here, there = (site.elem_type(place) for place in (0, 1))
 
-    def write() -> Rewrite:
+    def write(*types: int) -> Rewrite:
         builder = site.builder()
-        value = builder.op("Cast", [builder.input(site.input_name(0))], {"to": there})
+        value = builder.input(site.input_name(0))
+        for each in types:
+            value = builder.op("Cast", [value], {"to": each})
         builder.output(site.node.output[0], value)
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     elements = elements_of(here)
     traits = {"elements": elements, "unsigned": here == TensorProto.UINT8, "changes-numbers": False}
-    yield Form("a Cast", (("Cast", traits),), write, None if there else Refusal("its type is not known"))
+    own = ("Cast", {**traits, "gives-signed-bytes": there == TensorProto.INT8})
+    yield Form("a Cast", (own,), lambda: write(there), None if there else Refusal("its type is not known"))
+    if there and elements == "byte":
+        behind = ("Cast", {**own[1], "elements": "integer", "unsigned": False})
+        yield Form("two Casts", (("Cast", traits), behind), lambda: write(TensorProto.INT32, there))

@@ -185,7 +185,8 @@ def _cast_twice(site: Site) -> Iterator[Form]:
         return builder.original(copied(site.node), [builder.op("Cast", [value], {"to": TensorProto.INT32})])
 
     own = traits_of(site.scope, site.node) or {}
-    casts = ({**own, "gives": "integer"}, {**own, "elements": "integer", "unsigned": False})
+    whole: Traits = {"gives": "integer", "gives-odd-integers": False, "gives-signed-bytes": False, "wraps": False}
+    casts = ({**own, **whole}, {**own, "elements": "integer", "unsigned": False})
     why_not = Refusal("its data are no bytes") if own.get("elements") != "byte" else None
     operators = tuple(("Cast", each) for each in casts)
     yield Form("a Cast to whole numbers before it", operators, lambda: of_inputs(site, write, exact=True), why_not)
