@@ -10,6 +10,7 @@ from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.elementwise import LAYING_OUT, REDUCTIONS
 from padfix.operators.numbers import numbers_of
+from padfix.operators.passing import PASSING
 
 MOVING_BYTES = frozenset(
     """
@@ -33,6 +34,8 @@ _IN_A_ROW = LAYING_OUT | frozenset(REDUCTIONS) | {
 }
 # fmt: on
 """What gives its elements in a row, as they lie in the data or one after the other."""
+
+_PAIR = ("QuantizeLinear", "DequantizeLinear")
 
 _OF_FLOATS_ALONE = ("GatherND",)
 """What is computed in floats between bytes as well."""
@@ -83,11 +86,53 @@ def is_among_floats(scope: Scope, node: NodeProto) -> bool:
     quantizer = scope.own_producer(node.input[0])
     if quantizer is None or quantizer.op_type != "QuantizeLinear":
         return False
-    maker, of_caller = scope.own_producer(quantizer.input[0]), is_of_caller(scope, quantizer.input[0])
+    given = _before_passing(scope, quantizer)
+    maker, of_caller = scope.own_producer(given), is_of_caller(scope, given)
     makes_floats = of_caller if maker is None else maker.op_type not in _FILTERS and _computes_in_floats(scope, maker)
-    readers = [each for each in scope.consumers(node.output[0]) if each.op_type not in (*_FILTERS, *_POOLS)]
+    readers = [each for each in _behind_passing(scope, node) if each.op_type not in (*_FILTERS, *_POOLS)]
     reads_floats = any(_computes_in_floats(scope, each) or (of_caller and each.op_type in _MOVING) for each in readers)
     return makes_floats and (reads_floats or (of_caller and scope.is_output(node.output[0])))
+
+
+def is_volume_among_floats(scope: Scope, node: NodeProto) -> bool:
+    """Whether bytes of five axes or more are of floats, or moved as floats, and of no layer that is computed of bytes.
+
+    None are what a layer alone reads that does not follow another, or what a layer gives the caller.
+    """
+    quantizer, known = scope.own_producer(node.input[0]), scope.type_of(node.output[0])
+    rank = 0 if known is None else known.rank or 0
+    if quantizer is None or quantizer.op_type != "QuantizeLinear" or rank <= _OF_IMAGES:
+        return False
+    maker, readers = scope.own_producer(quantizer.input[0]), scope.consumers(node.output[0])
+    if maker is not None and maker.op_type not in _MOVING and not _computes_in_floats(scope, maker):
+        return False
+    if maker is not None and maker.op_type in _FILTERS:
+        return bool(readers)
+    return not readers or any(each.op_type not in _FILTERS for each in readers)
+
+
+def _before_passing(scope: Scope, quantizer: NodeProto) -> str:
+    """Return what is quantized, before it is passed on as other bytes."""
+    name = str(quantizer.input[0])
+    maker = scope.own_producer(name)
+    while maker is not None and maker.op_type in PASSING:
+        before = scope.own_producer(maker.input[0])
+        first = before if before is None else scope.own_producer(before.input[0])
+        if first is None or before is None or (first.op_type, before.op_type) != _PAIR:
+            break
+        name = str(first.input[0])
+        maker = scope.own_producer(name)
+    return name
+
+
+def _behind_passing(scope: Scope, node: NodeProto) -> list[NodeProto]:
+    """Return what reads numbers of bytes, and what reads them where they are passed on as other bytes."""
+    readers = []
+    for each in scope.consumers(node.output[0]):
+        quantizers = scope.consumers(each.output[0]) if each.op_type in PASSING else []
+        last = [one for other in quantizers if other.op_type == _PAIR[0] for one in scope.consumers(other.output[0])]
+        readers += [each] if not last else [one for other in last for one in _behind_passing(scope, other)]
+    return readers
 
 
 def _computes_in_floats(scope: Scope, node: NodeProto) -> bool:

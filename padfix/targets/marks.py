@@ -169,6 +169,7 @@ MARKS = (
     # something else than a convolution computes, and read by what computes with floats, and is no layer of images.
     "undoes-quantizer",
     "among-floats",
+    "volume-among-floats",  # Of DequantizeLinear: whether its bytes have five axes and no layer of bytes makes them.
     # Of DequantizeLinear of constants: whether something else reads them than what makes bytes of bytes, whether their
     # zero point is not in the middle, and whether there is one scale for a bias and several for the weights.
     "taken-for-floats",

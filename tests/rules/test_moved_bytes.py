@@ -117,3 +117,37 @@ def test_sums_of_bytes_are_declined(tmp_path: Path) -> None:
     onnx.save(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 14]> g {graph}'), source)
     with pytest.raises(padfix.PadfixError):
         padfix.convert(source, tmp_path / "result.onnx", target="qnn")
+
+
+STEPPED = ["Div", "Clip", "Round", "Mul"]
+VOLUMES = """(float[1,2,3,4,5] X) => (float Y) <float s = {0.05}, %s m = {5}, float[2,2,1,1,1] w = {1, 2, 3, 4},
+  int64[1] a = {0}> { %s q = QuantizeLinear (n, s, m) d = DequantizeLinear (q, s, m) %s }"""
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@pytest.mark.parametrize(
+    ("before", "behind", "is_in_floats"),
+    [
+        ("n = Relu (X)", "Y = Identity (d)", True),
+        ("n = Mul (X, X)", "r = Relu (d) b = QuantizeLinear (r, s, m) Y = DequantizeLinear (b, s, m)", True),
+        ("n = Transpose (X)", "Y = Relu (d)", True),
+        ("n = Conv (X, w)", "Y = Sigmoid (d)", True),
+        ("n = Relu (X)", "Y = Conv (d, w)", False),
+    ],
+)
+def test_volumes_of_floats_are_rounded_in_floats(
+    kind: str, before: str, behind: str, *, is_in_floats: bool, tmp_path: Path
+) -> None:
+    """QNN rounds them down where no layer of bytes is beside them."""
+    steps = np.random.default_rng(4).integers(-90, 90, (1, 2, 3, 4, 5)) + 0.2
+    model = written(tmp_path, VOLUMES % (kind, before, behind), (steps * np.float32(0.05)).astype(np.float32))
+    assert ("Round" in types_of(model), "QuantizeLinear" in types_of(model)) == (is_in_floats, not is_in_floats)
+
+
+@pytest.mark.parametrize("behind", ["Sigmoid (d)", "Tanh (d)"])
+def test_bytes_that_are_passed_on_are_among_floats(behind: str, tmp_path: Path) -> None:
+    graph = """(float[1,2,4,4] X) => (float Y) <float s = {0.05}, uint8 m = {5}> { r = Relu (X)
+      q = QuantizeLinear (r, s, m) i = Identity (q) d = DequantizeLinear (i, s, m) Y = %s }"""
+    data = np.random.default_rng(5).standard_normal((1, 2, 4, 4)).astype(np.float32)
+    found = types_of(written(tmp_path, graph % behind, data))
+    assert found == ["Relu", *STEPPED, "Identity", *STEPPED, behind.split()[0]]
