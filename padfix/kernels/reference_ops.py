@@ -196,6 +196,11 @@ def _mean(*inputs: Array) -> Array:
     return np.asarray(sum(inputs[1:], inputs[0]) / inputs[0].dtype.type(len(inputs)))
 
 
+def _softsign(X: Array) -> Array:
+    # onnx.reference computes it in place, which a number has none of.
+    return np.asarray(X / (1 + np.abs(X)), X.dtype)
+
+
 def _gather_elements(data: Array, indices: Array, axis: int = 0) -> Array:
     # onnx.reference wants indices for all rows of the other axes.
     places = list(np.ogrid[tuple(slice(length) for length in indices.shape)])
@@ -212,6 +217,7 @@ SPEC_OPS: list[type[OpRun]] = [
     operator("GlobalLpPool", _global_lp_pool, "p"),
     operator("GlobalMaxPool", _global_max_pool),
     operator("Mean", _mean),
+    operator("Softsign", _softsign),
     operator("GatherElements", _gather_elements, "axis"),
     operator("STFT", stft, "onesided"),
     Pad,

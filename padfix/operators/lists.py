@@ -27,10 +27,10 @@ def lists_for_numbers(scope: Scope, node: NodeProto) -> list[int]:
 def is_computed_list(scope: Scope, name: str) -> bool:
     """Whether data, not a constant, is known to have one axis, which is not known to have one element."""
     known = scope.type_of(name) if name else None
-    return known is not None and known.shape != (1,) and _is_line(scope, name)
+    return known is not None and known.shape != (1,) and is_line(scope, name)
 
 
-def _is_line(scope: Scope, name: str) -> bool:
+def is_line(scope: Scope, name: str) -> bool:
     """Whether data, not a constant, is known to have one axis, of one element or more."""
     known = scope.type_of(name) if name else None
     return known is not None and known.rank == 1 and depends_on_data(scope, name)
@@ -38,8 +38,10 @@ def _is_line(scope: Scope, name: str) -> bool:
 
 # fmt: off
 ON_ONE = (
-    "Abs", "Ceil", "Clip", "Cos", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Log",
-    "Neg", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Sqrt", "Tanh"
+    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Celu", "Clip", "Cos", "Cosh", "Elu", "Erf",
+    "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Mish", "Neg", "Reciprocal", "Relu",
+    "Round", "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh",
+    "ThresholdedRelu",
 )
 # fmt: on
 """Operators that compute each element from the one at its place."""
@@ -76,11 +78,6 @@ def _is_unsqueezed(scope: Scope, name: str) -> bool:
     return False
 
 
-def is_of_made_list(scope: Scope, node: NodeProto) -> bool:
-    """Whether a node reads a list that is made of what is none."""
-    return is_computed_list(scope, node.input[0]) and _is_made(scope, node.input[0])
-
-
 def joins_made_lists(scope: Scope, node: NodeProto) -> bool:
     """Whether a node reads lists of data of which some are made of what is none, and some are not."""
     data = [name for name in node.input if depends_on_data(scope, name)]
@@ -89,7 +86,15 @@ def joins_made_lists(scope: Scope, node: NodeProto) -> bool:
 
 def is_of_made_line(scope: Scope, node: NodeProto) -> bool:
     """Whether a node reads a list, be it of one element, that is made of what is none."""
-    return _is_line(scope, node.input[0]) and _made_of(scope, node.input[0], _is_line) is not None
+    return is_line(scope, node.input[0]) and _made_of(scope, node.input[0], is_line) is not None
+
+
+def is_of_made_number(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node reads data without an axis that is no number of a caller, nor computed of one by itself."""
+    name = node.input[0]
+    known = scope.type_of(name)
+    is_number = known is not None and known.shape == () and depends_on_data(scope, name)
+    return is_number and scope.producer(name) is not None and not is_given_number(scope, name, by_constants=True)
 
 
 def _is_made(scope: Scope, name: str) -> bool:

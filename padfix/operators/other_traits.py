@@ -87,7 +87,7 @@ from padfix.operators.slices import (
     slices_again_from_end,
     starts_before_first,
 )
-from padfix.operators.spelled_norms import norm_traits, scales_groups, squares_for_norm
+from padfix.operators.spelled_norms import divided_norm, norm_traits, scales_groups, squares_for_norm
 from padfix.operators.squares import roots_large, squares_large
 from padfix.targets.traits import COUNT, Traits
 
@@ -394,6 +394,7 @@ OTHERS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             **_difference(scope, node),
             "changes-numbers": quotient_changes_numbers(scope, node),
             "divides-heads": divides_heads(scope, node),
+            **divided_norm(scope, node),
         }
     ),
     "Sub": _pairing(_difference),

@@ -9,7 +9,7 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.dependence import reached
 from padfix.graph.scopes import Scope, normal_domain
-from padfix.operators.data_order import AXES_OF_IMAGES
+from padfix.operators.data_order import AXES_OF_IMAGES, CHANNELS
 from padfix.operators.fused_layers import AXES_OF_SEQUENCES, TERMS, constant_shape, made_by
 from padfix.operators.lists import depends_on_data
 from padfix.operators.reductions import reduced_axes
@@ -18,6 +18,9 @@ from padfix.targets.traits import Traits
 
 _NO_NORM: Traits = {"ends-norm": False, "of-input": False, "axes-negative": False}
 """What :func:`norm_traits` says of other sums."""
+
+BY_NORM = ("by-norm-of-axes", "by-norm-of-others", "by-norm-off-channels")
+"""What importers may make of a Div by a ReduceL2."""
 
 _PARTS_OF_NORMS = ("Add", "Div", "Mul", "Pow", "ReduceMean", "Reciprocal", "Sqrt")
 
@@ -47,6 +50,23 @@ def norm_traits(scope: Scope, node: NodeProto) -> Traits:
         "of-input": mean.input[0] in scope.inputs,
         "axes-negative": max(axes) < 0,
     }
+
+
+def divided_norm(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Div along which axes the ReduceL2 goes that gives what it divides by, and whether of the dividend."""
+    norm = made_by(scope, node.input[1], "ReduceL2")
+    found = dict.fromkeys(BY_NORM, False)
+    if norm is None or (len(norm.input) > 1 and norm.input[1]):
+        return found
+    known, axes = scope.type_of(norm.input[0]), attributes.integers(norm, "axes") or []
+    rank = None if known is None else known.rank
+    if len(axes) != 1:
+        found["by-norm-of-axes"] = True
+    elif norm.input[0] != node.input[0] or not attributes.integer(norm, "keepdims", 1):
+        found["by-norm-of-others"] = True
+    else:
+        found["by-norm-off-channels"] = (axes[0] % rank if rank else axes[0]) != CHANNELS
+    return found
 
 
 def squares_for_norm(scope: Scope, node: NodeProto) -> bool:

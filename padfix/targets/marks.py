@@ -37,6 +37,11 @@ MARKS = (
     "both-broadcast",  # Of comparisons: whether each of both takes a shape that has more elements than its own.
     "one-of-more-axes",  # Whether a constant of one element has more axes than the data.
     "compares-constant-first",  # Of comparisons: whether the first is a constant of several elements, but not of all.
+    # Of Div: whether a ReduceL2 gives what it divides by, which takes none or several axes as an attribute, is of other
+    # data or leaves its axis out, or is of the same data along another axis than the channels.
+    "by-norm-of-axes",
+    "by-norm-of-others",
+    "by-norm-off-channels",
     "by-open-length",  # Of Div: whether it divides by what is worked out of lengths alone, one of which is left open.
     "compares-itself",  # Of comparisons: whether they compare something with itself, which asks whether it is a number.
     "read-untyped",  # Of comparisons: whether something reads what they give, and the model does not declare its type.
@@ -218,6 +223,7 @@ MARKS = (
     "joins-a-list",
     # Of what computes each element from one: whether its data are a list that is made of what is none, and computed.
     "of-made-list",
+    "of-made-number",  # Of the same: whether their data have no axis, and are no number of a caller.
     "appends-to-input",
     "bytes-of-input",  # Of Cast: whether it makes bytes without a sign of an input of the model.
     "spreads-channels",

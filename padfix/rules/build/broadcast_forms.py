@@ -16,10 +16,12 @@ from padfix.operators.fused_layers import adds_wide_constant, narrowest
 from padfix.operators.lists import depends_on_data, is_computed_list, joins_a_list
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.refusal import Refusal
+from padfix.operators.spelled_norms import BY_NORM
 from padfix.operators.traits import axes_of, traits_of
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.channel_forms import by_channel
+from padfix.rules.build.elementary_forms import AS_NUMBER, as_number
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.index_forms import chosen_within_bounds
@@ -40,9 +42,14 @@ _PAIRWISE = {"Sum": "Add", "Mean": "Add"}
 
 
 def apart_forms(site: Site) -> Iterator[Form]:
-    """Yield the node with an Identity before the input of one channel, or before all where that is not known."""
-    place, own = narrowest(site.scope, site.node), traits_of(site.scope, site.node) or {}
-    traits = {**own, "spreads-channels": False}
+    """Yield the node with an Identity before the input of one channel, or before all where that is not known.
+
+    And before the norm that a Div divides by.
+    """
+    own = traits_of(site.scope, site.node) or {}
+    is_by_norm = any(own.get(each) for each in BY_NORM)
+    place = 1 if is_by_norm else narrowest(site.scope, site.node)
+    traits = {**own, **dict.fromkeys(BY_NORM if is_by_norm else ("spreads-channels",), False)}
 
     def write(builder: FragmentBuilder, *values: Any) -> Any:
         apart = [
@@ -109,17 +116,24 @@ def row_of(site: Site, place: int) -> list[int]:
     """Return the shape of a matrix whose one row is a list; OpenCV 4.14 counts -1 wrong beside an open batch."""
     known = site.input_type(place)
     length = known.shape[0] if known is not None and known.shape else None
-    return [1, length if isinstance(length, int) else -1]
+    is_number = known is not None and known.rank == 0
+    return [1, length if isinstance(length, int) else 1 if is_number else -1]
 
 
 def on_rows(site: Site) -> Iterator[Form]:
-    """Yield an operator that has no axis of its own with lists that are computed as matrices of one row."""
+    """Yield an operator that has no axis of its own with lists that are computed as matrices of one row.
+
+    So is a number, or a list of one element, of which it computes another.
+    """
     if site.node.op_type in PLACES:
         return
+    own = traits_of(site.scope, site.node) or {}
+    is_of_one = bool(own.get("of-made-list") or own.get("of-made-number"))
     lists = [is_computed_list(site.scope, name) for name in site.node.input]
+    lists[0] = lists[0] or is_of_one
     types = [site.input_type(position) for position in range(len(lists))]
     ranks = [None if known is None else known.rank for known in types]
-    own = {**(traits_of(site.scope, site.node) or {}), "joins-a-list": False, "of-made-list": False}
+    left = {**own, "joins-a-list": False, "of-made-list": False, "of-made-number": False, **_apart_from_norm(lists)}
 
     def write(builder: FragmentBuilder, *values: Any) -> Any:
         # OpenCV 4.14 refuses an Unsqueeze of a list that another operator reads as well.
@@ -128,11 +142,19 @@ def on_rows(site: Site) -> Iterator[Form]:
             for place, (value, is_list) in enumerate(zip(values, lists, strict=True))
         ]
         result = builder.original(copied(site.node), rows)
-        return builder.reshaped(result, [-1]) if max(rank or 0 for rank in ranks) == 1 else result
+        if max(rank or 0 for rank in ranks) > 1:
+            return result
+        return as_number(builder, result) if own.get("of-made-number") else builder.reshaped(result, [-1])
 
     why_not = Refusal("how many axes its inputs have is not known") if None in ranks else None
-    operators: Operators = (("Reshape", {"rank": 2}), (site.node.op_type, own), ("Reshape", {"rank": 1}))
+    last: Operators = AS_NUMBER if own.get("of-made-number") else (("Reshape", {"rank": 1}),)
+    operators: Operators = (("Reshape", {"rank": 2}), (site.node.op_type, left), *last)
     yield Form("rows in place of lists", operators, lambda: of_inputs(site, write, exact=True), why_not)
+
+
+def _apart_from_norm(reshaped: Sequence[bool]) -> Traits:
+    """Return what a Div is like of whose inputs some are behind a Reshape."""
+    return dict.fromkeys(BY_NORM, False) if any(reshaped[1:]) else {}
 
 
 def _whole(site: Site) -> Form:
@@ -204,7 +226,7 @@ def _with_all_axes(site: Site) -> Form:
         why_not = Refusal("it needs the lengths of its inputs (--shape)")
     elif is_spread and math.prod(whole) > _MOST_ELEMENTS:
         why_not = Refusal("its constants would be very large")
-    traits: dict[str, Any] = {**own, "fewer-axes": False, "moves-fewer-axes": False}
+    traits: dict[str, Any] = {**own, "fewer-axes": False, "moves-fewer-axes": False, **_apart_from_norm(changed)}
     if is_spread:
         traits |= {"spreads-data": False, "channels-last": False, "constants": "none"}
     operators: Operators = (("Reshape", {"rank": rank}), (site.node.op_type, traits))

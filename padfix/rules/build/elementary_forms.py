@@ -373,7 +373,7 @@ def clipped(builder: FragmentBuilder, value: Any, least: np.ndarray | None, most
 def unranked(site: Site) -> Refusal | None:
     """Return why a form that counts axes can't be written; None where their number is known."""
     known = site.input_type(0)
-    return None if known is not None and known.rank else Refusal("the rank of its input is not known")
+    return None if known is not None and known.rank is not None else Refusal("the rank of its input is not known")
 
 
 def _unwritten() -> Rewrite | Refusal:

@@ -198,7 +198,7 @@ class TargetRule(Rule):
                 yield of_fewer_axes(site)
             if any(mark in each.fact.where for mark in APART for each in every):
                 yield behind_maximum(site)
-            if "of-made-list" in marks:
+            if marks & {"of-made-list", "of-made-number"}:
                 yield from on_rows(site)
             if marks & _OF_ORDER:
                 yield from behind_convolution(site)
