@@ -112,8 +112,8 @@ def _made_of(scope: Scope, name: str, is_list: Callable[[Scope, str], bool] = is
         if producer is None:
             return None
         before = [each for each in producer.input if each and depends_on_data(scope, each)]
-        if producer.op_type == "Gather":
-            break  # it gives its indices' axes, each of a list with that of one element of its column
+        if producer.op_type in ("Gather", "Reshape"):
+            break  # they give the axes of indices, or of a shape, and a list of another has that of its column no more
         if not all(is_list(scope, each) for each in before):
             break
         producer = scope.producer(before[0]) if before else None

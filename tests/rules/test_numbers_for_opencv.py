@@ -62,6 +62,20 @@ def test_an_identity_stands_before_another_norm(
     assert found == {"4.14.0": older, "5.0.0.93": newer}
 
 
+@pytest.mark.parametrize("shape", ["5", "-1", "0"])
+def test_a_list_that_a_reshape_leaves_as_it_is_is_a_row_for_its_places(shape: str, tmp_path: Path) -> None:
+    body = f"<int64[1] s = {{{shape}}}> {{ r = Reshape (X, s) Y = ArgMax <axis = 0, keepdims = 0> (r) }}"
+    written = operators(f"(float[5] X) => (int64 Y) {body}", tmp_path)
+    assert written == ["Reshape", "Reshape", "ArgMax", "Cast", "ReduceMax", "Cast"]
+
+
+@pytest.mark.parametrize("length", [4, 15])
+def test_a_list_is_tried_in_its_length(length: int, tmp_path: Path) -> None:
+    body = "<float n = {2}> { r = ReduceSum <keepdims = 0> (X, k) m = Mul (r, n) Y = Relu (m) }"
+    graph = f"(float[{length},2] X) => (float[{length}] Y) <int64[1] k = {{1}}, {body[1:]}"
+    assert operators(graph, tmp_path).count("Reshape") == 4
+
+
 def test_the_dividend_is_looked_at_by_opset_18_alone_without_axes(tmp_path: Path) -> None:
     graph = "(float[3,4] X) => (float[3,4] Y) <int64[1] a = {0}> { n = ReduceL2 (X%s) Y = Div (X, n) }"
     assert operators(graph % ", a", tmp_path, opset=18) == ["ReduceL2", "Div"]

@@ -135,12 +135,12 @@ def _fitted(known: Mapping[int, ValueType | None], shapes: Mapping[int, tuple[in
 
 
 def _cut_alike(site: Site, shapes: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
-    """Shorten axes of data, counted from the last, unless a constant holds their full length."""
+    """Shorten axes of data, unless a constant holds their full length, or a list, which forms write in a shape."""
     full = {
         length
         for position, shape in shapes.items()
         for length in shape
-        if site.constant(position) is not None and length > 1
+        if (site.constant(position) is not None or len(shape) == 1) and length > 1
     }
     return {
         position: shape
