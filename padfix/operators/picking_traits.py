@@ -262,6 +262,7 @@ def _split(scope: Scope, node: NodeProto) -> Traits:
         "axis-written": attributes.find(node, "axis") is not None,
         "split-evenly": is_even if counts else True,
         "pieces-told": has_lengths or bool(counts),
+        "even-by-itself": len(node.input) < 2 and len(set(pieces or ())) < 2,
         "open-lengths": isinstance(length, int) and known is not None and known.lengths is None,
         "as-result": scope.parent is None and any(scope.is_output(name) for name in node.output),
         "splits-constant": is_weight(scope, node.input[0]),

@@ -54,6 +54,7 @@ MARKS = (
     "slopes-computed",  # Of PRelu: whether its slopes are no constant.
     "reads-from-outside",  # Of If: whether its branches read anything from outside but inputs of the model.
     "squares-for-norm",  # Of Mul and Pow: whether it is taken for part of a norm of rows, and is not.
+    "even-by-itself",  # Of Split: whether its pieces are of one length, and no input says of which.
     "gives-places",  # Of TopK: whether its places are read.
     "untyped-body",  # Of Scan: whether its body does not tell of which type what it is given is.
     # Of Softmax, LogSoftmax and Hardmax, and of LayerNormalization.

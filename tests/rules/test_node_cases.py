@@ -73,6 +73,34 @@ def test_it_is_written_as_the_target_has_it(graph: str, target: str, types: list
     assert not padfix.check(result, target=target).findings
 
 
+@pytest.mark.parametrize(
+    ("lengths", "opset", "types"),
+    [
+        ("split = [4, 4]", 11, ["Slice", "Slice"]),
+        ("axis = -1", 11, ["Slice", "Slice"]),
+        ("split = [3, 5]", 11, ["Split"]),
+        ("num_outputs = 2", 18, ["Split"]),
+    ],
+)
+def test_pieces_of_one_length_that_are_results(lengths: str, opset: int, types: list[str], tmp_path: Path) -> None:
+    """onnx2tf gives those names of its own where no input of the Split tells the length."""
+    written = "" if "axis" in lengths else "axis = -1, "
+    graph = f"(float[2,8] X) => (float Y, float Z) {{ Y, Z = Split <{written}{lengths}> (X) }}"
+    source, result = saved(tmp_path, graph, opset), tmp_path / "result.onnx"
+    padfix.convert(source, result, target="onnx2tf")
+    assert types_of(result) == types
+    assert not padfix.check(result, target="onnx2tf").findings
+    assert opset < 18 or len(onnx.load(result).graph.node[0].input) == 2
+
+
+def test_a_convolution_with_ones_has_all_channels_where_it_is_tried(tmp_path: Path) -> None:
+    graph = """(float[N,3,16,16] X) => (float Y) <float[3,3,1,1] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}>
+    { c = Conv (X, w) t = Transpose <perm = [0, 2, 3, 1]> (c) Y = Softmax <axis = 3> (t) }"""
+    source, result = saved(tmp_path, graph, 11), tmp_path / "result.onnx"
+    padfix.convert(source, result, target="onnx2tf")
+    assert types_of(result) == ["Conv", "Transpose", "Conv", "Softmax"]
+
+
 @pytest.mark.parametrize("reduction", ["max", "min"])
 def test_the_larger_of_what_is_put_apart_is_the_same(reduction: str, tmp_path: Path) -> None:
     source, result = saved(tmp_path, PUT % reduction, 18), tmp_path / "result.onnx"

@@ -20,7 +20,7 @@ from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE, Form
-from padfix.rules.build.node_trials import as_declared, trials_of
+from padfix.rules.build.node_trials import CUT_ALIKE, as_declared, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.targets.traits import Trait, Traits
 
@@ -330,7 +330,9 @@ def behind_convolution(site: Site) -> Iterator[Form]:
         given = [builder.input(name) for name in site.node.input]
         for place, shape in shapes.items():
             given[place] = known_as_image(builder, given[place], shape, site.elem_type(place))
-        return Rewrite(builder.ending_in(copied(site.node), given), (as_declared(site),) if back else trials_of(site))
+        is_whole = back or site.node.op_type in CUT_ALIKE  # there is a one for each channel
+        trials = (as_declared(site),) if is_whole else trials_of(site)
+        return Rewrite(builder.ending_in(copied(site.node), given), trials)
 
     why_not = None
     if any(

@@ -43,7 +43,7 @@ _FEATURES = 2
 _SHORT_SIZE = 5
 """Length to which axes are cut that the operator treats all alike."""
 
-_ELEMENTWISE = ELEMENTWISE | {"Softmax", "LogSoftmax", "Hardmax"}
+CUT_ALIKE = ELEMENTWISE | {"Softmax", "LogSoftmax", "Hardmax"}
 """Operators that axes of any length go through, as long as those of all inputs are cut alike."""
 
 
@@ -62,7 +62,7 @@ def trials_of(site: Site) -> tuple[Trial, ...]:
     for position, type_ in known.items():
         constant = site.constant(position)
         shapes[position] = constant.shape if constant is not None else _trial_shape(site, position, type_)
-    if node.op_type in _ELEMENTWISE:
+    if node.op_type in CUT_ALIKE:
         shapes = _cut_alike(site, _fitted(known, shapes))
     random = np.random.default_rng(len(node.input))
     trial: dict[str, TrialInput] = {}
@@ -97,7 +97,7 @@ def is_known(site: Site) -> bool:
             continue
         if known is None or not known.elem_type or known.lengths is None:
             return False
-        if site.node.op_type not in _ELEMENTWISE or site.constant(position) is not None:
+        if site.node.op_type not in CUT_ALIKE or site.constant(position) is not None:
             total += math.prod(known.lengths)
     return total <= LARGEST_TRIAL
 

@@ -46,7 +46,8 @@ def split_forms(site: Site) -> Iterator[Form]:
     untold = Refusal("it needs the length that it splits (--shape)") if sizes is None else None
     unread = untold or _why_not_empty(site, sizes or [])
     told = {**(traits_of(site.scope, site.node) or {}), "axis-written": True, "split-evenly": True}
-    told |= {"pieces-told": True, "empty-piece": False}
+    is_even = site.opset < _SIZES_AS_INPUT_SINCE and len(set(sizes or ())) < 2
+    told |= {"pieces-told": True, "empty-piece": False, "even-by-itself": is_even}
     if sizes is not None and 0 in sizes:
         named = (("Split", {**told, "empty-piece": True}),)
         yield Form("the length of each piece, with those without elements", named, partial(_told, site, sizes))
