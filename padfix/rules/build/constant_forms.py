@@ -26,6 +26,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import as_declared, chain_trial, trials_of
 from padfix.rules.build.objections import Operators
+from padfix.targets.traits import Traits
 
 CONSTANTS_APART = ("constants-again", "constants-turned", "number-again")
 """What is said of a node that wants constants which nothing else reads."""
@@ -70,7 +71,10 @@ def of_nothing(site: Site) -> Form:
 
 
 def initialized_form(site: Site) -> Form:
-    """Return the node with constants of its own as initializers: those that nodes give, or that others read as well."""
+    """Return the node with constants of its own as initializers: those that nodes give, or that others read as well.
+
+    Functions have no initializers, and files before version 4 of ONNX none but inputs: there, nodes give them.
+    """
     scope, own = site.scope, traits_of(site.scope, site.node) or {}
     again = any(own.get(mark) for mark in CONSTANTS_APART)
     constants = [site.constant(place) if name else None for place, name in enumerate(site.node.input)]
@@ -89,12 +93,11 @@ def initialized_form(site: Site) -> Form:
         ]
         return Rewrite(builder.ending_in(copied(site.node), given), trials_of(site))
 
-    apart = dict.fromkeys(("constants-by-nodes", *CONSTANTS_APART), False)
-    operators = ((site.node.op_type, {**own, **apart}),)
+    told: Traits = {"constants-by-nodes": not scope.takes_initializers, **dict.fromkeys(CONSTANTS_APART, False)}
+    operators = ((site.node.op_type, {**own, **told}),)
     why_not = Refusal("its constants are very large") if all(value is None for value in copies) else None
-    if not scope.takes_initializers:
-        why_not = Refusal("functions have no initializers, and files before version 4 of ONNX's none but inputs")
-    return Form("constants of its own as initializers", operators, write, why_not)
+    kind = " as initializers" if scope.takes_initializers else ""
+    return Form(f"constants of its own{kind}", operators, write, why_not)
 
 
 def number_form(site: Site) -> Form:
