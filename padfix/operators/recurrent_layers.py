@@ -37,6 +37,10 @@ _USUAL = {"GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh"), "RNN"
 """The activations that recurrent layers have where nothing else is said."""
 
 
+_COMMON = {"relu", "sigmoid", "tanh"}
+"""The activations that most runtimes have in layers."""
+
+
 def activations_of(node: NodeProto, directions: int) -> tuple[str, ...]:
     """Return the activations of a recurrent layer in lower case, those of one direction after the other."""
     listed = attributes.find(node, "activations")
@@ -53,7 +57,7 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
     return {
         "direction": attributes.text(node, "direction", "forward") or "forward",
         "resets-before": attributes.integer(node, "linear_before_reset", 0) == 0,
-        "activations": "usual" if is_usual else "hard-sigmoid" if "hardsigmoid" in told else "other",
+        "activations": "usual" if is_usual else "hard-sigmoid" if "hardsigmoid" in told else _other(told),
         "activations-written": attributes.find(node, "activations") is not None,
         "directions-alike": len(told) <= len(usual) or told[:half] == told[half:],
         "clipped": attributes.find(node, "clip") is not None,
@@ -78,6 +82,10 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "over-batch": _is_over_batch(scope, node),
         "numbers-images": _starts_each_image(scope, node),
     }
+
+
+def _other(told: Sequence[str]) -> str:
+    return "other" if set(told) <= _COMMON else "odd"
 
 
 def _batch(scope: Scope, node: NodeProto) -> tuple[Dimension, ...]:

@@ -32,7 +32,7 @@ from padfix.rules.build.activation_forms import (
     softplus_forms,
     tanh_forms,
 )
-from padfix.rules.build.as_floats import as_floats
+from padfix.rules.build.as_floats import as_floats, in_sixteen_bits
 from padfix.rules.build.axes_put_last import axes_put_last
 from padfix.rules.build.broadcast_forms import (
     apart_forms,
@@ -391,6 +391,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "ReverseSequence": _first(reversed_forms, PLAIN_FORMS["ReverseSequence"]),
     "Reciprocal": _first(inverse_forms, definition_forms),
     "Mod": _first(remainder_forms, as_floats),
+    "BitShift": in_sixteen_bits,
     "Mul": rows_first(_first(score_forms, apart_forms, exchanged_forms, squared_forms, squared_integer_forms)),
     **dict.fromkeys(JOINING, rows_first(_first(apart_forms, paired_forms))),
     **dict.fromkeys(("Max", "Min"), rows_first(_first(apart_forms, paired_forms, as_floats))),

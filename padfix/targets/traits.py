@@ -167,7 +167,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of LSTM, GRU and RNN.
     "direction": ("forward", "reverse", "bidirectional"),
     "resets-before": SWITCH,
-    "activations": ("usual", "hard-sigmoid", "other"),
+    "activations": ("usual", "hard-sigmoid", "odd", "other"),
     "directions-alike": SWITCH,
     "clipped": SWITCH,
     "couples-gates": SWITCH,

@@ -165,3 +165,16 @@ def test_halves_become_floats_where_a_target_computes_these_alone(
     found = [node.op_type for node in onnx.load(tmp_path / "result.onnx").graph.node]
     assert found == (expected if numbers == "float16" else [op_type.split()[0]])
     assert not padfix.check(tmp_path / "result.onnx", target="tvm").findings
+
+
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("given", ["uint8", "uint32"])
+def test_openvino_shifts_bytes_in_more_bits(given: str, direction: str, tmp_path: Path) -> None:
+    graph = f"""({given}[N,3] X) => ({given} Y) <{given}[3] k = {{1, 2, 7}}> {{
+      Y = BitShift <direction = "{direction}"> (X, k) }}"""
+    found = written(tmp_path, graph, "openvino")
+    assert found == (["Cast", "BitShift", "Cast"] if given == "uint8" else ["BitShift"])
+    data = np.array([[255, 254, 129], [3, 7, 200]], given)
+    session = onnxruntime.InferenceSession(tmp_path / "result.onnx", providers=["CPUExecutionProvider"])
+    shift = np.left_shift if direction == "LEFT" else np.right_shift
+    np.testing.assert_array_equal(session.run(None, {"X": data})[0], shift(data, np.array([1, 2, 7], given)))

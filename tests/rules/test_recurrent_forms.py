@@ -280,15 +280,27 @@ def test_the_usual_activations_are_left_out_of_both_directions(target: str, tmp_
     assert not any(each.name.startswith("activation") for each in layer.attribute)
 
 
-@pytest.mark.parametrize(("alpha", "is_written"), [(0.2, True), (0.25, False)])
-def test_the_numbers_that_a_hard_sigmoid_has_anyway_may_be_written(
-    alpha: float, is_written: bool, tmp_path: Path
-) -> None:
-    source = saved(
-        tmp_path, "GRU", activations=["HardSigmoid", "Tanh"], activation_alpha=[alpha], activation_beta=[0.5]
-    )
-    if is_written:
-        assert "HardSigmoid" in converted(tmp_path, source, "mnn")
-    else:
-        with pytest.raises(RefusedError, match="others than are written out"):
-            converted(tmp_path, source, "mnn")
+@pytest.mark.parametrize(
+    ("name", "numbers", "expected"),
+    [
+        ("HardSigmoid", (0.2, 0.5), "HardSigmoid"),
+        ("HardSigmoid", (0.25, 0.5), "HardSigmoid"),
+        ("LeakyRelu", (0.3,), "LeakyRelu"),
+        ("Elu", (), "Elu"),
+        ("Softsign", (), "Softsign"),
+        ("Affine", (0.5, 0.25), "Mul"),
+        ("ScaledTanh", (0.5, 0.25), "Tanh"),
+    ],
+)
+def test_activations_take_their_numbers(name: str, numbers: tuple[float, ...], expected: str, tmp_path: Path) -> None:
+    told = {f"activation_{each}": [number] for each, number in zip(("alpha", "beta"), numbers, strict=False)}
+    source = saved(tmp_path, "GRU", activations=["Sigmoid", name], **told)
+    found = converted(tmp_path, source, "mnn")
+    assert expected in found
+    assert "GRU" not in found
+
+
+def test_activations_without_the_numbers_that_they_need_are_declined(tmp_path: Path) -> None:
+    source = saved(tmp_path, "RNN", activations=["Affine"], activation_alpha=[2.0])
+    with pytest.raises(RefusedError, match="others than are written out"):
+        converted(tmp_path, source, "mnn")

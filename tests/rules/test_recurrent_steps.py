@@ -61,6 +61,8 @@ def layer(
         (layer("LSTM", "Bc", wanted="c", direction="reverse", input_forget=1), "opencv"),
         (layer("LSTM", "BP", shape=(1, "N", READ)), "mnn"),
         (layer("LSTM", "P", activations=["HardSigmoid", "Tanh", "Tanh"], wanted="h"), "openvino"),
+        (layer("LSTM", "B", activations=["Sigmoid", "Elu", "Softsign"], activation_alpha=[0.7]), "openvino"),
+        (layer("RNN", "B", activations=["ScaledTanh"], activation_alpha=[1.5], activation_beta=[0.3]), "tract"),
         (layer("LSTM", "Bh", shape=(3, 1, READ)), "opencv@4.14"),
         (layer("GRU", wanted="h"), "opencv"),
         (layer("GRU", "Bh", direction="bidirectional"), "mnn"),

@@ -52,8 +52,16 @@ _OF_FLOATS: Traits = {
 
 _OF_INTEGERS: Traits = {**_OF_FLOATS, "numbers": "integer", "elements": "integer"}
 
+_OF_SIXTEEN_BITS: Traits = {**_OF_INTEGERS, "of-odd-integers": True}
+
 _WHOLE = ("Mod",)
 """What asks for integers."""
+
+_HOLDERS: Mapping[int, Traits] = {
+    TensorProto.FLOAT: _OF_FLOATS,
+    TensorProto.INT32: _OF_INTEGERS,
+    TensorProto.UINT16: _OF_SIXTEEN_BITS,
+}
 
 _INTEGERS_SINCE = dict.fromkeys(("Clip", "Max", "Min"), MAXIMUM_OF_INTEGERS_SINCE)
 """The first opsets in which these take integers of 32 bits."""
@@ -139,6 +147,11 @@ def between_steps(site: Site) -> Form:
     return Form("floats that bytes stand for", operators, write, why_not, _QUANTIZED_SINCE)
 
 
+def in_sixteen_bits(site: Site) -> Iterator[Form]:
+    """Yield a BitShift of bytes as one of 16 bits, of which those of the byte that it gives are the first eight."""
+    yield _held_as(site, TensorProto.UINT16, "integers of 16 bits that hold what it takes")
+
+
 def in_single_precision(site: Site) -> Form:
     """Return a node of halves between a Cast of all of them to floats and one of its result."""
     node, own = site.node, traits_of(site.scope, site.node) or {}
@@ -188,7 +201,7 @@ def _held_as(site: Site, holder: int, name: str) -> Form:
         builder.output(node.output[0], result if is_compared else builder.op("Cast", [result], {"to": elem_type}))
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
-    held = _OF_FLOATS if holder == TensorProto.FLOAT else _OF_INTEGERS
+    held = _HOLDERS[holder]
     own = {**(traits_of(site.scope, node) or {}), **(held if places[0] == 0 else _OF_NO_BYTES)}
     if node.op_type in _PICKING:
         own = dict(held)  # what else is special of it is looked at once it picks floats
@@ -202,6 +215,8 @@ def _held_as(site: Site, holder: int, name: str) -> Form:
         "unsigned": False,
         "gives-odd-integers": elem_type in (TensorProto.INT8, TensorProto.UINT8),
         "gives-unsigned-bytes": elem_type == TensorProto.UINT8,
+        "gives-signed-bytes": elem_type == TensorProto.INT8,
+        "wraps": holder == TensorProto.UINT16,
         "gives": "boolean" if elem_type == TensorProto.BOOL else "integer",
     }
     operators: Operators = (("Cast", to_holder), (node.op_type, own), *([] if is_compared else [("Cast", back)]))

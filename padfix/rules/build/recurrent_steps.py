@@ -33,11 +33,21 @@ _STEPS = 1
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 _INPUTS = ("data", "weights", "recurrence", "bias", "lengths", "state", "cell", "peepholes")
 _LENGTHS = _INPUTS.index("lengths")
-_PLAIN_ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "hardsigmoid": "HardSigmoid"}
-"""Those that need no numbers, by their names in a layer."""
+_OPERATORS_OF: Mapping[str, str] = {
+    **{each.lower(): each for each in ("Elu", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Softplus", "Softsign")},
+    **{each.lower(): each for each in ("Affine", "ScaledTanh", "Tanh", "ThresholdedRelu")},
+}
+"""The operators that activations are, by their names in a layer; Affine and ScaledTanh are so no more."""
 
-_USUAL_NUMBERS = {"alpha": 0.2, "beta": 0.5}
-"""The numbers that a HardSigmoid has where nothing else is said, the only one of these that has any."""
+_NUMBERS: Mapping[str, Mapping[str, float | None]] = {
+    "Affine": {"alpha": None, "beta": None},
+    "Elu": {"alpha": 1.0},
+    "HardSigmoid": {"alpha": 0.2, "beta": 0.5},
+    "LeakyRelu": {"alpha": 0.01},
+    "ScaledTanh": {"alpha": None, "beta": None},
+    "ThresholdedRelu": {"alpha": 1.0},
+}
+"""What numbers activations have, and which ones where nothing else is said; None where something must be."""
 
 _TURNING = {"turned-back": False, "turned-back-alike": False}
 
@@ -55,6 +65,38 @@ _OPERATORS: Operators = (
 
 
 @dataclass(frozen=True)
+class _Activation:
+    """What is done to a sum.
+
+    Attributes:
+        op_type: An operator, Affine or ScaledTanh.
+        numbers: Its attributes.
+    """
+
+    op_type: str
+    numbers: Mapping[str, float]
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """What is written for it, beside products and sums."""
+        return {"Affine": (), "ScaledTanh": ("Tanh",)}.get(self.op_type, (self.op_type,))
+
+    def of(self, builder: FragmentBuilder, value: Any, dtype: np.dtype[Any]) -> Any:
+        """Return it of a value."""
+
+        def times(value: Any, name: str) -> Any:
+            return builder.op("Mul", [value, builder.constant(np.array(self.numbers[name], dtype), name)])
+
+        if self.op_type == "Affine":
+            return builder.op(
+                "Add", [times(value, "alpha"), builder.constant(np.array(self.numbers["beta"], dtype), "beta")]
+            )
+        if self.op_type == "ScaledTanh":
+            return times(builder.op("Tanh", [times(value, "beta")]), "alpha")
+        return builder.op(self.op_type, [value], dict(self.numbers))
+
+
+@dataclass(frozen=True)
 class _Layer:
     """What the node says of all of its steps."""
 
@@ -63,7 +105,7 @@ class _Layer:
     hidden: int
     reverses: tuple[bool, ...]  # of each direction, whether it begins at the end
     batch_first: bool
-    activations: tuple[str, ...]  # the operators of one direction after the other
+    activations: tuple[_Activation, ...]  # of one direction after the other
     clip: np.ndarray | None
     couples: bool
     resets_after: bool
@@ -71,19 +113,29 @@ class _Layer:
     whole: np.ndarray  # 1 in the element type
 
 
-def _are_numbers_usual(node: NodeProto) -> bool:
-    """Whether no numbers are told to the activations, or those alone that they have anyway."""
-    told = {each: attributes.find(node, f"activation_{each}") for each in _USUAL_NUMBERS}
-    return all(
-        found is None or all(number == np.float32(_USUAL_NUMBERS[each]) for number in found.floats)
-        for each, found in told.items()
-    )
+def _activations(node: NodeProto, directions: int) -> tuple[_Activation, ...] | None:
+    """Return the activations of a layer; None where one is no such, or has no numbers that it needs.
+
+    Those that have any take them one after the other from what is listed.
+    """
+    lists = {each: attributes.find(node, f"activation_{each}") for each in ("alpha", "beta")}
+    told = {name: iter([] if found is None else found.floats) for name, found in lists.items()}
+    found = []
+    for name in activations_of(node, directions):
+        op_type = _OPERATORS_OF.get(name, "")
+        usual = _NUMBERS.get(op_type, {})
+        numbers = {each: next(told[each], usual[each]) for each in usual}
+        known = {each: number for each, number in numbers.items() if number is not None}
+        if not op_type or len(known) < len(numbers):
+            return None
+        found.append(_Activation(op_type, known))
+    return tuple(found)
 
 
 def form_in_steps(site: Site) -> Form:
     """Return a layer as its steps."""
     layer = _layer(site)
-    used = () if isinstance(layer, Refusal) else layer.activations
+    used = [] if isinstance(layer, Refusal) else [one for each in layer.activations for one in each.operators]
     # What a target has against large numbers in a Tanh is mended where the Tanh stands.
     told = {"Tanh": {"gates-other-data": False, "bounded": True}, "HardSigmoid": {"gates-other-data": False}}
     operators = (*_OPERATORS, *((each, told.get(each, {})) for each in sorted(set(used))))
@@ -108,7 +160,7 @@ def _layer(site: Site) -> _Layer | Refusal:
     reverses = {"reverse": (True,), "bidirectional": (False, True)}.get(direction, (False,))
     shape = () if known is None or known.shape is None else known.shape
     steps = shape[batch_first] if len(shape) == 3 else None
-    names = [_PLAIN_ACTIVATIONS.get(each, "") for each in activations_of(node, len(reverses))]
+    activations = _activations(node, len(reverses))
     lengths, recurrence = site.constant(_LENGTHS), site.input_type(_INPUTS.index("recurrence"))
     hidden = None if recurrence is None or not recurrence.shape else recurrence.shape[-1]
     if not isinstance(hidden, int):
@@ -117,7 +169,7 @@ def _layer(site: Site) -> _Layer | Refusal:
         return Refusal("it needs their number (--shape)")
     if steps * len(reverses) > MOST_STEPS:
         return Refusal(f"it has more than {MOST_STEPS} steps, more than are written out")
-    if not all(names) or not _are_numbers_usual(node):
+    if activations is None:
         return Refusal("its activations are others than are written out")
     dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
     clip = attributes.find(node, "clip")
@@ -130,7 +182,7 @@ def _layer(site: Site) -> _Layer | Refusal:
         hidden,
         reverses,
         batch_first,
-        tuple(names),
+        activations,
         None if clip is None else np.array(clip.f, dtype),
         attributes.integer(node, "input_forget", 0) != 0,
         attributes.integer(node, "linear_before_reset", 0) != 0,
@@ -195,7 +247,7 @@ class _Cell:
     """
 
     def __init__(
-        self, builder: FragmentBuilder, layer: _Layer, activations: Sequence[str], given: Mapping[str, Any]
+        self, builder: FragmentBuilder, layer: _Layer, activations: Sequence[_Activation], given: Mapping[str, Any]
     ) -> None:
         self._builder = builder
         self._layer = layer
@@ -279,7 +331,7 @@ class _Cell:
         layer, value = self._layer, self._sum(*terms)
         if layer.clip is not None:
             value = clipped(self._builder, value, -layer.clip, layer.clip)
-        return self._op(self._activations[number], value)
+        return self._activations[number].of(self._builder, value, layer.whole.dtype)
 
     def _mixed(self, one: Any, other: Any, share: Any) -> Any:
         """Return ``share`` of the other, and the rest of the one; the other is zeros where it is left out."""
