@@ -163,6 +163,7 @@ EXAMPLES = {
         for name in (*CHANGING, "Selu", "ThresholdedRelu")
     },
     "Attention": "(float[1,1,2,4] Q, float[1,1,2,4] K) => (float[1,1,2,4] Y) { Y = Attention (Q, K, K) }",
+    "BitShift": '(uint8[1,2] X) => (uint8[1,2] Y) { Y = BitShift <direction = "LEFT"> (X, X) }',
     "CastLike": "(float[1,2] X) => (float[1,2] Y) { Y = CastLike (X, X) }",
     "Softsign": "(float[1,2] X) => (float[1,2] Y) { Y = Softsign (X) }",
     "EyeLike": "(float[2,2] X) => (float[2,2] Y) { Y = EyeLike (X) }",
