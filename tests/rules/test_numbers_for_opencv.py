@@ -101,3 +101,14 @@ def operators(graph: str, folder: Path, opset: int = 13, target: str = "opencv@4
     padfix.convert(folder / "model.onnx", folder / "result.onnx", target=target)
     assert not padfix.check(folder / "result.onnx", target=target).findings
     return [node.op_type for node in onnx.load(folder / "result.onnx").graph.node]
+
+
+def test_a_reshape_is_tried_on_data_that_fill_what_it_is_told(tmp_path: Path) -> None:
+    """The places behind a strided convolution are counted from the lengths before it, as PyTorch's exporter does."""
+    graph = """(float[1,4,H,W] X) => (float[1,2,2,L] Y)
+    <float[4,1,1,1] w = {1, 2, 3, 4}, int64[3] known = {1, 2, 2}, int64 one = {1}, int64 half = {2}>
+    { c = Conv <group = 4, strides = [2, 2]> (X, w)
+      h = Shape <start = 2, end = 3> (X) h1 = Sub (h, one) h2 = Div (h1, half) h3 = Add (h2, one)
+      v = Shape <start = 3, end = 4> (X) v1 = Sub (v, one) v2 = Div (v1, half) v3 = Add (v2, one)
+      l = Mul (h3, v3) s = Concat <axis = 0> (known, l) Y = Reshape <allowzero = 1> (c, s) }"""
+    assert operators(graph, tmp_path, opset=18) == ["Conv", "Reshape"]

@@ -100,6 +100,11 @@ def initialized_form(site: Site) -> Form:
     return Form(f"constants of its own{kind}", operators, write, why_not)
 
 
+def is_initialized_later(site: Site) -> bool:
+    """Whether constants that nodes give are made initializers once the node is found again for that alone."""
+    return site.scope.takes_initializers and initialized_form(site).why_not is None
+
+
 def number_form(site: Site) -> Form:
     """Return the node with numbers in place of lists of one."""
     own, places = traits_of(site.scope, site.node) or {}, lists_for_numbers(site.scope, site.node)

@@ -6,15 +6,17 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
+from onnx import NodeProto
+
 from padfix.graph import attributes
 from padfix.graph.lengths import filled, length_of
-from padfix.graph.scopes import Dimension
+from padfix.graph.scopes import Dimension, ValueType
 from padfix.operators.batches import images_at_once, lies_behind, names_moved_images
-from padfix.operators.constant_chains import chain_of, leaves_of
+from padfix.operators.constant_chains import chain_of, leaves_of, values_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.told_lengths import reverses_all, told_lengths
 from padfix.operators.traits import traits_of
-from padfix.rules.base import Rewrite, Site, TrialInput
+from padfix.rules.base import Rewrite, Site, Trial, TrialInput
 from padfix.rules.build.along_axes import LONGEST, TAKING, one_by_one
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_trials import OPEN_LENGTH, chain_trial, like, trials_of
@@ -86,7 +88,8 @@ def told_forms(site: Site) -> Iterator[Form]:
         trial, types = chain_trial(site.scope, chain), [site.scope.type_of(each) for each in measured]
         if site.input_name(0) not in measured:
             named = {size for each in types if each is not None for size in each.shape or ()}
-            trial[site.input_name(0)] = TrialInput(_filling(shape, told, named), site.elem_type(0))
+            asked = _asked_for(site, chain, trial) or told
+            trial[site.input_name(0)] = TrialInput(_filling(shape, asked, named), site.elem_type(0))
         return Rewrite(builder.build(), (trial,), exact=True, replaces=tuple(chain))
 
     left = {"measures-images": False, "measures-by-lists": False, "steered-by-results": False}
@@ -133,6 +136,17 @@ def picked_lengths(site: Site) -> Iterator[Form]:
 
     operators = (("Shape", {**own, "picks-lengths": False, "as-result": False}), ("Slice", {"elements": "integer"}))
     yield Form("some of all lengths", operators, write)
+
+
+def _asked_for(site: Site, chain: Sequence[NodeProto], trial: Trial) -> list[int] | None:
+    """Return the lengths that a chain asks a Reshape for where it is tried; None where they can't be worked out."""
+    types = {name: ValueType(each.elem_type, each.shape) for name, each in trial.items()}
+    try:
+        values = values_of(site.scope, list(chain), lambda name: types.get(name, site.scope.type_of(name)))
+    except ValueError:
+        return None
+    asked = values.get(site.input_name(1))
+    return None if asked is None else [int(each) for each in asked.reshape(-1)]
 
 
 def _filling(shape: Sequence[Dimension], told: Sequence[Dimension], measured: Collection[Dimension]) -> tuple[int, ...]:
