@@ -44,10 +44,15 @@ def test_what_is_misread_is_worked_out_and_what_nothing_else_reads_goes(tmp_path
 OPEN_BATCH = GRID.replace("3,H,4", "3,5,4").replace("<start = 2, end = 4>", "")
 
 
-@pytest.mark.parametrize("text", [GRID, OPEN_BATCH.replace("Add (X, grid)", "Concat <axis = 1> (X, grid)")])
-def test_what_depends_on_an_open_length_is_declined(text: str, tmp_path: Path) -> None:
+def test_what_depends_on_an_open_length_is_declined(tmp_path: Path) -> None:
     with pytest.raises(padfix.PadfixError, match="--shape"):
-        converted(tmp_path, text)
+        converted(tmp_path, GRID)
+
+
+def test_what_is_laid_out_for_images_keeps_their_number_where_it_is_copied_to_it(tmp_path: Path) -> None:
+    joined = OPEN_BATCH.replace("Add (X, grid)", "Concat <axis = 1> (X, grid)")
+    _, nodes = converted(tmp_path, joined.replace("Mul (once, ones)", "Relu (once)"))
+    assert not {"ConstantOfShape", "Expand", "Shape"} & set(nodes)
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,13 @@ def test_a_deformed_convolution_samples_what_each_tap_meets(
     assert written.count("Split") == (0 if groups == 1 else 3)
 
 
+@pytest.mark.parametrize("batch", ["1", "N"])
+def test_a_deformed_convolution_is_tried_with_all_places_of_its_image(batch: str, tmp_path: Path) -> None:
+    text = f"""(float[{batch},1,12,9] X, float[{batch},12,12,9] o) => (float[{batch},1,12,9] Y)
+        <float[1,1,2,3] W = {{1, 2, 3, 4, 5, 6}}> {{ Y = DeformConv <pads = [1, 1, 0, 1]> (X, W, o) }}"""
+    assert "GridSample" in converted(text, "mnn", tmp_path)
+
+
 @pytest.mark.parametrize("lengths", ["1,6,H,W", "N,6,T"])
 def test_a_group_norm_over_open_lengths_is_laid_out_by_its_data(lengths: str, tmp_path: Path) -> None:
     text = f"""(float[{lengths}] X, float[6] s, float[6] b) => (float Y) {{

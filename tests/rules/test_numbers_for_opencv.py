@@ -11,6 +11,7 @@ from onnx import parser
 from onnx.reference import ReferenceEvaluator
 
 import padfix
+from padfix.errors import RefusedError
 from padfix.kernels.reference_ops import SPEC_OPS
 
 NORM = "(float[%s] X) => (float[%s] Y) { n = ReduceL2 <%s> (X) e = Exp (X) Y = Div (%s, n) }"
@@ -112,3 +113,27 @@ def test_a_reshape_is_tried_on_data_that_fill_what_it_is_told(tmp_path: Path) ->
       v = Shape <start = 3, end = 4> (X) v1 = Sub (v, one) v2 = Div (v1, half) v3 = Add (v2, one)
       l = Mul (h3, v3) s = Concat <axis = 0> (known, l) Y = Reshape <allowzero = 1> (c, s) }"""
     assert operators(graph, tmp_path, opset=18) == ["Conv", "Reshape"]
+
+
+@pytest.mark.parametrize(
+    ("given", "measured", "is_kept"),
+    [
+        ("float[N,5,3] X", "X", True),
+        ("float[N,5,3] X, float[N,2] Z", "X", True),
+        ("float[N,5,3] X, float[N,2] Z", "Z", False),
+        ("float[N,5,3] X, float[M,2] Z", "X", True),
+    ],
+)
+def test_copies_to_lengths_that_are_there_already_are_the_data(
+    given: str, measured: str, is_kept: bool, tmp_path: Path
+) -> None:
+    """PyTorch lays the variance of an open batch out so, which its own lengths tell; other inputs may be shorter."""
+    more = "R = Relu (Z)" if "Z" in given else ""
+    graph = f"""({given}) => (float Y{", float R" if more else ""}) <int64[2] rest = {{1, 3}}, int64[1] k = {{1}}>
+    {{ m = ReduceMean (X, k) n = Shape <start = 0, end = 1> ({measured}) s = Concat <axis = 0> (n, rest)
+      e = Expand (m, s) Y = Sub (X, e) {more} }}"""
+    if is_kept:
+        assert operators(graph, tmp_path, opset=18)[:3] == ["ReduceMean", "Identity", "Sub"]
+    else:
+        with pytest.raises(RefusedError, match="which may differ"):
+            operators(graph, tmp_path, opset=18)

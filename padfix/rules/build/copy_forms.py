@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from padfix.graph.dependence import reached
+from padfix.graph.scopes import Scope
+from padfix.operators.constant_chains import chain_of, leaves_of
+from padfix.operators.lists import depends_on_data
 from padfix.operators.refusal import Refusal
+from padfix.operators.told_lengths import told_lengths
 from padfix.operators.traits import traits_of
-from padfix.rules.base import Site
+from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_forms import of_inputs
+from padfix.rules.build.node_trials import chain_trial, like
 from padfix.rules.build.objections import Operators
 
 if TYPE_CHECKING:
@@ -95,10 +101,50 @@ def _of_all_axes(site: Site) -> Form:
     return Form("a row of its list", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
+def _as_long(site: Site) -> Form:
+    """Return an Expand to lengths that its data have already, those that are left open among them, as the data."""
+    known, producer = site.input_type(0), site.scope.own_producer(site.input_name(1))
+    shape = () if known is None or known.shape is None else known.shape
+    told = told_lengths(site.scope, site.input_name(1)) or []
+    chain = None if producer is None else chain_of(site.scope, producer, open_lengths=True)
+
+    def write() -> Rewrite:
+        assert chain is not None
+        assert known is not None
+        builder = site.builder()
+        builder.output(site.node.output[0], builder.op("Identity", [builder.input(site.input_name(0))]))
+        trial = {**chain_trial(site.scope, chain), site.input_name(0): like(known)}
+        return Rewrite(builder.build(), (trial,), exact=True, replaces=tuple(chain))
+
+    pairs = zip(reversed(told), reversed(shape), strict=False)
+    is_kept = 0 < len(told) <= len(shape) and all(each in (1, own) and each is not None for each, own in pairs)
+    why_not = None if is_kept and chain is not None else Refusal("it gives other lengths, or how long it is not known")
+    if not depends_on_data(site.scope, site.input_name(0)):
+        why_not = Refusal("what it copies is made of lengths alone")
+    _, measured = leaves_of(site.scope, chain or [])
+    behind = [site.input_name(0), *measured]
+    if any(isinstance(each, str) and not _are_of_one_input(site.scope, behind, each) for each in told):
+        why_not = Refusal("several inputs have a length of that name, which may differ")
+    return Form("its data, which are as long", (("Identity", {}),), write, why_not)
+
+
+def _are_of_one_input(scope: Scope, names: Iterable[str], length: str) -> bool:
+    """Whether what is computed has a length of one input alone: nothing makes sure that those of two are alike."""
+
+    def before(name: str) -> list[str]:
+        producer = scope.producer(name)
+        return [] if producer is None else [each for each in producer.input if each]
+
+    given = [name for name in reached(names, before) if scope.producer(name) is None]
+    types = [scope.type_of(name) for name in given]
+    return sum(length in (known.shape or ()) for known in types if known is not None) <= 1
+
+
 def repeated_copies(site: Site) -> Iterator[Form]:
     """Yield an Expand as copies of what has one element, joined; and before what multiplies them, once more."""
     yield _once_more(site)
     yield _of_all_axes(site)
+    yield _as_long(site)
     known, result = site.input_type(0), site.scope.type_of(site.node.output[0])
     before = None if known is None else known.lengths
     after = None if result is None else result.lengths

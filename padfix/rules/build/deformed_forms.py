@@ -17,7 +17,7 @@ from padfix.operators.window import Window
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.along_axes import FLOATS
 from padfix.rules.build.forms import Form
-from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.node_trials import as_declared
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
@@ -81,7 +81,7 @@ def deformed_forms(site: Site) -> Iterator[Form]:
         biases = [builder.input(site.input_name(_BIAS))] if site.input_name(_BIAS) else []
         settings = {"group": found.window.written.group, "kernel_shape": ones}
         builder.output(site.node.output[0], builder.op("Conv", [sampled, weights, *biases], settings))
-        return Rewrite(builder.build(), trials_of(site))
+        return Rewrite(builder.build(), (as_declared(site),))  # offsets are for each place of the image
 
     # Other parts are for the rules about these to judge.
     yield Form("a convolution of sampled elements", (), write, found if isinstance(found, Refusal) else None)
