@@ -262,7 +262,8 @@ def spread_of_constants(scope: Scope, node: NodeProto) -> str | None:
     """Return how the constants that a node reads take the shape of what it gives; None where that is not known.
 
     "none" have it already, as all have that of fewer axes than images; "number" is one element without axes,
-    "one" such an element with axes, "channels" one a channel written with all axes, "others" any else.
+    "one" such an element with axes, "image" one image where their number is open, "channels" one a channel written with
+    all axes, "others" any else.
     """
     result = scope.type_of(node.output[0])
     shape = None if result is None else result.shape
@@ -273,16 +274,15 @@ def spread_of_constants(scope: Scope, node: NodeProto) -> str | None:
     if shape is None or None in given:
         return None
     found = [_spread(each, shape) for each in given if each is not None]
-    return max(found, key=("none", "number", "one", "channels", "others").index)
+    return max(found, key=("none", "number", "one", "image", "channels", "others").index)
 
 
 def _spread(given: Sequence[Dimension], shape: Sequence[Dimension]) -> str:
     several = [axis - len(given) for axis, length in enumerate(given) if length != 1]
     if not several:
         return "one" if given else "number"
-    # Where the number of images is open, a constant for one is for all: no other has the shape of the result.
     if list(given) == [shape[0] if isinstance(shape[0], int) else 1, *shape[1:]]:
-        return "none"
+        return "none" if isinstance(shape[0], int) else "image"
     return "channels" if len(given) == len(shape) and several == [CHANNELS - len(shape)] else "others"
 
 

@@ -53,7 +53,12 @@ def layer_norm_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return what a LayerNormalization or RMSNormalization normalises, adds and gives."""
     known, axis = scope.type_of(node.input[0]), attributes.integer(node, "axis", -1)
     rank = None if known is None else known.rank
+    normalised = () if known is None or not known.shape or axis is None else known.shape[axis % len(known.shape) :]
+    weights = [scope.type_of(name) for name in node.input[1:3] if name]
+    shapes = [each.shape for each in weights if each is not None and each.shape is not None]
     return {
+        "weights-spread": bool(normalised) and any(tuple(each) != tuple(normalised) for each in shapes),
+        "weights-of-fewer-axes": any(len(each) < len(normalised) for each in shapes),
         "biased": len(node.input) > 2 and bool(node.input[2]),
         "behind-batch": None if rank is None else rank > 2 and axis in (1, 1 - rank),
         "gives-mean": any(node.output[1:]),

@@ -407,6 +407,7 @@ PICKING_TRAITS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         "axis-from-end": (attributes.integer(node, "axis", -1) or 0) < 0,
         "inner-axis-from-end": (attributes.integer(node, "axis", -1) or 0) < -1,
         "sorted": attributes.integer(node, "sorted", 1) != 0,
+        "number-as-attribute": len(node.input) == 1,
         "sizes": _sizes_of(scope, node),
         "open-lengths": _leaves_its_axis_open(scope, node),
         "results": _number_of_results(scope, node),

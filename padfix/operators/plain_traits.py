@@ -249,6 +249,8 @@ def _expand(scope: Scope, node: NodeProto) -> Traits:
     told: Traits = {
         "multiplied-copies": multiplies_copies(scope, node),
         "measures-images": measures_images(scope, node),
+        "lengths-computed": scope.constant(node.input[1]) is None,
+        "fewer-lengths": _lists_fewer_lengths(scope, node),
     }
     if scope.constant(node.input[0]) is not None:
         return {"makes-batch": False, **told}
@@ -263,6 +265,13 @@ def _expand(scope: Scope, node: NodeProto) -> Traits:
         "makes-batch": len(shapes[0]) != len(shapes[1]) or shapes[0][:1] != shapes[1][:1],
         "numbers-images": numbers_images(scope, node),
     }
+
+
+def _lists_fewer_lengths(scope: Scope, node: NodeProto) -> bool:
+    """Whether an Expand is given lengths for the last axes of its data alone."""
+    data, lengths = (scope.type_of(name) for name in node.input[:2])
+    count = None if lengths is None or not lengths.shape else lengths.shape[0]
+    return isinstance(count, int) and data is not None and data.rank is not None and count < data.rank
 
 
 _OF_BYTES = ("unsigned", "gives-signed-bytes")

@@ -244,6 +244,7 @@ def window_traits(window: Window) -> Traits:
         "line-of-eights": keeps_line_of_eights(window, pairs),
         "indices": window.has_indices,
         "column-major": window.has_indices and window.written.storage_order != 0,
+        "storage-order-written": window.written.storage_order != 0,
         "batched": window.batch > 1 if isinstance(window.batch, int) else None,
         "elements": elements_of(window.elem_type),
         "counts-pads": window.operator.is_average and window.written.count_include_pad,

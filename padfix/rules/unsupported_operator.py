@@ -77,6 +77,7 @@ from padfix.rules.build.layer_forms import (
 )
 from padfix.rules.build.moved_forms import listed_forms, moved_forms, reshaped_forms
 from padfix.rules.build.node_forms import of_inputs
+from padfix.rules.build.norm_weights import whole_weights
 from padfix.rules.build.objections import Objection, Operators
 from padfix.rules.build.open_reductions import open_reductions
 from padfix.rules.build.part_forms import part_forms
@@ -343,7 +344,8 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Unsqueeze": _first(axes_of_number, axes_put_last, reshaped_forms, pooled_forms),
     "Squeeze": _first(part_forms, number_forms, PLAIN_FORMS["Squeeze"], largest_of_one, axes_put_last, reshaped_forms),
     "Split": _first(PLAIN_FORMS["Split"], moved_forms),
-    **{name: _first(PLAIN_FORMS[name], beside_images, moved_forms) for name in ("Expand", "Tile")},
+    "Expand": _first(PLAIN_FORMS["Expand"], beside_images, moved_forms, as_floats),
+    "Tile": _first(PLAIN_FORMS["Tile"], beside_images, moved_forms),
     "ConstantOfShape": _first(PLAIN_FORMS["ConstantOfShape"], beside_images),
     **dict.fromkeys(
         COMPARING, _first(exchanged_comparison, rows_first(_first(truth_forms, as_floats)), extreme_comparisons)
@@ -402,7 +404,7 @@ _FORMS: Mapping[str, Callable[[Site], Iterator[Form]]] = {
     "Transpose": _first(written_order, reshaped_forms, exchange_forms, moved_forms, pooled_forms),
     "Gemm": _first(copied_lengths, dense_forms),
     "MatMul": _first(copied_lengths, PLAIN_FORMS["MatMul"]),
-    "LayerNormalization": _first(layer_norm_forms, definition_forms),
+    "LayerNormalization": _first(whole_weights, layer_norm_forms, definition_forms),
     "Gather": _first(part_forms, counted_axis_forms, single_forms, picking_forms, listed_forms, moved_forms, as_floats),
     "Shape": _first(long_forms, picked_lengths, _lengths),
     "Size": long_forms,

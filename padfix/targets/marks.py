@@ -388,6 +388,14 @@ MARKS = (
     "gives-unsigned-bytes",  # Of Cast: whether it gives bytes without a sign.
     "gives-signed-bytes",  # Of Cast and CastLike: whether it gives bytes with one.
     "of-odd-integers",
+    # Of Expand: whether the lengths are computed, and whether they are those of the last axes of its data alone.
+    "lengths-computed",
+    "fewer-lengths",
+    # Of LayerNormalization: whether its scale or bias has another shape than what it normalises, and fewer axes.
+    "weights-spread",
+    "weights-of-fewer-axes",
+    "number-as-attribute",  # Of TopK: whether an attribute says how many are wanted, as before opset 10.
+    "storage-order-written",  # Of MaxPool: whether its places are to be counted column by column, given or not.
     # Of LpPool: whether its power is above 2.
     "high-power",
     # Of comparisons: whether there is an infinity among their constants. Of IsInf: whether it means but one, or none.

@@ -221,7 +221,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "alike": ("none", "others", "channels", "all"),
     "channels-last": SWITCH,
     # Of what works element by element: how its constants take the shape of the result.
-    "constants": ("none", "number", "one", "channels", "others"),
+    "constants": ("none", "number", "one", "image", "channels", "others"),
     # Of the producer that a model names.
     "written-by": ("pytorch", "others"),
     "averages-pads": SWITCH,

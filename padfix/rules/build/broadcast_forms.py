@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import TensorProto, helper
 
+from padfix.graph.scopes import ValueType
 from padfix.operators.elementwise import PLACES
 from padfix.operators.fused_layers import adds_wide_constant, narrowest
 from padfix.operators.lists import depends_on_data, is_computed_list, joins_a_list
@@ -182,7 +183,7 @@ def _whole(site: Site) -> Form:
         value is not None and value.ndim == len(lengths) and value.shape[0] > lengths[0] for value in values
     ):
         why_not = Refusal("it needs to know how many images there are (--shape)")
-    own = {**(traits_of(site.scope, site.node) or {}), "constants": "none", "one-first": False}
+    own = {**(traits_of(site.scope, site.node) or {}), "constants": _kind_of_whole(result), "one-first": False}
     own["adds-as-many"] = is_number and own.get("adds-as-many")
     operators: Operators = ((site.node.op_type, own),)
 
@@ -228,9 +229,14 @@ def _with_all_axes(site: Site) -> Form:
         why_not = Refusal("its constants would be very large")
     traits: dict[str, Any] = {**own, "fewer-axes": False, "moves-fewer-axes": False, **_apart_from_norm(changed)}
     if is_spread:
-        traits |= {"spreads-data": False, "channels-last": False, "constants": "none"}
+        traits |= {"spreads-data": False, "channels-last": False, "constants": _kind_of_whole(result)}
     operators: Operators = (("Reshape", {"rank": rank}), (site.node.op_type, traits))
     return Form("axes of one element before it", operators, partial(_as_they_are, site, write), why_not)
+
+
+def _kind_of_whole(result: ValueType | None) -> str:
+    """Return how constants of the whole shape of a result take it, of which one image is all where that is open."""
+    return "image" if result is not None and result.shape and not isinstance(result.shape[0], int) else "none"
 
 
 def _as_they_are(site: Site, write: Callable[..., Any]) -> Rewrite:

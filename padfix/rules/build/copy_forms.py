@@ -49,6 +49,21 @@ def _once_more(site: Site) -> Form:
     )
 
 
+def _for_all_axes(site: Site) -> Form:
+    """Return an Expand with a length of 1 for each axis of its data that it is given none for."""
+    own, data, lengths = traits_of(site.scope, site.node) or {}, site.input_type(0), site.input_type(1)
+    count = None if lengths is None or not lengths.shape else lengths.shape[0]
+    more = (data.rank or 0) - count if data is not None and isinstance(count, int) else 0
+
+    def write(builder: FragmentBuilder, value: Any, listed: Any) -> Any:
+        whole = builder.op("Concat", [builder.constant(np.ones(more, np.int64), "ones"), listed], {"axis": 0})
+        return builder.original(copied(site.node), [value, whole])
+
+    why_not = None if more > 0 else Refusal("it is given a length for each axis, or how many is not known")
+    operators: Operators = (("Concat", {}), ("Expand", {**own, "fewer-lengths": False}))
+    return Form("a length for each axis", operators, lambda: of_inputs(site, write, exact=True), why_not)
+
+
 def joined_copies(site: Site) -> Iterator[Form]:
     """Yield a Tile as its copies joined, axis by axis; and before what multiplies them as what it gives, once more."""
     yield _once_more(site)
@@ -145,6 +160,7 @@ def repeated_copies(site: Site) -> Iterator[Form]:
     yield _once_more(site)
     yield _of_all_axes(site)
     yield _as_long(site)
+    yield _for_all_axes(site)
     known, result = site.input_type(0), site.scope.type_of(site.node.output[0])
     before = None if known is None else known.lengths
     after = None if result is None else result.lengths

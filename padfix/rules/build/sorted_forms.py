@@ -52,7 +52,7 @@ def _numbered_by_input(site: Site) -> Form:
             builder.ending_in(node, [builder.input(site.input_name(0)), number]), trials_of(site), exact=True
         )
 
-    own = traits_of(site.scope, site.node) or {}
+    own = {**(traits_of(site.scope, site.node) or {}), "number-as-attribute": False}
     return Form("its number as an input", (("TopK", own),), write, None, _NUMBER_AS_INPUT_SINCE)
 
 

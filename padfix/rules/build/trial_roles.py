@@ -112,6 +112,15 @@ def _same_shape(wanted: Wanted) -> npt.ArrayLike:
     return known
 
 
+def _copied(wanted: Wanted) -> npt.ArrayLike:
+    """Return the output's shape where it is known, else one of several copies along each axis of one element."""
+    length, known = wanted.count, wanted.output
+    if known is not None and len(known) == length:
+        return known
+    behind = [3 if each == 1 else each for each in wanted.data[len(wanted.data) - min(length, len(wanted.data)) :]]
+    return [2] * (length - len(behind)) + behind
+
+
 def _divisors(wanted: Wanted) -> npt.ArrayLike:
     if wanted.dtype.kind not in "iu":
         return wanted.random.standard_normal(wanted.shape) * 3 + 0.1
@@ -176,7 +185,7 @@ ROLES: dict[tuple[str, int], Role] = {
     ("DFT", 1): _always(4),
     ("DequantizeLinear", 1): _uniform(0.25, 2.0),
     ("Div", 1): _divisors,
-    ("Expand", 1): _same_shape,
+    ("Expand", 1): _copied,
     ("Gather", 1): _along_axis,
     ("GatherElements", 1): _along_axis,
     ("GatherND", 1): _tuples,

@@ -170,14 +170,22 @@ def all_written(window: AnyWindow) -> AnyWindow:
         kernel_shape=kernel if len(kernel) == window.rank else window.written.kernel_shape,
         dilations=window.written.dilations if max(window.dilations) > 1 else None,
     )
+    if isinstance(window, Window) and tells_no_order(window):
+        written = dataclasses.replace(written, storage_order=0)
     return dataclasses.replace(window, written=written)
+
+
+def tells_no_order(window: Window) -> bool:
+    """Whether a pool says in which order its places are counted, and gives none."""
+    return bool(window.written.storage_order) and not window.has_indices
 
 
 def written_out(site: Site, window: AnyWindow, traits: Traits) -> Form:
     """Return the node as :func:`all_written` says."""
     whole = all_written(window).written
     missing = {name: getattr(whole, name) for name in _WANTED if getattr(window.written, name) is None}
-    unwanted = ("dilations",) if whole.dilations is None and window.written.dilations is not None else ()
+    unwanted = ["dilations"] if whole.dilations is None and window.written.dilations is not None else []
+    unwanted += ["storage_order"] if isinstance(window, Window) and tells_no_order(window) else []
 
     def write() -> Rewrite | Refusal:
         node = copied(site.node, without=unwanted)
