@@ -134,8 +134,8 @@ def test_constants_take_the_shape_of_the_result(kind: str, expected: str) -> Non
     assert spread_of_constants(scope, scope.nodes[-1]) == expected
 
 
-@pytest.mark.parametrize(("images", "expected"), [("N", "none"), ("1", "none"), ("2", "others")])
-def test_a_constant_for_one_image_has_the_shape_of_an_open_number_of_them(images: str, expected: str) -> None:
+@pytest.mark.parametrize(("images", "expected"), [("N", "image"), ("1", "none"), ("2", "others")])
+def test_a_constant_for_one_image_is_told_apart_where_their_number_is_open(images: str, expected: str) -> None:
     graph = f"g (float[{images},2,2] X) => (float Y) <float[1,2,2] c = {{1, 2, 3, 4}}> {{ Y = Add (X, c) }}"
     (scope,) = infer(Model(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {graph}')))
     assert spread_of_constants(scope, scope.nodes[-1]) == expected

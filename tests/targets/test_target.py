@@ -163,6 +163,9 @@ EXAMPLES = {
         for name in (*CHANGING, "Selu", "ThresholdedRelu")
     },
     "Attention": "(float[1,1,2,4] Q, float[1,1,2,4] K) => (float[1,1,2,4] Y) { Y = Attention (Q, K, K) }",
+    "Det": "(float[1,2,2] X) => (float[1] Y) { Y = Det (X) }",
+    "Shrink": "(float[1,2] X) => (float[1,2] Y) { Y = Shrink (X) }",
+    "NonZero": "(float[1,2] X) => (int64[2,n] Y) { Y = NonZero (X) }",
     "BitShift": '(uint8[1,2] X) => (uint8[1,2] Y) { Y = BitShift <direction = "LEFT"> (X, X) }',
     "CastLike": "(float[1,2] X) => (float[1,2] Y) { Y = CastLike (X, X) }",
     "Softsign": "(float[1,2] X) => (float[1,2] Y) { Y = Softsign (X) }",
