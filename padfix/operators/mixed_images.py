@@ -9,7 +9,8 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope
-from padfix.operators.batches import images_at_once, open_batches
+from padfix.operators.batches import OF_IMAGES, images_at_once, open_batches
+from padfix.operators.data_order import AXES_OF_IMAGES
 from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.equations import letters_of
 from padfix.operators.lists import depends_on_data
@@ -26,6 +27,8 @@ def mixes_images(scope: Scope, node: NodeProto) -> bool:
     """
     if node.op_type == "Reshape":
         return scope.parent is None and _puts_images_first(scope, node)
+    if node.op_type == "Flatten" and scope.parent is None and _joins_open_images(scope, node):
+        return True
     asked = _MIXING.get(node.op_type)
     batch = images_at_once(scope) if asked is not None and scope.parent is None else None
     return asked is not None and batch is not None and asked(scope, node, batch)
@@ -43,6 +46,17 @@ def _puts_images_first(scope: Scope, node: NodeProto) -> bool:
     rest = [[each for each in shape if isinstance(each, int)] for shape in (given.shape, gives.shape)]
     are_all = len(rest[0]) == len(given.shape) - 1 and len(rest[1]) == len(gives.shape) - 1
     return told in moved or (are_all and math.prod(rest[0]) == math.prod(rest[1]))
+
+
+def _joins_open_images(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Flatten puts an open number of images in one row, or beside channels, where layers take images."""
+    known = scope.type_of(node.input[0])
+    if known is None or not known.shape or known.shape[0] not in open_batches(scope):
+        return False
+    axis = attributes.integer(node, "axis", 1) % (len(known.shape) + 1)
+    if axis and all(length == 1 for length in known.shape[1:axis]):
+        return False
+    return len(known.shape) > AXES_OF_IMAGES or any(each.op_type in OF_IMAGES for each in scope.nodes)
 
 
 def _is_along_images(scope: Scope, name: str, batch: int) -> bool:

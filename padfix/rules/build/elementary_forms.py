@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,10 @@ def reduction_forms(site: Site) -> Iterator[Form]:
     if op_type in _STEPWISE and len(axes) > 1:
         yield from _stepwise_forms(site, axes, rank, kept=kept)
     if op_type == "ReduceLogSumExp":
+        if not kept and 0 in axes and _PLANE < rank != len(axes):
+            # The reduction that keeps its axes is found again, and has forms of its own.
+            whole_form = _reshaped(site, [axes])
+            yield dataclasses.replace(whole_form, operators=whole_form.operators[1:])
         yield from in_a_row(site)
     if op_type in _BY_SUM:
         sums = tuple(
@@ -126,6 +131,7 @@ def _stepwise_forms(site: Site, axes: Sequence[int], rank: int, *, kept: bool) -
                     **reduction_traits(op_type, site.opset, step),
                     "reduces-all": len(step) == every,
                     "over-batch": _is_over_batch(site) and 0 in step,
+                    "moves-batch": 0 in step and not kept,
                     "of-volume": is_volume,
                     "several-of-volume": is_volume and len(step) > 1,
                 },
@@ -168,6 +174,7 @@ def _reshaped(site: Site, steps: Sequence[Sequence[int]]) -> Form:
             **reduction_traits(op_type, site.opset, step),
             "moves-batch": False,
             "reduces-all": len(step) == rank,
+            "of-volume": rank is not None and rank > _PLANE,
             "over-batch": _is_over_batch(site) and 0 in step,
         }
         for step in steps
