@@ -125,6 +125,15 @@ def holds_infinity(scope: Scope, name: str) -> bool:
     return known is not None and known.dtype.kind == "f" and bool(np.isinf(known).any())
 
 
+def far_numbers(scope: Scope, node: NodeProto) -> dict[str, bool]:
+    """Return whether a node reads a constant of one infinite element, and integers that do not fit 32 bits."""
+    single = (name for name in node.input if name and (known := scope.constant(name)) is not None and known.size == 1)
+    return {
+        "by-infinity": any(holds_infinity(scope, name) for name in single),
+        "of-wide-integers": any(holds_wide_integers(scope, name) for name in node.input),
+    }
+
+
 def holds_wide_integers(scope: Scope, name: str) -> bool:
     """Whether an integer of a constant does not fit 32 bits; the two that mean to the end or the begin are none."""
     known = scope.type_of(name) if name else None

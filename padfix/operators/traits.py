@@ -34,7 +34,7 @@ from padfix.operators.moved_results import activates_result, reads_moved_result
 from padfix.operators.numbers import (
     bytes_of,
     elements_of,
-    holds_wide_integers,
+    far_numbers,
     is_odd_integer,
     multiplies_whole_numbers,
     numbers_of,
@@ -107,7 +107,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["constants-again"] = reads_constant_again(scope, node)
     found["number-again"] = weighs_number_again(scope, node)
     found["constants-turned"] = reads_turned_constant(scope, node)
-    found["of-wide-integers"] = any(holds_wide_integers(scope, name) for name in node.input)
+    found.update(far_numbers(scope, node))
     found["constant-booleans"] = any(is_constant_boolean(scope, name) for name in node.input)
     if node.op_type in (*ON_ONE, *PLACES, *QUANTIZERS):
         found["of-made-list"] = is_of_made_line(scope, node)

@@ -264,6 +264,8 @@ MARKS = (
     "of-more-rows",
     "of-listed-values",
     "of-wide-integers",
+    # Of arithmetic: whether a constant of one infinite element is part of it.
+    "by-infinity",
     "constant-booleans",
     # Of GroupNormalization.
     "of-groups",

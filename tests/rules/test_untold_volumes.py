@@ -49,3 +49,15 @@ def test_flattened_rows_are_each_of_one_image(tmp_path: Path) -> None:
     text = """(float[N,2,3,4] X) => (float[N,24] Y) {
       p = GlobalMaxPool (X) q = Add (p, X) r = Flatten (q) Y = Relu (r) }"""
     assert converted(text, "ncnn", tmp_path, 12) == ["Add", "Flatten", "GlobalMaxPool", "Relu"]
+
+
+@pytest.mark.parametrize("node", ["Add (X, far)", "Max (far, X)", "Mul (X, far)"])
+def test_one_infinite_number_is_declined(node: str, tmp_path: Path) -> None:
+    text = f"(float[1,3,4,4] X) => (float[1,3,4,4] Y) {{ far = Constant <value_float = -inf> () Y = {node} }}"
+    with pytest.raises(RefusedError):
+        converted(text, "ncnn", tmp_path, 13)
+
+
+def test_a_hardmax_of_old_is_written_with_the_sign_of_later(tmp_path: Path) -> None:
+    text = "(float[2,5] X) => (float[2,5] Y) { Y = Hardmax <axis = 1> (X) }"
+    assert "Sign" in converted(text, "ncnn", tmp_path, 7)

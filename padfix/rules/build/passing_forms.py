@@ -31,7 +31,7 @@ from padfix.targets.traits import Traits
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
 
-_SIGN_SINCE = 9
+SIGN_SINCE = 9
 """The opset from which on there is a Sign."""
 
 _SIGNED = (*FLOATS, TensorProto.INT32, TensorProto.INT64)
@@ -393,7 +393,7 @@ def _kept_from_zero(site: Site, number: float, why_not: Refusal | None) -> Form:
     """Return a power of numbers to which 1 is added where they are zero, and which is zero there."""
 
     def write() -> Rewrite:
-        builder = site.builder(max(site.opset, _SIGN_SINCE))
+        builder = site.builder(max(site.opset, SIGN_SINCE))
         data, exponent = (builder.input(name) for name in site.node.input)
         one = builder.constant(np.array(1, helper.tensor_dtype_to_np_dtype(site.elem_type(0))), "one")
         sign = builder.op("Sign", [builder.op("Abs", [data])])
@@ -406,7 +406,7 @@ def _kept_from_zero(site: Site, number: float, why_not: Refusal | None) -> Form:
     operators: Operators = (*((each, {}) for each in ("Abs", "Sign", "Sub", "Add", "Mul")), ("Pow", own))
     if why_not is None and (number <= 0 or number.is_integer()):
         why_not = Refusal("its exponent is no fraction above 0")
-    return Form("a power of what is kept from zero", operators, write, why_not, _SIGN_SINCE)
+    return Form("a power of what is kept from zero", operators, write, why_not, SIGN_SINCE)
 
 
 def _product(builder: FragmentBuilder, value: Any, factors: int) -> Any:

@@ -31,6 +31,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.one_axis import largest_along, sum_along
+from padfix.rules.build.passing_forms import SIGN_SINCE
 from padfix.targets.traits import Traits
 
 if TYPE_CHECKING:
@@ -291,7 +292,7 @@ def _counted_maxima(site: Site, axis: int, *, together: bool) -> Form:
         ("Mul", {"gate-second": False}),
         *multiplying([axis], shape),
     )
-    return Form("counted maxima", operators, partial(written, site, write), why_not)
+    return Form("counted maxima", operators, partial(written, site, write, opset=SIGN_SINCE), why_not, SIGN_SINCE)
 
 
 def logarithm_forms(site: Site) -> Iterator[Form]:

@@ -141,6 +141,7 @@ class TargetRule(Rule):
         own = traits_of(site.scope, site.node) or {}
         read = {name: own[name] for name in _OF_DATA if name in own}
         numbers = {"numbers": own["numbers"]} if own.get("numbers", "single") != "single" else {}
+        numbers |= {"by-infinity": True} if own.get("by-infinity") else {}
         # What is still given by nodes is so by initializers in the end: the node is found again for that alone.
         later = {"constants-by-nodes": False} if is_initialized_later(site) else {}
         for form in self._all_forms(site):
