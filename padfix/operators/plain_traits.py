@@ -46,7 +46,7 @@ PLAIN = (
     "HammingWindow", "HannWindow", "If", "ImageDecoder", "IsNaN", "LeakyRelu", "Less", "LessOrEqual",
     "LinearAttention", "Loop", "MaxRoiPool", "MelWeightMatrix", "Multinomial", "NonZero",
     "Not", "Optional", "OptionalGetElement", "OptionalHasElement", "RandomNormal", "RandomNormalLike", "RandomUniform",
-    "RandomUniformLike", "RegexFullMatch", "Relu", "ReverseSequence", "RotaryEmbedding", "Round",
+    "RandomUniformLike", "RegexFullMatch", "Relu", "ReverseSequence", "Round",
     "Scan", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
     "SequenceLength", "SequenceMap", "Shrink", "Sinh", "Softsign", "SplitToSequence", "StringConcat",
     "StringNormalizer", "StringSplit", "SwiGLU", "Tan", "TensorScatter", "TfIdfVectorizer", "ThresholdedRelu", "Tile",
@@ -372,6 +372,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **PICKING_TRAITS,
     **dict.fromkeys(PASSING, passing_traits),
     "BatchNormalization": _batch_norm,
+    "RotaryEmbedding": lambda scope, node: {"by-positions": len(node.input) > 3 and bool(node.input[3])},
     "Cast": _cast,
     "CastLike": lambda scope, node: {each: _cast(scope, node)[each] for each in ("elements", *_OF_BYTES)},
     **dict.fromkeys(

@@ -396,6 +396,7 @@ MARKS = (
     # Of LayerNormalization: whether its scale or bias has another shape than what it normalises, and fewer axes.
     "weights-spread",
     "weights-of-fewer-axes",
+    "by-positions",  # Of RotaryEmbedding: whether it is told which angle each place turns by.
     "number-as-attribute",  # Of TopK: whether an attribute says how many are wanted, as before opset 10.
     "storage-order-written",  # Of MaxPool: whether its places are to be counted column by column, given or not.
     # Of LpPool: whether its power is above 2.

@@ -144,3 +144,26 @@ def test_mnn_pads_many_axes_by_picking(mode: str, tmp_path: Path) -> None:
     graph = f"""(float[1,3,4,5,3,4] X) => (float Y) <int64[12] p = {{{amounts}}}> {{
       Y = Pad <mode = "{mode}"> (X, p) }}"""
     assert set(written(tmp_path, graph, "mnn", X=(1, 3, 4, 5, 3, 4))) == {"Gather"}
+
+
+@pytest.mark.parametrize("shape", ["1,2,1", "2,1,1"])
+def test_onnx2tf_is_given_a_constant_length_for_each_axis(shape: str, tmp_path: Path) -> None:
+    graph = f"(float[{shape}] X) => (float Y) <int64[2] l = {{1, 4}}> {{ Y = Expand (X, l) }}"
+    data = tuple(int(each) for each in shape.split(","))
+    found = written(tmp_path, graph, "onnx2tf", X=data)
+    lengths = {each.name: list(each.dims) for each in onnx.load(tmp_path / "result.onnx").graph.initializer}
+    assert found[-1] in ("Expand", "Concat")
+    assert [2] not in lengths.values()
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+def test_qnn_turns_by_angles_that_are_picked_beforehand(interleaved: int, tmp_path: Path) -> None:
+    graph = f"""(float[1,2,3,4] X) => (float Y)
+      <float[4,2] c = {{1, 2, 3, 4, 5, 6, 7, 8}}, int64[1,3] p = {{2, 0, 1}}> {{
+      Y = RotaryEmbedding <interleaved = {interleaved}> (X, c, c, p) }}"""
+    source, result = tmp_path / "model.onnx", tmp_path / "result.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 11, opset_import: ["" : 23]> g {graph}'), source)
+    padfix.convert(source, result, target="qnn")
+    assert "RotaryEmbedding" not in {node.op_type for node in onnx.load(result).graph.node}
+    assert padfix.check(source, target="qnn").findings
+    assert not padfix.check(result, target="qnn").findings

@@ -166,6 +166,8 @@ EXAMPLES = {
     "Det": "(float[1,2,2] X) => (float[1] Y) { Y = Det (X) }",
     "Shrink": "(float[1,2] X) => (float[1,2] Y) { Y = Shrink (X) }",
     "NonZero": "(float[1,2] X) => (int64[2,n] Y) { Y = NonZero (X) }",
+    "RotaryEmbedding": """(float[1,2,3,4] X, float[1,3,2] C) => (float[1,2,3,4] Y) {
+      Y = RotaryEmbedding (X, C, C) }""",
     "BitShift": '(uint8[1,2] X) => (uint8[1,2] Y) { Y = BitShift <direction = "LEFT"> (X, X) }',
     "CastLike": "(float[1,2] X) => (float[1,2] Y) { Y = CastLike (X, X) }",
     "Softsign": "(float[1,2] X) => (float[1,2] Y) { Y = Softsign (X) }",
