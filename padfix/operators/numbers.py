@@ -125,11 +125,15 @@ def holds_infinity(scope: Scope, name: str) -> bool:
     return known is not None and known.dtype.kind == "f" and bool(np.isinf(known).any())
 
 
+_ARITHMETIC = ("Add", "Div", "Max", "Min", "Mul", "Sub", "Sum")
+"""What is computed with a number, where others choose it."""
+
+
 def far_numbers(scope: Scope, node: NodeProto) -> dict[str, bool]:
-    """Return whether a node reads a constant of one infinite element, and integers that do not fit 32 bits."""
+    """Return whether a node counts with a constant of one infinite element, and reads integers beyond 32 bits."""
     single = (name for name in node.input if name and (known := scope.constant(name)) is not None and known.size == 1)
     return {
-        "by-infinity": any(holds_infinity(scope, name) for name in single),
+        "by-infinity": node.op_type in _ARITHMETIC and any(holds_infinity(scope, name) for name in single),
         "of-wide-integers": any(holds_wide_integers(scope, name) for name in node.input),
     }
 

@@ -39,7 +39,7 @@ NORM = """(float[2,6,7] X) => (float[2,6,7] Y) <float[%s] s = {%s}, float[%s] b 
   Y = LayerNormalization <axis = %d> (X, s, b) }"""
 
 
-@pytest.mark.parametrize("target", ["mnn", "opencv", "opencv@4.14", "openvino", "tvm"])
+@pytest.mark.parametrize("target", ["mnn", "ncnn", "opencv", "opencv@4.14", "openvino", "qnn", "tvm"])
 @pytest.mark.parametrize(("shape", "axis"), [("1", -1), ("7", -2), ("6,1", -2), ("1,7", -1)])
 def test_a_norm_has_weights_of_the_whole_shape(shape: str, axis: int, target: str, tmp_path: Path) -> None:
     count = np.prod([int(each) for each in shape.split(",")])

@@ -22,6 +22,7 @@ from padfix.rules.build.explicit_pads import copied
 from padfix.rules.build.forms import Form
 from padfix.rules.build.node_forms import as_node
 from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.norm_weights import in_whole
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.written_forms import EPSILON, epsilon_forms
 from padfix.targets.traits import Traits
@@ -184,7 +185,7 @@ def layer_norm_forms(site: Site) -> Iterator[Form]:
     """Yield the norm with its mean and deviation beside it, with a bias of zeros, and of all axes as of a list."""
     yield from _beside_statistics(site)
     yield _counted_from_end(site)
-    known, scale, bias = site.input_type(0), site.constant(1), site.constant(_BIAS)
+    known = site.input_type(0)
     weighed = site.input_type(1)
     weights = None if weighed is None else weighed.lengths
     shape = () if known is None or known.shape is None else known.shape
@@ -192,12 +193,17 @@ def layer_norm_forms(site: Site) -> Iterator[Form]:
     traits = {**OTHERS["LayerNormalization"](site.scope, site.node), "biased": True}
     axis = (attributes.integer(site.node, "axis", -1) or 0) % max(len(shape), 1) - 1
     is_flat = len(lengths) == len(shape) - 1 > 0 and axis >= 0
+    scale, bias = (
+        in_whole(told, lengths[axis:]) if is_flat and told is not None else told
+        for told in map(site.constant, (1, _BIAS))
+    )
 
     def write(*, flat: bool) -> Rewrite:
         assert weights is not None
         builder = site.builder()
         data, factor, *others = (builder.input(name) for name in site.node.input)
-        added = np.zeros(weights, helper.tensor_dtype_to_np_dtype(site.elem_type(1))) if bias is None else bias
+        own = weights if scale is None or not flat else scale.shape
+        added = np.zeros(own, helper.tensor_dtype_to_np_dtype(site.elem_type(1))) if bias is None else bias
         inputs = [data, factor, others[0] if site.input_name(_BIAS) else builder.constant(added)]
         node = copied(site.node)
         if flat:
@@ -221,7 +227,7 @@ def layer_norm_forms(site: Site) -> Iterator[Form]:
         why_not = why_not or Refusal("its scale is no longer than a part of the axes")
     elif not is_flat:
         why_not = why_not or Refusal("it needs the lengths behind the batch (--shape)")
-    told = {**traits, "behind-batch": False, "reduced-axes": 1}
+    told = {**traits, "behind-batch": False, "reduced-axes": 1, "weights-spread": False, "weights-of-fewer-axes": False}
     operators = (("LayerNormalization", told), ("Reshape", {"rank": len(shape)}))
     yield Form("the norm of a list", operators, lambda: write(flat=True), why_not)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -21,6 +21,12 @@ _WEIGHTS = (1, 2)
 _MOST_ELEMENTS = 1 << 22
 
 
+def in_whole(told: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
+    """Return a scale or bias in the whole shape that is normalised."""
+    whole = np.broadcast_to(told, [*[1] * (told.ndim - len(lengths)), *lengths])
+    return np.ascontiguousarray(whole.reshape(lengths))
+
+
 def whole_weights(site: Site) -> Iterator[Form]:
     """Yield a LayerNormalization whose constants have the shape of all the axes that it normalises."""
     known, axis = site.input_type(0), attributes.integer(site.node, "axis", -1) or 0
@@ -34,8 +40,7 @@ def whole_weights(site: Site) -> Iterator[Form]:
         inputs = [builder.input(site.input_name(0))]
         for told in weights.values():
             assert told is not None
-            whole = np.broadcast_to(told, [1] * (told.ndim - len(lengths)) + lengths).reshape(lengths)
-            inputs.append(builder.constant(np.ascontiguousarray(whole), "weights"))
+            inputs.append(builder.constant(in_whole(told, lengths), "weights"))
         return Rewrite(builder.ending_in(copied(site.node), inputs), trials_of(site))
 
     why_not = None
