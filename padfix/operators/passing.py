@@ -16,6 +16,9 @@ from padfix.targets.traits import Traits
 
 PASSING = ("Dropout", "Identity")
 
+_LAYING = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
+"""What lays its data out otherwise."""
+
 
 def passing_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return whether an Identity or a Dropout takes an input of the model, and whether it gives a result."""
@@ -24,6 +27,25 @@ def passing_traits(scope: Scope, node: NodeProto) -> Traits:
         "of-input": not is_inner and node.input[0] in scope.inputs,
         "as-result": not is_inner and scope.is_output(node.output[0]),
     }
+
+
+def same_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return whether a node gives what there is already, or an input that was only laid out otherwise in between."""
+    return {"gives-the-same": gives_the_same(scope, node), "laid-back": _is_laid_back(scope, node)}
+
+
+def _is_laid_back(scope: Scope, node: NodeProto) -> bool:
+    """Whether a result of the model is an input behind a Reshape or several, the last to the lengths that it had."""
+    given = node.output[0]
+    if scope.parent is not None or given not in scope.outputs or node.op_type not in _LAYING:
+        return False
+    name, maker = given, scope.own_producer(given)
+    while maker is not None and name == maker.output[0]:
+        name = maker.input[0] if maker.op_type in _LAYING else passed_on(scope, maker)
+        maker = scope.own_producer(name) if name else None
+    before, behind = scope.type_of(name) if name else None, scope.type_of(given)
+    shape = None if before is None else before.shape
+    return name in scope.inputs and shape is not None and behind is not None and shape == behind.shape
 
 
 def gives_the_same(scope: Scope, node: NodeProto) -> bool:

@@ -41,7 +41,7 @@ from padfix.operators.numbers import (
 )
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.padded_lines import keeps_line_of_eights
-from padfix.operators.passing import gives_the_same
+from padfix.operators.passing import same_traits
 from padfix.operators.picking_traits import computed_weights, is_weight
 from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, classical_traits
 from padfix.operators.quantizers import QUANTIZERS, traits_of_bytes
@@ -96,7 +96,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["of-longs"] = known is not None and known.elem_type == TensorProto.INT64
     found["across-images"] = bool(found.get("across-images")) or mixes_images(scope, node)
     found["gives-more"] = any(scope.is_used(name) for name in node.output[1:] if name)
-    found["gives-the-same"] = gives_the_same(scope, node)
+    found |= same_traits(scope, node)
     found["constants-by-nodes"] = by_nodes
     found["steered-by-results"] = is_steered_by_results(scope, node)
     found["gives-a-constant"] = gives_constant(scope, node)

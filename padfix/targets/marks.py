@@ -157,6 +157,7 @@ MARKS = (
     # Of all: whether they give what an input, a constant or another result is.
     "of-input",
     "gives-the-same",
+    "laid-back",  # Of what lays data out: whether it gives as a result an input as that was.
     # Of Clip: whether it keeps a norm from zero by which the data themselves are divided.
     "spreads-norm",
     # And whether it does so with both bounds written, one of which may be left out, along others than the channels.

@@ -167,3 +167,27 @@ def test_qnn_turns_by_angles_that_are_picked_beforehand(interleaved: int, tmp_pa
     assert "RotaryEmbedding" not in {node.op_type for node in onnx.load(result).graph.node}
     assert padfix.check(source, target="qnn").findings
     assert not padfix.check(result, target="qnn").findings
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        (
+            """(float[N,4,6] X) => (float[N,4,6] Y) <int64[2] l = {0, -1}> {
+              a = Reshape (X, l) s = Shape (X) Y = Reshape (a, s) }""",
+            ["Reshape", "Shape", "Reshape", "Neg", "Neg"],
+        ),
+        (
+            "(float[1,4,6] X) => (float[1,4,6] Y) <int64 a = {0}> { Y = CumSum <reverse = 1> (X, a) }",
+            ["Reshape", "Mul", "Reshape", "Neg", "Neg"],
+        ),
+        (
+            """(float[N,4,6] X) => (float[N,4,6] Y) <int64[2] l = {0, -1}> {
+              a = Reshape (X, l) b = Relu (a) s = Shape (X) Y = Reshape (b, s) }""",
+            ["Reshape", "Relu", "Shape", "Reshape"],
+        ),
+    ],
+)
+def test_ncnn_sees_what_is_laid_out_and_back(graph: str, expected: list[str], tmp_path: Path) -> None:
+    count = 1 if "float[1," in graph else 2
+    assert written(tmp_path, graph, "ncnn", X=(count, 4, 6)) == expected

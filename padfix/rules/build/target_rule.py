@@ -34,6 +34,7 @@ from padfix.rules.build.laid_out_alike import laid_out_alike
 from padfix.rules.build.masked_forms import from_least_masked
 from padfix.rules.build.moved_forms import behind_convolution, behind_reshapes
 from padfix.rules.build.negative_forms import between_negatives
+from padfix.rules.build.node_forms import negated_behind
 from padfix.rules.build.objections import Objection, objections, worst_objection
 from padfix.rules.build.passing_forms import (
     APART,
@@ -184,6 +185,8 @@ class TargetRule(Rule):
         # The target minds that nothing is left of the node, whatever else it has against it.
         elif any("gives-the-same" in each.fact.where and not each.unknown for each in every):
             yield negated_twice(site)
+        elif any("laid-back" in each.fact.where for each in every):
+            yield negated_behind(site)
         else:
             if any("of-untold-volume" in each.fact.where for each in every):
                 yield from pooled_before(site)
