@@ -191,3 +191,14 @@ def test_qnn_turns_by_angles_that_are_picked_beforehand(interleaved: int, tmp_pa
 def test_ncnn_sees_what_is_laid_out_and_back(graph: str, expected: list[str], tmp_path: Path) -> None:
     count = 1 if "float[1," in graph else 2
     assert written(tmp_path, graph, "ncnn", X=(count, 4, 6)) == expected
+
+
+@pytest.mark.parametrize("opset", [9, 10])
+def test_tract_is_told_the_axes_of_old_bounds(opset: int, tmp_path: Path) -> None:
+    bounds = "starts = [0, -2], ends = [2, 3]" if opset == 9 else ""
+    inputs = "X" if opset == 9 else "X, s, e"
+    graph = f"""(float[2,3,4] X) => (float Y) <int64[2] s = {{0, -2}}, int64[2] e = {{2, 3}}> {{
+      Y = Slice <{bounds}> ({inputs}) }}""".replace("<>", "")
+    written(tmp_path, graph, "tract", opset, X=(2, 3, 4))
+    (node,) = (each for each in onnx.load(tmp_path / "result.onnx").graph.node if each.op_type == "Slice")
+    assert ("axes" in {each.name for each in node.attribute}) == (opset == 9)
