@@ -96,6 +96,12 @@ def test_tvm_is_given_a_length_for_each_axis(kind: str, tmp_path: Path) -> None:
             {"X": (3, 3, 4, 5)},
             ["Reshape", "Sub", "Reshape"],
         ),
+        (
+            "(float[N,3,4,5] X) => (float Y) <float[1] k = {127.5}> { Y = Sub (X, k) }",
+            13,
+            {"X": (3, 3, 4, 5)},
+            ["Sub"],
+        ),
     ],
 )
 def test_onnx2tf_is_told_axes_and_lengths(

@@ -183,7 +183,8 @@ def _whole(site: Site) -> Form:
         value is not None and value.ndim == len(lengths) and value.shape[0] > lengths[0] for value in values
     ):
         why_not = Refusal("it needs to know how many images there are (--shape)")
-    own = {**(traits_of(site.scope, site.node) or {}), "constants": _kind_of_whole(result), "one-first": False}
+    kind = "none" if is_number else _kind_of_whole(result)
+    own = {**(traits_of(site.scope, site.node) or {}), "constants": kind, "one-first": False}
     own["adds-as-many"] = is_number and own.get("adds-as-many")
     operators: Operators = ((site.node.op_type, own),)
 
