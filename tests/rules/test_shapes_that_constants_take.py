@@ -113,7 +113,9 @@ def test_onnx2tf_is_told_axes_and_lengths(
     assert written(tmp_path, graph, "onnx2tf", opset, **shapes) == expected
     model = onnx.load(tmp_path / "result.onnx")
     (told,) = (
-        node for node in model.graph.node if node.op_type in ("Slice", "TopK", "MaxPool", "Gather", "Sub", "Expand")
+        node
+        for node in model.graph.node
+        if node.op_type in ("Slice", "TopK", "MaxPool", "Gather", "Mul", "Sub", "Expand")
     )
     names = {each.name for each in told.attribute}
     assert not names & {"k", "storage_order"}
