@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx import NodeProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Scope
+from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.constant_chains import is_constant
 from padfix.operators.data_order import CHANNELS
 from padfix.operators.fused_layers import adds_as_many
@@ -49,15 +49,21 @@ def group_norm_traits(scope: Scope, node: NodeProto) -> Traits:
     return {**ranked(scope, node), "of-groups": scope.opset < _SCALE_OF_CHANNELS_SINCE and groups != channels}
 
 
+def normalised_shape(scope: Scope, node: NodeProto) -> tuple[Dimension, ...]:
+    """Return the lengths of the axes that a LayerNormalization takes together; none where they are not known."""
+    known, axis = scope.type_of(node.input[0]), attributes.integer(node, "axis", -1)
+    return () if known is None or not known.shape or axis is None else tuple(known.shape[axis % len(known.shape) :])
+
+
 def layer_norm_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return what a LayerNormalization or RMSNormalization normalises, adds and gives."""
     known, axis = scope.type_of(node.input[0]), attributes.integer(node, "axis", -1)
     rank = None if known is None else known.rank
-    normalised = () if known is None or not known.shape or axis is None else known.shape[axis % len(known.shape) :]
+    normalised = normalised_shape(scope, node)
     weights = [scope.type_of(name) for name in node.input[1:3] if name]
     shapes = [each.shape for each in weights if each is not None and each.shape is not None]
     return {
-        "weights-spread": bool(normalised) and any(tuple(each) != tuple(normalised) for each in shapes),
+        "weights-spread": bool(normalised) and any(tuple(each) != normalised for each in shapes),
         "weights-of-fewer-axes": any(len(each) < len(normalised) for each in shapes),
         "biased": len(node.input) > 2 and bool(node.input[2]),
         "behind-batch": None if rank is None else rank > 2 and axis in (1, 1 - rank),

@@ -53,6 +53,15 @@ def test_a_norm_has_weights_of_the_whole_shape(shape: str, axis: int, target: st
         assert all(each in ([7], [6, 7], [42]) for each in whole)
 
 
+@pytest.mark.parametrize("target", ["mnn", "ncnn", "opencv"])
+@pytest.mark.parametrize(("shape", "axis"), [("5", -1), ("2,7", -1), ("2,1,7", -1), ("3,7", -2)])
+def test_weights_that_do_not_fit_a_norm_are_declined(shape: str, axis: int, target: str, tmp_path: Path) -> None:
+    """Those along the batch as well among them, which ONNX Runtime takes."""
+    values = ",".join(["1"] * int(np.prod([int(each) for each in shape.split(",")])))
+    with pytest.raises(padfix.PadfixError):
+        written(tmp_path, NORM % (shape, values, shape, values, axis), target)
+
+
 COPIES = "(%s[%s] X, float[%s] K) => (%s Y) { s = Shape (K) Y = Expand (X, s) }"
 
 
