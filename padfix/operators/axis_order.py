@@ -20,7 +20,7 @@ from padfix.operators.data_order import CHANNELS
 from padfix.operators.elementwise import ELEMENTWISE
 from padfix.operators.table import PADDED, TRANSPOSED
 from padfix.operators.taken_axes import LEAST_RANK, leaves_order_of_images, takes_channels
-from padfix.targets.traits import Traits
+from padfix.targets.traits import TRAITS, Traits
 
 ORDER = ("alike", "channels-last")
 """The traits that :func:`order_traits` gives, which an operator that stands for another one has as well."""
@@ -274,7 +274,7 @@ def spread_of_constants(scope: Scope, node: NodeProto) -> str | None:
     if shape is None or None in given:
         return None
     found = [_spread(each, shape) for each in given if each is not None]
-    return max(found, key=("none", "number", "one", "image", "channels", "others").index)
+    return max(found, key=TRAITS["constants"].index)
 
 
 def _spread(given: Sequence[Dimension], shape: Sequence[Dimension]) -> str:

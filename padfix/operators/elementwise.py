@@ -16,7 +16,10 @@ ELEMENTWISE = frozenset(
 # fmt: on
 """By their types in ONNX's own domain; inputs are broadcast."""
 
-LAYING_OUT = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+"""Operators that give their data other axes, and leave their elements in a row."""
+
+LAYING_OUT = RESHAPING | {"Identity", "Transpose"}
 """Operators that give each element of their first input once, and nothing else, in whatever shape and order."""
 
 COPYING = frozenset({"Expand", "Tile"})

@@ -6,6 +6,7 @@ from onnx import NodeProto
 
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_chains import is_constant
+from padfix.operators.elementwise import RESHAPING
 from padfix.operators.fused_layers import PRODUCTS
 
 # fmt: off
@@ -18,8 +19,6 @@ CHANGING = frozenset(
 )
 # fmt: on
 """Operators that change each element by itself, and that a runtime computes in one step."""
-
-_RESHAPING = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 
 _OF_TWO = ("Add", "Div", "Max", "Mean", "Min", "Mul", "Pow", "Sub", "Sum")
 
@@ -52,9 +51,9 @@ def reads_moved_result(scope: Scope, node: NodeProto) -> bool:
         if producer is None or normal_domain(producer.domain):
             return False
         is_product = _is_product(scope, producer)
-        if is_result and (is_product or producer.op_type in _RESHAPING):
+        if is_result and (is_product or producer.op_type in RESHAPING):
             return True
-        if is_product or (producer.op_type not in _RESHAPING and not _changes(scope, producer)):
+        if is_product or (producer.op_type not in RESHAPING and not _changes(scope, producer)):
             return False
         name = producer.input[0]
     return False

@@ -11,13 +11,11 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Scope, ValueType, normal_domain
 from padfix.operators.constant_chains import worked_out
 from padfix.operators.constant_pad import given_pads
+from padfix.operators.elementwise import RESHAPING
 from padfix.operators.slices import slice_amounts, takes_all
 from padfix.targets.traits import Traits
 
 PASSING = ("Dropout", "Identity")
-
-_LAYING = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
-"""What lays its data out otherwise."""
 
 
 def passing_traits(scope: Scope, node: NodeProto) -> Traits:
@@ -37,13 +35,10 @@ def same_traits(scope: Scope, node: NodeProto) -> Traits:
 def _is_laid_back(scope: Scope, node: NodeProto) -> bool:
     """Whether a result of the model is an input behind a Reshape or several, the last to the lengths that it had."""
     given = node.output[0]
-    if scope.parent is not None or given not in scope.outputs or node.op_type not in _LAYING:
+    if scope.parent is not None or given not in scope.outputs or node.op_type not in RESHAPING:
         return False
-    name, maker = given, scope.own_producer(given)
-    while maker is not None and name == maker.output[0]:
-        name = maker.input[0] if maker.op_type in _LAYING else passed_on(scope, maker)
-        maker = scope.own_producer(name) if name else None
-    before, behind = scope.type_of(name) if name else None, scope.type_of(given)
+    name = _origin(scope, given, laid_out=True)
+    before, behind = scope.type_of(name), scope.type_of(given)
     shape = None if before is None else before.shape
     return name in scope.inputs and shape is not None and behind is not None and shape == behind.shape
 
@@ -64,10 +59,15 @@ def passed_on(scope: Scope, node: NodeProto) -> str:
     return "" if read is None else read(scope, node)
 
 
-def _origin(scope: Scope, name: str) -> str:
-    """Return the tensor that a chain of such operators began with."""
+def _origin(scope: Scope, name: str, *, laid_out: bool = False) -> str:
+    """Return the tensor that a chain of such operators, or of such that lay it out otherwise too, began with."""
+
+    def before(node: NodeProto) -> str:
+        is_reshaped = laid_out and node.op_type in RESHAPING and not normal_domain(node.domain)
+        return str(node.input[0]) if is_reshaped else passed_on(scope, node)
+
     producer = scope.own_producer(name)
-    while producer is not None and name == producer.output[0] and (passed := passed_on(scope, producer)):
+    while producer is not None and name == producer.output[0] and (passed := before(producer)):
         name = passed
         producer = scope.own_producer(name)
     return name

@@ -9,7 +9,7 @@ from onnx import NodeProto, TensorProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, ValueType
 from padfix.operators.constant_chains import COMPUTED, is_constant, reads_constant_bytes, worked_out
-from padfix.operators.elementwise import ELEMENTWISE, LAYING_OUT, PICKING_OUT, PLACES
+from padfix.operators.elementwise import ELEMENTWISE, LAYING_OUT, PICKING_OUT, PLACES, RESHAPING
 from padfix.operators.lists import depends_on_data
 from padfix.operators.long_results import ends_as_long, is_behind_images, turns_longs
 from padfix.operators.numbers import numbers_of
@@ -29,8 +29,6 @@ _PUTTING_ALONG_AXIS = ("Scatter", "ScatterElements")
 
 _ON_EACH = ("Abs", "Add", "Cast", "Clip", "Identity", "Max", "Min", "Mod", "Mul", "Neg", "Sub")
 _MOVING = LAYING_OUT | PICKING_OUT | {"Cast"}
-
-_GIVING_AXES = LAYING_OUT - {"Identity", "Transpose"}
 
 _MOST_MOVES = 4
 """Operators that may lie between a weight and what reads it."""
@@ -87,7 +85,7 @@ def _is_laid_out(scope: Scope, name: str) -> bool:
     """Whether a value has its axes of a Reshape, or of what becomes one, before operators on each element."""
     for _ in range(_MOST_MOVES + 1):
         producer = scope.producer(name)
-        if producer is None or producer.op_type in _GIVING_AXES:
+        if producer is None or producer.op_type in RESHAPING:
             return producer is not None
         if producer.op_type not in ELEMENTWISE:
             return False

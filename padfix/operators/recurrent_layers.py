@@ -37,7 +37,7 @@ _USUAL = {"GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh"), "RNN"
 """The activations that recurrent layers have where nothing else is said."""
 
 
-_COMMON = {"relu", "sigmoid", "tanh"}
+_COMMON = frozenset(("relu", "sigmoid", "tanh"))
 """The activations that most runtimes have in layers."""
 
 
@@ -52,12 +52,11 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
     """Return what a recurrent layer is like."""
     told, usual = activations_of(node, 1), _USUAL[node.op_type]
     half = len(told) // 2
-    is_usual = all(each == usual[place % len(usual)] for place, each in enumerate(told))
     given = [bool(name) for name in node.output] + [False] * 3
     return {
         "direction": attributes.text(node, "direction", "forward") or "forward",
         "resets-before": attributes.integer(node, "linear_before_reset", 0) == 0,
-        "activations": "usual" if is_usual else "hard-sigmoid" if "hardsigmoid" in told else _other(told),
+        "activations": _kind_of_activations(told, usual),
         "activations-written": attributes.find(node, "activations") is not None,
         "directions-alike": len(told) <= len(usual) or told[:half] == told[half:],
         "clipped": attributes.find(node, "clip") is not None,
@@ -84,8 +83,13 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
     }
 
 
-def _other(told: Sequence[str]) -> str:
-    return "other" if set(told) <= _COMMON else "odd"
+def _kind_of_activations(told: Sequence[str], usual: Sequence[str]) -> str:
+    """Return whether activations are the usual ones, a HardSigmoid is among them, or others that few runtimes have."""
+    if all(each == usual[place % len(usual)] for place, each in enumerate(told)):
+        return "usual"
+    if "hardsigmoid" in told:
+        return "hard-sigmoid"
+    return "other" if _COMMON.issuperset(told) else "odd"
 
 
 def _batch(scope: Scope, node: NodeProto) -> tuple[Dimension, ...]:

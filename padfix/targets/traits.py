@@ -220,7 +220,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of all operators: which lengths of their data are equal, and whether images are still in the order of images.
     "alike": ("none", "others", "channels", "all"),
     "channels-last": SWITCH,
-    # Of what works element by element: how its constants take the shape of the result.
+    # Of what works element by element: how its constants take the shape of the result, from the least to the most.
     "constants": ("none", "number", "one", "image", "channels", "others"),
     # Of the producer that a model names.
     "written-by": ("pytorch", "others"),

@@ -34,8 +34,11 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 _INPUTS = ("data", "weights", "recurrence", "bias", "lengths", "state", "cell", "peepholes")
 _LENGTHS = _INPUTS.index("lengths")
 _OPERATORS_OF: Mapping[str, str] = {
-    **{each.lower(): each for each in ("Elu", "HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Softplus", "Softsign")},
-    **{each.lower(): each for each in ("Affine", "ScaledTanh", "Tanh", "ThresholdedRelu")},
+    each.lower(): each
+    for each in (
+        *("Affine", "Elu", "HardSigmoid", "LeakyRelu", "Relu", "ScaledTanh", "Sigmoid", "Softplus", "Softsign"),
+        *("Tanh", "ThresholdedRelu"),
+    )
 }
 """The operators that activations are, by their names in a layer; Affine and ScaledTanh are so no more."""
 

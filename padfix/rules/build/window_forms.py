@@ -52,6 +52,9 @@ AnyWindow = TypeVar("AnyWindow", Window, TransposedWindow)
 _WANTED = ("strides", "kernel_shape")
 """Attributes with a default that importers read as if they had none."""
 
+_UNWANTED = ("dilations", "storage_order")
+"""Attributes that importers refuse where they say nothing."""
+
 _TOO_LONG = "pads as long as the kernel are refused by runtimes"
 
 
@@ -162,30 +165,26 @@ def _of_other_data(site: Site, window: Window) -> Iterator[Form]:
 
 
 def all_written(window: AnyWindow) -> AnyWindow:
-    """Return the window with what some importers want to find, and without dilations of 1, which others refuse."""
+    """Return the window with what some importers want to find, and without what others refuse where it says nothing.
+
+    Dilations of 1 say nothing, nor does the order of places of which none is given.
+    """
     kernel = tuple(taps for taps in window.kernel if taps is not None)
     written = dataclasses.replace(
         window.written,
         strides=window.strides,
         kernel_shape=kernel if len(kernel) == window.rank else window.written.kernel_shape,
         dilations=window.written.dilations if max(window.dilations) > 1 else None,
+        storage_order=window.written.storage_order if isinstance(window, Window) and window.has_indices else 0,
     )
-    if isinstance(window, Window) and tells_no_order(window):
-        written = dataclasses.replace(written, storage_order=0)
     return dataclasses.replace(window, written=written)
-
-
-def tells_no_order(window: Window) -> bool:
-    """Whether a pool says in which order its places are counted, and gives none."""
-    return bool(window.written.storage_order) and not window.has_indices
 
 
 def written_out(site: Site, window: AnyWindow, traits: Traits) -> Form:
     """Return the node as :func:`all_written` says."""
     whole = all_written(window).written
     missing = {name: getattr(whole, name) for name in _WANTED if getattr(window.written, name) is None}
-    unwanted = ["dilations"] if whole.dilations is None and window.written.dilations is not None else []
-    unwanted += ["storage_order"] if isinstance(window, Window) and tells_no_order(window) else []
+    unwanted = [name for name in _UNWANTED if getattr(window.written, name) and not getattr(whole, name)]
 
     def write() -> Rewrite | Refusal:
         node = copied(site.node, without=unwanted)
