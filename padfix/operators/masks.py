@@ -77,10 +77,11 @@ class MaskedSum:
 def masked_sum(scope: Scope, name: str, axis: int, depth: int = 0) -> MaskedSum | None:
     """Return the sum by which numbers may mask whole rows along an axis, counted from the end; None for no such sum.
 
-    They are numbers that half precision holds, but not what is added to them. Of several sums it is the first.
+    They are numbers that half precision holds, but not what is added to them: a model in half precision loses that
+    itself, and has none. Of several sums it is the first.
     """
     node = scope.own_producer(name)
-    if node is None or node.op_type != "Add" or depth > _DEEPEST:
+    if node is None or node.op_type != "Add" or depth > _DEEPEST or numbers_of(scope, name) == "half":
         return None
     if any(_is_without_largest(scope, each) for each in node.input):
         return None
@@ -105,8 +106,10 @@ def _masking(scope: Scope, name: str, axis: int) -> tuple[bool, bool]:
     """
     value = worked_out(scope, name)
     if value is not None:
-        rows = value.max(axis) if value.ndim >= -axis and value.size else value
-        return value.dtype.kind == "f" and bool(((rows > -_FAR) & (rows < -_SMALL)).any()), False
+        if value.dtype.kind != "f":
+            return False, False
+        rows = (value.max(axis) if value.ndim >= -axis and value.size else value).astype(np.float64)  # half holds no 1e7
+        return bool(((rows > -_FAR) & (rows < -_SMALL)).any()), False
     seen, left, is_large, of_caller = set[str](), [name], False, False
     while left and len(seen) < _NEAR:
         each = left.pop()

@@ -63,6 +63,14 @@ def test_what_loses_all_scores_or_none_stays(graph: str, tmp_path: Path) -> None
     assert not set(types_of(tmp_path, graph)) & {"ReduceMax", "Sub"}
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_model_in_half_precision_loses_scores_itself(tmp_path: Path) -> None:
+    # The parser takes the bits of numbers of 16 bits: these are those of -10000.
+    graph = """(float16[1,1,2,4] S) => (float16 Y) <float16[1,4] m = {61666, 61666, 61666, 61666}>
+    { a = Add (S, m) Y = Softmax <axis = -1> (a) }"""
+    assert types_of(tmp_path, graph) == ["Add", "Softmax"]
+
+
 def test_what_masks_a_whole_row_leaves_its_shares(tmp_path: Path) -> None:
     types_of(tmp_path, GIVEN)
     scores, mask = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4) / 9, np.full((1, 1, 1, 4), -1e4, np.float32)
