@@ -153,7 +153,7 @@ def _moved(scope: Scope, node: NodeProto, place: int, axis: int) -> int | None:
     if node.op_type in OF_IMAGES:
         return 0 if axis == 0 and place == 0 else None
     ranks = [known.rank if (known := scope.type_of(name)) else None for name in (node.input[place], node.output[0])]
-    if ranks[0] is None or ranks[1] is None:
+    if ranks[0] is None or ranks[1] is None or axis >= ranks[0]:
         return None
     if node.op_type in ELEMENTWISE:
         return axis + ranks[1] - ranks[0]

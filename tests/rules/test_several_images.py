@@ -213,6 +213,14 @@ MULTIHEAD = """(float[b,5,6] X) => (float[b,5,6] Y)
         rest = Concat <axis = 0> (long, images, wide) R2 = Reshape (R1, rest) Y = Transpose <perm = [1, 0, 2]> (R2) }"""
 
 
+def test_a_number_of_the_caller_is_no_image(tmp_path: Path) -> None:
+    graph = (
+        "(float X, float[5] V) => (float[6] Y) <int64[1] a = {0}> { x = Unsqueeze (X, a) Y = Concat <axis = 0> (x, V) }"
+    )
+    written(tmp_path, graph, "opencv", 13)
+    assert not padfix.check(tmp_path / "result.onnx", target="opencv").findings
+
+
 @pytest.mark.parametrize("target", ["ncnn", "opencv", "opencv@4.14"])
 def test_attention_of_an_open_batch_as_pytorch_writes_it(target: str, tmp_path: Path) -> None:
     nodes = written(tmp_path, MULTIHEAD, target, opset=17)

@@ -42,7 +42,10 @@ BOUNDS: Mapping[int, tuple[int, int]] = {
 
 
 def round_forms(site: Site) -> Iterator[Form]:
-    """Yield a Round as what is left of a number behind the sum with one so large that nothing finer than 1 fits."""
+    """Yield a Round as what is left of a number behind the sum with one so large that nothing finer than 1 fits.
+
+    Of doubles it is found by Floor and Ceil: a runtime that takes them for floats has room for far fewer fractions.
+    """
     why_not = unranked(site) if site.elem_type(0) in FLOATS else Refusal("its data are no floats of a common format")
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(site.elem_type(0)))
 
@@ -50,13 +53,32 @@ def round_forms(site: Site) -> Iterator[Form]:
         large = builder.constant(np.array(2.0 ** np.finfo(dtype).nmant, dtype), "large")
         size = builder.op("Abs", [value])
         within = builder.op("Min", [size, large])  # what is larger has no fraction
-        whole = _without_fractions(builder, within, large)
+        whole = (_nearest_even if dtype == np.float64 else _without_fractions)(builder, within, large)
         total = builder.op("Add", [whole, builder.op("Sub", [size, within])])
         return builder.op("Mul", [builder.op("Sign", [value]), total])
 
-    parts = ("Abs", "Sign", "Min", "Add", "Sub", "Mul")
+    parts = ("Abs", "Sign", "Min", "Add", "Sub", "Mul", *(("Floor", "Ceil") if dtype == np.float64 else ()))
     operators: Operators = tuple((each, {"constants": "number", "inputs": 2}) for each in parts)
     yield Form("the sum with a large number, without it", operators, partial(written, site, write), why_not)
+
+
+def _nearest_even(builder: FragmentBuilder, value: Any, large: Any) -> Any:
+    """Return numbers of 0 to ``large`` rounded to whole ones, halves to even ones, exact in any precision that has them.
+
+    A fraction goes up where it is above a half, and where it is one beside an odd number.
+    """
+    half, one, two = (builder.constant(np.array(each, large.dtype), name) for each, name in _SMALL_NUMBERS)
+    down = builder.op("Floor", [value])
+    pairs = builder.op("Mul", [two, builder.op("Floor", [builder.op("Mul", [half, down])])])
+    is_odd, fraction = builder.op("Sub", [down, pairs]), builder.op("Sub", [value, down])
+    is_above = builder.op("Ceil", [builder.op("Sub", [fraction, half])])
+    is_below = builder.op("Ceil", [builder.op("Sub", [half, fraction])])  # 1 up to what is next to a half
+    is_half = builder.op("Sub", [builder.op("Sub", [one, is_below]), is_above])
+    up = builder.op("Add", [is_above, builder.op("Mul", [is_odd, is_half])])
+    return builder.op("Add", [down, up])
+
+
+_SMALL_NUMBERS = ((0.5, "half"), (1.0, "one"), (2.0, "two"))
 
 
 def _without_fractions(builder: FragmentBuilder, value: Any, large: Any) -> Any:

@@ -1,0 +1,44 @@
+"""Doubles, which some runtimes take for floats: what is rounded, and what is taken of every so many or backwards."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime
+import pytest
+
+import padfix
+
+HALVES = [-2.5, -1.5, -0.5, 0.0, 0.5, 1.5, 2.5, 0.49999999999999994, 2.0**52 - 0.5, 1e17, -np.inf]
+
+
+def converted(folder: Path, graph: str, target: str) -> Path:
+    source, result = folder / "model.onnx", folder / "result.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 13]> g {graph}'), source)
+    padfix.convert(source, result, target=target)
+    return result
+
+
+def test_doubles_are_rounded_without_a_number_that_floats_lose_them_beside(tmp_path: Path) -> None:
+    result = converted(tmp_path, "(double[11] X) => (double[11] Y) { Y = Round (X) }", "mnn")
+    session = onnxruntime.InferenceSession(result, providers=["CPUExecutionProvider"])
+    given = np.array(HALVES)
+    np.testing.assert_array_equal(session.run(None, {"X": given})[0], np.round(given))
+    if importlib.util.find_spec("MNN") is not None:
+        assert padfix.verify_on(result, "mnn").agrees
+
+
+@pytest.mark.parametrize(("bounds", "step"), [((1, 9), 3), ((-1, -99), -1)])
+def test_doubles_of_every_so_many_are_gathered(bounds: tuple[int, int], step: int, tmp_path: Path) -> None:
+    start, end = bounds
+    graph = f"""(double[2,3,9] X) => (double[2,3,M] Y)
+    <int64[1] a = {{{start}}}, int64[1] b = {{{end}}}, int64[1] c = {{2}}, int64[1] d = {{{step}}}>
+    {{ Y = Slice (X, a, b, c, d) }}"""
+    result = converted(tmp_path, graph, "opencv@5.0.0.93")
+    assert [node.op_type for node in onnx.load(result).graph.node] == ["Gather"]
+    if importlib.util.find_spec("cv2") is not None:
+        assert padfix.verify_on(result, "opencv").agrees
