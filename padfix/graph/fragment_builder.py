@@ -97,17 +97,17 @@ class FragmentBuilder:
     def original(self, node: NodeProto, inputs: Sequence[Value]) -> Any:
         """Append a copy of ``node`` (attributes, name, doc string and metadata kept) that reads ``inputs``.
 
-        Returns its output, or a list when it has several.
+        Returns its output, or a list when it has several; omitted ones behind all others are none.
         """
         marker = f"original_{len(self._raw)}"
-        result = self.op(node.op_type, inputs, outputs=len(node.output), domain=node.domain, name=marker)
+        result = self.op(node.op_type, inputs, outputs=len(_listed(node)), domain=node.domain, name=marker)
         self._raw[marker] = node
         return result
 
     def ending_in(self, node: NodeProto, inputs: Sequence[Value]) -> Fragment:
         """Return what was built with a copy of ``node`` at its end, which reads ``inputs`` and gives its outputs."""
-        results = self.original(node, inputs)
-        for name, value in zip(node.output, results if len(node.output) > 1 else [results], strict=True):
+        results, names = self.original(node, inputs), _listed(node)
+        for name, value in zip(names, results if len(names) > 1 else [results], strict=True):
             self.output(name, value)
         return self.build()
 
@@ -132,3 +132,11 @@ class FragmentBuilder:
                 node.output.extend(exported_node.output)
             nodes.append(node)
         return Fragment(tuple(nodes), tuple(exported.initializer), self.opset)
+
+
+def _listed(node: NodeProto) -> list[str]:
+    """Return the outputs of a node without the omitted ones behind all others."""
+    names = list(node.output)
+    while names and not names[-1]:
+        names.pop()
+    return names

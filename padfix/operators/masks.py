@@ -108,7 +108,9 @@ def _masking(scope: Scope, name: str, axis: int) -> tuple[bool, bool]:
     if value is not None:
         if value.dtype.kind != "f":
             return False, False
-        rows = (value.max(axis) if value.ndim >= -axis and value.size else value).astype(np.float64)  # half holds no 1e7
+        rows = (value.max(axis) if value.ndim >= -axis and value.size else value).astype(
+            np.float64
+        )  # half holds no 1e7
         return bool(((rows > -_FAR) & (rows < -_SMALL)).any()), False
     seen, left, is_large, of_caller = set[str](), [name], False, False
     while left and len(seen) < _NEAR:

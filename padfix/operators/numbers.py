@@ -54,6 +54,18 @@ def elements_of(elem_type: int | None) -> str | None:
     return "integer" if np.dtype(helper.tensor_dtype_to_np_dtype(elem_type)).kind in "iu" else "float"
 
 
+def type_of_data(scope: Scope, node: NodeProto) -> dict[str, str]:
+    """Return what type of numbers a node takes, a Where behind its condition, by the names of ONNX; none if unknown."""
+    place = 1 if node.op_type == "Where" else 0
+    known = scope.type_of(node.input[place]) if place < len(node.input) else None
+    return {} if known is None or not known.elem_type else {"type": name_of(known.elem_type)}
+
+
+def name_of(elem_type: int) -> str:
+    """Return a type's name in ONNX's own words: ``float``, ``uint8``."""
+    return str(TensorProto.DataType.Name(elem_type)).lower()
+
+
 def is_odd_integer(scope: Scope, name: str) -> bool:
     """Whether data are integers of 8, 16 or 64 bits of a kind that few runtimes compute with."""
     known = scope.type_of(name) if name else None

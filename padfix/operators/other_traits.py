@@ -237,10 +237,17 @@ def _sum(scope: Scope, node: NodeProto) -> Traits:
 
 
 def _joining(scope: Scope, node: NodeProto) -> Traits:
-    """Return how many inputs are joined, and whether one of them takes the shape of the others."""
+    """Return how many inputs are joined, and whether one of them takes the shape of the others, and the first does."""
     spread = [is_spread(scope, node, position) for position in range(len(node.input))]
     many = adds_as_many(scope, node)
-    return {"inputs": min(len(node.input), COUNT[-1]), "broadcasts": any_of(spread), "adds-as-many": many}
+    ranks = [known.rank if (known := scope.type_of(name)) else None for name in node.input]
+    told = [each for each in ranks if each is not None]
+    return {
+        "inputs": min(len(node.input), COUNT[-1]),
+        "broadcasts": any_of(spread),
+        "adds-as-many": many,
+        "fewer-axes-first": ranks[0] is not None and ranks[0] < max(told),
+    }
 
 
 def _comparison(scope: Scope, node: NodeProto) -> Traits:

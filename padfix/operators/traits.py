@@ -35,9 +35,9 @@ from padfix.operators.numbers import (
     bytes_of,
     elements_of,
     far_numbers,
-    is_odd_integer,
     multiplies_whole_numbers,
     numbers_of,
+    type_of_data,
 )
 from padfix.operators.other_traits import OTHERS
 from padfix.operators.padded_lines import keeps_line_of_eights
@@ -58,7 +58,7 @@ from padfix.operators.steps_of_bytes import byte_traits
 from padfix.operators.told_lengths import reads_list_of_lengths
 from padfix.operators.transposed import TransposedWindow
 from padfix.operators.window import Pair, Shape, Window
-from padfix.operators.written import SAME, wrong_arity
+from padfix.operators.written import SAME, is_unnamed_at_end, wrong_arity
 from padfix.targets.traits import Trait, Traits
 
 _PLANE_AXES, _TALL, _NARROW = 2, 12, 8
@@ -82,7 +82,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     by_nodes = any(is_given_by_node(scope, name) for name in node.input)
     data = node.input[0] if node.input else ""
     found = {**found, **order_traits(scope, node), **byte_traits(scope, node), "numbers": numbers_of(scope, data)}
-    found["of-odd-integers"] = is_odd_integer(scope, data)
+    found |= type_of_data(scope, node) | {"ends-unnamed": is_unnamed_at_end(node)}
     is_told = bool(node.input) and all(scope.constant(name) is not None for name in node.input if name)
     found["constant-result"] = is_told and scope.parent is None and scope.is_output(node.output[0])
     found["axes"] = axes_of(scope, node)

@@ -192,6 +192,11 @@ def wrong_attribute(node: NodeProto, opset: int | None) -> str:
     return ""
 
 
+def is_unnamed_at_end(node: NodeProto) -> bool:
+    """Whether the last input or output that a node lists is an omitted one, which it need not list."""
+    return any(bool(names) and not names[-1] for names in (node.input, node.output))
+
+
 def wrong_arity(node: NodeProto, opset: int | None, arity: tuple[int, int] | None = None) -> str:
     """Return what is wrong with the number of inputs of ``node``; empty where nothing is, or nothing tells.
 

@@ -390,7 +390,6 @@ MARKS = (
     "gives-odd-integers",
     "gives-unsigned-bytes",  # Of Cast: whether it gives bytes without a sign.
     "gives-signed-bytes",  # Of Cast and CastLike: whether it gives bytes with one.
-    "of-odd-integers",
     # Of Expand: whether the lengths are computed, and whether they are those of the last axes of its data alone.
     "lengths-computed",
     "fewer-lengths",
@@ -422,6 +421,8 @@ MARKS = (
     "of-floats",
     # Of Cast, Shape and Size: whether integers of 64 bits that they make become a result, or are counted with.
     "ends-as-long",
+    "ends-unnamed",
+    "fewer-axes-first",  # Of a Mean and others of many: whether its first input has fewer axes than another.
     "wraps",  # Of Cast: whether integers may not fit those that it gives, so that it drops their high bits.
 )
 """Switches that are off unless they are told."""

@@ -18,6 +18,12 @@ SWITCH: tuple[Trait, ...] = (False, True)
 COUNT: tuple[Trait, ...] = (0, 1, 2, 3, 4, 5, 6, 7, 8)
 
 
+TYPES: tuple[Trait, ...] = (
+    *("float", "float16", "bfloat16", "double", "bool", "string", "complex64", "complex128"),
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "int4", "uint4"),
+)
+"""Types of elements by their names in ONNX; others are none that a fact is about."""
+
 TRAITS: Mapping[str, tuple[Trait, ...]] = {
     **dict.fromkeys(MARKS, SWITCH),
     # Of convolutions, transposed convolutions and pools.
@@ -213,6 +219,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of all operators: what kind of numbers their data are.
     "numbers": ("single", "half", "double", "integer", "boolean"),
     "bytes": ("none", "signed", "unsigned"),
+    "type": TYPES,
     "without-sign": ("none", "bits-16", "bits-32", "bits-64"),
     # Of all operators: how many axes what they read or give has, an image's where it is not known
     # (less one of one element that a Transpose between Reshapes leaves in its place).
@@ -237,6 +244,7 @@ UNSAID: Mapping[str, Trait] = {
     "from-least-byte": True,
     "numbers": "single",
     "bytes": "none",
+    "type": "float",
     "without-sign": "none",
     "constants": "none",
     "channels-last": True,

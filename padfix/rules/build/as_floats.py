@@ -45,14 +45,14 @@ _OF_FLOATS: Traits = {
     "numbers": "single",
     "elements": "float",
     "bytes": "none",
-    "of-odd-integers": False,
+    "type": "float",
     "constant-booleans": False,
     "appends-to-input": False,
 }
 
-_OF_INTEGERS: Traits = {**_OF_FLOATS, "numbers": "integer", "elements": "integer"}
+_OF_INTEGERS: Traits = {**_OF_FLOATS, "numbers": "integer", "elements": "integer", "type": "int32"}
 
-_OF_SIXTEEN_BITS: Traits = {**_OF_INTEGERS, "of-odd-integers": True}
+_OF_SIXTEEN_BITS: Traits = {**_OF_INTEGERS, "type": "uint16"}
 
 _WHOLE = ("Mod",)
 """What asks for integers."""
@@ -202,7 +202,7 @@ def _held_as(site: Site, holder: int, name: str) -> Form:
         return Rewrite(builder.build(), trials_of(site), exact=True)
 
     held = _HOLDERS[holder]
-    own = {**(traits_of(site.scope, node) or {}), **(held if places[0] == 0 else _OF_NO_BYTES)}
+    own = {**(traits_of(site.scope, node) or {}), **(held if places[0] == 0 else _OF_NO_BYTES), "type": held["type"]}
     if node.op_type in _PICKING:
         own = dict(held)  # what else is special of it is looked at once it picks floats
     cast: Traits = {"changes-type": True, "changes-numbers": False}

@@ -63,7 +63,7 @@ def round_forms(site: Site) -> Iterator[Form]:
 
 
 def _nearest_even(builder: FragmentBuilder, value: Any, large: Any) -> Any:
-    """Return numbers of 0 to ``large`` rounded to whole ones, halves to even ones, exact in any precision that has them.
+    """Return numbers of 0 to ``large`` rounded to whole ones, halves to even ones, exact in any precision.
 
     A fraction goes up where it is above a half, and where it is one beside an odd number.
     """

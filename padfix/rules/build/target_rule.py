@@ -46,6 +46,7 @@ from padfix.rules.build.passing_forms import (
 )
 from padfix.rules.build.told_batch import pooled_before
 from padfix.rules.build.uncopied_forms import uncopied_form
+from padfix.rules.build.written_forms import without_unnamed_ends
 from padfix.targets import Target, named
 
 _OF_DATA = (
@@ -63,15 +64,15 @@ _OF_DATA = (
     "leaves-rows-out",
     "moves-batch",
     "moves-fewer-axes",
-    "of-odd-integers",
     "orders-differ",
     "put-back",
     "reads-unsigned-bytes",
     "of-weights",
+    "type",
 )
 """What is said of the data of a node, and of who reads its result, whatever form it has."""
 
-_OF_BYTES = frozenset(("bytes", "elements", "numbers", "of-odd-integers", "of-quantizer"))
+_OF_BYTES = frozenset(("bytes", "elements", "numbers", "of-quantizer", "type"))
 """What is said of the type of data."""
 
 _OF_ORDER = frozenset(("channels-last", "orders-differ", "put-back"))
@@ -79,6 +80,7 @@ _OF_ORDER = frozenset(("channels-last", "orders-differ", "put-back"))
 
 
 _BY_MARK: Mapping[str, Callable[[Site], Iterable[Form]]] = {
+    "ends-unnamed": lambda site: [without_unnamed_ends(site)],
     "joins-a-copy": lambda site: [uncopied_form(site)],
     "squares-far": of_smaller_squares,
     "cuts-window-off-zero": lambda site: [between_negatives(site)],

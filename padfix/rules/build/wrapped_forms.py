@@ -20,7 +20,7 @@ from padfix.targets.traits import Traits
 
 _OF_INTEGERS: Traits = {"numbers": "integer", "elements": "integer", "unsigned": False, "bytes": "none"}
 
-_WITH_A_NUMBER: Traits = {**_OF_INTEGERS, "constants": "number", "inputs": 2, "of-odd-integers": False}
+_WITH_A_NUMBER: Traits = {**_OF_INTEGERS, "constants": "number", "inputs": 2, "type": "int32"}
 
 
 def wrapped_forms(site: Site) -> Iterator[Form]:

@@ -1,4 +1,4 @@
-"""Operators with an attribute written that they leave out, for runtimes that have another default than ONNX."""
+"""Operators with an attribute written that they leave out, which some runtimes read otherwise; or without blanks."""
 
 from __future__ import annotations
 
@@ -38,3 +38,17 @@ def _form(site: Site, name: str, traits: Traits, attribute: AttributeProto) -> F
 
     is_there = any(each.name == attribute.name for each in site.node.attribute)
     return Form(name, ((site.node.op_type, traits),), write, Refusal("it is written") if is_there else None)
+
+
+def without_unnamed_ends(site: Site) -> Form:
+    """Return the node without the omitted inputs and outputs that it lists behind all others."""
+    node, own = copied(site.node), traits_of(site.scope, site.node) or {}
+    for names in (node.input, node.output):
+        while names and not names[-1]:
+            del names[-1]
+    is_listed = (len(node.input), len(node.output)) != (len(site.node.input), len(site.node.output))
+    why_not = None if is_listed else Refusal("it lists no omitted input or output at its end")
+    operators = ((node.op_type, {**own, "ends-unnamed": False}),)
+    return Form(
+        "no omitted ones listed", operators, lambda: Rewrite(site.only(node), trials_of(site), exact=True), why_not
+    )
