@@ -99,15 +99,19 @@ class FragmentBuilder:
 
         Returns its output, or a list when it has several; omitted ones behind all others are none.
         """
-        marker = f"original_{len(self._raw)}"
-        result = self.op(node.op_type, inputs, outputs=len(_listed(node)), domain=node.domain, name=marker)
+        results = self.originals(node, inputs)
+        return results if len(results) > 1 else results[0]
+
+    def originals(self, node: NodeProto, inputs: Sequence[Value]) -> list[Value]:
+        """Append a copy of ``node`` as :meth:`original` does, and return a list of its outputs, be it of one."""
+        marker, count = f"original_{len(self._raw)}", max(1, len(_without_blanks(node.output)))
+        results = self.op(node.op_type, inputs, outputs=count, domain=node.domain, name=marker)
         self._raw[marker] = node
-        return result
+        return list(results) if count > 1 else [results]
 
     def ending_in(self, node: NodeProto, inputs: Sequence[Value]) -> Fragment:
         """Return what was built with a copy of ``node`` at its end, which reads ``inputs`` and gives its outputs."""
-        results, names = self.original(node, inputs), _listed(node)
-        for name, value in zip(names, results if len(names) > 1 else [results], strict=True):
+        for name, value in zip(_without_blanks(node.output), self.originals(node, inputs), strict=True):
             self.output(name, value)
         return self.build()
 
@@ -134,9 +138,7 @@ class FragmentBuilder:
         return Fragment(tuple(nodes), tuple(exported.initializer), self.opset)
 
 
-def _listed(node: NodeProto) -> list[str]:
-    """Return the outputs of a node without the omitted ones behind all others."""
-    names = list(node.output)
-    while names and not names[-1]:
-        names.pop()
-    return names
+def _without_blanks(names: Sequence[str]) -> list[str]:
+    """Return names without the empty ones behind all others."""
+    count = max((place + 1 for place, name in enumerate(names) if name), default=0)
+    return list(names[:count])

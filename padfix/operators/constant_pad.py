@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from onnx import NodeProto
 
 from padfix.graph import attributes
-from padfix.graph.scopes import Scope, normal_domain
+from padfix.graph.scopes import Dimension, Scope, normal_domain
+from padfix.operators.shape_questions import any_of
 from padfix.operators.window import Pair
 
 MOST_PADS = 4
@@ -68,3 +70,11 @@ def given_pads(scope: Scope, node: NodeProto) -> list[int] | None:
 def _integers(scope: Scope, node: NodeProto, position: int) -> list[int] | None:
     constant = scope.constant(node.input[position]) if len(node.input) > position and node.input[position] else None
     return None if constant is None else [int(each) for each in constant.reshape(-1)]
+
+
+def is_beyond_length(lengths: Sequence[Dimension] | None, amounts: Sequence[int] | None) -> bool | None:
+    """Whether an axis is padded by more than it has elements, at its begin or its end; None where it is not known."""
+    if lengths is None or amounts is None or len(amounts) != 2 * len(lengths):
+        return None
+    padded = zip((*lengths, *lengths), amounts, strict=True)
+    return any_of([amount > 0 and (amount > length if isinstance(length, int) else None) for length, amount in padded])

@@ -8,7 +8,7 @@ from onnx import NodeProto
 
 from padfix.graph.scopes import Scope
 from padfix.operators.constant_chains import chain_of
-from padfix.operators.elementwise import ELEMENTWISE
+from padfix.operators.elementwise import ELEMENTWISE, REDUCTIONS
 
 NUMBERS: Mapping[str, tuple[int, ...]] = {"CumSum": (1,), "Pad": (2,), "Range": (0, 1, 2), "Trilu": (1,)}
 """By the type of an operator: the positions of inputs that are numbers without an axis, if one goes by the letter."""
@@ -68,14 +68,23 @@ def joins_a_list(scope: Scope, node: NodeProto) -> bool:
 
 
 def _is_unsqueezed(scope: Scope, name: str) -> bool:
-    """Whether an axis is added to a list, or to what is computed of each of its elements by itself."""
-    names = [name]
+    """Whether an axis is added to a list, or to what is computed of each of its elements by itself or of all of them.
+
+    To what is computed of all a Reshape adds one as an Unsqueeze does.
+    """
+    names, reduced = [name], False
     for _ in range(_MOST_BETWEEN):
         readers = [each for name in names for each in scope.consumers(name)]
-        if any(each.op_type == "Unsqueeze" for each in readers):
+        if any(each.op_type == "Unsqueeze" or (reduced and _gives_axes(scope, each)) for each in readers):
             return True
-        names = [each.output[0] for each in readers if each.op_type in ON_ONE]
+        reduced = reduced or any(each.op_type in REDUCTIONS for each in readers)
+        names = [each.output[0] for each in readers if each.op_type in (*ELEMENTWISE, *ON_ONE, *REDUCTIONS)]
     return False
+
+
+def _gives_axes(scope: Scope, node: NodeProto) -> bool:
+    known = scope.type_of(node.output[0]) if node.op_type == "Reshape" else None
+    return known is not None and known.rank != 1
 
 
 def joins_made_lists(scope: Scope, node: NodeProto) -> bool:

@@ -68,7 +68,6 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "gives-state": given[1] or given[2],
         "gives-cell-alone": given[2] and not given[1],
         "gives-cell-too": _gives_cells_of_several(scope, node),
-        "outputs-end-unnamed": not node.output[-1],
         "cell-unnamed": node.op_type == "LSTM" and not given[_CELL],
         "sequence-unnamed": not given[0],
         "steps-open-alone": _are_steps_alone_open(scope, node),

@@ -23,7 +23,7 @@ from padfix.operators.constant_chains import (
     reads_unsigned_bytes,
     worked_out,
 )
-from padfix.operators.constant_pad import given_pads
+from padfix.operators.constant_pad import given_pads, is_beyond_length
 from padfix.operators.data_order import CHANNELS, is_behind_window, is_untold_volume
 from padfix.operators.elementwise import PLACES
 from padfix.operators.followed_batch import is_one_of_several, lie_within
@@ -391,7 +391,6 @@ def _pairs_before(scope: Scope, node: NodeProto) -> list[Pair] | None:
 def _pad(scope: Scope, node: NodeProto) -> Traits:
     amounts = given_pads(scope, node)
     data = scope.type_of(node.input[0]) if node.input and node.input[0] else None
-    rank = None if data is None else data.rank
     listed = len(node.input) > 3 and bool(node.input[3])
     told = None if amounts is None or listed else amounts
     is_told = amounts is not None and (not listed or scope.constant(node.input[3]) is not None)
@@ -406,7 +405,8 @@ def _pad(scope: Scope, node: NodeProto) -> Traits:
         "reads-constant-bytes": reads_constant_bytes(scope, node),
         **outer_traits(told),
         "end-alone": None if not told else bool(axes_padded_behind(scope, node, told)),
-        "rank": rank,
+        "rank": None if data is None else data.rank,
+        "pads-beyond-length": is_beyond_length(None if data is None else data.shape, told),
         "before-average": any(each.op_type == "AveragePool" for each in scope.consumers(node.output[0])),
         "elements": elements_of(None if data is None else data.elem_type),
     }

@@ -274,7 +274,6 @@ MARKS = (
     "joins-constant-again",
     # Of LSTM, GRU and RNN: whether the last output has no name. Of LSTM: whether its sequence and its cell are read, of
     # several.
-    "outputs-end-unnamed",
     "gives-cell-too",
     "leaves-inputs-out",  # Of LSTM, GRU and RNN: whether a bias or state has no name, and something behind it is told.
     "states-differ",
@@ -422,6 +421,7 @@ MARKS = (
     # Of Cast, Shape and Size: whether integers of 64 bits that they make become a result, or are counted with.
     "ends-as-long",
     "ends-unnamed",
+    "pads-beyond-length",  # Of Pad: whether an axis is padded by more than it has elements.
     "fewer-axes-first",  # Of a Mean and others of many: whether its first input has fewer axes than another.
     "wraps",  # Of Cast: whether integers may not fit those that it gives, so that it drops their high bits.
 )

@@ -1,4 +1,4 @@
-"""What is joined of unlike many axes, and lists that are compared before the model runs."""
+"""What is joined of unlike many axes, lists that become rows, and what is known before the model runs."""
 
 from __future__ import annotations
 
@@ -36,3 +36,25 @@ def test_a_list_that_is_compared_beforehand_is_a_constant(lengths: str, *, stays
     graph = f"""(float[3,4] X) => (float Y) <float[{lengths}] w = {{0.5, 1.4, 0.7, 1.1}}, float v = {{1.0}}>
     {{ B = Less (w, v) Y = Where (B, X, w) }}"""
     assert ("Less" in types_of(tmp_path, graph, "opencv@4.14")) == stays
+
+
+@pytest.mark.parametrize("nodes", ["A = ReduceMax <axes = [0]> (d)", "c = Abs (d) A = ReduceMean <axes = [0]> (c)"])
+def test_a_list_is_a_row_for_opencv_where_axes_are_added_to_what_is_left_of_it(nodes: str, tmp_path: Path) -> None:
+    graph = f"""(float[7] X) => (float Y) <int64[3] s = {{1, 1, 1}}, float k = {{3.3}}>
+    {{ d = Mul (X, k) {nodes} Y = Reshape (A, s) }}"""
+    assert types_of(tmp_path, graph, "opencv@4.14")[:3] == ["Reshape", "Mul", "Reshape"]
+
+
+@pytest.mark.parametrize(("amount", "expected"), [(2, ["Pad"]), (3, ["Gather"])])
+def test_edges_are_repeated_by_a_pad_of_opencv_as_often_as_there_are_elements(
+    amount: int, expected: list[str], tmp_path: Path
+) -> None:
+    graph = f"""(float[1,1,2,8] X) => (float Y) <int64[8] p = {{0, 0, 0, 0, 0, 0, {amount}, 0}}>
+    {{ Y = Pad <mode = "edge"> (X, p) }}"""
+    assert types_of(tmp_path, graph, "opencv@4.14") == expected
+
+
+@pytest.mark.parametrize("nodes", ["A = Where (c, X, z)", "d = Not (c) B = Neg (X) A = Where (d, X, B)"])
+def test_a_truth_that_is_known_beforehand_is_a_number_for_ncnn(nodes: str, tmp_path: Path) -> None:
+    graph = f"(float[1,3,4] X) => (float Y) <bool c = {{1}}, float z = {{2.5}}> {{ {nodes} Y = Relu (A) }}"
+    assert not {"Where", "Not"} & set(types_of(tmp_path, graph, "ncnn"))

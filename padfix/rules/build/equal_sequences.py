@@ -46,11 +46,10 @@ def without_lengths(site: Site) -> Iterator[Form]:
         given = [builder.input(name) for name in names]
         if rest:
             given[0] = sliced(builder, given[0], [0], [length], [axis])
-        results = builder.original(node, given)
-        found = [results] if len(node.output) == 1 else list(results)
+        found = builder.originals(node, given)
         if rest and node.output[0]:
             found[0] = _with_zeros(builder, found[0], axis, rest)
-        for name, value in zip(node.output, found, strict=True):
+        for name, value in zip(node.output, found, strict=False):
             if name:
                 builder.output(name, value)
         return Rewrite(builder.build(), (as_declared(site),))

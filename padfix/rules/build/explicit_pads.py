@@ -51,7 +51,7 @@ def bare_node(site: Site) -> NodeProto:
 
 def bind(builder: FragmentBuilder, node: NodeProto, results: Any) -> None:
     """Give results of a copied node the names of the host's outputs; omitted outputs stay omitted."""
-    for name, value in zip(node.output, results if isinstance(results, list) else [results], strict=True):
+    for name, value in zip(node.output, results if isinstance(results, list) else [results], strict=False):
         builder.output(name, value)
 
 

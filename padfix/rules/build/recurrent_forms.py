@@ -99,17 +99,12 @@ def _turned_round(
         builder.constant(np.array([each], np.int64), name)
         for each, name in ((-1, "first"), (_FURTHEST, "last"), (0, "axis"), (-1, "step"))
     ]
-    sequence, *states = _given(builder, node, [builder.op("Slice", [given[0], *bounds]), *given[1:]])
+    sequence, *states = builder.originals(node, [builder.op("Slice", [given[0], *bounds]), *given[1:]])
     if site.node.output[0]:
         sequence = builder.unsqueezed(sequence, 1, back=True) if on_three else sequence
         sequence = builder.op("Slice", [sequence, *bounds])
         sequence = builder.unsqueezed(sequence, 1) if on_three else sequence
     _bind(site, builder, [sequence, *states])
-
-
-def _given(builder: FragmentBuilder, node: NodeProto, given: Sequence[Any]) -> list[Any]:
-    results = builder.original(node, given)
-    return [results] if len(node.output) == 1 else list(results)
 
 
 def _bind(site: Site, builder: FragmentBuilder, results: Sequence[Any]) -> None:
@@ -147,7 +142,7 @@ def _in_full(site: Site) -> Form:
         if turns:
             _turned_round(site, builder, node, given, on_three=True)
         else:
-            _bind(site, builder, _given(builder, node, given))
+            _bind(site, builder, builder.originals(node, given))
         return Rewrite(builder.build(), trials_of(site))
 
     traits = dict(OTHERS[site.node.op_type](site.scope, site.node))
@@ -155,7 +150,7 @@ def _in_full(site: Site) -> Form:
         traits["direction"] = "forward"
     if not any(names[_STATE:]):
         traits |= {"initial-state": "none", "numbers-images": False}
-    traits |= dict.fromkeys(("cell-unnamed", "sequence-unnamed", "outputs-end-unnamed"), False)
+    traits |= dict.fromkeys(("cell-unnamed", "sequence-unnamed", "ends-unnamed"), False)
     written = [name or ("zeros" if place == _BIAS else "") for place, name in enumerate(names)]
     traits["leaves-inputs-out"] = leaves_inputs_out(site.node.op_type, written)
     traits["biased"] = True
@@ -188,7 +183,7 @@ def _from_nothing(site: Site) -> Form:
 
     traits = dict(OTHERS[site.node.op_type](site.scope, site.node))
     traits["leaves-inputs-out"] = leaves_inputs_out(site.node.op_type, names)
-    traits["outputs-end-unnamed"] = False
+    traits["ends-unnamed"] = False
     if is_zero:
         traits |= {"initial-state": "none", "numbers-images": False}
     is_less = len(names) < len(site.node.input) or not site.node.output[-1]

@@ -226,7 +226,7 @@ class _Written:
             if constant is not None and np.isneginf(constant).all():
                 continue
             if constant is not None and isinstance(share, np.ndarray):
-                parts.append(self.value((share * constant).astype(self.dtype)))
+                parts.append(self.value(np.asarray(share * constant, self.dtype)))
             else:
                 parts.append(self.builder.op("Mul", [self.builder.input(name), self.value(share)]))
         result = parts[0] if len(parts) == 1 else self.builder.op("Add", parts)
@@ -243,7 +243,7 @@ class _Written:
 
     def _without(self, mask: Any) -> Any:
         if isinstance(mask, np.ndarray):
-            return (1 - mask).astype(self.dtype)
+            return np.asarray(1 - mask, self.dtype)  # of a number NumPy makes no array
         return self.builder.op("Sub", [self.builder.constant(np.array(1, self.dtype), "one"), mask])
 
     def _compared(self, node: NodeProto) -> Any:

@@ -49,6 +49,4 @@ def without_unnamed_ends(site: Site) -> Form:
     is_listed = (len(node.input), len(node.output)) != (len(site.node.input), len(site.node.output))
     why_not = None if is_listed else Refusal("it lists no omitted input or output at its end")
     operators = ((node.op_type, {**own, "ends-unnamed": False}),)
-    return Form(
-        "no omitted ones listed", operators, lambda: Rewrite(site.only(node), trials_of(site), exact=True), why_not
-    )
+    return Form("no omitted ones listed", operators, lambda: Rewrite(site.only(node), trials_of(site)), why_not)
