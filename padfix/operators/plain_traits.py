@@ -30,6 +30,7 @@ from padfix.operators.passing import PASSING, changes_type, gives_the_same, pass
 from padfix.operators.picked_parts import picked_part, sorted_axes, squeezed_axes
 from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked
 from padfix.operators.quantizers import leaves_zero_point_out, product_traits
+from padfix.operators.recurrent_layers import is_slice_for_layer
 from padfix.operators.repeats import multiplies_copies
 from padfix.operators.shape_questions import is_spread
 from padfix.operators.told_lengths import measures_images
@@ -218,6 +219,7 @@ def _squeezed(scope: Scope, node: NodeProto) -> Traits:
         else in_order is not None and in_order != squeezed_axes(scope, node),
         "gives-a-number": gives is not None and gives.shape == (),
         "behind-open-pool": is_behind_open_pool(scope, node),
+        "slice-for-layer": is_slice_for_layer(scope, node),
     }
 
 

@@ -10,6 +10,7 @@ from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope
 from padfix.operators.batches import images_at_once, is_of_another_batch
 from padfix.operators.constant_chains import is_constant
+from padfix.operators.elementwise import ELEMENTWISE, RESHAPING
 from padfix.operators.lists import depends_on_data
 from padfix.targets.traits import Traits
 
@@ -30,6 +31,12 @@ _DIRECTIONS_LAST = [0, 2, 1, 3]
 _KEEPING_STEPS = ("Clip", "Dropout", "Elu", "Identity", "LeakyRelu", "Relu", "Sigmoid", "Tanh")
 """Operators through which importers see the order of the axes that a recurrent layer wants."""
 
+_JOINING_SEQUENCES = ELEMENTWISE | RESHAPING | {"Concat", "Transpose"}
+"""What makes one sequence of those of two directions, or another of one."""
+
+_MOST_BETWEEN = 8
+"""Operators that are looked through, as far as the layer."""
+
 _FARTHEST = 16
 """Nodes that are looked at."""
 
@@ -39,6 +46,20 @@ _USUAL = {"GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh"), "RNN"
 
 _COMMON = frozenset(("relu", "sigmoid", "tanh"))
 """The activations that most runtimes have in layers."""
+
+
+def is_slice_for_layer(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Squeeze takes an axis out of a Slice, and what is joined or computed of it is a layer's sequence."""
+    cut = scope.own_producer(node.input[0])
+    if cut is None or cut.op_type != "Slice":
+        return False
+    names = [node.output[0]]
+    for _ in range(_MOST_BETWEEN):
+        readers = [(each, name) for name in names for each in scope.consumers(name)]
+        if any(each.op_type in RECURRENT and each.input[0] == name for each, name in readers):
+            return True
+        names = [each.output[0] for each, _ in readers if each.op_type in _JOINING_SEQUENCES]
+    return False
 
 
 def activations_of(node: NodeProto, directions: int) -> tuple[str, ...]:

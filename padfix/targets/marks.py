@@ -421,6 +421,7 @@ MARKS = (
     # Of Cast, Shape and Size: whether integers of 64 bits that they make become a result, or are counted with.
     "ends-as-long",
     "ends-unnamed",
+    "slice-for-layer",  # Of Squeeze: whether it takes an axis out of a Slice that a recurrent layer reads.
     "pads-beyond-length",  # Of Pad: whether an axis is padded by more than it has elements.
     "fewer-axes-first",  # Of a Mean and others of many: whether its first input has fewer axes than another.
     "wraps",  # Of Cast: whether integers may not fit those that it gives, so that it drops their high bits.

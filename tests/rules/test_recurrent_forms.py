@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import helper, numpy_helper
 
@@ -304,3 +305,31 @@ def test_activations_without_the_numbers_that_they_need_are_declined(tmp_path: P
     source = saved(tmp_path, "RNN", activations=["Affine"], activation_alpha=[2.0])
     with pytest.raises(RefusedError, match="others than are written out"):
         converted(tmp_path, source, "mnn")
+
+
+@pytest.mark.parametrize(("behind", "squeezes"), [("LSTM", 0), ("Relu", 2)])
+def test_directions_that_a_further_layer_reads_are_taken_apart_for_ncnn_by_a_reshape(
+    behind: str, squeezes: int, tmp_path: Path
+) -> None:
+    weights = {
+        "W": (2, 16, 5),
+        "R": (2, 16, 4),
+        **({"W2": (1, 12, 8), "R2": (1, 12, 3), "B2": (1, 24)} if behind == "LSTM" else {}),
+    }
+    layer = "L = LSTM <hidden_size = 3> (C, W2, R2, B2) Y = Squeeze (L, one)" if behind == "LSTM" else "Y = Relu (C)"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["" : 13]> g (float[1,7,5] X) => (float Y)
+        <int64[1] none = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}> {{
+        T = Transpose <perm = [1, 0, 2]> (X)
+        D = LSTM <direction = "bidirectional", hidden_size = 4> (T, W, R)
+        a = Slice (D, none, one, one) A = Squeeze (a, one) b = Slice (D, one, two, one) B = Squeeze (b, one)
+        C = Concat <axis = 2> (A, B) {layer} }}"""
+    )
+    chance = np.random.default_rng(1)
+    for name, shape in weights.items():
+        values = chance.standard_normal(shape).astype(np.float32) / 3
+        model.graph.initializer.append(numpy_helper.from_array(values, name))
+    onnx.save(model, tmp_path / "model.onnx")
+    converted(tmp_path, tmp_path / "model.onnx", "ncnn")
+    types = [each.op_type for each in onnx.load(tmp_path / "result.onnx").graph.node]
+    assert types[: types.index("Concat")].count("Squeeze") == squeezes
