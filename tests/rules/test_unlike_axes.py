@@ -58,3 +58,13 @@ def test_edges_are_repeated_by_a_pad_of_opencv_as_often_as_there_are_elements(
 def test_a_truth_that_is_known_beforehand_is_a_number_for_ncnn(nodes: str, tmp_path: Path) -> None:
     graph = f"(float[1,3,4] X) => (float Y) <bool c = {{1}}, float z = {{2.5}}> {{ {nodes} Y = Relu (A) }}"
     assert not {"Where", "Not"} & set(types_of(tmp_path, graph, "ncnn"))
+
+
+@pytest.mark.parametrize(
+    ("given", "nodes"),
+    [("value_float = 1.5", "Y = Mul (X, c)"), ("value_ints = [2, 12]", "Y = Reshape (X, c)")],
+)
+def test_constants_are_tensors_for_onnx2tf(given: str, nodes: str, tmp_path: Path) -> None:
+    types_of(tmp_path, f"(float[2,3,4] X) => (float Y) {{ c = Constant <{given}> () {nodes} }}", "onnx2tf")
+    told = [each for node in onnx.load(tmp_path / "result.onnx").graph.node for each in node.attribute]
+    assert "value" in {each.name for each in told if each.name.startswith("value")} or not told
