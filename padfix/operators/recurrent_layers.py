@@ -44,6 +44,9 @@ _USUAL = {"GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh"), "RNN"
 """The activations that recurrent layers have where nothing else is said."""
 
 
+_OF_ACTIVATIONS = ("activation_alpha", "activation_beta")
+"""The attributes that tell what activations multiply by and add."""
+
 _COMMON = frozenset(("relu", "sigmoid", "tanh"))
 """The activations that most runtimes have in layers."""
 
@@ -79,6 +82,7 @@ def recurrent_traits(scope: Scope, node: NodeProto) -> Traits:
         "resets-before": attributes.integer(node, "linear_before_reset", 0) == 0,
         "activations": _kind_of_activations(told, usual),
         "activations-written": attributes.find(node, "activations") is not None,
+        "activations-scaled": any(attributes.find(node, name) is not None for name in _OF_ACTIVATIONS),
         "directions-alike": len(told) <= len(usual) or told[:half] == told[half:],
         "clipped": attributes.find(node, "clip") is not None,
         "couples-gates": attributes.integer(node, "input_forget", 0) != 0,

@@ -277,6 +277,7 @@ MARKS = (
     "gives-cell-too",
     "leaves-inputs-out",  # Of LSTM, GRU and RNN: whether a bias or state has no name, and something behind it is told.
     "states-differ",
+    "activations-scaled",
     "activations-written",
     # Of Reshape, as numbers-images is.
     "measures-images",

@@ -69,6 +69,7 @@ def layer(
         (layer("GRU", "B", clip=0.5, direction="reverse"), "tract"),
         (layer("RNN", "Bh", activations=["Relu"]), "tract"),
         (layer("RNN", "B", activations=["Relu", "Tanh"], direction="bidirectional"), "openvino"),
+        (layer("GRU", "B", activations=["HardSigmoid", "Tanh"], activation_alpha=[0.3]), "onnx2tf"),
     ],
 )
 def test_a_layer_is_written_as_its_steps(model: onnx.ModelProto, target: str, tmp_path: Path) -> None:
