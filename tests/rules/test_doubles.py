@@ -1,4 +1,4 @@
-"""Doubles, which some runtimes take for floats: what is rounded, and what is taken of every so many or backwards."""
+"""Types that runtimes take for others or have not: doubles that are rounded or skipped, and integers of odd widths."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import onnxruntime
 import pytest
 
 import padfix
+from padfix.errors import RefusedError
 
 HALVES = [-2.5, -1.5, -0.5, 0.0, 0.5, 1.5, 2.5, 0.49999999999999994, 2.0**52 - 0.5, 1e17, -np.inf]
 
@@ -42,3 +43,24 @@ def test_doubles_of_every_so_many_are_gathered(bounds: tuple[int, int], step: in
     assert [node.op_type for node in onnx.load(result).graph.node] == ["Gather"]
     if importlib.util.find_spec("cv2") is not None:
         assert padfix.verify_on(result, "opencv").agrees
+
+
+@pytest.mark.parametrize(
+    ("kind", "node", "target"),
+    [
+        ("double", "ScatterND (X, p, U)", "opencv@5.0.0.93"),
+        ("int16", "ScatterND (X, p, U)", "opencv@5.0.0.93"),
+        ("int16", "Concat <axis = 0> (X, U)", "qnn"),
+        ("uint64", "Concat <axis = 0> (X, U)", "qnn"),
+    ],
+)
+def test_types_that_nothing_holds_exactly_are_declined(kind: str, node: str, target: str, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="No equal form is known"):
+        converted(
+            tmp_path, f"({kind}[4,3] X, {kind}[2,3] U) => ({kind} Y) <int64[2,1] p = {{2, 0}}> {{ Y = {node} }}", target
+        )
+
+
+def test_types_that_a_runtime_has_stay(tmp_path: Path) -> None:
+    result = converted(tmp_path, "(int64[4,3] X, int64[2,3] U) => (int64 Y) { Y = Concat <axis = 0> (X, U) }", "qnn")
+    assert [node.op_type for node in onnx.load(result).graph.node] == ["Concat"]
