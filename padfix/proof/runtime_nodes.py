@@ -136,7 +136,7 @@ class NodeSearch:
             self._tell(f"Looking for nodes that {self._runtime.label} computes otherwise: {done}")
             self._forget()
             self._learn(group)
-            self.looked_at += len(group)
+            self.looked_at += sum(self._known.keys() >= {*each.read, *each.outputs} for each in group)
             yield from self._faults(group)
 
     def _faults(self, stretch: Sequence[_Wired]) -> Iterator[tuple[_Wired, Repro]]:
@@ -257,7 +257,7 @@ class NodeSearch:
                 break
             middle = min(inside, key=lambda place: abs(2 * place - right - wrong))
             state = self._state(middle)
-            if state == "refused" and not is_refused:
+            if state == "untold" or (state == "refused" and not is_refused):
                 untold.add(middle)
             elif state == "right" or (is_refused and state == "wrong"):
                 right = middle
@@ -266,7 +266,10 @@ class NodeSearch:
         return (self._nodes[right].index if right >= 0 else -1), self._nodes[wrong].index
 
     def _state(self, place: int) -> str:
-        """Return what the runtime makes of the model's beginning, up to a node: right, wrong or refused."""
+        """Return what the runtime makes of the model's beginning, up to a node: right, wrong or refused.
+
+        Untold where a sequence or another value that is no array leaves that beginning.
+        """
         names = [name for name in self._alive(place) if name not in self._pairs.held]
         if not names:
             return "refused"
@@ -275,6 +278,8 @@ class NodeSearch:
             self._known.update(self._side.values(self._probe.arrays, missing) if missing else {})
         except ExecutionFailed:
             return "refused"
+        if not self._known.keys() >= set(names):
+            return "untold"
         self._tell(f"Running the beginning of the model on {self._runtime.label}: {place + 1} nodes")
         found = self._beginning(names)
         if any(each.refused for each in found):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from padfix.reports.characters import printable
@@ -76,7 +77,9 @@ def section(verdict: RuntimeVerdict) -> Section:
 
 def _nodes(verdict: RuntimeVerdict) -> Iterator[str]:
     if not verdict.agrees and not verdict.nodes:
-        why = "it takes each, and not all together" if verdict.refused else "rounding is amplified"
+        is_otherwise = any(not each.agrees and math.isinf(each.max_abs_diff) for each in verdict.outputs)
+        why = "it computes each, and not all together" if is_otherwise else "rounding is amplified"
+        why = "it takes each, and not all together" if verdict.refused else why
         yield f"none of its {verdict.looked_at} nodes is wrong, fed with the right values: {why}"
     for place, node in enumerate(verdict.nodes):
         yield f"{'also ' if place else 'first'}  {node.op_type} '{node.node}', {node.found}"

@@ -97,6 +97,19 @@ def test_the_node_that_is_computed_otherwise_is_named_and_no_other(op_type: str,
     assert [node.op_type for node in onnx.load_from_string(repros[0].model).graph.node] == [op_type]
 
 
+def test_a_node_behind_a_sequence_is_named(tmp_path: Path) -> None:
+    graph = """(float[3,6] X) => (float[3,6] Y) <int64[3] s = {1, 2, 3}, int64 one = {1}, int64 two = {2}> {
+        E = Exp (X) Q = SplitToSequence <axis = 1> (E, s) A = SequenceAt (Q, one) B = SequenceAt (Q, two)
+        N = Neg (B) R = Relu (N) C = Concat <axis = 1> (A, R) D = Concat <axis = 1> (C, one_column) Y = Tanh (D) }"""
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> g {graph}')
+    column = np.ones((3, 1), np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(column, "one_column"))
+    onnx.save(model, tmp_path / "sequences.onnx")
+    verdict, _ = proven(Odd("Relu"), tmp_path / "sequences.onnx")
+    assert [node.op_type for node in verdict.nodes] == ["Relu"]
+    assert verdict.looked_at == 6  # of the sequence, and of what reads it, no numbers are known
+
+
 def test_a_node_that_is_refused_is_named_in_the_runtimes_words(network: Path) -> None:
     verdict, _ = proven(Odd("MaxPool", refuses=True), network)
     assert verdict.refused
