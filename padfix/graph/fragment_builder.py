@@ -10,6 +10,7 @@ import onnx_graphsurgeon as gs
 from onnx import NodeProto
 
 from padfix.graph.fragment import LOCAL_PREFIX, Fragment
+from padfix.graph.names import without_blanks
 
 _AXES_AS_INPUT_SINCE = 13  # of Squeeze and Unsqueeze, and the lengths of Split
 
@@ -104,14 +105,14 @@ class FragmentBuilder:
 
     def originals(self, node: NodeProto, inputs: Sequence[Value]) -> list[Value]:
         """Append a copy of ``node`` as :meth:`original` does, and return a list of its outputs, be it of one."""
-        marker, count = f"original_{len(self._raw)}", max(1, len(_without_blanks(node.output)))
+        marker, count = f"original_{len(self._raw)}", max(1, len(without_blanks(node.output)))
         results = self.op(node.op_type, inputs, outputs=count, domain=node.domain, name=marker)
         self._raw[marker] = node
         return list(results) if count > 1 else [results]
 
     def ending_in(self, node: NodeProto, inputs: Sequence[Value]) -> Fragment:
         """Return what was built with a copy of ``node`` at its end, which reads ``inputs`` and gives its outputs."""
-        for name, value in zip(_without_blanks(node.output), self.originals(node, inputs), strict=True):
+        for name, value in zip(without_blanks(node.output), self.originals(node, inputs), strict=True):
             self.output(name, value)
         return self.build()
 
@@ -136,9 +137,3 @@ class FragmentBuilder:
                 node.output.extend(exported_node.output)
             nodes.append(node)
         return Fragment(tuple(nodes), tuple(exported.initializer), self.opset)
-
-
-def _without_blanks(names: Sequence[str]) -> list[str]:
-    """Return names without the empty ones behind all others."""
-    count = max((place + 1 for place, name in enumerate(names) if name), default=0)
-    return list(names[:count])

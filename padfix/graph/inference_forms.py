@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from onnx import GraphProto, NodeProto, TensorProto, helper
 
 from padfix.graph import attributes
+from padfix.graph.names import without_blanks
 from padfix.graph.scopes import DEFAULT_DOMAIN, normal_domain
 
 _WITHOUT_BROADCAST = 7
@@ -66,8 +67,7 @@ def _move_to_inputs(graph: GraphProto, node: NodeProto, names: Sequence[str]) ->
         graph.initializer.append(helper.make_tensor(tensor, TensorProto.INT64, [len(given)], given))
         node.input.append(tensor)
         attributes.remove(node, name)
-    while not node.input[-1]:
-        node.input.pop()
+    node.input[:] = without_blanks(node.input)
 
 
 def _name_no_region(graph: GraphProto, node: NodeProto) -> None:

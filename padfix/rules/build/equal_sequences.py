@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from padfix.graph import attributes
+from padfix.graph.names import without_blanks
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.explicit_pads import copied
@@ -40,9 +41,7 @@ def without_lengths(site: Site) -> Iterator[Form]:
     def write() -> Rewrite:
         builder = site.builder()
         node = copied(site.node)
-        names = ["" if place == _LENGTHS else name for place, name in enumerate(site.node.input)]
-        while not names[-1]:
-            names.pop()
+        names = without_blanks(["" if place == _LENGTHS else name for place, name in enumerate(site.node.input)])
         given = [builder.input(name) for name in names]
         if rest:
             given[0] = sliced(builder, given[0], [0], [length], [axis])

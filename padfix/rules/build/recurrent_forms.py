@@ -9,6 +9,7 @@ import numpy as np
 from onnx import NodeProto, helper
 
 from padfix.graph import attributes
+from padfix.graph.names import without_blanks
 from padfix.operators.axis_order import alike_axes
 from padfix.operators.constant_chains import holds_zeros, is_constant
 from padfix.operators.other_traits import OTHERS
@@ -166,7 +167,7 @@ def _without_zeros(site: Site) -> list[str]:
     """Return the inputs, but for states that are zeros, where both are, and for empty names at their end."""
     states = [place for place in (_STATE, _STATE + 1) if site.input_name(place)]
     is_zero = all(holds_zeros(site.scope, site.input_name(place)) for place in states)
-    return _without_last(["" if is_zero and place in states else name for place, name in enumerate(site.node.input)])
+    return without_blanks(["" if is_zero and place in states else name for place, name in enumerate(site.node.input)])
 
 
 def _from_nothing(site: Site) -> Form:
@@ -177,7 +178,7 @@ def _from_nothing(site: Site) -> Form:
 
     def write() -> Rewrite:
         builder, node = site.builder(), copied(site.node)
-        del node.output[len(_without_last(node.output)) :]
+        del node.output[len(without_blanks(node.output)) :]
         given = [builder.input(name) for name in names]
         return Rewrite(builder.ending_in(node, given), trials_of(site))
 
@@ -203,12 +204,6 @@ def _usually_activated(site: Site) -> Form:
     )
 
 
-def _without_last(names: Sequence[str]) -> list[str]:
-    """Return inputs or outputs without the empty names at their end."""
-    count = max((place + 1 for place, name in enumerate(names) if name), default=0)
-    return list(names[:count])
-
-
 def _filled(site: Site, *, behind_reshape: bool) -> Form:
     """Return the layer with zeros for the bias and states that it leaves out, of what a Reshape to its shape gives."""
     node, known, count = site.node, site.input_type(0), 1 + (site.text("direction", "forward") == "bidirectional")
@@ -216,7 +211,7 @@ def _filled(site: Site, *, behind_reshape: bool) -> Form:
     lengths = None if known is None else known.lengths
     weights = None if recurrence is None else recurrence.lengths
     is_first = attributes.integer(node, "layout", 0) != 0
-    given_names = _without_last(node.input)
+    given_names = without_blanks(node.input)
     names = [*given_names, *[""] * (_STATE + 1 + (node.op_type == "LSTM") - len(given_names))]
     names = [name if place < _STATE or not holds_zeros(site.scope, name) else "" for place, name in enumerate(names)]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from onnx import AttributeProto
 
+from padfix.graph.names import without_blanks
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site
@@ -44,8 +45,7 @@ def without_unnamed_ends(site: Site) -> Form:
     """Return the node without the omitted inputs and outputs that it lists behind all others."""
     node, own = copied(site.node), traits_of(site.scope, site.node) or {}
     for names in (node.input, node.output):
-        while names and not names[-1]:
-            del names[-1]
+        names[:] = without_blanks(names)
     is_listed = (len(node.input), len(node.output)) != (len(site.node.input), len(site.node.output))
     why_not = None if is_listed else Refusal("it lists no omitted input or output at its end")
     operators = ((node.op_type, {**own, "ends-unnamed": False}),)
