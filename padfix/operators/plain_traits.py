@@ -336,8 +336,10 @@ def is_positive_for_certain(scope: Scope, name: str, *, or_zero: bool = False) -
         return bool((constant >= 0 if or_zero else constant > 0).all())
     if producer is None:
         return False
-    if producer.op_type in ("Abs", "Relu", "Sqrt", "ReduceL1", "ReduceL2", "ReduceSumSquare"):
+    if producer.op_type in ("Abs", "Relu", "Shape", "Size", "Sqrt", "ReduceL1", "ReduceL2", "ReduceSumSquare"):
         return or_zero
+    if producer.op_type in ("Gather", "Slice", "Squeeze", "Unsqueeze"):
+        return is_positive_for_certain(scope, producer.input[0], or_zero=or_zero)
     if producer.op_type == "Clip":
         least = clip_bounds(scope, producer)[0]
         return least >= 0 if or_zero else least > 0

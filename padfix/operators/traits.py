@@ -43,7 +43,7 @@ from padfix.operators.other_traits import OTHERS
 from padfix.operators.padded_lines import keeps_line_of_eights
 from padfix.operators.passing import same_traits
 from padfix.operators.picking_traits import computed_weights, is_weight
-from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, classical_traits
+from padfix.operators.plain_traits import CLASSICAL, CLASSICAL_DOMAIN, classical_traits, is_positive_for_certain
 from padfix.operators.quantizers import QUANTIZERS, traits_of_bytes
 from padfix.operators.reading import read
 from padfix.operators.reduced_lines import by_channels_of_lines, sums_dequantized_lines
@@ -79,7 +79,6 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found = _own_traits(scope, node)
     if found is None:
         return None
-    by_nodes = any(is_given_by_node(scope, name) for name in node.input)
     data = node.input[0] if node.input else ""
     found = {**found, **order_traits(scope, node), **byte_traits(scope, node), "numbers": numbers_of(scope, data)}
     found |= type_of_data(scope, node) | {"ends-unnamed": is_unnamed_at_end(node)}
@@ -97,7 +96,7 @@ def traits_of(scope: Scope, node: NodeProto) -> Traits | None:
     found["across-images"] = bool(found.get("across-images")) or mixes_images(scope, node)
     found["gives-more"] = any(scope.is_used(name) for name in node.output[1:] if name)
     found |= same_traits(scope, node)
-    found["constants-by-nodes"] = by_nodes
+    found["constants-by-nodes"] = any(is_given_by_node(scope, name) for name in node.input)
     found["steered-by-results"] = is_steered_by_results(scope, node)
     found["gives-a-constant"] = gives_constant(scope, node)
     found["integers-as-result"] = _gives_integers(scope, node)
@@ -185,6 +184,7 @@ def computed_traits(scope: Scope, node: NodeProto) -> Traits:
     known = scope.type_of(node.output[0])
     return {
         "of-constants": True,
+        "of-positive": all(is_positive_for_certain(scope, name, or_zero=True) for name in node.input),
         "reads-list-of-lengths": reads_list_of_lengths(scope, node),
         "rank": None if known is None else known.rank,
         "elements": elements_of(None if known is None else known.elem_type),

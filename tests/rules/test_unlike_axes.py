@@ -68,3 +68,10 @@ def test_constants_are_tensors_for_onnx2tf(given: str, nodes: str, tmp_path: Pat
     types_of(tmp_path, f"(float[2,3,4] X) => (float Y) {{ c = Constant <{given}> () {nodes} }}", "onnx2tf")
     told = [each for node in onnx.load(tmp_path / "result.onnx").graph.node for each in node.attribute]
     assert "value" in {each.name for each in told if each.name.startswith("value")} or not told
+
+
+@pytest.mark.parametrize(("amount", "stays"), [(-2, False), (3, True)])
+def test_the_rest_of_a_number_below_zero_is_a_constant_for_tract(amount: int, *, stays: bool, tmp_path: Path) -> None:
+    graph = f"""(float[N,8,3] X) => (float Y) <int64[1] a = {{{amount}}}, int64[1] o = {{1}}, int64[1] t = {{2}}> {{
+        S = Shape (X) L = Slice (S, o, t) M = Mod (a, L) B = Sub (L, M) Y = Slice (X, B, L, o) }}"""
+    assert ("Mod" in types_of(tmp_path, graph, "tract")) == stays

@@ -125,7 +125,14 @@ def test_every_fact_is_about_operators_and_traits_that_there_are(name: str) -> N
         for op_type in fact.operators:
             if "of-constants" in fact.where:
                 assert op_type in COMPUTED
-                assert set(fact.where) <= {"of-constants", "reads-list-of-lengths", "rank", "elements", "bytes"}
+                assert set(fact.where) <= {
+                    "of-constants",
+                    "of-positive",
+                    "reads-list-of-lengths",
+                    "rank",
+                    "elements",
+                    "bytes",
+                }
                 continue
             read = traits_of(*example(op_type)) or () if op_type in EXAMPLES else ()
             assert set(fact.where) <= {*MADE_BY_FORMS.get(op_type, ()), *read}, (op_type, fact)
