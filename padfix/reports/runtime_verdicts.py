@@ -77,9 +77,12 @@ def section(verdict: RuntimeVerdict) -> Section:
 
 def _nodes(verdict: RuntimeVerdict) -> Iterator[str]:
     if not verdict.agrees and not verdict.nodes:
-        is_otherwise = any(not each.agrees and math.isinf(each.max_abs_diff) for each in verdict.outputs)
-        why = "it computes each, and not all together" if is_otherwise else "rounding is amplified"
-        why = "it takes each, and not all together" if verdict.refused else why
+        if verdict.refused:
+            why = "it takes each, and not all together"
+        elif any(not each.agrees and math.isinf(each.max_abs_diff) for each in verdict.outputs):
+            why = "it computes each, and not all together"
+        else:
+            why = "rounding is amplified"
         yield f"none of its {verdict.looked_at} nodes is wrong, fed with the right values: {why}"
     for place, node in enumerate(verdict.nodes):
         yield f"{'also ' if place else 'first'}  {node.op_type} '{node.node}', {node.found}"

@@ -48,7 +48,7 @@ def without_lengths(site: Site) -> Iterator[Form]:
         found = builder.originals(node, given)
         if rest and node.output[0]:
             found[0] = _with_zeros(builder, found[0], axis, rest)
-        for name, value in zip(node.output, found, strict=False):
+        for name, value in zip(without_blanks(node.output), found, strict=True):
             if name:
                 builder.output(name, value)
         return Rewrite(builder.build(), (as_declared(site),))

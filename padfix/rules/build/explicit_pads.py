@@ -9,6 +9,7 @@ from onnx import NodeProto, TensorProto
 
 from padfix.geometry.padding import effective_kernel, has_window_in_padding, window_output_size
 from padfix.graph import attributes
+from padfix.graph.names import without_blanks
 from padfix.operators.window import Pair, Window
 from padfix.rules.base import Site
 
@@ -51,7 +52,9 @@ def bare_node(site: Site) -> NodeProto:
 
 def bind(builder: FragmentBuilder, node: NodeProto, results: Any) -> None:
     """Give results of a copied node the names of the host's outputs; omitted outputs stay omitted."""
-    for name, value in zip(node.output, results if isinstance(results, list) else [results], strict=False):
+    for name, value in zip(
+        without_blanks(node.output), results if isinstance(results, list) else [results], strict=True
+    ):
         builder.output(name, value)
 
 
