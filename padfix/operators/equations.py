@@ -53,6 +53,7 @@ def equation_traits(scope: Scope, node: NodeProto) -> Traits:
         "by-a-number": is_by_a_number(scope, node),
         "of-input": node.input[0] in scope.inputs,
         "keeps-one-of-several": keeps_all(scope, node) and _is_one_of_several(scope, node.input[0]),
+        **_orders_of(*(letters_of(scope, node) or ([], ""))),
         "numbers-images": _gives_each_image_its_own(scope, node),
         "open-lengths": any(each is not None and each.rank and each.lengths is None for each in types[:-1]),
     }
@@ -110,6 +111,27 @@ def _multiplies_lines(factors: Sequence[str], gives: str) -> bool:
     """Whether two of three axes are multiplied element by element, whose first axis is that of the result."""
     is_of_two = len(factors) == MATRIX and is_element_by_element(factors, gives)
     return is_of_two and len(gives) == MATRIX + 1 and {each[0] for each in factors} == {gives[0]}
+
+
+def _orders_of(factors: Sequence[str], gives: str) -> Traits:
+    """Return how the result of a product of matrices, one for each image, is ordered: columns first, or as the data.
+
+    None of them where something else than one axis of each factor is left, and one of both summed.
+    """
+    is_of_two = len(factors) == MATRIX and all(len(set(each)) == len(each) for each in (*factors, gives))
+    first, second = factors if is_of_two else ("", "")
+    images = [each for each in first if each in second and each in gives]
+    rows, columns = [each for each in first if each not in second], [each for each in second if each not in first]
+    is_product = len(rows) == len(columns) == 1 and len(first) == len(second) == len(images) + MATRIX
+    rest = [each for each in first if each in rows or each in images]
+    is_led_by_images = first[:-MATRIX] == second[:-MATRIX] == "".join(images)
+    return {
+        "columns-first": is_product and is_led_by_images and gives == "".join([*images, *columns, *rows]),
+        "ordered-alike": is_product
+        and len(images) == MATRIX
+        and gives == "".join([*rest, *columns])
+        and not (is_led_by_images and gives.startswith(first[:-MATRIX])),
+    }
 
 
 def spelled_out(scope: Scope, node: NodeProto) -> str | None:

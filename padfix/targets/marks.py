@@ -298,6 +298,8 @@ MARKS = (
     "sums-alone",
     "repeats-axis",
     "multiplies-lines",  # Of Einsum: whether it multiplies two of three axes element by element, the first one first.
+    "columns-first",  # Of Einsum: whether it is a product of matrices, one for each image, turned.
+    "ordered-alike",  # Of Einsum: whether it is one for each along two axes of images, in the data's own order.
     "keeps-one-of-several",  # Of Einsum: whether it gives as it is what is one of several that an operator gives.
     "some-dots",
     "of-lists",

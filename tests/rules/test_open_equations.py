@@ -61,3 +61,31 @@ def test_others_are_declined(equation: str, shapes: tuple[str, ...], tmp_path: P
     onnx.save(model(equation, *shapes), tmp_path / "model.onnx")
     with pytest.raises(RefusedError, match="needs the lengths"):
         padfix.convert(tmp_path / "model.onnx", tmp_path / "out.onnx", target="opencv@4.14")
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes", "is_taken"),
+    [
+        ("bij,bkj->bki", ("2,3,4", "2,5,4"), False),
+        ("...ji,...jk->...ki", ("2,4,3", "2,4,5"), False),
+        ("bij,bjk->bik", ("2,3,4", "2,4,5"), True),
+        ("bij,bkj->ikb", ("2,3,4", "2,5,4"), True),
+        ("bcij,bjck->bcik", ("2,3,4,5", "2,5,3,6"), False),
+        ("ijbc,bcjk->ibck", ("4,5,2,3", "2,3,5,6"), False),
+        ("bcij,bckj->bcik", ("2,3,4,5", "2,3,6,5"), True),
+        ("bihd,bkhd->bhik", ("2,4,3,5", "2,6,3,5"), True),
+    ],
+)
+def test_products_that_mnn_turns_or_refuses(
+    equation: str, shapes: tuple[str, ...], is_taken: bool, tmp_path: Path
+) -> None:
+    source, result = tmp_path / "model.onnx", tmp_path / "out.onnx"
+    onnx.save(model(equation, *shapes), source)
+    padfix.convert(source, result, target="mnn")
+    assert ("Einsum" in {node.op_type for node in onnx.load(result).graph.node}) == is_taken
+    draw = np.random.default_rng(0)
+    feeds = {
+        f"x{i}": draw.standard_normal([int(n) for n in each.split(",")], np.float32) for i, each in enumerate(shapes)
+    }
+    before, after = (onnxruntime.InferenceSession(str(path)).run(None, feeds)[0] for path in (source, result))
+    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-5)
