@@ -49,6 +49,7 @@ ACTIVATIONS: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
             "spreads-other-norm": spreads_other_norm(scope, node),
             "bounds-computed": any(name and scope.constant(name) is None for name in node.input[1:]),
             "bounds-one-side": len(node.input) == 2 or (len(node.input) == 3 and not all(node.input)),
+            "one-bound-inside": scope.parent is not None and sum(map(bool, node.input[1:])) == 1,
             "bounds-none": not any(node.input[1:]) and not node.attribute,
             "bounds-exchanged": operator.gt(*clip_bounds(scope, node)),
             "cuts-volume-off": clip_bounds(scope, node) == _OF_RELU6 and is_cut_off_volume(scope, node),

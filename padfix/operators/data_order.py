@@ -133,6 +133,11 @@ def is_behind_images(scope: Scope, name: str) -> bool:
     return _comes_from(scope, name, PADDED | TRANSPOSED | _OF_IMAGES, lambda node: True)
 
 
+def is_behind_layer(scope: Scope, name: str) -> bool:
+    """Whether a layer that MNN keeps images for in blocks of channels stands anywhere before data."""
+    return _comes_from(scope, name, _LAYERS | {("", "LRN")}, lambda node: True)
+
+
 def joins_images(scope: Scope, node: NodeProto) -> bool:
     """Whether a Concat joins along the batch what a layer works on image by image, or list by list.
 

@@ -52,6 +52,7 @@ def equation_traits(scope: Scope, node: NodeProto) -> Traits:
         "rank": min(max(ranks), COUNT[-1]) if all(types) else None,
         "by-a-number": is_by_a_number(scope, node),
         "of-input": node.input[0] in scope.inputs,
+        "keeps-all": keeps_all(scope, node),
         "keeps-one-of-several": keeps_all(scope, node) and _is_one_of_several(scope, node.input[0]),
         **_orders_of(*(letters_of(scope, node) or ([], ""))),
         "numbers-images": _gives_each_image_its_own(scope, node),
@@ -98,8 +99,19 @@ def told_by(text: str) -> Traits:
         "multiplies-lines": _multiplies_lines(factors, result_of(text)),
         "repeats-axis": any(len(set(each.replace(_REST, ""))) < len(each.replace(_REST, "")) for each in factors),
         "of-lists": any(len(each) == 1 for each in factors),
+        "sums-otherwise": len(factors) == 1 and _sums_otherwise(factors[0], result_of(text)),
         "some-dots": len({_REST in each for each in factors}) > 1,
     }
+
+
+def _sums_otherwise(term: str, gives: str) -> bool:
+    """Whether an axis before another that stays is summed, where the result is turned; or the last three are."""
+    order = [term.find(each) for each in gives]
+    summed = [place for place, each in enumerate(term) if each not in gives]
+    if not summed or -1 in order or _REST in term:
+        return False
+    is_turned = order != sorted(order) and summed[0] < max(order)
+    return is_turned or (len(summed) > MATRIX and summed == list(range(len(gives), len(term))))
 
 
 def is_element_by_element(factors: Sequence[str], gives: str) -> bool:

@@ -65,6 +65,8 @@ def _activates_convolution(scope: Scope, name: str) -> bool:
     return not left and len(sources) == 1 and _is_convolution(scope, sources.pop(), within=inner)
 
 
+_TURNING = ("Dropout", "Identity", "Transpose")
+
 _FUSED = _ACTIVATIONS | {"Clip", "Erf", "LeakyRelu", "Relu", "Softplus"}
 """What ONNX Runtime computes along with a convolution on WebGPU."""
 
@@ -259,10 +261,10 @@ def axes_of_share(scope: Scope, node: NodeProto) -> int:
 
 
 def is_before_softmax(scope: Scope, node: NodeProto) -> bool:
-    """Whether a Softmax reads what a node gives."""
-    readers = scope.consumers(node.output[0])
+    """Whether a Softmax reads what a node gives, be it turned."""
     return any(
-        each.op_type == "Softmax" or (each.op_type == "Identity" and is_before_softmax(scope, each)) for each in readers
+        each.op_type == "Softmax" or (each.op_type in _TURNING and is_before_softmax(scope, each))
+        for each in scope.consumers(node.output[0])
     )
 
 

@@ -137,6 +137,12 @@ def holds_infinity(scope: Scope, name: str) -> bool:
     return known is not None and known.dtype.kind == "f" and bool(np.isinf(known).any())
 
 
+def holds_beyond_half(scope: Scope, name: str) -> bool:
+    """Whether a number of a floating constant is larger than half precision has them."""
+    known = scope.constant(name)
+    return known is not None and known.dtype.kind == "f" and bool((np.abs(known) > np.finfo(np.float16).max).any())
+
+
 _ARITHMETIC = ("Add", "Div", "Max", "Min", "Mul", "Sub", "Sum")
 """What is computed with a number, where others choose it."""
 

@@ -60,7 +60,7 @@ from padfix.operators.lists import (
 from padfix.operators.long_results import ends_as_long, turns_longs
 from padfix.operators.masks import masked_sum, may_leave_rows_out
 from padfix.operators.measured_copies import measured_copy
-from padfix.operators.numbers import holds_infinity, quotient_changes_numbers
+from padfix.operators.numbers import holds_beyond_half, holds_infinity, quotient_changes_numbers
 from padfix.operators.picked_parts import is_taken_apart
 from padfix.operators.picking_traits import gather_traits, is_weight, ranked
 from padfix.operators.plain_traits import PLAINLY, power_traits
@@ -76,7 +76,7 @@ from padfix.operators.reductions import reduction_traits
 from padfix.operators.reshape_traits import is_batch_told, reshape_traits
 from padfix.operators.sampled_places import sample_traits
 from padfix.operators.shape_questions import any_of, is_spread
-from padfix.operators.shuffles import shuffles_pixels
+from padfix.operators.shuffles import shuffles_pixels, turns_split_rows
 from padfix.operators.skips import NOTHING, what_a_slice_skips
 from padfix.operators.slices import (
     ends_far,
@@ -259,6 +259,7 @@ def _comparison(scope: Scope, node: NodeProto) -> Traits:
         "rank": None if gives is None else gives.rank,
         "broadcasts": any_of(spread),
         "meets-infinity": any(holds_infinity(scope, name) for name in node.input),
+        "beyond-half": any(holds_beyond_half(scope, name) for name in node.input),
         "both-broadcast": _are_all(spread) if len(spread) > 1 else False,
         "compares-itself": len(set(node.input)) == 1,
         "compares-constant-first": compares_constant_first(scope, node),
@@ -335,6 +336,7 @@ def _transpose(scope: Scope, node: NodeProto) -> Traits:
         "batch-told": is_batch_told(scope, node),
         "taken-apart": is_taken_apart(scope, node),
         "shuffles": shuffles_pixels(scope, node),
+        "turns-split-rows": turns_split_rows(scope, node),
         "moves-batch": moves,
         "turns-longs": turns_longs(scope, node),
         "order-unwritten": perm is None,

@@ -20,6 +20,7 @@ from padfix.operators.slices import slice_starts, sliced_axes
 from padfix.targets.traits import COUNT, Traits
 
 _LINES = 3
+_ROWS = 2
 """Axes of lines: images, channels and places."""
 
 PICKING = ("GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND")
@@ -61,6 +62,7 @@ def _picking(scope: Scope, node: NodeProto) -> Traits:
         "picks-rows": indices is not None and node.op_type == "GatherND" and indices.shape[-1:] == (1,),
         "by-image": attributes.integer(node, "batch_dims", 0) != 0,
         "puts-slices": _puts_slices(node, shapes),
+        "places-in-rows": node.op_type == "ScatterND" and _are_in_rows(shapes[1]),
         "by-tuples": node.op_type == "GatherND" and shapes[1] is not None and tuple(shapes[1][-1:]) != (1,),
         "by-many-axes": node.op_type == "GatherND" and shapes[1] is not None and len(shapes[1]) > _AXES_OF_IMAGES,
         "joins": (reduction := attributes.text(node, "reduction", "none") or "none") != "none",
@@ -204,6 +206,11 @@ def _has_more_rows(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]
     return False if most is not None and most == given else None
 
 
+def _are_in_rows(places: Sequence[Dimension] | None) -> bool:
+    """Whether places that count along one axis are no list."""
+    return places is not None and len(places) > _ROWS and places[-1] == 1
+
+
 def _puts_slices(node: NodeProto, shapes: Sequence[Sequence[Dimension] | None]) -> bool:
     """Whether a ScatterND puts whole slices, by places that count along several axes."""
     if node.op_type != "ScatterND" or shapes[0] is None or not shapes[1]:
@@ -258,6 +265,7 @@ def _split(scope: Scope, node: NodeProto) -> Traits:
     pieces = pieces_told(scope, node)
     return {
         "axis-written": attributes.find(node, "axis") is not None,
+        "axis-from-end": axis < 0,
         "split-evenly": is_even if counts else True,
         "pieces-told": has_lengths or bool(counts),
         "even-by-itself": len(node.input) < 2 and len(set(pieces or ())) < 2,
@@ -345,6 +353,14 @@ def ranked(scope: Scope, node: NodeProto) -> Traits:
     """Return how many axes the data have."""
     data = scope.type_of(node.input[0])
     return {"rank": None if data is None else data.rank}
+
+
+def triangle_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a Trilu how many axes its data have, and whether its matrices have more rows than columns."""
+    data = scope.type_of(node.input[0])
+    rows, columns = data.shape[-2:] if data is not None and data.shape is not None and data.rank else (None, None)
+    is_tall = rows > columns if isinstance(rows, int) and isinstance(columns, int) else rows != columns or rows is None
+    return {**ranked(scope, node), "tall": is_tall}
 
 
 def _sizes_of(scope: Scope, node: NodeProto) -> str:

@@ -11,7 +11,8 @@ from padfix.graph.scopes import Scope
 from padfix.operators.batches import OF_IMAGES, gives_each_image_its_own, is_of_another_batch, numbers_images
 from padfix.operators.clip import clip_bounds
 from padfix.operators.constant_chains import is_constant, reads_constant_bytes, worked_out
-from padfix.operators.data_order import CHANNELS, is_in_blocks
+from padfix.operators.constant_nodes import constant_traits
+from padfix.operators.data_order import CHANNELS, is_behind_layer, is_in_blocks
 from padfix.operators.equations import equation_traits
 from padfix.operators.followed_batch import equation_moves_images
 from padfix.operators.fused_layers import (
@@ -28,10 +29,11 @@ from padfix.operators.numbers import bytes_of, cast_changes_numbers, elements_of
 from padfix.operators.open_lengths import is_behind_open_pool
 from padfix.operators.passing import PASSING, changes_type, gives_the_same, passing_traits
 from padfix.operators.picked_parts import picked_part, sorted_axes, squeezed_axes
-from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked
+from padfix.operators.picking_traits import PICKING_TRAITS, is_weight, ranked, triangle_traits
 from padfix.operators.quantizers import leaves_zero_point_out, product_traits
 from padfix.operators.recurrent_layers import is_slice_for_layer
-from padfix.operators.repeats import multiplies_copies
+from padfix.operators.repeats import multiplies_copies, repeats_many_axes
+from padfix.operators.sequences import length_traits, place_traits
 from padfix.operators.shape_questions import is_spread
 from padfix.operators.told_lengths import measures_images
 from padfix.targets.traits import Trait, Traits
@@ -193,6 +195,7 @@ def _reranked(scope: Scope, node: NodeProto) -> Traits:
         "moves-batch": None if is_kept is None else not is_kept,
         "open-lengths": shapes[0] is not None and not all(isinstance(each, int) for each in shapes[0]),
         "of-number-given": ranks[0] == 0 and is_given_number(scope, node.input[0], by_constants=True),
+        "adds-none": None if ranks[0] is None or ranks[1] is None else ranks[1] == ranks[0],
         "adds-several": None if ranks[0] is None or ranks[1] is None else ranks[1] - ranks[0] > 1,
     }
 
@@ -241,6 +244,7 @@ def _tile(scope: Scope, node: NodeProto) -> Traits:
     """Return of a Tile what becomes of its copies, and whether it makes them for open lengths."""
     return {
         **ranked(scope, node),
+        "repeats-many-axes": repeats_many_axes(scope, node),
         "multiplied-copies": multiplies_copies(scope, node),
         "measures-images": measures_images(scope, node),
     }
@@ -376,6 +380,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     **PICKING_TRAITS,
     **dict.fromkeys(PASSING, passing_traits),
     "BatchNormalization": _batch_norm,
+    "ReverseSequence": lambda scope, node: {"behind-layer": is_behind_layer(scope, node.input[0])},
     "RotaryEmbedding": lambda scope, node: {"by-positions": len(node.input) > 3 and bool(node.input[3])},
     "Cast": _cast,
     "CastLike": lambda scope, node: {each: _cast(scope, node)[each] for each in ("elements", *_OF_BYTES)},
@@ -383,10 +388,7 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
         ("Celu", "Swish"),
         lambda scope, node: {"of-one": (found := attributes.find(node, "alpha")) is None or found.f == 1},
     ),
-    "Constant": lambda scope, node: {
-        "of-tensor": attributes.find(node, "value") is not None,
-        "as-result": scope.parent is None and scope.is_output(node.output[0]),
-    },
+    "Constant": constant_traits,
     "CumSum": lambda scope, node: {
         "exclusive": attributes.integer(node, "exclusive", 0) != 0,
         "backwards": attributes.integer(node, "reverse", 0) != 0,
@@ -423,7 +425,9 @@ PLAINLY: Mapping[str, Callable[[Scope, NodeProto], Traits]] = {
     "Range": _counted,
     "STFT": _stft,
     "Tile": _tile,
-    "Trilu": ranked,
+    "SequenceAt": place_traits,
+    "SequenceLength": length_traits,
+    "Trilu": triangle_traits,
     "Unsqueeze": _unsqueezed,
 }
 """By the type of an operator: what reads its traits."""

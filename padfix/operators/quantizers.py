@@ -96,6 +96,7 @@ def quantizer_traits(scope: Scope, node: NodeProto) -> Traits:
         "of-input": is_of_caller(scope, node.input[0]),
         "bytes-apart": _are_bytes_apart(scope, node),
         "blocked": attributes.integer(node, "block_size", 0) != 0,
+        "open-lengths": quantized is not None and quantized.lengths is None,
         "lists-scales": bool(shapes and shapes[0]) and shapes[0] != (1,),
         "computed-scale": any(not is_constant(scope, each) for each in names),
         "saturates": node.op_type == "DequantizeLinear" and _meets_bytes(scope, node),

@@ -38,6 +38,9 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
         "one-element": bool(reduced) and all(length == 1 for length in reduced),
         "axes-as-input": len(node.input) > 1 and bool(node.input[1]),
         "axes-listed": bool(listed),
+        "rank-untold": listed is None
+        and not attributes.integer(node, "keepdims", 1)
+        and not _is_one(scope, node.input[1]),
         "axes-empty": listed == [] and len(node.input) > 1 and bool(node.input[1]),
         "reduced-axes": None if listed is None else len(listed) or of_none,
         "moves-batch": None
@@ -57,6 +60,12 @@ def reduction_traits(scope: Scope, node: NodeProto) -> Traits:
         else False,
         "over-batch": None if listed is None else reduces_batch(listed, lengths) if listed or of_none else False,
     }
+
+
+def _is_one(scope: Scope, name: str) -> bool:
+    """Whether this is a list of one element."""
+    known = scope.type_of(name)
+    return known is not None and known.shape == (1,)
 
 
 def reduces_batch(axes: Sequence[int], lengths: Sequence[Dimension]) -> bool:

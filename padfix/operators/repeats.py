@@ -11,6 +11,8 @@ from padfix.operators.passing import passed_on
 _PRODUCTS = ("Conv", "ConvTranspose", "Einsum", "Gemm", "LSTM", "MatMul", "RNN")
 """Operators that multiply rows by columns."""
 
+_AXES_AT_ONCE = 2
+
 _FARTHEST = 16
 """Nodes that are looked at."""
 
@@ -31,6 +33,22 @@ def multiplies_copies(scope: Scope, node: NodeProto) -> bool:
         if not names:
             return False
     return False
+
+
+def repeats_many_axes(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Tile may repeat along three axes and more, how often being known at run time alone."""
+    return scope.constant(node.input[1]) is None and _repeated(scope, node.input[1]) > _AXES_AT_ONCE
+
+
+def _repeated(scope: Scope, name: str) -> int:
+    """Return along how many axes what lists the repeats of a Tile may tell another number than 1."""
+    told, known, producer = scope.constant(name), scope.type_of(name), scope.own_producer(name)
+    if told is not None:
+        return int((told != 1).sum())
+    if producer is not None and producer.op_type == "Concat":
+        return sum(_repeated(scope, each) for each in producer.input)
+    shape = None if known is None else known.shape
+    return shape[0] if shape and isinstance(shape[0], int) else _AXES_AT_ONCE + 1
 
 
 def _moves(scope: Scope, node: NodeProto, names: list[str]) -> bool:

@@ -10,12 +10,13 @@ from onnx import NodeProto
 from padfix.graph import attributes
 from padfix.graph.scopes import Scope, normal_domain
 from padfix.operators.constant_chains import worked_out
+from padfix.targets.traits import Traits
 
 MAKING = ("SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SplitToSequence")
 """Operators that give lists."""
 
-TAKING = ("ConcatFromSequence", "SequenceAt")
-"""Operators that give tensors of lists."""
+TAKING = ("ConcatFromSequence", "SequenceAt", "SequenceLength")
+"""Operators that give tensors of lists, or tell how many there are."""
 
 _MOST_PIECES = 512
 
@@ -132,9 +133,27 @@ def takers_of(scope: Scope, node: NodeProto) -> list[NodeProto] | None:
 
 
 def taken(scope: Scope, node: NodeProto) -> Listed | None:
-    """Return what a node of :data:`TAKING` takes, in its order, and what put that together; None if it is not known."""
+    """Return what a node of :data:`TAKING` reads, in its order, and what put that together; None if it is not known."""
     held = listed(scope, node.input[0])
-    if held is None or not held.pieces or node.op_type == "ConcatFromSequence":
+    if held is None or not held.pieces or node.op_type != "SequenceAt":
         return held if held is not None and held.pieces else None
     place = place_in(scope, node.input[1], len(held.pieces))
     return None if place is None or place == len(held.pieces) else replace(held, pieces=(held.pieces[place],))
+
+
+def place_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a SequenceAt what it takes: a piece, from the end of a list that is split, or an input of the model."""
+    place, held = worked_out(scope, node.input[1]), taken(scope, node)
+    pieces = () if held is None else held.pieces
+    is_piece = any(each.axis is not None for each in pieces)
+    return {
+        "split-from-end": (held is None or is_piece) and place is not None and bool((place < 0).any()),
+        "takes-piece": is_piece,
+        "gives-input": any(each.axis is None and each.name in scope.inputs for each in pieces),
+    }
+
+
+def length_traits(scope: Scope, node: NodeProto) -> Traits:
+    """Return of a SequenceLength whether the list is split from data."""
+    producer = scope.own_producer(node.input[0])
+    return {"of-split": producer is not None and producer.op_type == "SplitToSequence"}

@@ -6,11 +6,13 @@ from onnx import NodeProto
 
 from padfix.graph import attributes
 from padfix.graph.scopes import Dimension, Scope, normal_domain
+from padfix.operators.fused_layers import is_product
 
 _GROUPS_EXCHANGED = [0, 2, 1, 3, 4]
 _SPREAD, _GATHERED = [0, 1, 4, 2, 5, 3], [0, 1, 3, 5, 2, 4]
 _AXES_OF_PIXELS = 6
 _CHANNELS = 1
+_SPLIT_ROWS = 5
 
 
 def shuffles_channels(scope: Scope, node: NodeProto) -> bool:
@@ -57,3 +59,18 @@ def _only_reader(scope: Scope, node: NodeProto, op_type: str) -> NodeProto | Non
 def _lengths(scope: Scope, name: str) -> tuple[Dimension, ...]:
     known = scope.type_of(name)
     return () if known is None or known.shape is None else tuple(known.shape)
+
+
+def turns_split_rows(scope: Scope, node: NodeProto) -> bool:
+    """Whether a Transpose turns rows of a product that a Reshape splits, five axes and more of several elements.
+
+    The columns stay whole, as where the windows of an image are put together again behind a dense layer.
+    """
+    split = scope.own_producer(node.input[0])
+    if split is None or split.op_type != "Reshape" or normal_domain(split.domain):
+        return False
+    before, after = _lengths(scope, split.input[0]), _lengths(scope, split.output[0])
+    is_whole = bool(before) and bool(after) and before[-1] == after[-1]
+    dense = scope.own_producer(split.input[0])
+    is_dense = is_product(scope, split.input[0]) or (dense is not None and dense.op_type == "Gemm")
+    return is_whole and is_dense and sum(each != 1 for each in after) >= _SPLIT_ROWS

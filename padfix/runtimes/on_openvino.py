@@ -23,6 +23,9 @@ def load() -> Callable[[Request], list[Any]]:
         compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
         # An input that nothing reads is gone.
         known = {name for each in compiled.inputs for name in each.get_names()}
+        for each in compiled.inputs:
+            if not each.get_names() & request.feeds.keys():
+                raise ValueError(f"it has an input by another name: {', '.join(sorted(each.get_names()))}")
         results = compiled({name: array for name, array in request.feeds.items() if name in known})
         return [np.array(results[output]) for output in compiled.outputs]
 

@@ -216,6 +216,15 @@ MARKS = (
     "adds-more-axes",  # Of Add: whether to a product with a constant matrix, and several of more axes.
     "behind-groups",  # Of BatchNormalization: whether a transposed convolution of groups gives its data.
     "adds-to-column",
+    "repeats-many-axes",  # Of Tile: whether it may repeat along more than two axes, which is known at run time alone.
+    "turns-split-rows",  # Of Transpose: whether it turns the rows of a dense layer, split into five axes and more.
+    "split-from-end",  # Of SequenceAt: whether it counts from the end of a list that is split from data.
+    "takes-piece",  # Of SequenceAt: whether it gives a known part of data that are split.
+    "gives-input",  # Of SequenceAt: whether what it gives is an input of the model.
+    "of-split",  # Of SequenceLength: whether the list is split from data.
+    "behind-layer",  # Of ReverseSequence: whether a layer that works on images stands before it.
+    "adds-none",  # Of Unsqueeze: whether it adds no axis.
+    "places-in-rows",  # Of ScatterND: whether its places count along one axis and are no list.
     "puts-slices",  # Of ScatterND: whether its places count along several axes, but not along all.
     "adds-as-many",
     "ends-norm",
@@ -298,6 +307,8 @@ MARKS = (
     "sums-alone",
     "repeats-axis",
     "multiplies-lines",  # Of Einsum: whether it multiplies two of three axes element by element, the first one first.
+    "sums-otherwise",  # Of Einsum of one data: whether it sums an axis and turns the result, or sums its last three.
+    "keeps-all",  # Of Einsum: whether it gives its data as they are.
     "columns-first",  # Of Einsum: whether it is a product of matrices, one for each image, turned.
     "ordered-alike",  # Of Einsum: whether it is one for each along two axes of images, in the data's own order.
     "keeps-one-of-several",  # Of Einsum: whether it gives as it is what is one of several that an operator gives.
@@ -305,6 +316,7 @@ MARKS = (
     "of-lists",
     # Of Clip, which has spreads-norm as well: also whether the least is above the most.
     "bounds-one-side",
+    "one-bound-inside",  # Whether it has one bound alone, in a branch or a body.
     "bounds-none",
     "bounds-exchanged",
     # Of a constant that other operators compute, which has elements as well.
@@ -405,6 +417,7 @@ MARKS = (
     "high-power",
     # Of comparisons: whether there is an infinity among their constants. Of IsInf: whether it means but one, or none.
     "meets-infinity",
+    "beyond-half",  # Of comparisons: whether a constant has a number that is larger than half precision has them.
     "one-sided",
     # Of a STFT, which has one-sided and length-given, too: whether it is told how many sides, and the window.
     "complex",

@@ -118,6 +118,7 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     # Of the operators that reduce axes.
     "axes-as-input": SWITCH,
     "axes-empty": SWITCH,
+    "rank-untold": SWITCH,  # Whether how many axes it leaves is only known at run time.
     "reduced-axes": COUNT,
     # Of Softmax, LogSoftmax and Hardmax.
     "takes-axes-together": SWITCH,
@@ -163,8 +164,11 @@ TRAITS: Mapping[str, tuple[Trait, ...]] = {
     "results": COUNT,
     # Of DynamicQuantizeLinear: whether anything but a DequantizeLinear reads what it gives.
     "read-apart": SWITCH,
-    # Of a Constant: whether it holds a tensor, and not numbers in attributes of other names.
+    # Of a Constant: whether it holds a tensor, and not numbers by other names; whether it is a number of a GELU.
     "of-tensor": SWITCH,
+    "of-gelu": SWITCH,
+    # Of Trilu, which has rank as well: whether its matrices have more rows than columns.
+    "tall": SWITCH,
     # Of Mod: whether the remainder has the sign of the dividend.
     "cuts-off": SWITCH,
     # Of Sum, Mean, Max, Min, Where and Einsum.

@@ -67,6 +67,7 @@ def clip_forms(site: Site) -> Iterator[Form]:
 
     since, own = BOUNDS_AS_INPUT_SINCE, traits_of(site.scope, site.node) or {}
     yield Form("bounds as inputs", (("Clip", own),), partial(written, site, write, opset=since), unranked(site), since)
+    yield _with_both_bounds(site, least, most)
     why_not = unranked(site) if least is not None and most is None else Refusal("it has another bound than the least")
 
     def bounded(builder: FragmentBuilder, value: Any) -> Any:
@@ -85,6 +86,28 @@ def clip_forms(site: Site) -> Iterator[Form]:
     is_open = least is None and most is None
     why_not = Refusal("its bounds are not constant") if is_open else unranked(site)
     yield Form("a maximum and a minimum", (*larger, ("Min", {"inputs": 2})), extremes, why_not)
+
+
+def _with_both_bounds(site: Site, least: np.ndarray | None, most: np.ndarray | None) -> Form:
+    """Return a Clip of floats that is told its bound at the other side, too: it has none there."""
+
+    def write() -> Rewrite:
+        builder = site.builder()
+        dtype = helper.tensor_dtype_to_np_dtype(site.elem_type(0))
+        below, above = (np.array(each, dtype) for each in (-np.inf, np.inf))
+        bounds = below if least is None else least, above if most is None else most
+        builder.output(site.node.output[0], clipped(builder, builder.input(site.input_name(0)), *bounds))
+        return Rewrite(builder.build(), trials_of(site), exact=True)
+
+    why_not = unranked(site)
+    if (least is None) == (most is None):
+        why_not = Refusal("it has both bounds, or none")
+    elif site.elem_type(0) not in FLOATS:
+        why_not = Refusal("its data are no floats")
+    elif site.opset < BOUNDS_AS_INPUT_SINCE:
+        why_not = Refusal("this opset has its bounds as attributes")
+    own = {**(traits_of(site.scope, site.node) or {}), "bounds-one-side": False, "one-bound-inside": False}
+    return Form("both bounds", (("Clip", own),), write, why_not)
 
 
 def _between(site: Site) -> Form:

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from padfix.operators.reductions import reduced_axes
 from padfix.operators.refusal import Refusal
 from padfix.rules.base import Rewrite, Site
 from padfix.rules.build.forms import SHAPE_AS_INPUT_SINCE, Form
 from padfix.rules.build.node_trials import trials_of
+from padfix.rules.build.space_forms import replaced
+
+if TYPE_CHECKING:
+    from padfix.graph.fragment_builder import FragmentBuilder
+
+
+def _same(builder: FragmentBuilder, value: Any) -> Any:
+    return builder.op("Identity", [value])
 
 
 def axes_put_last(site: Site) -> Iterator[Form]:
     """Yield a Reshape that copies all lengths but those of one element, which come last, and a Transpose.
 
+    What adds no axis is its data as they are.
     A Reshape alone can copy no length behind an axis that it adds, and finds one by itself unless there is no image.
     """
     known, listed = site.input_type(0), reduced_axes(site.scope, site.node)
     before = None if known is None else known.shape
+    adds = site.node.op_type == "Unsqueeze"
+    if adds and listed == []:
+        yield Form("its data as they are", (("Identity", {}),), lambda: replaced(site, _same))
     if before is None or not listed:
         return
-    adds = site.node.op_type == "Unsqueeze"
     rank = len(before) + len(listed) * adds
     axes = sorted({axis % rank for axis in listed}) if rank and all(-rank <= axis < rank for axis in listed) else []
     others = [axis for axis in range(rank) if axis not in axes]

@@ -21,9 +21,13 @@ from padfix.rules.build.forms import Form
 from padfix.rules.build.node_forms import of_inputs
 from padfix.rules.build.node_trials import chain_trial, like
 from padfix.rules.build.objections import Operators
+from padfix.rules.build.pad_node import sliced
 
 if TYPE_CHECKING:
     from padfix.graph.fragment_builder import FragmentBuilder
+
+_AT_ONCE = 2
+"""Axes that a Tile repeats along."""
 
 _MOST_COPIES = 64
 """Copies that are worth an input each of a Concat."""
@@ -82,6 +86,28 @@ def joined_copies(site: Site) -> Iterator[Form]:
     elif 0 in copies or sum(copies) - len(copies) > _MOST_COPIES:
         why_not = Refusal("it repeats nothing at all, or too often")
     yield Form("its copies joined", (("Concat", {}),), lambda: of_inputs(site, write, exact=True), why_not)
+    yield _two_axes_at_once(site)
+
+
+def _two_axes_at_once(site: Site) -> Form:
+    """Return a Tile that is told how often at run time as several, each of which repeats along two axes."""
+    known, listed = site.input_type(0), site.input_type(1)
+    rank = 0 if known is None or known.rank is None else known.rank
+
+    def write(builder: FragmentBuilder, value: Any, repeats: Any) -> Any:
+        for start in range(0, rank, _AT_ONCE):
+            end = min(start + _AT_ONCE, rank)
+            before, behind = (np.ones(each, np.int64) for each in (start, rank - end))
+            parts = [builder.constant(before, "ones")] if start else []
+            parts.append(sliced(builder, repeats, [start], [end], [0]))
+            parts += [builder.constant(behind, "ones")] if end < rank else []
+            value = builder.original(copied(site.node), [value, builder.op("Concat", parts, {"axis": 0})])
+        return value
+
+    own = {**(traits_of(site.scope, site.node) or {}), "repeats-many-axes": False}
+    operators: Operators = (("Slice", {"axes": 1}), ("Concat", {}), ("Tile", own))
+    why_not = None if rank > _AT_ONCE and listed is not None else Refusal("it repeats along two axes at most")
+    return Form("two axes at a time", operators, lambda: of_inputs(site, write, exact=True), why_not)
 
 
 def _of_all_axes(site: Site) -> Form:

@@ -55,6 +55,7 @@ def einsum_forms(site: Site) -> Iterator[Form]:
         *(("Reshape", {"rank": each}) for each in (3, *ranks) if each),
         *(("Slice", {"rank": len(term), **slices}) for term, own in zip(terms, written, strict=True) if term != own),
         *((("MatMul", {"rank": rank, **product}) for rank in sorted(products)) if len(terms) > 1 else ()),
+        *((("Mul", {"gate-second": False}),) if _meets_a_number(terms, gives) else ()),
         *((("ReduceSum", reduction_traits("ReduceSum", site.opset, [0])),) if _sums(terms, gives) else ()),
     )
     yield Form("products of matrices", operators, write, lengths if isinstance(lengths, Refusal) else None)
@@ -147,12 +148,26 @@ def _sums(terms: Sequence[str], gives: str) -> bool:
     return any(times == 1 and each not in gives for each, times in counted.items())
 
 
+def _meets_a_number(terms: Sequence[str], gives: str) -> bool:
+    """Whether nothing is left of the axes of one data, or of what some gave together, where the next are joined."""
+    have = set(terms[0]) if terms else set()
+    for place, term in enumerate(terms[1:], 1):
+        later = set(gives).union(*terms[place + 1 :])
+        left, own = have & (later | set(term)), set(term) & (later | have)
+        if not left or not own:
+            return True
+        have = (left | own) & later
+    return False
+
+
 def _product(
     builder: FragmentBuilder, values: Sequence[Any], terms: Sequence[str], needed: set[str], lengths: Lengths
 ) -> tuple[Any, str]:
     """Return the product of two data along what they share and nothing needs any more, and its letters."""
     first, have = _summed(builder, values[0], terms[0], needed | set(terms[1]))
     second, others = _summed(builder, values[1], terms[1], needed | set(terms[0]))
+    if not have or not others:
+        return builder.op("Mul", [first, second]), have + others
     inner = [each for each in have if each in others and each not in needed]
     images = [each for each in have if each in others and each in needed]
     rows = [each for each in have if each not in others]
@@ -168,17 +183,13 @@ def _product(
     # Beside an open length that stays the first of all, a single image is no axis.
     image = [] if first_open and not images else [sizes[0]]
     left_sizes = [*[0] * len(kept[0]), *image, sizes[1], sizes[2]]
-    left = _shaped(builder, _turned(builder, first, have, [*kept[0], *images, *rows, *inner]), len(have), left_sizes)
+    left = builder.reshaped(_turned(builder, first, have, [*kept[0], *images, *rows, *inner]), left_sizes)
     right_sizes = [*[0] * len(kept[1]), *image, sizes[2], sizes[3]]
     turned = _turned(builder, second, others, [*kept[1], *images, *inner, *columns])
-    right = _shaped(builder, turned, len(others), right_sizes)
+    right = builder.reshaped(turned, right_sizes)
     result = [*(kept[0] or kept[1]), *images, *rows, *columns]
     product = builder.op("MatMul", [left, right])
     return builder.reshaped(product, [lengths[each] for each in result]), "".join(result)
-
-
-def _shaped(builder: FragmentBuilder, value: Any, rank: int, sizes: Sequence[int]) -> Any:
-    return builder.reshaped(value, list(sizes)) if rank else value
 
 
 def _summed(builder: FragmentBuilder, value: Any, have: str, needed: set[str]) -> tuple[Any, str]:

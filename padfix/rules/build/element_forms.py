@@ -9,7 +9,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from padfix.graph import attributes
-from padfix.operators.numbers import elements_of
+from padfix.operators.numbers import elements_of, numbers_of
 from padfix.operators.refusal import Refusal
 from padfix.operators.traits import traits_of
 from padfix.rules.base import Rewrite, Site, Trial
@@ -23,6 +23,7 @@ from padfix.rules.build.node_forms import as_node, axis_from_begin
 from padfix.rules.build.node_trials import like, trials_of
 from padfix.rules.build.objections import Operators
 from padfix.rules.build.picked_elements import rows_of_picked
+from padfix.rules.build.scattered_places import along_one_axis
 from padfix.rules.build.scattered_rows import part_alone
 from padfix.targets.traits import Traits
 
@@ -63,7 +64,7 @@ def element_forms(site: Site) -> Iterator[Form]:
         yield from moved_forms(site)
     elif site.node.op_type == "ScatterND":
         yield _behind_an_axis(site)
-        yield _along_one_axis(site)
+        yield along_one_axis(site)
     else:
         yield _in_a_row(site)
         yield _of_more(site)
@@ -297,35 +298,6 @@ def _behind_an_axis(site: Site) -> Form:
     return Form("an axis more behind all", (*reshapes, ("ScatterND", own)), write, None if data else _LENGTHS)
 
 
-def _along_one_axis(site: Site) -> Form:
-    """Return a ScatterND of slices with the axes along which its constant places count made one."""
-    known, places = site.input_type(0), site.constant(1)
-    data = () if known is None or known.lengths is None else known.lengths
-    counted = 0 if places is None else places.shape[-1]
-    is_known = places is not None and bool(data) and 0 < counted < len(data) and 0 not in data
-
-    def write() -> Rewrite:
-        assert places is not None
-        builder = site.builder()
-        value, _, updates = (builder.input(name) for name in site.node.input)
-        value = builder.reshaped(value, [math.prod(data[:counted]), *data[counted:]])
-        strides = [math.prod(data[axis + 1 : counted]) for axis in range(counted)]
-        flat = np.sum(np.where(places < 0, places + np.array(data[:counted]), places) * strides, axis=-1, keepdims=True)
-        node = builder.original(copied(site.node), [value, builder.constant(flat.astype(np.int64), "places"), updates])
-        builder.output(site.node.output[0], builder.reshaped(node, data))
-        return Rewrite(builder.build(), trials_of(site), exact=True)
-
-    own = {**(traits_of(site.scope, site.node) or {}), "puts-slices": False, "negative-indices": False}
-    rank = len(data) - counted + 1
-    operators: Operators = (
-        ("Reshape", {"rank": rank}),
-        ("ScatterND", {**own, "rank": rank}),
-        ("Reshape", {"rank": len(data)}),
-    )
-    why_not = None if is_known else Refusal("its places are not constant, or lengths are open (--shape)")
-    return Form("places along one axis", operators, write, why_not)
-
-
 def _in_a_row(site: Site) -> Form:
     """Return what takes elements from a list, or puts them there, as what does so with a matrix of one row."""
     known = site.input_type(0)
@@ -437,7 +409,8 @@ def type_forms(site: Site) -> Iterator[Form]:
 
     elements = elements_of(here)
     traits = {"elements": elements, "unsigned": here == TensorProto.UINT8, "changes-numbers": False}
-    own = ("Cast", {**traits, "gives-signed-bytes": there == TensorProto.INT8})
+    gives = numbers_of(site.scope, site.node.output[0])
+    own = ("Cast", {**traits, "gives-signed-bytes": there == TensorProto.INT8, "gives": gives})
     yield Form("a Cast", (own,), lambda: write(there), None if there else Refusal("its type is not known"))
     if there and elements == "byte":
         behind = ("Cast", {**own[1], "elements": "integer", "unsigned": False})

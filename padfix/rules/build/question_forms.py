@@ -40,7 +40,7 @@ _OR_EQUAL: Operators = (("GreaterOrEqual", {"broadcasts": False}),)
 
 _EQUAL: Operators = (("Equal", {"broadcasts": True}),)
 
-_ONE_MEETS: Traits = {"broadcasts": False, "meets-infinity": True}
+_ONE_MEETS: Traits = {"broadcasts": False, "meets-infinity": True, "beyond-half": True}
 
 
 def infinity_forms(site: Site) -> Iterator[Form]:
@@ -83,7 +83,7 @@ def infinity_forms(site: Site) -> Iterator[Form]:
 
 _NAMES = {-1: "negative", 1: "positive"}
 
-_BEYOND: Operators = tuple((op_type, {"broadcasts": False}) for op_type in ("Greater", "Less"))
+_BEYOND: Operators = tuple((op_type, {"broadcasts": False, "beyond-half": True}) for op_type in ("Greater", "Less"))
 
 
 def _beyond_all(builder: FragmentBuilder, value: Any, sign: int) -> Any:
@@ -118,7 +118,9 @@ def either_forms(site: Site) -> Iterator[Form]:
 
     beyond = site.node.op_type.removesuffix("OrEqual")
     own = traits_of(site.scope, site.node) or {}
-    told: Traits = {name: own.get(name) for name in ("rank", "broadcasts", "meets-infinity", "numbers", "axes")}
+    told: Traits = {
+        name: own.get(name) for name in ("rank", "broadcasts", "meets-infinity", "beyond-half", "numbers", "axes")
+    }
     yield Form("either of both", ((beyond, told), ("Equal", told), ("Or", {"axes": own.get("axes")})), write)
 
 

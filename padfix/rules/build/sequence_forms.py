@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from onnx import numpy_helper
+
 from padfix.graph import attributes
 from padfix.operators.constant_chains import worked_out
 from padfix.operators.refusal import Refusal
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def list_forms(site: Site) -> Iterator[Form]:
-    """Yield a tensor that a list holds, a part of what a list is split from, and a Concat of all."""
+    """Yield a tensor that a list holds, a part of what a list is split from, a Concat of all, and their number."""
     held = taken(site.scope, site.node)
     is_stacked = attributes.integer(site.node, "new_axis", 0) == 1
     rank = 0 if held is None else _rank(site, held.pieces[0]) + is_stacked
@@ -31,8 +34,11 @@ def list_forms(site: Site) -> Iterator[Form]:
         builder = site.builder()
         read = dict.fromkeys(each.name for each in held.pieces)
         inputs = {name: builder.input(name) for name in read}
-        values = [_part(builder, inputs[each.name], each) for each in held.pieces]
-        if site.node.op_type == "ConcatFromSequence":
+        is_counted = site.node.op_type == "SequenceLength"
+        values = [] if is_counted else [_part(builder, inputs[each.name], each) for each in held.pieces]
+        if is_counted:
+            value = builder.op("Constant", [], {"value": numpy_helper.from_array(np.array(len(held.pieces), np.int64))})
+        elif site.node.op_type == "ConcatFromSequence":
             values = [builder.unsqueezed(value, axis % rank) for value in values] if is_stacked else values
             value = builder.op("Concat", values, {"axis": axis % rank})
         else:
@@ -49,8 +55,8 @@ def list_forms(site: Site) -> Iterator[Form]:
         why_not = Refusal("of which type its tensors are is not known")
     elif site.node.op_type == "ConcatFromSequence" and not rank:
         why_not = Refusal("how many axes its tensors have is not known")
-    operators: Operators = ()
-    if held is not None and any(each.axis is not None for each in held.pieces):
+    operators: Operators = (("Constant", {"of-tensor": True}),) if site.node.op_type == "SequenceLength" else ()
+    if held is not None and not operators and any(each.axis is not None for each in held.pieces):
         operators = (("Slice", {"axes": rank - is_stacked}),)
     yield Form("the tensors in it", operators, write, why_not)
 

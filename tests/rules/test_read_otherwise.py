@@ -1,0 +1,170 @@
+"""Operators that a runtime reads otherwise, gives another name or ends over, and what is written for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from padfix.errors import RefusedError
+from tests.support.proven import operators_for
+
+OPENCV_5, OPENCV_4 = "opencv@5.0.0.93", "opencv@4.14"
+GELU = (
+    "(float[2,5] X) => (float[2,5] Y) { r = Constant <%s> () o = Constant <%s> () h = Constant <%s> () a = Div (X, r) "
+    "b = Erf (a) c = Add (b, o) d = Mul (X, c) Y = Mul (d, h) }"
+)
+NUMBERS = ("value_float = 1.4142135", "value_float = 1.0", "value_float = 0.5")
+SPLIT = "(float[2,6,3] X) => (float[2,%s,3] Y) <int64[3] u = {1, 2, 3}, int64 e = {-1}, int64 two = {2}> { %s }"
+MASKS = (
+    "(float[3,4] X) => (float[3,4] Y) <float c = {100.0}> { s = ReduceSum <keepdims = 0> (X) g = Greater (s, c) %s }"
+)
+BRANCHES = (
+    "Y = If (g) <then_branch = t () => (float[3,4] a) { a = Neg (X) }, "
+    "else_branch = e () => (float[3,4] b) { b = Softplus (X) }>"
+)
+WINDOWS = (
+    "(float[4,16,4] X) => (float[1,8,8,4] Y) <float[4,4] w = {%s}, float[4] b = {1, 2, 3, 4}, "
+    "int64[6] s = {1, 2, 2, 4, 4, 4}, int64[4] t = {1, 8, 8, 4}> { m = MatMul (X, w) a = Add (m, b) r = Reshape (a, s) "
+    "p = Transpose <perm = [0, 1, 3, 2, 4, 5]> (r) Y = Reshape (p, t) }"
+)
+POOLED = (
+    "(float[1,8,4,16] X) => (float[16,1,8] Y) <int64[1] n = {16}, int64[3] s = {16, 1, 8}> { "
+    "p = MaxPool <kernel_shape = [4, 1], strides = [4, 1]> (X) t = Transpose <perm = [0, 2, 3, 1]> (p) "
+    "r = Reshape (t, s) "
+    "Y = ReverseSequence <time_axis = 0, batch_axis = 1> (r, n) }"
+)
+MEAN = "(float[2,3] A, float[2,3] B, float[2,3] C, float[2,3] D) => (float[2,3] Y) { Y = Mean (%s) }"
+TRIANGLE = "(float[2,%s] X) => (float[2,%s] Y) <int64 k = {1}> { Y = Trilu <upper = 0> (X, k) }"
+ROWS = "(float[10,4] X, float[2,2,4] U%s) => (float[10,4] Y)%s { Y = ScatterND (X, I, U) }"
+
+PIECES = (
+    "(float[2,7] X) => (float[2,3] A, float[2,3] B, float[2,1] C) { A, B, C = Split <axis = -1, num_outputs = 3> (X) }"
+)
+NO_AXIS = (
+    "(float[1,3,4] X) => (float[3,1,4] Y) <int64[0] a = {}> "
+    "{ r = Relu (X) u = Unsqueeze (r, a) Y = Transpose <perm = [1, 0, 2]> (u) }"
+)
+SOFTMIN = (
+    "(float[1,4,3,5] X) => (float[1,4,3,5] Y) { n = Neg (X) a = Transpose <perm = [0, 3, 2, 1]> (n) "
+    "s = Softmax <axis = 3> (a) Y = Transpose <perm = [0, 3, 2, 1]> (s) }"
+)
+
+
+@pytest.mark.parametrize(
+    ("target", "opset", "text", "there", "gone"),
+    [
+        (OPENCV_5, 17, MEAN % "A, B, C, D", {"Add": 3, "Div": 1}, ["Mean"]),
+        (OPENCV_4, 17, MEAN % "A, B, C, D", {"Add": 3, "Div": 1}, ["Mean"]),
+        (OPENCV_5, 17, MEAN % "A, B, C", {"Mean": 1}, []),
+        (OPENCV_5, 17, TRIANGLE % ("7,3", "7,3"), {"Where": 1}, ["Trilu"]),
+        (OPENCV_5, 17, TRIANGLE % ("3,7", "3,7"), {"Trilu": 1}, ["Where"]),
+        (
+            OPENCV_5,
+            17,
+            '(float[2,3,4] X) => (float[4,3] Y) { Y = Einsum <equation = "abc->cb"> (X) }',
+            {"ReduceSum": 1, "Transpose": 1},
+            ["Einsum"],
+        ),
+        (
+            OPENCV_5,
+            17,
+            '(float[2,3,4] X) => (float[3,2] Y) { Y = Einsum <equation = "abc->ba"> (X) }',
+            {"Einsum": 1},
+            [],
+        ),
+        (
+            "mnn",
+            17,
+            '(float[3] X, float[4,5] Z) => (float[5] Y) { Y = Einsum <equation = "a,bc->c"> (X, Z) }',
+            {"Mul": 1},
+            ["Einsum"],
+        ),
+        ("mnn", 17, POOLED, {"Gather": 1}, ["ReverseSequence"]),
+        ("mnn", 18, ROWS % ("", " <int64[2,2,1] I = {1, 3, 6, 8}>"), {"Reshape": 1, "ScatterND": 1}, []),
+        ("mnn", 18, ROWS % (", int64[2,2,1] I", ""), {"Reshape": 2, "ScatterND": 1}, []),
+        ("mnn", 17, SPLIT % ("3", "s = SplitToSequence <axis = 1> (X, u) Y = SequenceAt (s, e)"), {"Slice": 1}, []),
+        ("tvm", 17, SPLIT % ("2", "s = SplitToSequence <axis = 1> (X, two) Y = SequenceAt (s, e)"), {"Slice": 1}, []),
+        (
+            "openvino",
+            18,
+            PIECES,
+            {"Split": 1},
+            [],
+        ),
+        (
+            "openvino",
+            17,
+            NO_AXIS,
+            {"Identity": 1},
+            ["Unsqueeze"],
+        ),
+        (
+            "openvino",
+            17,
+            "(float[2,3] X) => (float[2,3] Y) { d = Dropout (X) Y = Neg (d) }",
+            {"Identity": 1, "Neg": 1},
+            ["Dropout"],
+        ),
+        (
+            "openvino",
+            17,
+            "(float[2,3,4,5] X, int64[4] r) => (float[a,b,c,d] Y) { Y = Tile (X, r) }",
+            {"Tile": 2, "Slice": 2},
+            [],
+        ),
+        ("qnn", 13, WINDOWS % ",".join(["0.25"] * 16), {"Reshape": 4, "Transpose": 1}, []),
+        (
+            "qnn",
+            17,
+            "(float[3,4] X) => (int64[3,4] Y) <int64[1] c = {0}> { Y = CastLike (X, c) }",
+            {"Cast": 1},
+            ["CastLike"],
+        ),
+        (
+            "ncnn",
+            17,
+            SOFTMIN,
+            {"Mul": 1},
+            ["Neg"],
+        ),
+    ],
+)
+def test_what_is_written(
+    target: str, opset: int, text: str, there: dict[str, int], gone: list[str], tmp_path: Path
+) -> None:
+    made = operators_for(text, target, tmp_path, opset, 8)
+    assert there.items() <= made.items()
+    assert not set(gone) & made.keys()
+
+
+def test_the_numbers_of_a_gelu_are_tensors_to_opencv_5(tmp_path: Path) -> None:
+    operators_for(GELU % NUMBERS, OPENCV_5, tmp_path, 17, 8)
+    assert all(
+        [each.name for each in node.attribute] == ["value"]
+        for node in onnx.load(tmp_path / "after.onnx").graph.node
+        if node.op_type == "Constant"
+    )
+
+
+def test_how_many_a_list_holds_is_a_constant_where_there_are_no_lists(tmp_path: Path) -> None:
+    list_of = "s = SplitToSequence <axis = 1> (X, two) a = SequenceAt (s, e) n = SequenceLength (s)"
+    text = SPLIT % ("2", f"{list_of} f = Cast <to = 1> (n) Y = Mul (a, f)")
+    assert "SequenceLength" not in operators_for(text, "tract", tmp_path, 17, 8)
+
+
+def test_a_bound_alone_in_a_branch_gets_the_other_for_mnn(tmp_path: Path) -> None:
+    operators_for(MASKS % BRANCHES, "mnn", tmp_path, 17, 8)
+
+
+@pytest.mark.parametrize(
+    ("target", "opset", "text"),
+    [
+        ("qnn", 20, "(float[6] X) => (bool[6] Y) { Y = IsInf (X) }"),
+        ("openvino", 18, "(float[2,3,4] X, int64[2] a) => (float[n] Y) { Y = ReduceMax <keepdims = 0> (X, a) }"),
+    ],
+)
+def test_what_is_declined(target: str, opset: int, text: str, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError):
+        operators_for(text, target, tmp_path, opset, 8)
